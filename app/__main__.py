@@ -16,7 +16,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from app import theme
-from app.core import language
+from app.core import i18n
 from app.core import preferences as preferences_file
 from app.widgets import system_language
 from app.widgets.spoken_role import speak_roles
@@ -32,7 +32,7 @@ TOUR_MS = 400
 def main(arguments: list[str] | None = None) -> int:
     """Show the window until it is closed; returns the exit code."""
     preferences = preferences_file.load()
-    language.choose(system_language.meant_by(preferences.language))
+    i18n.choose(system_language.meant_by(preferences.language))
     from app.main_window import PANELS, MainWindow  # its texts are in the language that was chosen by now
 
     options = _parser([name for _, _, name in PANELS]).parse_args(arguments)
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _translate_dialogs(application: QApplication) -> None:
     translator = QTranslator(application)
     if translator.load(
-        QLocale(language.chosen()), "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+        QLocale(i18n.chosen()), "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
     ):
         application.installTranslator(translator)
 
@@ -103,7 +103,7 @@ def _tell_of_mistake(
     """What no panel expected, for example a full disk: the window goes on, and a person learns of it."""
     traceback.print_exception(kind, error, trace)
     window.show_message(
-        "error", language.tr("Something went wrong: {error}. The terminal says where.", error=error or kind.__name__)
+        "error", i18n.tr("Something went wrong: {error}. The terminal says where.", error=error or kind.__name__)
     )
 
 

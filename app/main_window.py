@@ -14,20 +14,20 @@ from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QWidget
 from app.core import actions
 from app.core.actions import Action, OffersActions
 from app.core.first_steps import TOUR
-from app.core.language import tr
+from app.core.i18n import tr
 from app.core.preferences import Preferences
 from app.widgets.closing import may_close, may_restart
 from app.widgets.commands import Commands
 from app.widgets.desktop_messages import DesktopMessages
 from app.widgets.focus_ring import FocusRing
 from app.widgets.reading_order import ReadInOrder
-from app.widgets.remembered import layout_file
 from app.widgets.sidebar import Sidebar
+from app.widgets.tables.layout_memory import layout_file
 from app.widgets.toast import ToastOverlay
 from app.widgets.window_look import WindowLook
 
 if TYPE_CHECKING:
-    from app.core.endings import Endings
+    from app.core.runs.finished_runs import Endings
     from app.services.context import AppContext
     from app.services.warming import Warming
     from app.widgets.tour import Tour
@@ -43,7 +43,7 @@ PANELS = (
 """Title, icon, module: a page is imported when it is first shown, so the first paint waits for no plotting library."""
 
 LIBRARIES = ("numpy", "numpy.ma", "pyqtgraph")
-SIDES = ("app.panels.tokenizer_cards.text_side",)
+SIDES = ("app.pages.tokenizer.text.text_tab",)
 """What the pages need is loaded before they are asked for, so that each appears at once."""
 
 SMALLEST, NARROW = QSize(960, 640), 1040
@@ -140,7 +140,7 @@ class MainWindow(QMainWindow):
     def _run_actions(self) -> list[Action]:
         if self.context is None:
             return []
-        from app.core.run_actions import run_actions  # reads events, which the first paint does not wait for
+        from app.core.runs.run_actions import run_actions  # reads events, which the first paint does not wait for
 
         return run_actions(self.context.library.runs, self.show_run)
 
@@ -157,7 +157,7 @@ class MainWindow(QMainWindow):
     def open_services(self) -> None:
         """Start the services and show the page that was asked for; called once, after the first paint."""
         # Services bring msgspec and more: the frame is on the screen before they are imported.
-        from app.core.endings import Endings
+        from app.core.runs.finished_runs import Endings
         from app.services.context import AppContext
         from app.services.engine_status import EngineStatus
         from app.services.warming import Warming

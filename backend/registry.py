@@ -21,8 +21,8 @@ _ROOMS = {
     "optimizer": ("backend.engines.torch.optimizers", "OPTIMIZER"),
     "adapter": ("backend.adapters", "ADAPTER"),
     "family": ("backend.engines.jax.models", "FAMILY"),
-    "launcher": ("backend.hardware.launchers", "LAUNCHER"),
-    "failure": ("backend.run.failures", "FAILURE"),
+    "launcher": ("backend.launchers", "LAUNCHER"),
+    "failure": ("backend.training.failures", "FAILURE"),
 }
 """Kind → (package, the name that each module of it exports)."""
 

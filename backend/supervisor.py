@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from backend import process_tree
-from backend.contract import run_queue
 from backend.contract.errors import InputError
 from backend.contract.processes import INTERRUPTIONS, child_environment, on_interruption, python_command
-from backend.contract.run_folder import (
+from backend.contract.run import queue as run_queue
+from backend.contract.run.folder import (
     ENDS,
     ExitRecord,
     ProcessRecord,

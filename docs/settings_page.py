@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from backend.catalogue import catalog
+from backend.catalog import catalog
 from backend.contract.spec.environment import XLA_FLAGS
 
 PAGE = Path(__file__).with_name("settings.md")

@@ -17,7 +17,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from app.core.language import DOMAIN, QUESTIONS, SENTENCES, SHOWN
+from app.core.i18n import DOMAIN, QUESTIONS, SENTENCES, SHOWN
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ROOT / "resources" / "languages"
@@ -46,7 +46,7 @@ def gathered() -> Catalog:
         for message in of_a_module(path):
             template.add(message, locations=[(path.relative_to(ROOT).as_posix(), None)])  # type: ignore[list-item]
     for context, text in QUESTIONS.items():
-        template.add(text, context=context, locations=[("app/core/language.py", None)])  # type: ignore[list-item]
+        template.add(text, context=context, locations=[("app/core/i18n.py", None)])  # type: ignore[list-item]
     for text in sorted(set(_of_the_backend())):
         template.add(text, locations=[("catalog", None)])  # type: ignore[list-item]
     return template

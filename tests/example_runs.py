@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from backend.contract import events, spec_file
+from backend.contract import spec_file
+from backend.contract.run import events
 
 CONTEXT = (
     "The Norman dynasty had a major political, cultural and military impact on medieval Europe. The Normans were famed "

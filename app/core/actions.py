@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from app.core.language import tr
+from app.core.i18n import tr
 
 
 def _always() -> bool:

@@ -13,8 +13,8 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from app.core import language
-from app.core.language import ENGLISH, THIN, inside, tr
+from app.core import i18n
+from app.core.i18n import ENGLISH, THIN, inside, tr
 
 Part = TypeVar("Part")
 
@@ -53,14 +53,14 @@ _KEPT = 2000
 
 def told(text: str) -> str:
     """A sentence of the backend in the present language; as it is where no template knows it, and in English always."""
-    if not text or len(text) > LONGEST or language.chosen() == ENGLISH:
+    if not text or len(text) > LONGEST or i18n.chosen() == ENGLISH:
         return text
-    return _book(language.chosen()).told(text)
+    return _book(i18n.chosen()).told(text)
 
 
 def told_in(part: Part) -> Part:
     """An answer or event with the sentences in it in the present language."""
-    return part if language.chosen() == ENGLISH else _told_in(part)
+    return part if i18n.chosen() == ENGLISH else _told_in(part)
 
 
 def _told_in(part: Any) -> Any:
@@ -114,7 +114,7 @@ def _sentences(value: Any) -> Any:
 
 @cache
 def _book(code: str) -> "_Book":
-    return _Book(language.sentences(code))
+    return _Book(i18n.sentences(code))
 
 
 class _Book:

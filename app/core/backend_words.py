@@ -1,7 +1,7 @@
 """Owns the words of the backend, and of its files, that the window says in its own language."""
 
 from app.core.backend_sentences import told
-from app.core.language import thin, tr
+from app.core.i18n import thin, tr
 
 
 def said(word: str) -> str:

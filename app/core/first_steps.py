@@ -1,6 +1,6 @@
 """Owns what a newcomer is told: the few cards of the tour, in their order."""
 
-from app.core.language import tr
+from app.core.i18n import tr
 
 TOUR = (
     (

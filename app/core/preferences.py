@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract import places
-from backend.contract.run_folder import write_json
+from backend.contract.run.folder import write_json
 from backend.contract.run_lock import changing
 
 VERSION = 1

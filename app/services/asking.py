@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
 
-from app.core.asked import Asked, Question
-from app.core.language import tr
+from app.core.i18n import tr
+from app.core.predictions.interactive_answers import Asked, Question
 from app.services.backend_client import BackendClient, Ticket
-from backend.contract.queries import Answer, Mistake, Progress
+from backend.contract.rpc.queries import Answer, Mistake, Progress
 
 TOO_LONG = tr("The answer is too long to be shown; use burnish predict with a file.")
 

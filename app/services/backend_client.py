@@ -12,10 +12,10 @@ import msgspec
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from app.core.backend_sentences import told_in
-from app.core.language import tr, translated
+from app.core.i18n import tr, translated
 from app.services.backend_process import backend_process, last_line
-from backend.contract import queries
-from backend.contract.answers import ANSWERS
+from backend.contract.rpc import queries
+from backend.contract.rpc.answers import ANSWERS
 
 OnAnswer = Callable[[Any], None]
 OnError = Callable[[queries.Mistake], None]

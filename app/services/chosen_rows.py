@@ -6,13 +6,13 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app.core.backend_sentences import told
-from app.core.row_filter import RowFilter
+from app.core.predictions.row_filter import RowFilter
 from app.services.backend_client import ArrowAnswer, BackendClient, Ticket
 from app.services.latest_question import LatestQuestion
 from app.services.prediction_rows import CONFIDENCE, PredictionRows
-from backend.contract.predictions import PredictionPages
-from backend.contract.queries import Mistake, Progress
-from backend.contract.queries import PredictionRows as RowsAnswer
+from backend.contract.rpc.predictions import PredictionPages
+from backend.contract.rpc.queries import Mistake, Progress
+from backend.contract.rpc.queries import PredictionRows as RowsAnswer
 
 
 class ChosenRows(QObject):

@@ -7,10 +7,10 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.core.backend_sentences import told
-from app.core.run_state import RunState
+from app.core.runs.run_state import RunState
 from app.services.run_watcher import RunWatcher
 from backend.contract.errors import InputError
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.folder import RunFolder
 
 SPEC_MS = 15
 """Between two settings files, each of which takes some milliseconds to parse."""

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from app.services.backend_client import ArrowAnswer
-from backend.contract.comparison import ComparedToken, TextComparison, TextCounts
+from backend.contract.tokens.comparison import ComparedToken, TextComparison, TextCounts
 
 
 def comparison_of(answer: TextComparison | ArrowAnswer) -> TextComparison:

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject
 
 from app.core import preferences as preferences_file
 from app.core.preferences import Preferences
-from app.core.run_library import RunLibrary
+from app.core.runs.run_library import RunLibrary
 from app.services.backend_client import BackendClient
 from app.services.job import Jobs
 from app.services.library_watcher import LibraryWatcher

@@ -4,8 +4,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from app.core.language import tr
-from app.core.run_library import counted
+from app.core.i18n import tr
+from app.core.runs.run_library import counted
 from app.services.backend_client import BackendClient
 from app.services.library_watcher import LibraryWatcher
 

@@ -11,11 +11,11 @@ from typing import Any
 from PySide6.QtCore import QObject, QProcess, Signal
 
 from app.core.backend_sentences import told
-from app.core.language import tr
+from app.core.i18n import tr
 from app.services.backend_process import backend_process, last_line
-from backend.contract.mending import Mend
-from backend.contract.run_folder import REQUESTS, RunFolder
-from backend.contract.run_queue import queue_of
+from backend.contract.run.fixes import Mend
+from backend.contract.run.folder import REQUESTS, RunFolder
+from backend.contract.run.queue import queue_of
 
 OnStarted = Callable[[str], None]
 OnError = Callable[[str], None]

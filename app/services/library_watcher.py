@@ -7,9 +7,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.core.backend_sentences import told
-from app.core.run_library import RunLibrary
+from app.core.runs.run_library import RunLibrary
 from backend.contract.errors import InputError
-from backend.contract.run_notes import RunNotes
+from backend.contract.run.notes import RunNotes
 
 SLICE_SECONDS = 0.005
 INTERVAL_MS, ENDED_MS = 1500, 2500

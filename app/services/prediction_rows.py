@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.core.language import tr
+from app.core.i18n import tr
 from app.services.table_pages import FILTER_ROWS, TablePages
 from backend.contract.arrow_numbers import numbers, whole_numbers
-from backend.contract.predictions import AT_THRESHOLD
+from backend.contract.rpc.predictions import AT_THRESHOLD
 
 if TYPE_CHECKING:
     import numpy as np

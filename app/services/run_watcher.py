@@ -8,14 +8,14 @@ from typing import IO
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.core.backend_sentences import told
-from app.core.language import tr
-from app.core.outcome import Outcome, look_at
-from app.core.run_library import changed_at, file_stamp, has_settled
-from app.core.run_state import RunState
-from app.core.verdict import doubt
-from backend.contract import events
+from app.core.i18n import tr
+from app.core.runs.diagnosis import doubt
+from app.core.runs.run_library import changed_at, file_stamp, has_settled
+from app.core.runs.run_state import RunState
+from app.core.runs.run_status import Outcome, look_at
 from backend.contract.errors import InputError
-from backend.contract.run_folder import RunFolder
+from backend.contract.run import events
+from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_unlinked
 
 DRAIN_SECONDS = 0.005

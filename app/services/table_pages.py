@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.core.language import tr
+from app.core.i18n import tr
 from backend.contract.arrow_numbers import numbers
 
 if TYPE_CHECKING:

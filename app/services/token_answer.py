@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 
 from app.core.backend_sentences import told_in
-from app.core.token_table import SHOWN_AT_ONCE, TokenTable
+from app.core.text.token_table import SHOWN_AT_ONCE, TokenTable
 from app.services import text_file
 from app.services.backend_client import ArrowAnswer
-from backend.contract.tokens import TokenColumns, Tokens
+from backend.contract.tokens.tokens import TokenColumns, Tokens
 
 NAMES = TokenColumns.__struct_fields__
 

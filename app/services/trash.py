@@ -6,8 +6,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QFile, QStandardPaths
 
-from app.core.language import tr
-from backend.contract.run_folder import RunFolder
+from app.core.i18n import tr
+from backend.contract.run.folder import RunFolder
 
 
 @dataclass(frozen=True)

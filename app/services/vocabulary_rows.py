@@ -1,6 +1,6 @@
 """Owns the window's view of a vocabulary: cells that lie in numpy files and are mapped, so that 256,000 rows cost nothing.
 
-The folder is this process's own and goes with it; `backend.contract.vocabulary` says what the helper writes into it.
+The folder is this process's own and goes with it; `backend.contract.tokens.vocabulary` says what the helper writes into it.
 """
 
 import shutil
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from app.core.language import figure, plain
-from app.core.wording import grouped
+from app.core.formatting import grouped
+from app.core.i18n import figure, plain
 
 FREQUENCY = "frequency"
 _VISIBLE = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})

@@ -4,10 +4,10 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.language import tr
+from app.core.i18n import tr
 from app.widgets.card import label
-from app.widgets.elided_label import ElidedLabel
 from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.text.elided_label import ElidedLabel
 
 
 class ActivityLine(QFrame):

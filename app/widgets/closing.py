@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from app.core.language import tr
+from app.core.i18n import tr
 from app.widgets.question import Question
 
 _CLOSE, _STAY = QMessageBox.StandardButton.Close, QMessageBox.StandardButton.Cancel

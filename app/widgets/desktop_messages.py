@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication, QSystemTrayIcon, QWidget
 
 from app import theme
-from app.core.language import tr
+from app.core.i18n import tr
 
 SHOWN_MS = 10_000
 NO_MARKUP = str.maketrans("<>", "‹›")

@@ -5,7 +5,7 @@ from pathlib import Path
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
-from app.core.language import tr
+from app.core.i18n import tr
 
 
 def open_folder(path: str | Path) -> str:

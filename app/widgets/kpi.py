@@ -4,8 +4,8 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
 from app.widgets.card import label
-from app.widgets.elided_label import ElidedLabel
 from app.widgets.spoken_role import Role
+from app.widgets.text.elided_label import ElidedLabel
 
 
 class KpiTile(QFrame):

@@ -3,7 +3,7 @@
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.widgets import page_area
-from app.widgets.elided_label import ElidedLabel
+from app.widgets.text.elided_label import ElidedLabel
 
 
 class PageHeader(QWidget):

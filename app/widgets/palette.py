@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.core import fuzzy
 from app.core.actions import Action
-from app.core.language import tr
+from app.core.i18n import tr
 from app.widgets.card import label
 from app.widgets.curtain import Curtain
 

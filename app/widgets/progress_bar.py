@@ -5,7 +5,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
-from app.core.language import tr
+from app.core.i18n import tr
 from app.widgets.spoken_role import Role
 
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.core.actions import Action
-from app.core.language import tr
+from app.core.i18n import tr
 from app.widgets.card import label
 from app.widgets.curtain import Curtain
 from app.widgets.icon_label import IconToolButton

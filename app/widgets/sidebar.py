@@ -7,9 +7,9 @@ from PySide6.QtGui import QFont, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.language import tr
+from app.core.i18n import tr
 from app.widgets.card import label
-from app.widgets.elided_label import ElidedLabel
+from app.widgets.text.elided_label import ElidedLabel
 
 WIDTH, NARROW_WIDTH = 212, 172
 """Pixels; the narrow one leaves a window of half a screen to its page."""

@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.language import tr
+from app.core.i18n import tr
 from app.widgets.card import label
 from app.widgets.file_manager import open_folder
 from app.widgets.icon_label import IconButton, IconLabel, IconToolButton

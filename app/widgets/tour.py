@@ -8,7 +8,7 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.language import tr
+from app.core.i18n import tr
 from app.widgets.card import label
 from app.widgets.curtain import SHADE, Curtain
 

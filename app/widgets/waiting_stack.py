@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.core.backend_words import begun, said
-from app.core.language import grouped, tr
+from app.core.i18n import grouped, tr
 from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton

@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app import theme
 from app.core.actions import Action
-from app.core.language import tr
+from app.core.i18n import tr
 from app.core.preferences import Preferences
 
 

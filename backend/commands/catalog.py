@@ -17,7 +17,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _describe(arguments: Namespace) -> int:
     import msgspec
 
-    from backend import catalogue
+    from backend import catalog as catalogue
 
     here = None
     if not arguments.no_devices:

@@ -10,16 +10,16 @@ from backend.commands.command import Command, add_json
 from backend.contract import consents
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline, runs_folder
-from backend.contract.run_folder import find_run
+from backend.contract.run.folder import find_run
 
 
 def agree_if_asked(arguments: Namespace, *targets: str, revision: str = "main") -> dict[str, str]:
     """Keep the consent to the code of every target; gives name → version. Raises InputError."""
     if not arguments.trust_remote_code:
         return {}
-    from backend.run import asked_code  # loads the hub library
+    from backend.inference import code_consent  # loads the hub library
 
-    found = [one for target in targets for one in asked_code.agree(target, revision)]
+    found = [one for target in targets for one in code_consent.agree(target, revision)]
     for one in found:
         sys.stderr.write(f"you agree to the code of {one.name}, version {one.version[:12]}: {', '.join(one.files)}\n")
     return {one.name: one.version for one in found}
@@ -61,9 +61,9 @@ def _consents(arguments: Namespace) -> int:
 
 
 def _agree(target: str, revision: str) -> None:
-    from backend.run import asked_code
+    from backend.inference import code_consent
 
-    if not asked_code.agree(target, revision):
+    if not code_consent.agree(target, revision):
         raise InputError(f"--agree {target}: it runs no code of its own, so there is nothing to agree to")
 
 

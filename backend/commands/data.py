@@ -13,8 +13,8 @@ from backend.commands.screen import Screen
 from backend.contract.errors import InputError
 
 if TYPE_CHECKING:
-    from backend.contract.queries import ColumnReport, DataReport, SplitReport, Spread
-    from backend.run.data_report import Subject
+    from backend.contract.rpc.queries import ColumnReport, DataReport, SplitReport, Spread
+    from backend.inspect.data_report import Subject
 
 SHOWN_LABELS = 20
 _MEASURES = ("mean", "std", "min", "p50", "p95", "p99", "p99_9", "max")
@@ -51,7 +51,7 @@ def _execute(arguments: Namespace) -> int:
 def _report(arguments: Namespace) -> int:
     import msgspec
 
-    from backend.run import data_report  # loads the data room
+    from backend.inspect import data_report  # loads the data room
 
     screen = Screen()
     try:
@@ -63,12 +63,13 @@ def _report(arguments: Namespace) -> int:
 
 
 def _prepare(arguments: Namespace) -> int:
-    from backend.run import prepared, resolving  # load the data room
+    from backend.inspect import pretokenize
+    from backend.preflight import resolve  # load the data room
 
     screen = Screen()
     try:
-        spec = resolving.read_spec(arguments.spec, arguments.changes)
-        found = prepared.prepare(spec, screen.report, arguments.export, arguments.format)
+        spec = resolve.read_spec(arguments.spec, arguments.changes)
+        found = pretokenize.prepare(spec, screen.report, arguments.export, arguments.format)
     finally:
         screen.close()
     if arguments.json:
@@ -89,11 +90,12 @@ def _prepare(arguments: Namespace) -> int:
 
 def _subject(arguments: Namespace) -> "Subject":
     from backend.contract import spec_file
-    from backend.run import data_report, resolving
+    from backend.inspect import data_report
+    from backend.preflight import resolve
 
     if arguments.target.endswith((".yaml", ".yml")):
         _refuse_beside_spec(arguments)
-        return data_report.subject_of(resolving.read_spec(Path(arguments.target), arguments.changes))
+        return data_report.subject_of(resolve.read_spec(Path(arguments.target), arguments.changes))
     data = {"source": arguments.source or "files", **data_report.named(arguments.source or "files", arguments.target)}
     data |= _other_splits(arguments.target) if data["source"] == "files" else {}
     data |= {name: value for name in ("validation", "test") if (value := getattr(arguments, name)) is not None}

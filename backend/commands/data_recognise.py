@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from backend.contract.data_choice import RecognisedData
+    from backend.contract.rpc.data_choice import RecognisedData
 
 
 def add_recognise(actions: Any) -> None:
@@ -21,7 +21,7 @@ def add_recognise(actions: Any) -> None:
 def _recognise(arguments: Namespace) -> int:
     import msgspec
 
-    from backend.run.recognising import recognise  # loads every source
+    from backend.inspect.recognition import recognise  # loads every source
 
     found = recognise(arguments.paths)
     print(msgspec.json.encode(found).decode() if arguments.json else _in_words(found))

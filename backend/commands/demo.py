@@ -10,7 +10,7 @@ from backend.commands.screen import Screen
 from backend.commands.train import attempt
 from backend.contract.errors import RunFailed
 from backend.contract.resources import resource
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.folder import RunFolder
 
 
 def demo_spec() -> Path:

@@ -37,7 +37,7 @@ def _report_arguments(parser: ArgumentParser) -> None:
 
 
 def _report(arguments: Namespace) -> int:
-    from backend.contract.run_report import report  # loads msgspec and the YAML reader
+    from backend.contract.run.report import report  # loads msgspec and the YAML reader
 
     print(report(named_run(arguments.run)), end="")
     return 0

@@ -11,7 +11,7 @@ from typing import TextIO
 from backend.commands.command import Command
 from backend.contract.processes import on_interruption
 from backend.contract.redaction import redacted
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.folder import RunFolder
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -23,11 +23,11 @@ def _run(arguments: Namespace) -> int:
     on_interruption(_Interruption(folder).request)
     sys.stdout = sys.stderr = RedactedStream(sys.stderr)
     try:
-        from backend import train  # loads the data room and the framework
+        from backend.training import loop  # loads the data room and the framework
     except ImportError:
         _say_why_nothing_began(folder)
         return 1
-    return train.run(folder)
+    return loop.run(folder)
 
 
 class _Interruption:
@@ -70,8 +70,8 @@ class RedactedStream(io.TextIOBase):
 
 def _say_why_nothing_began(folder: RunFolder) -> None:
     """An incomplete installation ends an attempt before its first event; people still get their sentence."""
-    from backend.contract.events import RunFinished
-    from backend.run.event_log import EventLog  # needs none of those libraries
+    from backend.contract.run.events import RunFinished
+    from backend.training.event_log import EventLog  # needs none of those libraries
 
     error = sys.exc_info()[1]
     sys.stderr.write(traceback.format_exc())

@@ -13,7 +13,7 @@ from backend.commands.named_run import named_run
 from backend.contract.errors import InputError
 
 if TYPE_CHECKING:
-    from backend.run.curves import Curves
+    from backend.mirrors.curves import Curves
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def _export(arguments: Namespace) -> int:
         return exported_model.export(arguments)
     if arguments.tensorboard:
         return _export_event_file(arguments)
-    from backend.run.curves import Curves
+    from backend.mirrors.curves import Curves
 
     curves = Curves(named_run(arguments.run).events, arguments.run)
     if arguments.csv == "-":
@@ -52,15 +52,15 @@ def _export(arguments: Namespace) -> int:
 
 
 def _export_event_file(arguments: Namespace) -> int:
-    from backend.run import event_files
-    from backend.run.curves import Curves
+    from backend.mirrors import tensorboard
+    from backend.mirrors.curves import Curves
 
     folder = arguments.tensorboard.absolute()
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--tensorboard {folder} is a file; name a folder")
     curves = Curves(named_run(arguments.run).events, arguments.run)
     try:
-        written = event_files.write(curves, folder)
+        written = tensorboard.write(curves, folder)
     except OSError as error:
         raise InputError(
             f"--tensorboard {folder}: it cannot be written: {error.strerror}; name another folder"

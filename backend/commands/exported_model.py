@@ -42,10 +42,10 @@ def _merge(arguments: Namespace) -> None:
         raise InputError("--dtype: a merged model is written in float32; leave --dtype out, then copy it with --model")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"--model {target}: it exists already; name a new folder")
+    from backend.inference.model import open_model  # loads the framework
+    from backend.inference.spec import spec_of
+    from backend.models import saved_model
     from backend.models.own_code import agree_to_copy, copy_code
-    from backend.run import model_folder
-    from backend.run.asked_model import open_model  # loads the framework
-    from backend.run.asked_spec import spec_of
 
     spec = spec_of(arguments.run, None, ["hardware.device=cpu"])
     opened = open_model(spec)
@@ -59,7 +59,7 @@ def _merge(arguments: Namespace) -> None:
     note = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        model_folder.write(target, fill, note)
+        saved_model.write(target, fill, note)
         agree_to_copy(opened.folder, target)
     except OSError as error:
         raise InputError(f"--model {target}: it cannot be written: {error.strerror}; name another folder") from None

@@ -36,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def export(arguments: Namespace) -> int:
     """Write them and say where. Raises InputError."""
-    from backend.queries import chosen_rows, predictions  # load pyarrow
+    from backend.helper.queries import chosen_rows, predictions  # load pyarrow
 
     run, output = named_run(arguments.run), user_path(arguments.predictions).absolute()
     kind = SUFFIXES.get(output.suffix.lower())

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from backend.commands.queue_words import QueueTeller
 from backend.commands.screen import Screen
-from backend.contract import events
-from backend.contract.mending import Mend
 from backend.contract.processes import on_interruption
-from backend.contract.run_folder import RunFolder
+from backend.contract.run import events
+from backend.contract.run.fixes import Mend
+from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_unlinked
 
 LOOK_SECONDS = 0.1

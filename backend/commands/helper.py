@@ -10,9 +10,9 @@ def _no_arguments(parser: ArgumentParser) -> None:
 
 
 def _serve(arguments: Namespace) -> int:
-    from backend import serve
+    from backend.helper import server
 
-    return serve.run()
+    return server.run()
 
 
 def _worker_arguments(parser: ArgumentParser) -> None:
@@ -20,7 +20,7 @@ def _worker_arguments(parser: ArgumentParser) -> None:
 
 
 def _query(arguments: Namespace) -> int:
-    from backend.queries import worker
+    from backend.helper import worker
 
     return worker.run(gives_way=not arguments.as_run)
 

@@ -83,7 +83,7 @@ def _text(path: Path) -> str:
 def _checked(spec: dict[str, Any], arguments: Namespace) -> dict[str, Any]:
     """The spec with `--set` changes, valid for every setting. Raises InputError."""
     from backend.contract import spec_file
-    from backend.run.resolving import resolve
+    from backend.preflight.resolve import resolve
 
     changed = spec_file.with_changes({"version": 1, **spec}, arguments.changes)
     resolve(changed, (arguments.output or arguments.file or Path.cwd() / "spec").absolute().parent)

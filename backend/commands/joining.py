@@ -7,7 +7,7 @@ from pathlib import Path
 from backend.commands.screen import Screen
 from backend.contract import offline, spec_file
 from backend.contract.errors import InputError
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
 from backend.engines.hosts import Position
 
@@ -19,9 +19,9 @@ def position(path: Path, changes: list[str]) -> Position:
     hardware = spec_file.with_changes(spec_file.read(path), changes).get("hardware")
     if not isinstance(hardware, dict) or hardware.get("hosts", 1) == 1:
         return Position()
-    from backend.run import engine_choice, resolving  # these load pydantic, pyarrow and the data room
+    from backend.preflight import engine_choice, resolve  # these load pydantic, pyarrow and the data room
 
-    return engine_choice.position(resolving.read_spec(path, changes))
+    return engine_choice.position(resolve.read_spec(path, changes))
 
 
 def require_folder(here: Position, folder: Path | None) -> None:
@@ -43,7 +43,7 @@ def joined(folder: Path, here: Position) -> RunFolder:
 
 
 def _come(run: RunFolder, here: Position) -> RunFolder:
-    from backend.run import meeting  # loads pydantic, which a run on one host has loaded elsewhere
+    from backend.training import meeting  # loads pydantic, which a run on one host has loaded elsewhere
 
     until, said = time.monotonic() + here.timeout, 0
     try:

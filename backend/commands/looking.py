@@ -9,7 +9,7 @@ from backend.commands.screen import Screen
 from backend.contract.errors import InputError
 
 if TYPE_CHECKING:
-    from backend.run.look import Look
+    from backend.inspect.batch_preview import Look
 
 SPLITS = ("train", "validation", "test")
 
@@ -22,13 +22,14 @@ def add_subject(parser: ArgumentParser) -> None:
 
 def look_of(arguments: Namespace, screen: Screen) -> "Look":
     """Open what `add_subject` named. Raises InputError."""
-    from backend.run import look, resolving  # load the data room
+    from backend.inspect import batch_preview
+    from backend.preflight import resolve  # load the data room
 
     path = Path(arguments.subject)
     if path.suffix in (".yaml", ".yml") and not path.is_dir():
-        return look.look(resolving.read_spec(path, arguments.changes), screen.report, arguments.split)
+        return batch_preview.look(resolve.read_spec(path, arguments.changes), screen.report, arguments.split)
     if arguments.changes:
         raise InputError(
             f"--set: {arguments.subject} is a run, whose steps are those of its own settings; name its spec.yaml instead"
         )
-    return look.look_at_run(named_run(arguments.subject), screen.report, arguments.split)
+    return batch_preview.look_at_run(named_run(arguments.subject), screen.report, arguments.split)

@@ -14,11 +14,11 @@ import msgspec
 from backend.commands.command import Command
 from backend.contract import scratch
 from backend.contract.errors import InputError, RunFailed, panics_as_errors
-from backend.contract.measurement import STAGES, MeasuredTime
-from backend.contract.queries import Mistake, Progress, Reply
 from backend.contract.redaction import redacted
-from backend.contract.run_folder import RunFolder
-from backend.queries.channel import Channel
+from backend.contract.rpc.queries import Mistake, Progress, Reply
+from backend.contract.run.folder import RunFolder
+from backend.contract.run.measurement import STAGES, MeasuredTime
+from backend.helper.channel import Channel
 
 MOST_LIKELY = "1000"
 """How gladly Linux ends a process whose memory is used up: this one first, and not the window."""
@@ -45,16 +45,17 @@ def _measure(arguments: Namespace) -> int:
 
 def _found(values: dict[str, Any], own: Path, begun: float, channel: Channel) -> Reply:
     """The one place of this process where an exception becomes a sentence."""
-    from backend.run import measuring, resolving  # these load the data room
-    from backend.run.failure import recognised
-    from backend.run.situation import Situation
+    from backend.preflight import resolve  # these load the data room
+    from backend.training import trial
+    from backend.training.failure import recognised
+    from backend.training.failure_context import Situation
 
     def tell(stage: str, done: float, most: float) -> None:
         channel.send(Reply(0, progress=Progress(STAGES.index(stage), len(STAGES), "", "", stage, done, most)))
 
     try:
         with panics_as_errors():
-            found = measuring.measure(resolving.resolve(values, Path("/")), own, begun, tell)
+            found = trial.measure(resolve.resolve(values, Path("/")), own, begun, tell)
         return Reply(0, MeasuredTime(measurement=found))
     except InputError as error:
         return Reply(0, error=Mistake(redacted(str(error)), error.field, error.line))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from backend.commands.command import Command, add_json
 from backend.commands.screen import Screen
 from backend.contract.places import cache_folder, is_offline, runs_folder
-from backend.contract.run_folder import run_folders
+from backend.contract.run.folder import run_folders
 
 if TYPE_CHECKING:
-    from backend.contract.model_choices import ModelChoice
-    from backend.models.judgement import Wish
+    from backend.contract.rpc.model_choices import ModelChoice
+    from backend.models.compatibility import Wish
 
 _HEADINGS = {"demo": "demo models", "recent": "used before", "run": "made by runs", "cache": "in the hub's cache", "hub": "on the hub"}  # fmt: skip
 
@@ -52,10 +52,10 @@ def _hub_arguments(parser: ArgumentParser) -> None:
 def _models(arguments: Namespace) -> int:
     import msgspec
 
-    from backend.contract.model_choices import ModelChoices
-    from backend.models import here  # loads the hub library
+    from backend.contract.rpc.model_choices import ModelChoices
+    from backend.models import local_models  # loads the hub library
 
-    found = here.choices(_wish(arguments), [], run_folders(runs_folder()))
+    found = local_models.choices(_wish(arguments), [], run_folders(runs_folder()))
     if arguments.json:
         print(msgspec.json.encode(ModelChoices(found)).decode())
     else:
@@ -125,7 +125,7 @@ class _Shown:
 
 def _wish(arguments: Namespace) -> "Wish":
     from backend import registry
-    from backend.models.judgement import Wish
+    from backend.models.compatibility import Wish
 
     if arguments.task:
         registry.find("task", arguments.task, "--task")

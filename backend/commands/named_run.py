@@ -2,7 +2,7 @@
 
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
-from backend.contract.run_folder import RunFolder, find_run, run_folders
+from backend.contract.run.folder import RunFolder, find_run, run_folders
 
 SHOWN = 5
 

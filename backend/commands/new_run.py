@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from backend.commands import consents
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
-from backend.contract.run_folder import RunFolder, new_run_folder
+from backend.contract.run.folder import RunFolder, new_run_folder
 from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 def prepared(path: Path, arguments: Namespace) -> "RunSpec":
     """The spec, changed as asked and checked in full; nothing has been written. Raises InputError."""
     from backend.commands.screen import Screen  # these load pydantic, pyarrow and the data room
-    from backend.run import preparation, resolving
+    from backend.preflight import checks, resolve
 
-    spec = agreed(resolving.read_spec(path, wished(arguments)), arguments)
+    spec = agreed(resolve.read_spec(path, wished(arguments)), arguments)
     if arguments.run_folder is not None:
         _refuse_existing(arguments.run_folder)
     screen = Screen()
     try:
-        return preparation.check(spec, screen.report("checking"), convert=arguments.convert_weights, say=screen.line)
+        return checks.check(spec, screen.report("checking"), convert=arguments.convert_weights, say=screen.line)
     finally:
         screen.close()
 
@@ -46,7 +46,7 @@ def written(spec: "RunSpec", path: Path | None) -> RunFolder:
 def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> None:
     """Let a run go on with another engine; the spec as it was stays beside the new one. Raises InputError."""
     with _held(folder, "another engine"):
-        from backend.run import engine_change  # loads the engines, which whoever is refused need not wait for
+        from backend.training import engine_change  # loads the engines, which whoever is refused need not wait for
 
         change = engine_change.to_engine(folder, engine, new_optimizer=new_optimizer)
         if change is not None:
@@ -56,7 +56,7 @@ def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> Non
 def change_settings(folder: RunFolder, changes: list[str]) -> None:
     """Let a run go on with other settings; the spec as it was stays beside the new one. Raises InputError."""
     with _held(folder, "other settings"):
-        from backend.run import spec_change
+        from backend.training import spec_change
 
         change = spec_change.with_settings(folder, changes)
         _change_spec(folder, change.spec, change.kept)
@@ -82,9 +82,10 @@ def _held(folder: RunFolder, wish: str) -> Iterator[None]:
 def _change_spec(folder: RunFolder, spec: "RunSpec", kept: Path) -> None:
     """Put the spec, once it is checked, in the place of that of the last attempt, which stays as `kept`."""
     from backend.contract import spec_file
-    from backend.run import preparation, spec_change
+    from backend.preflight import checks
+    from backend.training import spec_change
 
-    checked = preparation.check(spec)
+    checked = checks.check(spec)
     try:
         if not kept.exists():  # else nothing was trained with the present one
             write_whole(kept, read_unlinked(folder.spec, MAX_SPEC))

@@ -15,9 +15,9 @@ from backend.contract import time_span
 
 if TYPE_CHECKING:
     from backend.contract.catalog import Device
-    from backend.contract.cost import Remedy
-    from backend.contract.measurement import Measurement
-    from backend.contract.queries import Placement, Progress, RunPlan
+    from backend.contract.rpc.queries import Placement, Progress, RunPlan
+    from backend.contract.run.cost import Remedy
+    from backend.contract.run.measurement import Measurement
     from backend.contract.spec import RunSpec
 
 WORDS = {
@@ -45,9 +45,9 @@ def _plan(arguments: Namespace) -> int:
     import msgspec
 
     from backend.hardware import devices  # these load the data room
-    from backend.run import cost, resolving
+    from backend.preflight import cost, resolve
 
-    spec = new_run.agreed(resolving.read_spec(arguments.spec, new_run.wished(arguments)), arguments)
+    spec = new_run.agreed(resolve.read_spec(arguments.spec, new_run.wished(arguments)), arguments)
     screen = Screen()
     screen.line("reading model and data")
     here = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
@@ -66,7 +66,7 @@ def _plan(arguments: Namespace) -> int:
 
 def _measured(spec: "RunSpec", here: "list[Device]", screen: Screen) -> str | None:
     """Measure; the sentence where the memory was not enough."""
-    from backend.run import trial_process
+    from backend.training import trial_process
 
     told: list[str] = []
 

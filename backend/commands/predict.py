@@ -12,13 +12,13 @@ from backend.commands.follow import number
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
-from backend.contract.run_folder import find_run
+from backend.contract.run.folder import find_run
 
 SHOWN, LISTED = 5, 100
 """Skipped rows that are named in words, and in JSON."""
 
 if TYPE_CHECKING:
-    from backend.predict import EvaluationResult, PredictionResult
+    from backend.inference.predict import EvaluationResult, PredictionResult
 
 
 def _shared_arguments(parser: ArgumentParser) -> None:
@@ -77,7 +77,7 @@ def _evaluate(arguments: Namespace) -> int:
     consents.convert_if_asked(arguments, arguments.target)
     screen = Screen()
     screen.line("loading the model")
-    from backend import predict  # loads the framework, which takes seconds
+    from backend.inference import predict  # loads the framework, which takes seconds
 
     try:
         result = predict.evaluate(
@@ -102,7 +102,7 @@ def _predict(arguments: Namespace) -> int:
     output, parquet = (arguments.output, None) if arguments.output else _in_run(arguments)
     screen = Screen()
     screen.line("loading the model")
-    from backend import predict  # loads the framework, which takes seconds
+    from backend.inference import predict  # loads the framework, which takes seconds
 
     try:
         result = predict.predict(
@@ -137,7 +137,7 @@ def _predict(arguments: Namespace) -> int:
 
 def _in_run(arguments: Namespace) -> tuple[Path, Path]:
     """The CSV file and its Parquet twin in the run's folder, where the window finds them again."""
-    from backend.run.further_file import free_name
+    from backend.inference.further_file import free_name
 
     run = find_run(arguments.target, runs_folder())
     if run is None:
@@ -149,9 +149,9 @@ def _in_run(arguments: Namespace) -> tuple[Path, Path]:
 def _answer(arguments: Namespace) -> int:
     rows = [_row(text) for text in arguments.input]
     right = _right_answers(arguments)
-    from backend import answering  # loads the framework, which takes seconds
+    from backend.inference import interactive  # loads the framework, which takes seconds
 
-    answerer = answering.Answerer(arguments.target, arguments.task, arguments.changes)
+    answerer = interactive.Answerer(arguments.target, arguments.task, arguments.changes)
     answer = answerer.answer(rows)
     for sentence in filter(None, [answer.note, *answer.cuts]):
         print(sentence, file=sys.stderr)

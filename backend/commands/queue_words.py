@@ -3,8 +3,8 @@
 import time
 
 from backend.commands.screen import Screen
-from backend.contract.run_folder import RunFolder
-from backend.contract.run_queue import queue_of
+from backend.contract.run.folder import RunFolder
+from backend.contract.run.queue import queue_of
 
 LOOK_SECONDS = 2.0
 """Between two looks at the locks of all runs."""

@@ -10,7 +10,7 @@ from backend import process_tree
 from backend.commands.command import Command
 from backend.commands.named_run import named_run
 from backend.contract.errors import InputError
-from backend.contract.run_folder import RunFolder, boot_id, host_id
+from backend.contract.run.folder import RunFolder, boot_id, host_id
 
 PROMISES = {
     "stop": "it saves a checkpoint and its model, then ends",
@@ -49,10 +49,10 @@ def _request(arguments: Namespace) -> int:
 
 
 def _start(arguments: Namespace) -> int:
-    from backend.run import resolving  # loads pydantic, pyarrow and the data room
+    from backend.preflight import resolve  # loads pydantic, pyarrow and the data room
 
     folder = named_run(arguments.run)
-    resolving.read_run(folder, to_write=True)
+    resolve.read_run(folder, to_write=True)
     if not folder.is_queued():
         way = f"burnish resume {folder.name} starts it" if folder.life() != "alive" else "it has begun already"
         raise InputError(f"{folder.name}: this run does not wait in the queue; {way}")

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 from backend.commands.command import Command, add_json
 from backend.commands.follow import in_words
 from backend.commands.named_run import named_run
-from backend.contract import run_search
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
-from backend.contract.run_folder import run_folders
+from backend.contract.run import search
+from backend.contract.run.folder import run_folders
 
 if TYPE_CHECKING:
     from backend.commands.summary import Summary
@@ -32,7 +32,7 @@ def _runs(arguments: Namespace) -> int:
     from backend.commands.summary import summary
 
     every = [summary(folder) for folder in run_folders(runs_folder())]
-    matching = [run for run in every if run_search.found(arguments.search, _texts(run), run.tags)]
+    matching = [run for run in every if search.found(arguments.search, _texts(run), run.tags)]
     found = _sorted(matching, arguments.sort)
     if arguments.json:
         print(msgspec.json.encode(found).decode())
@@ -61,7 +61,7 @@ def _sorted(runs: "list[Summary]", column: str) -> "list[Summary]":
         return getattr(run, column) if column in SORTED_BY else run.metrics.get(column)
 
     is_text = column in ("name", "state", "task", "model", "data")
-    return run_search.ordered(runs, value, descending=not is_text)
+    return search.ordered(runs, value, descending=not is_text)
 
 
 def _print_lines(runs: "list[Summary]", group: str | None) -> None:
@@ -85,7 +85,7 @@ def _line(run: "Summary", width: int) -> str:
 
 
 def _table(runs: "list[Summary]", form: str) -> str:
-    from backend.contract.run_comparison import ABSENT, metrics_table
+    from backend.contract.run.comparison import ABSENT, metrics_table
 
     def cells(run: "Summary") -> list[tuple[str, str]]:
         seconds = ABSENT if run.seconds is None else f"{run.seconds:.0f}"
@@ -108,7 +108,7 @@ def _note_arguments(parser: ArgumentParser) -> None:
 
 
 def _note(arguments: Namespace) -> int:
-    from backend.contract.run_notes import RunNotes, change_notes, tags_of
+    from backend.contract.run.notes import RunNotes, change_notes, tags_of
 
     folder = named_run(arguments.run)
     gone, added = tags_of(arguments.untag), tags_of(arguments.tag)
@@ -134,7 +134,7 @@ def _compare_arguments(parser: ArgumentParser) -> None:
 def _compare(arguments: Namespace) -> int:
     from backend.commands.summary import summary
     from backend.contract import spec_file
-    from backend.contract.run_comparison import settings_table
+    from backend.contract.run.comparison import settings_table
 
     folders = list({folder.path: folder for folder in map(named_run, arguments.runs)}.values())
     if len(folders) < 2:

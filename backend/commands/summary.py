@@ -8,10 +8,10 @@ from typing import TypeVar
 import msgspec
 
 from backend.commands.queue_words import waits_for
-from backend.contract import events
-from backend.contract.landmarks import landmarks
-from backend.contract.run_folder import RunFolder
-from backend.contract.run_notes import read_notes
+from backend.contract.run import events
+from backend.contract.run.event_summary import landmarks
+from backend.contract.run.folder import RunFolder
+from backend.contract.run.notes import read_notes
 
 E = TypeVar("E")
 _ATTEMPTS = (events.RunStarted, events.RunResumed)

@@ -6,7 +6,7 @@ from dataclasses import fields
 from backend.commands import consents
 from backend.commands.command import Command, add_changes, add_consents, add_conversion
 from backend.contract.errors import InputError
-from backend.contract.generation import GenerationSettings
+from backend.contract.rpc.generation import GenerationSettings
 
 _DECODING = [one.name for one in fields(GenerationSettings) if one.name not in {"sample", "seed", "eos_token_id"}]
 """The settings of writing that the tasks have under the same name, but for the one that is a switch."""
@@ -29,7 +29,7 @@ def _generate(arguments: Namespace) -> int:
         raise InputError("--prompt: it is empty; write the text to continue or to answer")
     consents.agree_if_asked(arguments, arguments.target)
     consents.convert_if_asked(arguments, arguments.target)
-    from backend import predict  # loads the framework
+    from backend.inference import predict  # loads the framework
 
     changes = [f"task.{name}={value}" for name in _DECODING if (value := getattr(arguments, name)) is not None]
     if arguments.sample:

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from backend.commands.screen import Screen
-from backend.contract.token_batches import BatchQuestion
-from backend.contract.tokenizer_steps import StepsQuestion
-from backend.contract.tokens import COUNTS, TokenizeQuestion, Tokens
+from backend.contract.tokens.batches import BatchQuestion
+from backend.contract.tokens.steps import StepsQuestion
+from backend.contract.tokens.tokens import COUNTS, TokenizeQuestion, Tokens
 from backend.tokenizers import answers, batch, bulk_file, decoding, inspect
 from backend.tokenizers.sources import lines_of
 from backend.tokenizers.steps import pipeline

@@ -12,7 +12,7 @@ from backend.contract.errors import InputError
 from backend.contract.places import is_offline
 from backend.contract.safe_files import MAX_TEXT, MB, read_regular
 from backend.contract.safe_text import parse_json
-from backend.contract.tokens import LONG_TEXT, Message, TokenizeQuestion
+from backend.contract.tokens.tokens import LONG_TEXT, Message, TokenizeQuestion
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

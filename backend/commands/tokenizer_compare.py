@@ -8,9 +8,9 @@ import msgspec
 
 from backend.commands.command import add_json
 from backend.commands.screen import Screen
-from backend.contract.comparison import DataComparison, LanguageCounts, TextComparison
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
+from backend.contract.tokens.comparison import DataComparison, LanguageCounts, TextComparison
 
 if TYPE_CHECKING:
     from backend.tokenizers.compare import Tokenizers
@@ -60,7 +60,7 @@ def _opened(names: list[str]) -> "Tokenizers":
 
 
 def _on_data(opened: "Tokenizers", arguments: Namespace) -> DataComparison:
-    from backend.run.text_column import read_text_column
+    from backend.inspect.text_column import read_text_column
     from backend.tokenizers.compare_data import compare_data
 
     column = read_text_column(arguments.data, arguments.column, arguments.language_column)

@@ -12,7 +12,7 @@ from backend.contract.places import is_offline
 from backend.contract.safe_files import MAX_TEXT, read_regular
 
 if TYPE_CHECKING:
-    from backend.contract.tokenizer_making import ProposedToken
+    from backend.contract.tokens.making import ProposedToken
     from backend.tokenizers.extend import Counted, Extension
 
 _WIDTH = 24

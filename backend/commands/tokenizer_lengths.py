@@ -8,7 +8,7 @@ from backend.commands.looking import add_subject, look_of
 from backend.commands.screen import Screen
 
 if TYPE_CHECKING:
-    from backend.contract.training_data import LengthMeasure, TrainingLengths
+    from backend.contract.rpc.training_data import LengthMeasure, TrainingLengths
 
 SHOWN_WORST = 5
 
@@ -27,7 +27,7 @@ def add_lengths(actions: Any) -> None:
 def _lengths(arguments: Namespace) -> int:
     import msgspec
 
-    from backend.run.shown_lengths import training_lengths  # loads the data room
+    from backend.inspect.shown_lengths import training_lengths  # loads the data room
 
     screen = Screen()
     try:

@@ -8,8 +8,8 @@ from backend.commands.looking import add_subject, look_of
 from backend.commands.screen import Screen
 
 if TYPE_CHECKING:
-    from backend.contract.training_data import TokenSequence, TrainingFeature, TrainingRows, TrainingStep
-    from backend.run.look import Look
+    from backend.contract.rpc.training_data import TokenSequence, TrainingFeature, TrainingRows, TrainingStep
+    from backend.inspect.batch_preview import Look
 
 SHOWN = 20
 _MARKS = {"padding": "_", "ignored": "-", "special": "s", "second": "2", "unknown": "?"}
@@ -50,7 +50,7 @@ def _rows(arguments: Namespace) -> int:
 
 def _found(look: "Look", arguments: Namespace) -> "tuple[TrainingRows, list[TrainingFeature]]":
     """The lines, and the features token by token where that is asked for: in JSON always."""
-    from backend.run import shown_features
+    from backend.inspect import shown_features
 
     if arguments.step is not None:
         found = shown_features.rows_of_step(look, arguments.step, 0, arguments.limit)

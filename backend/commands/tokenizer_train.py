@@ -15,9 +15,9 @@ from backend.contract.spec import validated
 from backend.contract.spec.tokenizer_training import TokenizerTraining
 
 if TYPE_CHECKING:
-    from backend.contract.tokenizer_making import Compression, MadeTokenizer
-    from backend.run.column_texts import ColumnTexts
-    from backend.run.tokenizer_making import Learnt
+    from backend.contract.tokens.making import Compression, MadeTokenizer
+    from backend.inspect.column_texts import ColumnTexts
+    from backend.inspect.tokenizer_making import Learnt
 
 OUTPUT = "--output"
 _SWITCHES = ("lowercase", "strip_accents", "split_digits")
@@ -73,8 +73,8 @@ def add_data(parser: Any, *, required: bool) -> None:
 def texts_of(arguments: Namespace, screen: Screen) -> "ColumnTexts":
     """The texts that `add_data`'s words name. Raises InputError."""
     from backend.contract import spec_file
-    from backend.run.column_texts import read_column_texts  # loads the data room
-    from backend.run.data_report import named
+    from backend.inspect.column_texts import read_column_texts  # loads the data room
+    from backend.inspect.data_report import named
 
     source, target = arguments.source or "files", arguments.data
     values: dict[str, Any] = {"data": {"source": source, **named(source, target[0])}}
@@ -89,7 +89,7 @@ def _option(name: str) -> str:
 
 
 def _train(arguments: Namespace) -> int:
-    from backend.run import tokenizer_making  # loads the tokenizers library
+    from backend.inspect import tokenizer_making  # loads the tokenizers library
     from backend.tokenizers import saving
 
     saving.check_free(arguments.output, OUTPUT)
@@ -141,7 +141,7 @@ def _stoppable(learn: "Callable[[], Learnt]") -> "Learnt":
     # Meanwhile 2 is a pipe (`trainer_progress`), whose reader would not live to pass the last sentence on.
     stderr = None if sys.stderr is None else os.dup(2)
     try:
-        from backend.run.beside import beside  # within, as a Ctrl-C may come while it loads
+        from backend.training.background import beside  # within, as a Ctrl-C may come while it loads
 
         return beside(learn, lambda: None, "learning")
     except KeyboardInterrupt:

@@ -11,7 +11,7 @@ from backend.commands.screen import Screen
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
 from backend.contract.safe_files import user_path
-from backend.contract.vocabulary import TYPES
+from backend.contract.tokens.vocabulary import TYPES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,7 +106,7 @@ def _table(arguments: Namespace) -> "tuple[VocabularyTables, pa.Table]":
 def _frequencies(arguments: Namespace, tokenizer: Any, pieces: "pa.Table") -> "pa.Array":
     import pyarrow as pa
 
-    from backend.run.text_column import read_text_column
+    from backend.inspect.text_column import read_text_column
     from backend.tokenizers.counting import count_pieces, in_order_of
 
     column = read_text_column(arguments.data, arguments.column, None)

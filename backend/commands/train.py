@@ -11,9 +11,9 @@ from backend.commands.follow import EventReader, Follower, Outcome, tell
 from backend.commands.named_run import named_run
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
-from backend.contract.landmarks import landmarks
-from backend.contract.mending import Mend
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.event_summary import landmarks
+from backend.contract.run.fixes import Mend
+from backend.contract.run.folder import RunFolder
 from backend.engines.hosts import Position
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def _train(arguments: Namespace) -> int:
     joining.require_folder(here, arguments.run_folder)
     _refuse_queue_of_hosts(here, arguments)
     if not here.is_first:
-        from backend.run import resolving  # loads pydantic, pyarrow and the data room
+        from backend.preflight import resolve  # loads pydantic, pyarrow and the data room
 
-        spec = resolving.read_spec(arguments.spec, arguments.changes)
+        spec = resolve.read_spec(arguments.spec, arguments.changes)
         new_run.agreed(spec, arguments)  # each host has consents of its own
         return _run(joining.joined(arguments.run_folder, here), arguments)
     spec = new_run.prepared(arguments.spec, arguments)
@@ -78,10 +78,11 @@ def _resume_arguments(parser: ArgumentParser) -> None:
 def _resume(arguments: Namespace) -> int:
     if arguments.new_optimizer and arguments.engine is None:
         raise InputError("--new-optimizer: the run's own engine keeps its optimizer; it goes with --engine")
-    from backend.run import engine_choice, resolving, spec_change  # load pydantic, pyarrow and the data room
+    from backend.preflight import engine_choice, resolve
+    from backend.training import spec_change  # load pydantic, pyarrow and the data room
 
     folder = named_run(arguments.run)
-    spec = resolving.read_run(folder, to_write=True)
+    spec = resolve.read_run(folder, to_write=True)
     refuse_the_same_end(folder, arguments)
     spec_change.compare_started(folder, spec, other_engine=arguments.engine is not None)
     _agree_if_asked(spec, arguments)
@@ -91,7 +92,7 @@ def _resume(arguments: Namespace) -> int:
         new_run.change_engine(folder, arguments.engine, new_optimizer=arguments.new_optimizer)
     if arguments.changes:
         new_run.change_settings(folder, arguments.changes)
-    here = engine_choice.position(resolving.read_run(folder))  # changed, perhaps
+    here = engine_choice.position(resolve.read_run(folder))  # changed, perhaps
     _refuse_queue_of_hosts(here, arguments)
     return _run(folder if here.is_first else joining.joined(folder.path, here), arguments)
 
@@ -104,7 +105,7 @@ def _agree_if_asked(spec: "RunSpec", arguments: Namespace) -> None:
 def refuse_the_same_end(folder: RunFolder, arguments: Namespace) -> None:
     """Raise InputError where resuming could only end as it ended before."""
     from backend.commands.summary import last_end  # these read events and checkpoints, which `train` does not
-    from backend.run.checkpoints import Checkpoints
+    from backend.training.checkpoints import Checkpoints
 
     end = last_end(landmarks(folder.events))
     if end is None or folder.life() == "alive":  # a run that goes on is refused where it is started

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from backend.contract.errors import InputError
 from backend.contract.places import config_folder
-from backend.contract.run_folder import write_json
+from backend.contract.run.folder import write_json
 from backend.contract.run_lock import changing
 
 _LATEST = 2.0**32

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backend.contract.queries import ColumnLook
+from backend.contract.rpc.queries import ColumnLook
 from backend.data.cells import cell_text
 
 LOOKED_AT = 20_000

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from backend.contract.queries import ColumnReport, LabelShare, SplitReport
+from backend.contract.rpc.queries import ColumnReport, LabelShare, SplitReport
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.data.spilled import Spilled, SpillFile

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from backend.contract.queries import Spread
+from backend.contract.rpc.queries import Spread
 
 
 def spread_of_counts(counts: Counter[int]) -> Spread | None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from backend.contract.generation import GenerationSettings
-from backend.engines.demands import NONE, Demands
+from backend.contract.rpc.generation import GenerationSettings
+from backend.engines.logits_processors import NONE, Demands
 
 Advance = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """The tokens that were chosen (rows,) and the row that each goes on from (rows,) → scores of the next (rows, vocabulary)."""

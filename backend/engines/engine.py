@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from backend.contract.catalog import Device
-from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import ModelSection, Section, TrainingSection
 from backend.engines.new_rows import NewTokens
 

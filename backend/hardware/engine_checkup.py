@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from backend import registry
-from backend.catalogue_building import engine_entry
+from backend.catalog_building import engine_entry
 from backend.contract.catalog import EngineEntry
-from backend.contract.queries import DeviceList
+from backend.contract.rpc.queries import DeviceList
 from backend.hardware.devices import ask
 from backend.hardware.finding import Finding, pip, version_of
 

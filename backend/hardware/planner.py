@@ -12,7 +12,7 @@ from backend import registry
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.contract.queries import PlanPart
+from backend.contract.rpc.queries import PlanPart
 from backend.contract.spec import RunSpec, Section, validated
 from backend.engines.engine import Split
 from backend.models import inspection

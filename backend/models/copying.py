@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from backend.contract.errors import InputError
 from backend.models.model_files import read_table
-from backend.models.sharing import share
+from backend.models.new_folder import share
 
 Numbers = Literal["float32", "float16"]
 

@@ -7,13 +7,13 @@ from huggingface_hub import HfApi, constants
 from msgspec.structs import replace
 
 from backend.contract.errors import InputError
-from backend.contract.model_choices import DownloadedModel, HubModel
+from backend.contract.rpc.model_choices import DownloadedModel, HubModel
 from backend.data.sources.source import Report
 from backend.models import hub, hub_transfer, location
+from backend.models.compatibility import Wish
 from backend.models.hub_mistakes import ERRORS, MALFORMED, model_mistake, offline, search_mistake
 from backend.models.hub_search import WANTED, choice_of
 from backend.models.hub_session import asked_once
-from backend.models.judgement import Wish
 
 
 def details(name: str, revision: str, wish: Wish, *, is_offline: bool = False) -> HubModel:

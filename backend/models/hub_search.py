@@ -6,11 +6,11 @@ from typing import Any
 from huggingface_hub import HfApi, ModelInfo, get_token
 
 from backend.contract.errors import InputError
-from backend.contract.model_choices import HubSearch, ModelChoice
-from backend.models import judgement, purpose
+from backend.contract.rpc.model_choices import HubSearch, ModelChoice
+from backend.models import compatibility, task_detection
+from backend.models.compatibility import Known, Wish
 from backend.models.hub_mistakes import ERRORS, MALFORMED, offline, search_mistake
 from backend.models.hub_session import asked_once
-from backend.models.judgement import Known, Wish
 from backend.models.weights_names import weight_files
 
 MOST = 40
@@ -57,16 +57,16 @@ def choice_of(info: ModelInfo, wish: Wish) -> ModelChoice:
     return ModelChoice(
         name=info.id,
         group="hub",
-        use=purpose.of_hub_task(info.pipeline_tag or ""),
+        use=task_detection.of_hub_task(info.pipeline_tag or ""),
         model_type=str(known.config.get("model_type") or ""),
         parameters=known.parameters,
         size_mb=_bytes(info) / 1e6,
         licence=_licence(info.tags or []),
         downloads=info.downloads,
-        tasks=judgement.tasks_of(known.config),
+        tasks=compatibility.tasks_of(known.config),
         is_here=False,
-        notes=[*([] if known.lacking else _access_notes(info)), *judgement.notes(known, wish)],
-        problem=judgement.problem(known, wish),
+        notes=[*([] if known.lacking else _access_notes(info)), *compatibility.notes(known, wish)],
+        problem=compatibility.problem(known, wish),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.contract.queries import ModelDescription
+from backend.contract.rpc.queries import ModelDescription
 from backend.models import location
 from backend.models.adapter_folder import is_alone, weights_folder
 from backend.models.architectures import why_not

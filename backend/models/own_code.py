@@ -18,7 +18,7 @@ from typing import Any
 from backend.contract import consents
 from backend.contract.errors import InputError
 from backend.contract.places import private_folder
-from backend.contract.run_folder import write_json
+from backend.contract.run.folder import write_json
 from backend.models.architectures import needs_code
 from backend.models.config_check import config_mistake, read_checked
 from backend.models.model_files import CONFIG_LIMIT, check_link, read_small, read_table, read_table_if_sound

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from backend.contract.chat_template import PLAIN, PLAIN_WITH_BEGINNING, STUMBLES, reason_of, template_among
 from backend.contract.errors import InputError
+from backend.contract.rpc.chat_template import PLAIN, PLAIN_WITH_BEGINNING, STUMBLES, reason_of, template_among
 from backend.data.rows import Rows
 from backend.models.chat_rendering import RenderedChat, RenderRequest, TemplateRefusal, render
 from backend.tasks._language import texts

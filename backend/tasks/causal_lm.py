@@ -10,8 +10,8 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
-from backend.contract.generation import GenerationSettings
 from backend.contract.heads import IGNORE, Head, HeadFacts
+from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows

@@ -9,8 +9,8 @@ import pyarrow as pa
 from pydantic import Field
 
 from backend.contract.catalog import Column
-from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
 from backend.data.rows import Rows

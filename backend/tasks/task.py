@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.catalog import Column, plays_a_part
-from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.metrics import Metric
+from backend.contract.rpc.generation import GenerationSettings
+from backend.contract.rpc.training_data import Beyond
 from backend.contract.spec import Section
-from backend.contract.training_data import Beyond
 from backend.data.rows import Rows
 
 Facts = dict[str, Any]

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from backend.contract.errors import InputError
-from backend.contract.tokens import LONG_TEXT, MAX_IN_JSON, TokenizeQuestion, Tokens
+from backend.contract.tokens.tokens import LONG_TEXT, MAX_IN_JSON, TokenizeQuestion, Tokens
 from backend.data.sources.source import Report
 from backend.tokenizers import chat, inspect, unfinished
 from backend.tokenizers.streaming import Stream

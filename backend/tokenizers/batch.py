@@ -6,8 +6,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from backend.contract.errors import InputError
-from backend.contract.token_batches import MAX_CELLS, BatchQuestion, TokenGrid
-from backend.contract.token_options import TokenOptions
+from backend.contract.tokens.batches import MAX_CELLS, BatchQuestion, TokenGrid
+from backend.contract.tokens.options import TokenOptions
 from backend.tokenizers import stored
 from backend.tokenizers.columns import Columns
 from backend.tokenizers.encoding import encode_rows, limit_of

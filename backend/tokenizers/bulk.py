@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from backend.contract.token_options import USUAL, TokenOptions
+from backend.contract.tokens.options import USUAL, TokenOptions
 from backend.tokenizers.encoding import check, encode_rows, raw
 from backend.tokenizers.sources import cleaned
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
-from backend.contract.token_options import TokenOptions
+from backend.contract.tokens.options import TokenOptions
 from backend.data.sources.source import Report
 from backend.tokenizers import bulk
 from backend.tokenizers.text_reading import MARK

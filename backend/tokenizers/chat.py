@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backend.contract.chat_template import PLAIN, PLAIN_WITH_BEGINNING, template_among
 from backend.contract.errors import InputError
-from backend.contract.tokens import Message, Turn
+from backend.contract.rpc.chat_template import PLAIN, PLAIN_WITH_BEGINNING, template_among
+from backend.contract.tokens.tokens import Message, Turn
 from backend.models.chat_rendering import RenderRequest, TemplateRefusal, render
 
 if TYPE_CHECKING:

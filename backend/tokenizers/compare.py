@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from backend.contract.comparison import FEWEST, MOST, ComparedToken, TextComparison, TextCounts
 from backend.contract.errors import InputError
+from backend.contract.tokens.comparison import FEWEST, MOST, ComparedToken, TextComparison, TextCounts
 from backend.tokenizers import guessed_offsets
 from backend.tokenizers.sources import cleaned
 from backend.tokenizers.vocabulary import vocabulary_of

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from backend.contract.tokenizer_making import Compression
+from backend.contract.tokens.making import Compression
 from backend.tokenizers.vocabulary import vocabulary_of
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from backend.contract.token_batches import Decoded, DecodedRow, PiecesAsText
+from backend.contract.tokens.batches import Decoded, DecodedRow, PiecesAsText
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

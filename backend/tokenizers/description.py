@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from backend.contract.chat_template import template_among
-from backend.contract.token_options import Side
-from backend.contract.tokens import TokenizerDescription
+from backend.contract.rpc.chat_template import template_among
+from backend.contract.tokens.options import Side
+from backend.contract.tokens.tokens import TokenizerDescription
 from backend.tokenizers import chat, options, stored
 from backend.tokenizers.encoding import limit_of
 from backend.tokenizers.loading import opening_note

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from backend.contract.errors import InputError, panics_as_errors
-from backend.contract.token_options import TokenOptions
+from backend.contract.tokens.options import TokenOptions
 from backend.tokenizers import slow_encoding
 from backend.tokenizers.columns import NOWHERE, Columns, joined
 from backend.tokenizers.sources import words_of

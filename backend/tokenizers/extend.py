@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
-from backend.contract.tokenizer_making import ProposedToken, ProposedTokens
+from backend.contract.tokens.making import ProposedToken, ProposedTokens
 from backend.tokenizers.compression import ids_of
 from backend.tokenizers.options import ADDED_SPECIAL, apply
 from backend.tokenizers.replaced import pieces_of

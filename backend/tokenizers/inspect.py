@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from backend.contract.token_options import USUAL, TokenOptions
-from backend.contract.tokens import COUNTS, Counts, Tokens, Turn
+from backend.contract.tokens.options import USUAL, TokenOptions
+from backend.contract.tokens.tokens import COUNTS, Counts, Tokens, Turn
 from backend.tokenizers import guessed_offsets, stored
 from backend.tokenizers.columns import NOWHERE, Columns
 from backend.tokenizers.encoding import encode, limit_of

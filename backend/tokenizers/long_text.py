@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from backend.contract.token_options import TokenOptions
+from backend.contract.tokens.options import TokenOptions
 from backend.tokenizers.columns import NOWHERE, Columns
 from backend.tokenizers.encoding import encode
 

@@ -4,11 +4,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from backend.contract import spec_file, tokenizer_name
+from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
-from backend.contract.run_folder import RunFolder, find_run
+from backend.contract.run.folder import RunFolder, find_run
 from backend.contract.spec import ModelSection, validated
+from backend.contract.tokens import name as tokenizer_name
 
 FIELD = "model.tokenizer"
 

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
-from backend.contract.tokens import TokenizerOption
+from backend.contract.tokens.tokens import TokenizerOption
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from backend.contract.vocabulary import OriginPart, PieceOrigin
+from backend.contract.tokens.vocabulary import OriginPart, PieceOrigin
 from backend.tokenizers.piece_text import merged
 
 LONGEST = 200

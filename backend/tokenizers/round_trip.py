@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from backend.contract.tokens import RoundTrip
+from backend.contract.tokens.tokens import RoundTrip
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from backend.contract.token_options import TokenOptions
+from backend.contract.tokens.options import TokenOptions
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

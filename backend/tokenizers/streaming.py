@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from backend.contract.token_options import TokenOptions
-from backend.contract.tokens import Counts, Tokens
+from backend.contract.tokens.options import TokenOptions
+from backend.contract.tokens.tokens import Counts, Tokens
 from backend.data.sources.source import Report
 from backend.tokenizers import inspect, long_text
 from backend.tokenizers.columns import NOWHERE, Columns

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from backend.contract.tokens import Counts, TokenColumns, TokenPiece, Tokens
+from backend.contract.tokens.tokens import Counts, TokenColumns, TokenPiece, Tokens
 from backend.tokenizers.byte_spans import byte_spans, partial
 from backend.tokenizers.columns import NOWHERE, Columns
 from backend.tokenizers.sources import byte_places

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from backend.contract.tokens import TokenPiece
+from backend.contract.tokens.tokens import TokenPiece
 from backend.tokenizers.guessed_offsets import is_of_bytes
 from backend.tokenizers.piece_text import merged
 

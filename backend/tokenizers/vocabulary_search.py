@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as compute
 
 from backend.contract.errors import InputError
-from backend.contract.vocabulary import TYPES, SearchBy
+from backend.contract.tokens.vocabulary import TYPES, SearchBy
 from backend.tokenizers.scripts import counted
 
 WRITTEN = ("piece", "text", "left", "right", "result")

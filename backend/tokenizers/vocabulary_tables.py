@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
-from backend.contract.vocabulary import TYPES
+from backend.contract.tokens.vocabulary import TYPES
 from backend.tokenizers.piece_text import Writing, merged, writing_by_pieces, writing_of
 from backend.tokenizers.scripts import scripts_of
 from backend.tokenizers.unused_rows import embedding_rows, unused_ids, with_unused

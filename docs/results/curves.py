@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from backend.commands.named_run import named_run
-from backend.run.curves import Curves
+from backend.mirrors.curves import Curves
 from docs.results.experiments import HERE
 
 _SIZE = 720, 300

@@ -7,7 +7,7 @@ import shiboken6
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app import theme
-from app.core import language
+from app.core import i18n
 
 _kept: list[QWidget] = []
 
@@ -43,6 +43,6 @@ def styled(qapp: QApplication) -> QApplication:
 @pytest.fixture
 def german() -> Iterator[None]:
     """The window speaks German; what was imported before keeps its English constants."""
-    language.choose("de")
+    i18n.choose("de")
     yield
-    language.choose(language.ENGLISH)
+    i18n.choose(i18n.ENGLISH)

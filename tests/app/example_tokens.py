@@ -1,6 +1,6 @@
 """Owns answers to `tokenize` as the helper gives them, small enough to be read."""
 
-from backend.contract.tokens import TokenColumns, TokenPiece, Tokens
+from backend.contract.tokens.tokens import TokenColumns, TokenPiece, Tokens
 
 
 def answer(source: str, rows: list[tuple], pieces: list[TokenPiece], **other: object) -> Tokens:

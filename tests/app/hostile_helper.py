@@ -8,8 +8,8 @@ import msgspec
 
 sys.path[:0] = [str(Path(__file__).parents[2])]
 
-from backend.contract import queries  # noqa: E402 (the path above comes first)
-from tests.app.panels import small_helper  # noqa: E402
+from backend.contract.rpc import queries  # noqa: E402 (the path above comes first)
+from tests.app.pages import small_helper  # noqa: E402
 
 HOSTILE = '<b>x</b><img src="file:///burnish/trap.png">&amp;<a href="x">y</a>'
 SPOILED = (

@@ -7,8 +7,8 @@ from PySide6.QtGui import QColor
 
 from app import theme
 from app.theme.tokens import DARK, LIGHT
-from app.widgets.confusion_matrix import tint
 from app.widgets.pill import KINDS
+from app.widgets.plots.confusion_matrix import tint
 
 TEXT, CONTROL = 4.5, 3.0
 """Contrast that WCAG 2.2 asks of text (1.4.3) and of what a control is known by (1.4.11)."""

@@ -91,7 +91,7 @@ def test_what_cannot_be_done_now_is_not_done(qtbot, window: MainWindow, palette:
 
 
 def test_a_run_is_found_by_its_name(qtbot, window: MainWindow, palette: Palette):
-    from app.core.run_library import RunSummary
+    from app.core.runs.run_library import RunSummary
 
     assert window.context is not None
     window.context.library.runs = [RunSummary("a", Path("/runs/2026-a"), "finished", title="reviews of May")]

@@ -15,7 +15,7 @@ from shiboken6 import getCppPointer
 from app import theme
 from app.__main__ import _tell_of_mistake
 from app.core import preferences
-from app.core.run_library import RunSummary
+from app.core.runs.run_library import RunSummary
 from app.main_window import CONNECTIONS, PANELS, RUNS, MainWindow
 from app.widgets.question import Question
 from tests.app.gone import gone

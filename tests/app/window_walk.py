@@ -32,7 +32,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.core import language
+from app.core import i18n
 from tests.example_runs import CLASSIFIED, write_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,11 +70,11 @@ def main(mode: str, home: Path, pictures: Path | None = None, look: str = "light
     """Prints {text: where}."""
     os.environ.update({f"BURNISH_{name}": str(home / name.lower()) for name in ("RUNS", "CACHE", "CONFIG")})
     if mode == "marked":
-        language._present, language._code = Marked(), "marked"  # before any page is imported
-        templates = language.sentences("de")
-        language.sentences = lambda code: {text: marked_sentence(text) for text in templates}
+        i18n._present, i18n._code = Marked(), "marked"  # before any page is imported
+        templates = i18n.sentences("de")
+        i18n.sentences = lambda code: {text: marked_sentence(text) for text in templates}
     else:
-        language.choose("de" if mode == "cut" else "en")
+        i18n.choose("de" if mode == "cut" else "en")
     found: dict[str, str] = {}
 
     def look_at(view: str) -> None:
@@ -210,7 +210,7 @@ def _tokenizer(window: Any, run: Path, look_at: Callable[[str], None]) -> None:
 def _works(page: QWidget) -> bool:
     """Whether something is being answered, which a button offers to stop."""
     buttons = page.findChildren(QAbstractButton)
-    return any(one.isVisible() and one.text() == language.tr("Stop") for one in buttons)
+    return any(one.isVisible() and one.text() == i18n.tr("Stop") for one in buttons)
 
 
 def _settings(window: Any, _: Path, look_at: Callable[[str], None]) -> None:

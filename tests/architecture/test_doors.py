@@ -121,7 +121,7 @@ def test_siblings_do_not_know_each_other(modules: list[Module], room: str, share
     assert found == []
 
 
-@pytest.mark.parametrize("module", ["backend.supervisor", "backend.contract.run_folder"])
+@pytest.mark.parametrize("module", ["backend.supervisor", "backend.contract.run.folder"])
 def test_supervisor_needs_nothing_but_the_standard_library(root: Path, module: str):
     """In a Python without any installed package: a few megabytes that outlive whatever the engine does."""
     code = f"import sys; sys.path.insert(0, {str(root)!r}); import {module}"
@@ -131,8 +131,8 @@ def test_supervisor_needs_nothing_but_the_standard_library(root: Path, module: s
 
 def test_contract_alone_loads_no_heavy_library(root: Path):
     code = (
-        "import sys, backend.contract.events, backend.contract.catalog, backend.contract.queries, "
-        "backend.contract.run_folder, backend.contract.places\n"
+        "import sys, backend.contract.run.events, backend.contract.catalog, backend.contract.rpc.queries, "
+        "backend.contract.run.folder, backend.contract.places\n"
         "print(sorted({'numpy', 'pyarrow', 'pydantic', 'ruamel', 'torch', 'transformers'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)

@@ -14,7 +14,7 @@ CATCHES_EVERYTHING = {
     "backend/tokenizers/loading.py": "the Rust tokenizers raise plain Exception",
     "backend/tokenizers/encoding.py": "the Rust tokenizers raise plain Exception",
     "backend/data/network_limits.py": "what is raised on the thread that asks a server is raised again on the one that waits",
-    "backend/run/beside.py": "what is raised on the thread that works is raised again on the one that waits",
+    "backend/training/background.py": "what is raised on the thread that works is raised again on the one that waits",
     "backend/tokenizers/train.py": "the Rust trainers raise plain Exception",
     "backend/models/own_code.py": "the code that comes with a model may raise anything while it is opened",
     "backend/registry.py": "a plugin is another's code, which may raise anything while it is imported",
@@ -24,9 +24,9 @@ PROCESS_ENTRIES = {
     "backend/__main__.py",
     "backend/supervisor.py",
     "backend/commands/measuring.py",
-    "backend/queries/worker.py",
-    "backend/serve.py",
-    "backend/train.py",
+    "backend/helper/worker.py",
+    "backend/helper/server.py",
+    "backend/training/loop.py",
     "app/__main__.py",
 }
 

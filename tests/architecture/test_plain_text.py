@@ -5,9 +5,9 @@ import ast
 from tests.architecture.source import Module
 
 WRITES_HTML = {
-    "app/widgets/plot_legend.py": "coloured signs before escaped names",
-    "app/widgets/plot_picture.py": "the same legend in a picture",
-    "app/panels/tokenizer_cards/feature_card.py": "coloured signs before our own words",
+    "app/widgets/plots/plot_legend.py": "coloured signs before escaped names",
+    "app/widgets/plots/plot_picture.py": "the same legend in a picture",
+    "app/pages/tokenizer/data/feature_card.py": "coloured signs before our own words",
 }
 """Modules that may show HTML, and of what: constants, and what was escaped."""
 HTML = {

@@ -4,9 +4,9 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from backend import queries
-from backend.contract.answers import ANSWERS
-from backend.queries.worker import QUERIES
-from backend.serve import LET_GO, OPEN_MODELS
+from backend.contract.rpc.answers import ANSWERS
+from backend.helper.server import LET_GO, OPEN_MODELS
+from backend.helper.worker import QUERIES
 
 
 def test_what_the_window_shapes_is_answered():
@@ -18,7 +18,7 @@ def test_every_file_of_questions_is_listed():
     written = {
         query.name
         for module in modules
-        if module.__name__ != "backend.queries.worker"
+        if module.__name__ != "backend.helper.worker"
         for query in getattr(module, "QUERIES", ())
     }
     assert written == set(QUERIES)

@@ -18,7 +18,7 @@ def loaded(root: Path, code: str) -> set[str]:
 
 
 def test_static_catalog_loads_no_framework(root: Path):
-    code = "import msgspec; from backend.catalogue import catalog; assert len(msgspec.json.encode(catalog())) > 1000"
+    code = "import msgspec; from backend.catalog import catalog; assert len(msgspec.json.encode(catalog())) > 1000"
     assert loaded(root, code) == set()
 
 
@@ -29,4 +29,10 @@ def test_command_line_loads_no_framework_to_explain_itself(root: Path, arguments
 
 
 def test_loop_is_imported_without_a_framework(root: Path):
-    assert not loaded(root, "import backend.train, backend.predict") & {"torch", "jax", "flax", "accelerate", "PySide6"}
+    assert not loaded(root, "import backend.training.loop, backend.inference.predict") & {
+        "torch",
+        "jax",
+        "flax",
+        "accelerate",
+        "PySide6",
+    }

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from backend.contract.heads import Head, HeadFacts
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.folder import RunFolder
 from backend.contract.spec import ModelSection, TrainingSection
 from backend.engines.engine import Batch, Engine, Loading
 from backend.engines.torch.engine import TorchEngine
-from backend.run.checkpoints import Checkpoints
+from backend.training.checkpoints import Checkpoints
 
 VOCABULARY, WIDTH, LAYERS = 32_000, 768, 14
 """About 124 million parameters, 500 MB in float32; with AdamW's moments a checkpoint has 1.5 GB."""

@@ -64,7 +64,7 @@ def main() -> int:
 
 def write_run(folder: Path, count: int) -> None:
     """A run of so many events."""
-    from backend.contract import events
+    from backend.contract.run import events
 
     folder.mkdir(parents=True)
     folder.joinpath("spec.yaml").write_text("version: 1\n", encoding="utf-8")
@@ -75,7 +75,7 @@ def write_run(folder: Path, count: int) -> None:
 
 def happened(count: int) -> Iterator:
     """First half the events, then a resume from a fortieth before."""
-    from backend.contract import events
+    from backend.contract.run import events
 
     yield events.RunStarted(time=1e9, name="long", task="text_classification", model="bert-tiny")
     middle = count // 2
@@ -87,7 +87,7 @@ def happened(count: int) -> Iterator:
 
 def attempt(after: int, until: int) -> Iterator:
     """Steps with the evaluations and measurements of memory between them."""
-    from backend.contract import events
+    from backend.contract.run import events
 
     for step in range(after + 1, until + 1):
         now = 1e9 + step / 10

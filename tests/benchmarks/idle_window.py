@@ -85,8 +85,8 @@ def ask(folder: Path, checkout: Path, state: str, options: argparse.Namespace) -
 
 def write_runs(root: Path, count: int) -> None:
     """So many runs of this computer that have ended."""
-    from backend.contract.run_folder import ExitRecord, ProcessRecord, boot_id, host_id
-    from backend.contract.run_notes import RunNotes, write_notes
+    from backend.contract.run.folder import ExitRecord, ProcessRecord, boot_id, host_id
+    from backend.contract.run.notes import RunNotes, write_notes
 
     for number in range(count):
         folder = begun(root / f"2026-10-{1 + number % 28:02d}-{number // 60 % 24:02d}{number % 60:02d}-run-{number}")
@@ -102,8 +102,9 @@ def write_runs(root: Path, count: int) -> None:
 
 def begun(path: Path):
     """A run folder with its first events."""
-    from backend.contract import events, spec_file
-    from backend.contract.run_folder import RunFolder
+    from backend.contract import spec_file
+    from backend.contract.run import events
+    from backend.contract.run.folder import RunFolder
 
     path.mkdir(parents=True)
     spec = {"version": 1, "name": path.name, "task": {"type": "text_classification"}, "model": {"name_or_path": "x"},
@@ -120,7 +121,7 @@ def begun(path: Path):
 
 def lines(seed: int) -> Iterator[bytes]:
     """The steps, evaluations and end of one run."""
-    from backend.contract import events
+    from backend.contract.run import events
 
     accuracy = 0.5 + seed % 400 / 1000
     for step in range(1, STEPS + 1):
@@ -137,7 +138,7 @@ def lines(seed: int) -> Iterator[bytes]:
 
 def step_line(step: int, now: float = 1e9) -> bytes:
     """One step's event."""
-    from backend.contract import events
+    from backend.contract.run import events
 
     return events.encode(events.StepFinished(
         time=now + step, step=step, epoch=step / 100, loss=0.2 + 1 / step, learning_rate=2e-5, gradient_norm=1.5,
@@ -157,7 +158,7 @@ def start_training(root: Path) -> "subprocess.Popen[bytes]":
 
 def train(path: Path) -> int:
     """Append steps until somebody ends it, or the benchmark is gone."""
-    from backend.contract.run_folder import ProcessRecord, boot_id, host_id
+    from backend.contract.run.folder import ProcessRecord, boot_id, host_id
     from backend.contract.run_lock import take_lock
 
     folder = begun(path)

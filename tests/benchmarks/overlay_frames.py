@@ -22,9 +22,9 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from app import theme
-from app.core.run_library import RunLibrary
-from app.panels.runs_cards.compare_view import CompareView
-from backend.contract import events
+from app.core.runs.run_library import RunLibrary
+from app.pages.runs.compare_view import CompareView
+from backend.contract.run import events
 
 BEAT_MS = 5
 FRAMES = 60

@@ -94,7 +94,8 @@ def main() -> int:
 
 def write_run(runs: Path, rows: int, keep: Path | None) -> Path:
     """A finished run with so many predictions."""
-    from backend.contract import events, spec_file
+    from backend.contract import spec_file
+    from backend.contract.run import events
 
     run = runs / "2026-11-21-1530-million"
     run.mkdir(parents=True)
@@ -122,7 +123,7 @@ def write_predictions(path: Path, rows: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    from backend.run.predictions_file import GROUP_ROWS
+    from backend.inference.predictions_file import GROUP_ROWS
 
     rng = np.random.default_rng(0)
     writer: parquet.ParquetWriter | None = None

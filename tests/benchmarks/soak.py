@@ -125,8 +125,8 @@ class Life:
     # What is done
 
     def _new_run(self, number: int) -> Path:
-        from backend.contract import events
-        from backend.contract.run_folder import ExitRecord, RunFolder
+        from backend.contract.run import events
+        from backend.contract.run.folder import ExitRecord, RunFolder
         from tests.benchmarks.window_latency import new_run, step_event
 
         run = new_run(self.folder / "runs" / f"2026-11-21-{number:06}-soak")
@@ -261,7 +261,7 @@ def write_predictions(run: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from backend.contract import events
+    from backend.contract.run import events
 
     rows = list(prediction_rows())
     with (run / "predictions.csv").open("w", newline="", encoding="utf-8") as file:

@@ -120,7 +120,7 @@ def library(name: str, file: Path) -> dict[str, float]:
 
 
 def ours(name: str, file: Path) -> dict[str, float]:
-    from backend.contract.token_options import TokenOptions
+    from backend.contract.tokens.options import TokenOptions
     from backend.tokenizers import bulk_file
 
     tokenizer = opened(name)
@@ -133,7 +133,7 @@ def ours(name: str, file: Path) -> dict[str, float]:
 def text(name: str, file: Path) -> dict[str, float]:
     from app.services.backend_client import ArrowAnswer
     from app.services.token_answer import token_table
-    from backend.contract.tokens import TokenizeQuestion
+    from backend.contract.tokens.tokens import TokenizeQuestion
     from backend.tokenizers import answers
 
     tokenizer = opened(name)

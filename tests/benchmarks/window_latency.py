@@ -102,8 +102,8 @@ def live(folder: Path, number: int, seconds: float) -> dict:
 
 
 def long(folder: Path, number: int) -> dict:
-    from backend.contract import events
-    from backend.contract.run_folder import ExitRecord, RunFolder
+    from backend.contract.run import events
+    from backend.contract.run.folder import ExitRecord, RunFolder
 
     run = new_run(folder / "runs" / f"2026-11-20-1530-long-{number}")
     with (run / "events.jsonl").open("ab") as file:
@@ -148,8 +148,8 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def new_run(path: Path) -> Path:
-    from backend.contract import events
-    from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id
+    from backend.contract.run import events
+    from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
 
     folder = RunFolder(path)
     path.mkdir(parents=True)
@@ -176,7 +176,7 @@ def new_run(path: Path) -> Path:
 
 def step_event(step: int):
     """A step as training writes it, every 250th an evaluation, every 100th the memory."""
-    from backend.contract import events
+    from backend.contract.run import events
 
     loss = 2.5 * 0.9999**step + 0.3 + 0.1 * ((step * 7919 % 1000) / 1000 - 0.5)
     if step % 250 == 0:
@@ -201,8 +201,8 @@ def step_event(step: int):
 
 def write_events(run: Path, seconds: float) -> int:
     """Append EVENTS_A_SECOND events every second, in groups of a few, holding the run's lock like a supervisor."""
-    from backend.contract import events
-    from backend.contract.run_folder import RunFolder
+    from backend.contract.run import events
+    from backend.contract.run.folder import RunFolder
     from backend.contract.run_lock import locked
 
     folder = RunFolder(run)
@@ -355,7 +355,7 @@ class Heart:
 
 def drawn_steps(panel, settled: bool = True) -> int:
     """How many points of the loss the plot has; `settled` counts them only once all of them are on the screen."""
-    from app.widgets.live_plot import LivePlot
+    from app.widgets.plots.live_plot import LivePlot
 
     for plot in panel.findChildren(LivePlot):
         series = plot.series.get("loss")

@@ -5,8 +5,8 @@ import typing
 import msgspec
 import pytest
 
-from backend.contract import events
-from backend.contract.mending import Mend
+from backend.contract.run import events
+from backend.contract.run.fixes import Mend
 
 STEP = events.StepFinished(
     time=1.5,

@@ -3,7 +3,7 @@
 import csv
 import io
 
-from backend.contract.run_comparison import metrics_table, settings_table
+from backend.contract.run.comparison import metrics_table, settings_table
 
 SPECS = {
     "one": {"name": "a", "training": {"learning_rate": 1e-3, "epochs": 3}, "data": {"columns": {"text": "t"}}},

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.contract.run_folder import (
+from backend.contract.run.folder import (
     GROWTH_SECONDS,
     ExitRecord,
     ProcessRecord,
@@ -162,7 +162,7 @@ def test_run_that_ends_while_it_is_looked_at_has_ended(run: RunFolder, monkeypat
         run.write_exit_record(ExitRecord(attempt=1, returncode=0, ended=time.time()))
         return False
 
-    monkeypatch.setattr("backend.contract.run_folder.is_locked", ends_now)
+    monkeypatch.setattr("backend.contract.run.folder.is_locked", ends_now)
     assert run.life() == "ended"
 
 
@@ -235,7 +235,7 @@ def test_reader_sees_the_old_record_or_the_new_one(tmp_path: Path):
     path = tmp_path / "record.json"
     write_json(path, {"values": [0] * 2000})
     write = (
-        "import sys; from pathlib import Path; from backend.contract.run_folder import write_json\n"
+        "import sys; from pathlib import Path; from backend.contract.run.folder import write_json\n"
         "for n in range(300): write_json(Path(sys.argv[1]), {'values': [n] * 2000})"
     )
     with subprocess.Popen([sys.executable, "-c", write, str(path)]) as process:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from backend.contract.errors import InputError
-from backend.contract.run_folder import RunFolder
-from backend.contract.run_notes import RunNotes, change_notes, notes_file, read_notes, tags_of, write_notes
+from backend.contract.run.folder import RunFolder
+from backend.contract.run.notes import RunNotes, change_notes, notes_file, read_notes, tags_of, write_notes
 
 
 def test_what_was_written_is_read(tmp_path: Path):

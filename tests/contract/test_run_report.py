@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.contract import events
-from backend.contract.run_folder import RunFolder
-from backend.contract.run_report import report
+from backend.contract.run import events
+from backend.contract.run.folder import RunFolder
+from backend.contract.run.report import report
 
 TOKEN = "hf_" + "a1B2" * 6
 

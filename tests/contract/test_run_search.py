@@ -2,26 +2,26 @@
 
 import math
 
-from backend.contract import run_search
+from backend.contract.run import search
 
 
 def test_every_word_is_found_in_any_case_in_some_text_or_tag():
     texts, tags = ("Reviews 2026", "Text classification"), ("Keep",)
-    assert run_search.found("reviews CLASS", texts, tags)
-    assert run_search.found("keep", texts, tags)
-    assert run_search.found("  ", texts, tags)
-    assert not run_search.found("reviews tagging", texts, tags)
+    assert search.found("reviews CLASS", texts, tags)
+    assert search.found("keep", texts, tags)
+    assert search.found("  ", texts, tags)
+    assert not search.found("reviews tagging", texts, tags)
 
 
 def test_a_hash_asks_for_the_beginning_of_a_tag_alone():
-    assert run_search.found("#ke", ("Reviews",), ("Keep",))
-    assert not run_search.found("#eep", ("Reviews",), ("Keep",))
-    assert not run_search.found("#reviews", ("Reviews",), ("Keep",))
+    assert search.found("#ke", ("Reviews",), ("Keep",))
+    assert not search.found("#eep", ("Reviews",), ("Keep",))
+    assert not search.found("#reviews", ("Reviews",), ("Keep",))
 
 
 def test_what_has_no_value_comes_last_in_both_directions_and_equals_stay_in_order():
     items = [("a", math.nan), ("b", 1.0), ("c", None), ("d", 2.0), ("e", 1.0)]
-    rising = run_search.ordered(items, lambda item: item[1], descending=False)
-    falling = run_search.ordered(items, lambda item: item[1], descending=True)
+    rising = search.ordered(items, lambda item: item[1], descending=False)
+    falling = search.ordered(items, lambda item: item[1], descending=True)
     assert "".join(name for name, _ in rising) == "bedac"
     assert "".join(name for name, _ in falling) == "dbeac"

@@ -8,7 +8,7 @@ import pytest
 
 from backend.contract import spec_file
 from backend.contract.errors import InputError
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import MAX_SPEC
 
 

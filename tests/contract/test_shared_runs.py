@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from backend.commands.new_run import change_engine, change_settings
-from backend.contract import run_queue
 from backend.contract.errors import InputError, RunFailed
-from backend.contract.events import StageStarted
-from backend.contract.run_folder import (
+from backend.contract.run import queue
+from backend.contract.run.events import StageStarted
+from backend.contract.run.folder import (
     ExitRecord,
     ProcessRecord,
     RunFolder,
@@ -24,7 +24,7 @@ from backend.contract.run_folder import (
     run_folders,
 )
 from backend.contract.run_lock import locked
-from backend.run.event_log import EventLog
+from backend.training.event_log import EventLog
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
 NOBODY = 65534
@@ -83,7 +83,7 @@ def test_anothers_run_is_alive_while_it_goes_on_whether_or_not_its_lock_can_be_r
         theirs.lock.chmod(mode)
         with another_user():
             assert theirs.life() == "alive"
-            assert [run.path for run in run_queue.queue_of(theirs.path.parent).running] == [theirs.path]
+            assert [run.path for run in queue.queue_of(theirs.path.parent).running] == [theirs.path]
 
 
 @pytest.mark.parametrize("mode", [0o444, 0o000])
@@ -92,7 +92,7 @@ def test_anothers_run_that_has_ended_is_in_nobodys_way(theirs: RunFolder, mode: 
     theirs.lock.chmod(mode)
     with another_user():
         assert theirs.life() == "ended"
-        assert run_queue.queue_of(theirs.path.parent).running == []
+        assert queue.queue_of(theirs.path.parent).running == []
 
 
 def test_anothers_run_that_was_killed_is_lost_if_its_lock_can_be_read(theirs: RunFolder):
@@ -106,12 +106,12 @@ def test_a_run_waits_for_anothers_and_begins_when_that_is_over(runs: Path, their
         mine = made(runs, "mine")
         mine.join_queue()
     with locked(theirs.lock), another_user(), locked(mine.lock):
-        before = run_queue.take_turn(mine)
+        before = queue.take_turn(mine)
         assert before is not None
         assert before.path == theirs.path
-        assert run_queue.is_ahead(theirs, mine)
+        assert queue.is_ahead(theirs, mine)
     with another_user():
-        assert run_queue.take_turn(mine) is None
+        assert queue.take_turn(mine) is None
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o077])
@@ -120,15 +120,15 @@ def test_whoever_decided_first_keeps_nobody_else_from_deciding(runs: Path, umask
     theirs.join_queue()
     before = os.umask(umask)
     try:
-        run_queue.take_turn(theirs)
+        queue.take_turn(theirs)
     finally:
         os.umask(before)
     if os.geteuid() != 0:
-        (runs / run_queue.DECIDING).chmod(0o444)
+        (runs / queue.DECIDING).chmod(0o444)
     with another_user():
         mine = made(runs, "mine")
         mine.join_queue()
-        assert run_queue.take_turn(mine) is None
+        assert queue.take_turn(mine) is None
 
 
 def test_a_run_that_another_user_keeps_to_themselves_is_not_listed(runs: Path, theirs: RunFolder):

@@ -2,20 +2,20 @@
 
 import pytest
 
-from backend.contract import tokenizer_name
-from backend.contract.tokenizer_name import TokenizerName
+from backend.contract.tokens import name
+from backend.contract.tokens.name import TokenizerName
 
 
 def test_a_name_alone_is_itself():
-    assert tokenizer_name.written("gpt2", "main", {"use_fast": None}) == "gpt2"
+    assert name.written("gpt2", "main", {"use_fast": None}) == "gpt2"
 
 
 def test_options_come_back_and_their_order_makes_no_difference():
-    one = tokenizer_name.written("gpt2", "abc", {"b": 1, "a": ["<x>"]})
-    assert one == tokenizer_name.written("gpt2", "abc", {"a": ["<x>"], "b": 1})
-    assert tokenizer_name.read(one) == TokenizerName("gpt2", "abc", {"a": ["<x>"], "b": 1})
+    one = name.written("gpt2", "abc", {"b": 1, "a": ["<x>"]})
+    assert one == name.written("gpt2", "abc", {"a": ["<x>"], "b": 1})
+    assert name.read(one) == TokenizerName("gpt2", "abc", {"a": ["<x>"], "b": 1})
 
 
 @pytest.mark.parametrize("text", ["{folder}", '{"tokenizer": 3}', '{"tokenizer": "a", "else": 1}', "\ud800", "{\ud800"])
 def test_any_other_text_is_a_name(text: str):
-    assert tokenizer_name.read(text) == TokenizerName(text)
+    assert name.read(text) == TokenizerName(text)

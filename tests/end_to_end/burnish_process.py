@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from backend.contract import spec_file
-from backend.contract.events import AnyEvent, decode_all
 from backend.contract.resources import resource
-from backend.contract.run_folder import RunFolder, run_folders
+from backend.contract.run.events import AnyEvent, decode_all
+from backend.contract.run.folder import RunFolder, run_folders
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 240

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from end_to_end.burnish_process import Burnish, small_csv
 
-from backend.contract.run_folder import run_folders
+from backend.contract.run.folder import run_folders
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import torch
 from end_to_end.burnish_process import Burnish, events_of
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
 
-from backend.contract.events import Warned
 from backend.contract.resources import resource
+from backend.contract.run.events import Warned
 
 OPTIONS = {"added_tokens": ["zyzzyva", "wonderful movie"], "added_special_tokens": ["<review>"]}
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from backend.contract import spec_file
-from backend.contract.events import EvaluationFinished, StepFinished
-from backend.contract.run_folder import RunFolder
-from backend.run.event_log import read_events
-from backend.run.resolving import resolve
-from backend.train import run
+from backend.contract.run.events import EvaluationFinished, StepFinished
+from backend.contract.run.folder import RunFolder
+from backend.preflight.resolve import resolve
+from backend.training.event_log import read_events
+from backend.training.loop import run
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO, DATA = ROOT / "resources" / "demo", ROOT / "docs" / "results" / "data"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.contract.events import EvaluationFinished
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.events import EvaluationFinished
+from backend.contract.run.folder import RunFolder
 from tests.end_to_end.burnish_process import Burnish, events_of
 from tests.foreign_package import install
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from end_to_end.burnish_process import ROOT, Burnish, events_of
 
-from backend.contract.events import ModelLoaded, ProgramCompiled, RunFinished, StepFinished
+from backend.contract.run.events import ModelLoaded, ProgramCompiled, RunFinished, StepFinished
 
 NO_TORCH = """
 import importlib.machinery

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from end_to_end.burnish_process import Burnish, events_of, wait_for
 
-from backend.contract.events import CheckpointSaved, EvaluationFinished, PlanMade, RunFinished, StepFinished
-from backend.contract.run_folder import RunFolder
-from backend.run.checkpoints import Checkpoints
+from backend.contract.run.events import CheckpointSaved, EvaluationFinished, PlanMade, RunFinished, StepFinished
+from backend.contract.run.folder import RunFolder
+from backend.training.checkpoints import Checkpoints
 
 FLAGS = "--xla_backend_optimization_level=0 --xla_force_host_platform_device_count={}"
 

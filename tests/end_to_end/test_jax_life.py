@@ -11,7 +11,8 @@ import pytest
 from end_to_end.burnish_process import Burnish, events_of, wait_for
 from safetensors.numpy import load_file
 
-from backend.contract.events import (
+from backend.contract.resources import resource
+from backend.contract.run.events import (
     CheckpointSaved,
     PlanMade,
     ProgramCompiled,
@@ -20,8 +21,7 @@ from backend.contract.events import (
     StageStarted,
     StepFinished,
 )
-from backend.contract.resources import resource
-from backend.contract.run_folder import RunFolder, run_folders
+from backend.contract.run.folder import RunFolder, run_folders
 
 FLAGS = "--xla_backend_optimization_level=0 --xla_force_host_platform_device_count=2"
 HARDWARE = {

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from end_to_end.burnish_process import ROOT, Burnish, events_of
 
-from backend.contract.events import EvaluationFinished, ProgramCompiled, RunFinished
 from backend.contract.resources import resource
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.events import EvaluationFinished, ProgramCompiled, RunFinished
+from backend.contract.run.folder import RunFolder
 
 PAGE = ROOT / "docs" / "jax.md"
 CHARACTERS = 40_000

@@ -5,7 +5,7 @@ import json
 import pytest
 from end_to_end.burnish_process import Burnish, events_of
 
-from backend.contract.events import EvaluationFinished, ModelLoaded, RunFinished
+from backend.contract.run.events import EvaluationFinished, ModelLoaded, RunFinished
 
 
 @pytest.fixture

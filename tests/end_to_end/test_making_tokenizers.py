@@ -8,7 +8,7 @@ from end_to_end.test_window import ANSWER_MS, click, window, write  # noqa: F401
 from transformers import AutoTokenizer
 
 from app.main_window import MainWindow
-from app.panels.tokenizer import SIDES
+from app.pages.tokenizer.page import SIDES
 from backend.contract.resources import resource
 
 MAKE = [module for _, module, _ in SIDES].index("make_side")

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.backend.serve.conftest import Helper
+from tests.backend.helper.conftest import Helper
 from tests.end_to_end.burnish_process import Burnish
 
 METRIC = '''\

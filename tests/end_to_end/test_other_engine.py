@@ -7,8 +7,8 @@ import pytest
 from end_to_end.burnish_process import Burnish, events_of, wait_for
 
 from backend.contract import spec_file
-from backend.contract.events import RunFinished, RunResumed, StepFinished, Warned
-from backend.contract.run_folder import RunFolder, run_folders
+from backend.contract.run.events import RunFinished, RunResumed, StepFinished, Warned
+from backend.contract.run.folder import RunFolder, run_folders
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import torch
 from end_to_end.burnish_process import Burnish, events_of
 from safetensors.torch import load_file
 
-from backend.contract.events import RunFinished
 from backend.contract.resources import resource
+from backend.contract.run.events import RunFinished
 
 
 def pickled_model(folder: Path) -> None:

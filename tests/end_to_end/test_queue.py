@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from end_to_end.burnish_process import Burnish, events_of, wait_for
 
-from backend.contract.events import RunStarted
-from backend.contract.run_folder import RunFolder, run_folders
+from backend.contract.run.events import RunStarted
+from backend.contract.run.folder import RunFolder, run_folders
 
 LONG = {"max_steps": 100_000, "batch_size": 8, "learning_rate": 1e-4, "checkpoint_every": "never"}
 

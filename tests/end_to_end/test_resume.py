@@ -8,8 +8,8 @@ import pytest
 from end_to_end.burnish_process import Burnish, events_of, wait_for
 from safetensors.numpy import load_file
 
-from backend.contract.events import AnyEvent, RunResumed, StepFinished
-from backend.contract.run_folder import RunFolder, run_folders
+from backend.contract.run.events import AnyEvent, RunResumed, StepFinished
+from backend.contract.run.folder import RunFolder, run_folders
 
 
 def losses(events: list[AnyEvent]) -> dict[int, tuple[float | None, float | None]]:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from end_to_end.burnish_process import Burnish, events_of, wait_for
 
-from backend.contract.events import CheckpointSaved, PlanMade, RequestAnswered, RunFinished, StepFinished, Warned
-from backend.contract.run_folder import RunFolder, run_folders
-from backend.run.checkpoints import Checkpoints
+from backend.contract.run.events import CheckpointSaved, PlanMade, RequestAnswered, RunFinished, StepFinished, Warned
+from backend.contract.run.folder import RunFolder, run_folders
+from backend.training.checkpoints import Checkpoints
 
 LONG = {"max_steps": 3000, "batch_size": 8, "learning_rate": 1e-4, "checkpoint_every": "never"}
 SHORT = {"max_steps": 6, "batch_size": 8, "learning_rate": 3e-4, "checkpoint_every": 2}

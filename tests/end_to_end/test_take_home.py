@@ -8,7 +8,7 @@ import pytest
 from end_to_end.burnish_process import Burnish, events_of, small_csv
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from backend.contract.events import DataLoaded, EvaluationFinished, ModelLoaded, RowsSkipped, StepFinished
+from backend.contract.run.events import DataLoaded, EvaluationFinished, ModelLoaded, RowsSkipped, StepFinished
 
 
 def table(path: Path) -> list[dict[str, str]]:

@@ -12,9 +12,9 @@ from sacrebleu import corpus_bleu
 from safetensors import safe_open
 from transformers import AutoTokenizer
 
-from backend import predict
 from backend.contract.errors import InputError
-from backend.contract.events import EvaluationFinished, StepFinished
+from backend.contract.run.events import EvaluationFinished, StepFinished
+from backend.inference import predict
 
 TRAINED, MEASURED = sentences(400, seed=1), sentences(40, seed=2)
 TRAINING = {

@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit
 
 from app.core import preferences
 from app.main_window import MainWindow
-from app.panels.tokenizer_cards.text_input import BATCH, IDS, TEXT
-from app.panels.tokenizer_cards.tokens_card import STEPS
+from app.pages.tokenizer.text.text_input import BATCH, IDS, TEXT
+from app.pages.tokenizer.text.tokens_card import STEPS
 from backend.contract.catalog import Preset
 from backend.contract.resources import resource
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.folder import RunFolder
 
 TRAINING_MS = 240_000
 ANSWER_MS = 60_000

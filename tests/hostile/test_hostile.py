@@ -132,7 +132,7 @@ def libraries() -> None:
     import pyarrow.parquet
     import transformers  # noqa: F401
 
-    from backend.run import cost, recognising, resolving  # noqa: F401
+    from backend.inspect import recognition  # noqa: F401
     from backend.tokenizers import loading  # noqa: F401
 
     assert pyarrow.parquet

@@ -8,9 +8,9 @@ from types import ModuleType
 
 import pytest
 
-from app.core import language
+from app.core import i18n
 
-CODES = [code for code in language.languages() if code != language.ENGLISH]
+CODES = [code for code in i18n.languages() if code != i18n.ENGLISH]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def places(text: str) -> list[str]:
 
 @pytest.mark.parametrize("code", CODES)
 def test_every_sentence_of_the_backend_is_translated_with_its_places(code: str, sentences: ModuleType):
-    known = language.sentences(code)
+    known = i18n.sentences(code)
     gathered = sentences.of_the_backend()
     assert sorted(set(gathered) - set(known)) == [], "make texts gathers them; then they want a translation"
     assert [text for text in gathered if places(text) != places(known[text])] == []

@@ -8,14 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from backend.contract.generation import GenerationSettings
+from backend.contract.rpc.generation import GenerationSettings
 from backend.engines import decoding
-from backend.engines.demands import demands_of
 from backend.engines.engine import Batch
+from backend.engines.generation_limits import answer_beginning, check_prompt, end_tokens, room_for
 from backend.engines.jax.layers import Memory, computing, remembering
 from backend.engines.jax.model import Model, Parameters
 from backend.engines.jax.programs import Programs
-from backend.engines.writing import answer_beginning, check_prompt, end_tokens, room_for
+from backend.engines.logits_processors import demands_of
 
 _ROUND = 32
 """Lengths and rooms are rounded up to this, for another one is another compilation."""

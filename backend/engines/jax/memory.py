@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import jax
 
-from backend.engines.shortage import shortage
+from backend.engines.out_of_memory import shortage
 
 _XLA_SAYS = "RESOURCE_EXHAUSTED"
 

@@ -14,7 +14,7 @@ from backend.contract.heads import Head
 from backend.engines.jax.layers import Conv1D, Embedding, LayerNorm, Linear, RMSNorm
 from backend.engines.jax.models.family import Build, Config, Family
 from backend.engines.jax.unknown import Unknown
-from backend.engines.standing import Standing
+from backend.engines.layer_depth import Standing
 
 WEIGHTS = "model.safetensors"
 Parameters = dict[str, jax.Array]

@@ -9,17 +9,17 @@ import numpy as np
 import torch
 
 from backend.contract.errors import RunFailed
-from backend.contract.generation import GenerationSettings
+from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Finish, Loaded, Loading, StepNumbers, StepResult
-from backend.engines.torch import Settings, memory, state
+from backend.engines.torch import Settings, checkpoint, memory
 from backend.engines.torch.generation import continue_prompt, write
 from backend.engines.torch.heads import HEADS
 from backend.engines.torch.inputs import valid_rows
 from backend.engines.torch.loading import load_model
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
-from backend.engines.torch.word_rows import WordRows, word_rows
+from backend.engines.torch.sparse_embedding import WordRows, word_rows
 
 if TYPE_CHECKING:
     from backend.engines.torch.adapters import Adapter
@@ -57,7 +57,7 @@ class TorchEngine:
                 self._adapter = Adapter(self._model, loading, loaded)
                 loaded = self._adapter.counted(loaded)
         self._model.eval()
-        self._frozen = state.frozen_weights(self._model) if loading.training is not None else frozenset[str]()
+        self._frozen = checkpoint.frozen_weights(self._model) if loading.training is not None else frozenset[str]()
         if loading.training is not None:
             self._words = word_rows(self._model, self._device, loading.training, loading.head.head)
             self._optimizer = Optimizer(self._model, self._words, loading.training, self._precision)
@@ -128,13 +128,13 @@ class TorchEngine:
 
     def save(self, folder: Path) -> Finish:
         """Weights and optimizer state, exact, as safetensors; copied at once, written when what it returns is called."""
-        return state.save(folder, self._model, self._frozen, self._optimizer, self._precision)
+        return checkpoint.save(folder, self._model, self._frozen, self._optimizer, self._precision)
 
     def restore(self, folder: Path) -> str:
         """What `save` wrote, to the bit."""
         # A model that only answers has its frozen weights from its own file, and the checkpoint's tell which these are.
-        frozen = self._frozen if self._training is not None else state.left_out(folder, self._model)
-        state.restore(folder, self._model, frozen, self._optimizer, self._precision)
+        frozen = self._frozen if self._training is not None else checkpoint.left_out(folder, self._model)
+        checkpoint.restore(folder, self._model, frozen, self._optimizer, self._precision)
         return ""
 
     def export(self, folder: Path) -> None:

@@ -8,13 +8,13 @@ import torch
 from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 
 from backend.contract.errors import InputError
-from backend.contract.generation import GenerationSettings
+from backend.contract.rpc.generation import GenerationSettings
 from backend.engines import decoding
-from backend.engines.demands import demands_of, unknown_demand
 from backend.engines.engine import Batch
+from backend.engines.generation_limits import answer_beginning, check_prompt, end_tokens, room_for
+from backend.engines.logits_processors import demands_of, unknown_demand
 from backend.engines.torch.inputs import tensor
 from backend.engines.torch.precision import Precision
-from backend.engines.writing import answer_beginning, check_prompt, end_tokens, room_for
 
 _COLDEST = 1e-5  # a temperature of nothing would divide by it
 

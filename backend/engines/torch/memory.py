@@ -10,7 +10,7 @@ from typing import NamedTuple
 import psutil
 import torch
 
-from backend.engines.shortage import shortage
+from backend.engines.out_of_memory import shortage
 
 _PROCESSOR_SAYS = ("can't allocate memory", "not enough memory")
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4

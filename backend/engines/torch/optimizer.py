@@ -10,7 +10,7 @@ from backend.contract.spec import TrainingSection, validated
 from backend.engines.torch.optimizers.optimizer import Groups
 from backend.engines.torch.parameters import standing, undecayed_parameters
 from backend.engines.torch.precision import Precision
-from backend.engines.torch.word_rows import WordRows
+from backend.engines.torch.sparse_embedding import WordRows
 
 OPTIONS = "training.optimizer_options"
 

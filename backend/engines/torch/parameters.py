@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from backend.engines.standing import Standing
+from backend.engines.layer_depth import Standing
 
 
 def standing(model: nn.Module) -> Standing:

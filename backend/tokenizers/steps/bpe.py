@@ -5,7 +5,7 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from backend.contract.tokenizer_steps import Merge, WordTrace
+from backend.contract.tokens.steps import Merge, WordTrace
 from backend.tokenizers.piece_text import merged
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from tokenizers import AddedToken, PreTokenizedString, Tokenizer, models
 
-from backend.contract.tokenizer_steps import Stage, Step, StepPart, StepsQuestion, TokenizerSteps
+from backend.contract.tokens.steps import Stage, Step, StepPart, StepsQuestion, TokenizerSteps
 from backend.tokenizers.columns import NOWHERE, Columns
 from backend.tokenizers.encoding import encode
 from backend.tokenizers.sources import words_of

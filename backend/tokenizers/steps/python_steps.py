@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from backend.contract.tokenizer_steps import Step, StepPart
+from backend.contract.tokens.steps import Step, StepPart
 from backend.tokenizers import guessed_offsets
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
-from backend.contract.token_options import TokenOptions
-from backend.contract.tokenizer_steps import MAX_CHARACTERS, StepsQuestion
+from backend.contract.tokens.options import TokenOptions
+from backend.contract.tokens.steps import MAX_CHARACTERS, StepsQuestion
 from backend.tokenizers import chat
 from backend.tokenizers.encoding import encode
 from backend.tokenizers.sources import cleaned, words_of

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backend.contract.tokenizer_steps import Choice, WordTrace
+from backend.contract.tokens.steps import Choice, WordTrace
 
 if TYPE_CHECKING:
     from backend.tokenizers.vocabulary import Vocabulary

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from backend.contract.tokenizer_steps import Choice, WordTrace
+from backend.contract.tokens.steps import Choice, WordTrace
 from backend.tokenizers.steps import bpe, unigram
 
 if TYPE_CHECKING:

@@ -9,28 +9,28 @@ import pytest
 from babel.messages.mofile import read_mo
 from babel.messages.pofile import read_po
 
-from app.core import language
+from app.core import i18n
 from app.core.backend_sentences import FEW_LETTERS, FIELDS, LONGEST, NAMES, told, told_in
 from app.services import backend_client
 from backend.contract.catalog import EngineEntry, refusal
-from backend.contract.events import RunFinished
-from backend.contract.model_choices import ModelChoice
-from backend.contract.queries import Answer, DataPreview, Mistake
 from backend.contract.resources import resource
+from backend.contract.rpc.model_choices import ModelChoice
+from backend.contract.rpc.queries import Answer, DataPreview, Mistake
+from backend.contract.run.events import RunFinished
 
-CODES = [code for code in language.languages() if code != language.ENGLISH]
-GERMAN = language.sentences("de")
+CODES = [code for code in i18n.languages() if code != i18n.ENGLISH]
+GERMAN = i18n.sentences("de")
 
 
 @pytest.fixture(autouse=True)
 def english_again() -> Iterator[None]:
     yield
-    language.choose(language.ENGLISH)
+    i18n.choose(i18n.ENGLISH)
 
 
 @pytest.fixture
 def german() -> None:
-    language.choose("de")
+    i18n.choose("de")
 
 
 def places(text: str) -> list[str]:
@@ -43,7 +43,7 @@ def test_the_key_at_a_sentences_beginning_stays_where_the_field_is_known_by_it(c
         found = re.match(r"[\w.{}-]+: ", text)
         return found.group() if found else ""
 
-    assert [text for text, said in language.sentences(code).items() if key(text) and key(text) != key(said)] == []
+    assert [text for text, said in i18n.sentences(code).items() if key(text) and key(text) != key(said)] == []
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -133,8 +133,8 @@ def test_what_no_template_knows_and_peoples_own_words_stay(german: None):
 
 def test_a_slip_of_a_translator_leaves_the_sentence_english(monkeypatch: pytest.MonkeyPatch):
     slips = {"no {a} here": "kein {b} hier", "two {a} there": "zwei {a dort", "one {a} too": "auch ein {a}"}
-    monkeypatch.setattr(language, "sentences", lambda code: slips)
-    monkeypatch.setattr(language, "_code", "slips")
+    monkeypatch.setattr(i18n, "sentences", lambda code: slips)
+    monkeypatch.setattr(i18n, "_code", "slips")
     assert [told("no x here"), told("two x there"), told("one x too")] == ["no x here", "two x there", "auch ein x"]
 
 

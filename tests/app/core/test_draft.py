@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.draft import Draft, read_draft
+from app.core.draft.draft import Draft, read_draft
 from backend.contract import spec_file
 from backend.contract.resources import resource
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from app.core.draft import Draft
-from app.core.draft_file import is_spec, open_draft, save_draft
-from app.core.own_presets import delete, file_name, fragment, listed, problem, save
-from app.core.setting_index import settings_of
-from backend import catalogue
+from app.core.draft.draft import Draft
+from app.core.draft.draft_file import is_spec, open_draft, save_draft
+from app.core.draft.setting_index import settings_of
+from app.core.draft.user_presets import delete, file_name, fragment, listed, problem, save
+from backend import catalog as catalogue
 from backend.contract import spec_file as file
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.run import resolving
+from backend.preflight import resolve
 
 HEAD = "task: {type: text_classification}\nmodel: {name_or_path: some/model}\n"
 
@@ -36,7 +36,7 @@ def test_a_spec_that_is_saved_is_what_burnish_train_reads(catalog, tmp_path: Pat
     save_draft(draft, tmp_path / "own.yaml")
     again = open_draft(tmp_path / "own.yaml", catalog)
     assert (again.draft.values(), again.notes) == (draft.values(), ())
-    spec = resolving.read_spec(tmp_path / "own.yaml")
+    spec = resolve.read_spec(tmp_path / "own.yaml")
     assert (spec.name, spec.training.learning_rate) == ("naïve: yes # really", 3e-5)
 
 

@@ -1,6 +1,6 @@
 """Undo and redo of a draft, as values."""
 
-from app.core.draft_history import MAX_STEPS, History, Step
+from app.core.draft.draft_history import MAX_STEPS, History, Step
 
 
 class Clock:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core.length_bins import MAX_BINS, length_bins
+from app.core.text.length_bins import MAX_BINS, length_bins
 
 
 @pytest.mark.parametrize("limit", [4, 24, 128, 5000])

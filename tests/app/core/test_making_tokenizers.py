@@ -4,14 +4,14 @@ import shlex
 
 import pytest
 
-from app.core.free_folder import free_folder
-from app.core.proposed_rows import ProposedRows, new_tokens, note_of, saved_words, tokens_of
-from app.core.tokenizer_command import extend_command, train_command
+from app.core.text.free_folder import free_folder
+from app.core.text.proposed_tokens import ProposedRows, new_tokens, note_of, saved_words, tokens_of
+from app.core.text.tokenizer_command import extend_command, train_command
 from backend.__main__ import main
-from backend.catalogue import catalog
-from backend.contract.column_guess import likely_texts
+from backend.catalog import catalog
 from backend.contract.resources import resource
-from backend.contract.tokenizer_making import ProposedToken, TokenCounts
+from backend.contract.rpc.column_guess import likely_texts
+from backend.contract.tokens.making import ProposedToken, TokenCounts
 
 SOURCES = {source.name: source for source in catalog().sources}
 NEW = ProposedToken("zyzzyva", False, ["z", "##y"], [1, 2])

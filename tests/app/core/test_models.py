@@ -2,20 +2,20 @@
 
 import pytest
 
-from app.core import model_rows
-from app.core.download_pace import DownloadPace
-from app.core.draft import Draft
-from app.core.model_consent import question
-from app.core.model_rows import Heading, Sought
-from app.core.outcome import Outcome
-from app.core.run_state import RunState
-from app.panels.new_run_cards.model_parts.obstacle import obstacle
-from app.panels.new_run_cards.model_parts.wish import free_mb, wish
-from app.panels.run_cards.progress import stage_words
-from backend.contract import events
+from app.core.draft import model_rows
+from app.core.draft.download_progress import DownloadPace
+from app.core.draft.draft import Draft
+from app.core.draft.model_consent import question
+from app.core.draft.model_rows import Heading, Sought
+from app.core.runs.run_state import RunState
+from app.core.runs.run_status import Outcome
+from app.pages.new_run.model.model_filter import free_mb, wish
+from app.pages.new_run.model.obstacle import obstacle
+from app.pages.run.progress import stage_words
 from backend.contract.catalog import Device
-from backend.contract.model_choices import ModelChoice
-from backend.contract.queries import ModelDescription, Progress
+from backend.contract.rpc.model_choices import ModelChoice
+from backend.contract.rpc.queries import ModelDescription, Progress
+from backend.contract.run import events
 
 BERT = ModelChoice(name="/demo/bert", group="demo", title="bert", model_type="bert", tasks=["masked_lm"])
 GONE = ModelChoice(name="/gone", group="recent", title="gone", problem="the folder is not there; choose another")

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.core import other_engine
-from app.core.other_engine import Offer
-from backend.catalogue import catalog
+from app.core.draft import other_engine
+from app.core.draft.other_engine import Offer
+from backend.catalog import catalog
 from backend.contract import spec_file
 from backend.contract.catalog import Catalog, EngineEntry
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.folder import RunFolder
 
 
 @pytest.fixture(scope="module")

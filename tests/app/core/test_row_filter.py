@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.core.pace_of_rows import Pace
-from app.core.row_filter import RowFilter, ValueFilter
-from app.core.threshold_scores import ThresholdScores
-from backend.contract.predictions import ThresholdCounts
+from app.core.predictions.row_filter import RowFilter, ValueFilter
+from app.core.predictions.row_rate import Pace
+from app.core.predictions.threshold_scores import ThresholdScores
+from backend.contract.rpc.predictions import ThresholdCounts
 
 EVERYTHING = RowFilter(
     right=False,

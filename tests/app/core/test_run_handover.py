@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.core import run_handover
-from app.core.run_handover import ChosenTask, Handover
-from app.core.text_options import TextOptions
-from backend.catalogue import catalog
+from app.core.text import run_handover
+from app.core.text.run_handover import ChosenTask, Handover
+from app.core.text.text_options import TextOptions
+from backend.catalog import catalog
 
 TASKS = catalog().tasks
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.core.run_library import HEAD_BYTES, LOOKS_UNTIL_INSIDE, RunLibrary, RunSummary, counted
-from app.core.run_order import Arrangement, arranged
-from app.core.run_state import RunState
-from app.core.verdict import doubt
-from backend.contract import events
-from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from app.core.runs.diagnosis import doubt
+from app.core.runs.run_library import HEAD_BYTES, LOOKS_UNTIL_INSIDE, RunLibrary, RunSummary, counted
+from app.core.runs.run_order import Arrangement, arranged
+from app.core.runs.run_state import RunState
+from backend.contract.run import events
+from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.notes import RunNotes, write_notes
 from backend.contract.run_lock import take_lock
-from backend.contract.run_notes import RunNotes, write_notes
 
 
 def made(root: Path, name: str, *many: events.Event) -> RunFolder:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.core.run_library import RunSummary
-from app.core.run_names import LONGEST, next_name, one_before, what_differs
+from app.core.draft.run_names import LONGEST, next_name, one_before, what_differs
+from app.core.runs.run_library import RunSummary
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from app.core.compared_runs import names_of
-from app.core.run_library import RunSummary
-from app.core.run_order import Arrangement, Heading, arranged, matching, sorted_runs
+from app.core.runs.run_comparison import names_of
+from app.core.runs.run_library import RunSummary
+from app.core.runs.run_order import Arrangement, Heading, arranged, matching, sorted_runs
 
 
 def run(name: str, **values) -> RunSummary:

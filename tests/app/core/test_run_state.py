@@ -5,9 +5,9 @@ import math
 import msgspec
 import pytest
 
-from app.core.run_state import RunState
-from app.core.series import Cursor
-from backend.contract import events
+from app.core.runs.run_state import RunState
+from app.core.runs.series import Cursor
+from backend.contract.run import events
 
 
 def step(number: int, loss: float | None = 0.5, at: float = 0.0, seconds: float = 0.1) -> events.StepFinished:

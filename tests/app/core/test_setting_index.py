@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.core.draft import Draft
-from app.core.setting_index import change_words, changed, differences, found, settings_of, value_words
-from backend import catalogue
+from app.core.draft.draft import Draft
+from app.core.draft.setting_index import change_words, changed, differences, found, settings_of, value_words
+from backend import catalog as catalogue
 
 DRAFT = {"task": {"type": "text_classification"}, "training": {"batch_size": 8, "weight_decay": 0.01}}
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from app.core.draft import Draft
-from app.core.overlay import Overlay
-from app.core.source_choice import change_source, data_name, split_kind
-from backend import catalogue
+from app.core.draft.draft import Draft
+from app.core.draft.preset_overlay import Overlay
+from app.core.draft.source_choice import change_source, data_name, split_kind
+from backend import catalog
 
-SOURCES = {source.name: source for source in catalogue.catalog().sources}
+SOURCES = {source.name: source for source in catalog.catalog().sources}
 RTE = {"data": {"source": "glue", "task": "rte", "train": "train", "validation": "dev"}}
 
 

@@ -4,9 +4,9 @@ from array import array
 
 import pytest
 
-from app.core.run_state import RunState
-from app.core.step_clock import Resume, breaks
-from backend.contract import events
+from app.core.runs.run_state import RunState
+from app.core.runs.step_clock import Resume, breaks
+from backend.contract.run import events
 
 
 def step(number: int, at: float, tokens: int = 100) -> events.StepFinished:

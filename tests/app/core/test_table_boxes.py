@@ -1,10 +1,10 @@
 """What a view draws of an answer's columns, and what is told of each token."""
 
-from app.core import token_facts
-from app.core.table_boxes import boxes_of
-from app.core.token_boxes import SPECIAL, UNKNOWN
+from app.core.text import token_facts
+from app.core.text.table_boxes import boxes_of
+from app.core.text.token_boxes import SPECIAL, UNKNOWN
 from app.services.token_answer import token_table
-from backend.contract.tokens import RoundTrip, TokenPiece, Tokens, Turn
+from backend.contract.tokens.tokens import RoundTrip, TokenPiece, Tokens, Turn
 from tests.app.example_tokens import CLS, HELLO, PAD, SEP, answer
 
 

@@ -4,30 +4,30 @@ from pathlib import Path
 
 import pytest
 
-from app.core import bidirectional, dropped_file, invisible, text_options, written_ids
-from app.core.text_options import TextOptions
-from app.core.utf16 import Places
+from app.core.text import bidirectional, dropped_file, invisible_characters, text_options, typed_ids
+from app.core.text.text_options import TextOptions
+from app.core.text.utf16 import Places
 
 
 def test_what_cannot_be_seen_is_named():
-    assert invisible.visible("a b\t\n\u200b\u00a0\x00") == "a·b⇥⏎⟨ZWSP⟩⟨NBSP⟩⟨NUL⟩"
-    assert invisible.visible("") == "∅"
-    assert invisible.names_of("\u200b\x1b") == ["U+200B ZERO WIDTH SPACE", "U+001B ESCAPE"]
+    assert invisible_characters.visible("a b\t\n\u200b\u00a0\x00") == "a·b⇥⏎⟨ZWSP⟩⟨NBSP⟩⟨NUL⟩"
+    assert invisible_characters.visible("") == "∅"
+    assert invisible_characters.names_of("\u200b\x1b") == ["U+200B ZERO WIDTH SPACE", "U+001B ESCAPE"]
 
 
 def test_a_joiner_is_named_where_it_stands_alone_and_kept_within_a_character():
-    assert invisible.visible("\u200d") == "⟨ZWJ⟩"
-    assert invisible.visible("👩\u200d👧") == "👩\u200d👧"
+    assert invisible_characters.visible("\u200d") == "⟨ZWJ⟩"
+    assert invisible_characters.visible("👩\u200d👧") == "👩\u200d👧"
 
 
 def test_a_mark_without_its_letter_stands_on_a_dotted_circle():
-    assert invisible.visible("\u0301") == "◌\u0301"
-    assert invisible.visible("e\u0301") == "e\u0301"
-    assert invisible.visible("\ufe0f") == "⟨VS16⟩"
+    assert invisible_characters.visible("\u0301") == "◌\u0301"
+    assert invisible_characters.visible("e\u0301") == "e\u0301"
+    assert invisible_characters.visible("\ufe0f") == "⟨VS16⟩"
 
 
 def test_hidden_white_space_breaks_no_line():
-    assert invisible.visible("a\n\u2028\r\tb", whitespace=False) == "a       b"
+    assert invisible_characters.visible("a\n\u2028\r\tb", whitespace=False) == "a       b"
 
 
 @pytest.mark.parametrize(
@@ -68,16 +68,16 @@ def test_places_are_counted_as_qt_counts_and_back():
     ],
 )
 def test_ids_are_read_as_people_write_them(text, ids):
-    assert written_ids.read(text).ids == ids
+    assert typed_ids.read(text).ids == ids
 
 
 @pytest.mark.parametrize("text", ["un ##believ ##able", "['un', '##believ', '##able']", '["un", "##believ", "##able"]'])
 def test_words_are_pieces(text):
-    assert written_ids.read(text).pieces == [["un", "##believ", "##able"]]
+    assert typed_ids.read(text).pieces == [["un", "##believ", "##able"]]
 
 
 def test_a_negative_number_is_no_id():
-    assert written_ids.read("1, -5").problem.startswith("-5 is no id")
+    assert typed_ids.read("1, -5").problem.startswith("-5 is no id")
 
 
 def test_windows_are_asked_for_only_where_something_is_cut():

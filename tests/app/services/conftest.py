@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QObject, QProcess
 
-from backend.contract import events
-from backend.contract.run_folder import ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run import events
+from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
 
 HELPER = """
 import json, os, sys

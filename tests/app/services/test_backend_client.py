@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QProcess
 
 from app.services.backend_client import ArrowAnswer, BackendClient
-from backend.contract.queries import LONGEST_LINE, DeviceList
+from backend.contract.rpc.queries import LONGEST_LINE, DeviceList
 
 
 class Said:

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QProcess
 
-from app.core.draft import read_draft
+from app.core.draft.draft import read_draft
 from app.services import job
 from app.services.job import Jobs
 from app.services.run_watcher import RunWatcher
 from backend.contract.resources import resource
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.folder import RunFolder
 from backend.contract.run_lock import locked
 
 START_MS = 120_000

@@ -2,7 +2,7 @@
 
 import shutil
 
-from app.core.run_library import RunLibrary
+from app.core.runs.run_library import RunLibrary
 from app.services.library_watcher import LibraryWatcher
 
 

@@ -10,8 +10,8 @@ from PySide6.QtCore import QTimer
 
 from app.services import run_watcher
 from app.services.run_watcher import RunWatcher
-from backend.contract import events
-from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run import events
+from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run_lock import take_lock
 
 

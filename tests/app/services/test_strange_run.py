@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from app.core import other_engine, run_names, run_subject
-from app.core.run_library import RunSummary
-from app.core.run_task import RunTask, read_run_task
+from app.core.draft import other_engine, run_names
+from app.core.runs import run_subject
+from app.core.runs.run_library import RunSummary
+from app.core.runs.run_task import RunTask, read_run_task
 from app.services.compared_states import ComparedStates
-from backend.catalogue import catalog
+from backend.catalog import catalog
 from backend.contract import spec_file
 from backend.contract.errors import InputError
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.folder import RunFolder
 
 OUTSIDE = {
     "name": "stolen", "task": {"type": "text_classification", "max_length": 7}, "model": {"name_or_path": "stolen"},

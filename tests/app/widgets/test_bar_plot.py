@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import QPointF
 
-from app.widgets.bar_plot import HINT, BarPlot, Bars
+from app.widgets.plots.bar_plot import HINT, BarPlot, Bars
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.widgets import curve_file
+from app.widgets.plots import curve_file
 
 
 def test_many_points_are_written_in_portions_and_come_back(tmp_path: Path):

@@ -6,12 +6,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QListWidget, QWidget
 
-from app.widgets.directed_text import DirectedText, direction_of
-from app.widgets.elided_label import ElidedLabel
-from app.widgets.marked_text import MarkedText
-from app.widgets.row_table import RowTable
-from app.widgets.text_table import TextTable
-from app.widgets.typed_text import TypedText
+from app.widgets.tables.row_table import RowTable
+from app.widgets.tables.text_table import TextTable
+from app.widgets.text.directed_text import DirectedText, direction_of
+from app.widgets.text.elided_label import ElidedLabel
+from app.widgets.text.marked_text import MarkedText
+from app.widgets.text.typed_text import TypedText
 
 HEBREW, ARABIC, ENGLISH = "שלום, עולם!", "مرحبا بالعالم.", "Hello, world!"
 RIGHT, LEFT = Qt.LayoutDirection.RightToLeft, Qt.LayoutDirection.LeftToRight

@@ -3,9 +3,9 @@
 import pytest
 from PySide6.QtWidgets import QComboBox, QLineEdit
 
-from app.core import language
-from app.widgets.quiet_numbers import QuietDoubleSpinBox
-from app.widgets.schema_form import SchemaForm
+from app.core import i18n
+from app.widgets.forms.quiet_numbers import QuietDoubleSpinBox
+from app.widgets.forms.schema_form import SchemaForm
 from backend.contract.spec.hardware import HardwareSection
 from backend.contract.spec.model import ModelSection
 from backend.contract.spec.training import TrainingSection
@@ -114,9 +114,9 @@ def test_a_german_field_takes_comma_and_point(qtbot, styled, german, text: str):
 
 @pytest.mark.parametrize(("code", "shown"), [("de", "0,250"), ("en", "0.250")])
 def test_a_field_of_decimals_takes_both_signs_and_shows_that_of_the_language(qtbot, styled, code: str, shown: str):
-    language.choose(code)
+    i18n.choose(code)
     box = QuietDoubleSpinBox(minimum=0, maximum=1, step=0.01, decimals=3)
-    language.choose(language.ENGLISH)
+    i18n.choose(i18n.ENGLISH)
     qtbot.addWidget(box)
     for text in ("0,25", "0.25"):
         box.setValue(0)

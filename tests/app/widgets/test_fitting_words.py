@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtWidgets import QPushButton
 
-from app.widgets.fitting_words import fit_words
+from app.widgets.text.fitting_words import fit_words
 
 
 @pytest.mark.parametrize(("room", "left"), [(500, ["Compare", "Stop"]), (220, ["", "Stop"]), (10, ["", ""])])

@@ -7,10 +7,10 @@ from PySide6.QtGui import QImage, QMouseEvent
 from PySide6.QtWidgets import QApplication
 
 from app import theme
-from app.widgets.live_plot import LivePlot, SeriesStyle, short_number
-from app.widgets.plot_scale import PlotAxis
-from app.widgets.plot_series import MAX_RAW, MAX_SMOOTH
-from app.widgets.running_mean import RunningMean
+from app.widgets.plots.live_plot import LivePlot, SeriesStyle, short_number
+from app.widgets.plots.plot_scale import PlotAxis
+from app.widgets.plots.plot_series import MAX_RAW, MAX_SMOOTH
+from app.widgets.plots.running_mean import RunningMean
 
 
 @pytest.fixture

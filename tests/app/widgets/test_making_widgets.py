@@ -3,9 +3,9 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.widgets.check_menu import CheckMenu
 from app.widgets.empty_state import EmptyState
-from app.widgets.paired_bars import Group, PairedBars
+from app.widgets.forms.check_menu import CheckMenu
+from app.widgets.plots.paired_bars import Group, PairedBars
 
 
 def test_what_is_ticked_is_shown_and_told(qtbot):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from app.widgets.min_max_pyramid import MinMaxPyramid
+from app.widgets.plots.min_max_pyramid import MinMaxPyramid
 
 rng = np.random.default_rng(0)
 

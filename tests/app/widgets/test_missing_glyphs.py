@@ -1,6 +1,6 @@
 """What no font can draw is told by name; which fonts there are is the machine's."""
 
-from app.widgets import missing_glyphs
+from app.widgets.text import missing_glyphs
 
 
 def test_what_everybody_has_is_drawn(styled):

@@ -4,8 +4,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence
 
-from app.widgets.preview_table import PreviewColumn, PreviewTable, one_line
-from app.widgets.share_bar import CountStrip, ShareBar
+from app.widgets.plots.share_bar import CountStrip, ShareBar
+from app.widgets.tables.preview_table import PreviewColumn, PreviewTable, one_line
 
 COLUMNS = [PreviewColumn("my_ID", "whole numbers"), PreviewColumn("review", "text", "Text", "plot_1")]
 ROWS = [["1", "a <b>bold</b> text that goes on for a while\nand on"], ["2", "short"]]

@@ -7,16 +7,16 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QToolTip, QVBoxLayout, QWidget
 
-from app.widgets.confusion_matrix import HEAD, ConfusionMatrix
-from app.widgets.fill_list import FillList
-from app.widgets.label_bars import SHOWN, LabelBars, bars_of
-from app.widgets.marked_text import MarkedText, Piece
-from app.widgets.number_scale import NumberScale
 from app.widgets.page_area import PageArea
-from app.widgets.reliability_diagram import ReliabilityDiagram
-from app.widgets.scatter_plot import ScatterPlot
-from app.widgets.typed_text import MAX_LINES, TypedText
-from backend.contract.predictions import NumberPoint, ReliabilityBin
+from app.widgets.plots.confusion_matrix import HEAD, ConfusionMatrix
+from app.widgets.plots.label_bars import SHOWN, LabelBars, bars_of
+from app.widgets.plots.number_scale import NumberScale
+from app.widgets.plots.reliability_diagram import ReliabilityDiagram
+from app.widgets.plots.scatter_plot import ScatterPlot
+from app.widgets.tables.fill_list import FillList
+from app.widgets.text.marked_text import MarkedText, Piece
+from app.widgets.text.typed_text import MAX_LINES, TypedText
+from backend.contract.rpc.predictions import NumberPoint, ReliabilityBin
 
 
 def shown(qtbot, widget, width: int = 400, height: int = 300):

@@ -5,7 +5,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAccessible, QWheelEvent
 from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLineEdit, QPlainTextEdit
 
-from app.widgets.schema_form import SchemaForm
+from app.widgets.forms.schema_form import SchemaForm
 from backend.contract.spec.evaluation import EvaluationSection
 from backend.contract.spec.hardware import HardwareSection
 from backend.contract.spec.model import ModelSection

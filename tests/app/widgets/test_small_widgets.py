@@ -8,18 +8,18 @@ from PySide6.QtWidgets import QLabel, QSpinBox, QStyle, QStyleOptionSpinBox, QVB
 from app import theme
 from app.theme.tokens import DARK, LIGHT
 from app.widgets.banner import Banner
-from app.widgets.elided_label import ElidedLabel
 from app.widgets.empty_state import EmptyState
 from app.widgets.focus_ring import FocusRing
+from app.widgets.forms.path_line import PathLine
+from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.icon_label import IconToolButton
 from app.widgets.kpi import KpiTile
 from app.widgets.page_area import PageArea
-from app.widgets.path_line import PathLine
 from app.widgets.pill import KINDS, Pill
 from app.widgets.progress_bar import ThinProgressBar
 from app.widgets.question import Question
-from app.widgets.quiet_combo_box import QuietComboBox
-from app.widgets.text_table import TextTable
+from app.widgets.tables.text_table import TextTable
+from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.toast import MOST, Toast, ToastAction, ToastOverlay
 from backend.contract.resources import resource
 

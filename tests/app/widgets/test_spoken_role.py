@@ -8,17 +8,17 @@ from PySide6.QtCore import QEvent
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.core.length_bins import length_bins
-from app.widgets.bar_plot import BarPlot, Bars
-from app.widgets.confusion_matrix import ConfusionMatrix
+from app.core.text.length_bins import length_bins
 from app.widgets.kpi import KpiTile
-from app.widgets.label_bars import Bar, LabelBars
-from app.widgets.length_histogram import LengthHistogram
-from app.widgets.live_plot import LivePlot, SeriesStyle
 from app.widgets.pill import Pill
+from app.widgets.plots.bar_plot import BarPlot, Bars
+from app.widgets.plots.confusion_matrix import ConfusionMatrix
+from app.widgets.plots.label_bars import Bar, LabelBars
+from app.widgets.plots.length_histogram import LengthHistogram
+from app.widgets.plots.live_plot import LivePlot, SeriesStyle
+from app.widgets.plots.threshold_plot import ThresholdPlot
 from app.widgets.progress_bar import ThinProgressBar
 from app.widgets.spoken_role import Role, speak_roles
-from app.widgets.threshold_plot import ThresholdPlot
 
 
 def progress() -> QWidget:

@@ -8,12 +8,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
 from app import theme
-from app.core import wording
-from app.widgets.log_view import MAX_LINES, LogView
-from app.widgets.row_copy import MAX_LINES as MAX_LINES_COPIED
-from app.widgets.row_copy import as_tsv
-from app.widgets.row_table import RowTable
-from app.widgets.text_table import TextTable
+from app.core import formatting
+from app.widgets.tables.log_view import MAX_LINES, LogView
+from app.widgets.tables.row_copy import MAX_LINES as MAX_LINES_COPIED
+from app.widgets.tables.row_copy import as_tsv
+from app.widgets.tables.row_table import RowTable
+from app.widgets.tables.text_table import TextTable
 
 
 class Squares:
@@ -217,7 +217,7 @@ def test_copying_everything_takes_only_the_first_rows(qtbot, table: RowTable):
 def test_copied_numbers_keep_the_point_in_a_german_table(qtbot, styled, german):
     rows = TextTable("Scores")
     qtbot.addWidget(rows)
-    rows.show_rows(("Label", "F1"), [("3,5", wording.number(0.8235))])
+    rows.show_rows(("Label", "F1"), [("3,5", formatting.number(0.8235))])
     rows.selectAll()
     assert rows.texts() == [["3,5", "0,8235"]]
     QTest.keyClick(rows, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)

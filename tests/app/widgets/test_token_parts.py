@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, Qt
 
-from app.core.token_wrap import line_starts
-from app.widgets.chat_editor import ChatEditor
-from app.widgets.clusters import is_cut_within
-from app.widgets.id_grid import IdGrid
+from app.core.text.token_wrap import line_starts
+from app.widgets.plots.clusters import is_cut_within
+from app.widgets.tables.id_grid import IdGrid
+from app.widgets.text.chat_editor import ChatEditor
 
 
 @pytest.mark.parametrize(

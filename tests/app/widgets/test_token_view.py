@@ -7,9 +7,9 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QHelpEvent
 
 from app import theme
-from app.core.token_boxes import of_texts
-from app.widgets.token_paint import _Colors
-from app.widgets.token_view import TokenView
+from app.core.text.token_boxes import of_texts
+from app.widgets.text.token_paint import _Colors
+from app.widgets.text.token_view import TokenView
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 
-from app.core.length_bins import length_bins
-from app.widgets.labelled_tokens import CAPTION, LabelledToken, LabelledTokens
-from app.widgets.length_histogram import LengthHistogram
+from app.core.text.length_bins import length_bins
+from app.widgets.plots.length_histogram import LengthHistogram
+from app.widgets.text.labelled_tokens import CAPTION, LabelledToken, LabelledTokens
 from app.widgets.waiting_stack import WaitingStack
 
 

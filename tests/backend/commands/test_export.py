@@ -16,10 +16,10 @@ from safetensors.numpy import load_file, save_file
 from tensorboardX.proto.event_pb2 import Event
 
 from backend.commands import exported_model
-from backend.contract import events
 from backend.contract.errors import InputError
-from backend.run import event_files
-from backend.run.curves import Curves
+from backend.contract.run import events
+from backend.mirrors import tensorboard
+from backend.mirrors.curves import Curves
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_a_loss_that_is_no_number_stays_one(tmp_path: Path) -> None:
     step = events.StepFinished(
         time=5, step=3, epoch=1, loss=None, learning_rate=0.1, gradient_norm=None, rows=4, tokens=9, seconds=0.5
     )
-    event_files.write([step], tmp_path / "board")
+    tensorboard.write([step], tmp_path / "board")
     values = {value.tag: value.simple_value for value in event_file(tmp_path / "board")[1].summary.value}
     assert math.isnan(values["train/loss"])
     assert "train/gradient_norm" not in values
@@ -133,9 +133,9 @@ def test_a_loss_that_is_no_number_stays_one(tmp_path: Path) -> None:
 
 def test_event_files_of_two_runs_are_never_mixed(run: Path, tmp_path: Path) -> None:
     measured = Curves(run / "events.jsonl")
-    event_files.write(measured, tmp_path)
+    tensorboard.write(measured, tmp_path)
     with pytest.raises(InputError, match="event files already; name an empty folder"):
-        event_files.write(measured, tmp_path)
+        tensorboard.write(measured, tmp_path)
     assert len(list(tmp_path.glob("*tfevents*"))) == 1
 
 

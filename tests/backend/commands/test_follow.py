@@ -6,8 +6,8 @@ import pytest
 
 from backend.commands.follow import INTERRUPTED_EXIT_CODE, EventReader, Follower, tell
 from backend.commands.screen import Screen
-from backend.contract import events
-from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run import events
+from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 
 FIRST = events.encode(events.Warned(time=1, code="a", message="one"))
 SECOND = events.encode(events.Warned(time=2, code="b", message="two"))

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from backend.commands.follow import Outcome, in_words, tell
-from backend.contract.mending import Mend
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.fixes import Mend
+from backend.contract.run.folder import RunFolder
 
 
 def test_variants_of_very_many_metrics_are_counted_and_not_told():

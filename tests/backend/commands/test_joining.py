@@ -8,7 +8,7 @@ import pytest
 
 from backend.commands import joining
 from backend.contract.errors import InputError
-from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder
+from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder
 from backend.engines.hosts import Position
 
 

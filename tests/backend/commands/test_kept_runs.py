@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from app.core.run_state import RunState
+from app.core.runs.run_state import RunState
 from backend.__main__ import main
-from backend.contract.events import decode_lines
-from backend.contract.run_folder import RunFolder
-from backend.run.resolving import read_run
+from backend.contract.run.events import decode_lines
+from backend.contract.run.folder import RunFolder
+from backend.preflight.resolve import read_run
 
 KEPT = Path(__file__).parents[2] / "data" / "kept"
 RUNS = {path.parent.name: path.parent for path in sorted(KEPT.glob("*/*/spec.yaml"))}

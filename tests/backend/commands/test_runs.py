@@ -10,7 +10,7 @@ import pytest
 
 from backend.__main__ import main
 from backend.commands.summary import MISSING, summary
-from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 
 RECORDED = Path(__file__).parents[2] / "data" / "recorded"
 

@@ -9,10 +9,10 @@ import pytest
 
 from backend.__main__ import main
 from backend.commands.screen import PlainStream, plain_streams
-from backend.contract.queries import Request
+from backend.contract.rpc.queries import Request
 from backend.contract.safe_text import escape_controls, join_surrogates
-from backend.queries.channel import Channel
-from backend.queries.worker import answered
+from backend.helper.channel import Channel
+from backend.helper.worker import answered
 
 STEERS = "\x1b[2J\x1b]0;mine\x07\r\x9b31m\u202e"
 

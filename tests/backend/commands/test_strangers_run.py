@@ -9,10 +9,10 @@ import pytest
 
 from backend.__main__ import main
 from backend.contract import spec_file
-from backend.contract.run_folder import RunFolder, write_json
+from backend.contract.run.folder import RunFolder, write_json
 from backend.contract.run_lock import RunLocked, is_locked, take_lock
-from backend.run.event_log import EventLog, read_events
 from backend.supervisor import supervise
+from backend.training.event_log import EventLog, read_events
 
 RECORDED = Path(__file__).parents[2] / "data" / "recorded"
 SECRET = b"somebody's file\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from backend.commands.summary import summary
-from backend.contract import events
-from backend.contract.landmarks import CHUNK_BYTES
-from backend.contract.run_folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run import events
+from backend.contract.run.event_summary import CHUNK_BYTES
+from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run_lock import locked
 
 

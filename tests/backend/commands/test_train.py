@@ -14,13 +14,14 @@ from typing import IO
 import pytest
 
 from backend.commands import train
-from backend.contract import events, spec_file
+from backend.contract import spec_file
 from backend.contract.errors import InputError
-from backend.contract.mending import Mend
 from backend.contract.processes import child_environment, python_command
 from backend.contract.resources import resource
-from backend.contract.run_folder import RunFolder
-from backend.run.checkpoints import Checkpoints
+from backend.contract.run import events
+from backend.contract.run.fixes import Mend
+from backend.contract.run.folder import RunFolder
+from backend.training.checkpoints import Checkpoints
 
 SHORT = ("--set", "training.max_steps=4", "--set", "evaluation.max_rows=32")
 LONG = ("--set", "training.epochs=500", "--set", "training.checkpoint_every=5", "--set", "evaluation.every=never")

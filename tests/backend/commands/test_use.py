@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from backend import predict
 from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.processes import child_environment, python_command
 from backend.contract.resources import resource
-from backend.contract.run_folder import RunFolder
-from backend.queries.worker import QUERIES
+from backend.contract.run.folder import RunFolder
+from backend.helper.worker import QUERIES
+from backend.inference import predict
 
 VALIDATION = resource("demo", "sentiment", "validation.csv")
 
@@ -81,7 +81,7 @@ def test_classifier_continues_no_text(burnish, run: Path) -> None:
 
 
 def test_same_seed_continues_a_text_alike(burnish, writer: Path) -> None:
-    from backend import predict  # loads the framework
+    from backend.inference import predict  # loads the framework
 
     done = burnish("generate", writer, "--prompt", "the film", "--sample", "--seed", "3", "--max-new-tokens", "12")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from backend.contract.queries import SplitReport
+from backend.contract.rpc.queries import SplitReport
 from backend.data.report import SplitMeasure
 from backend.data.rows import Rows
 from backend.data.spread import spread_of_counts, spread_of_sorted

@@ -9,9 +9,9 @@ from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
 from backend.data.sources.source import Reading
-from backend.run.material import read_material
-from backend.run.recognising import recognise
-from backend.run.resolving import resolve
+from backend.inspect.recognition import recognise
+from backend.preflight.datasets import read_material
+from backend.preflight.resolve import resolve
 
 TABLE = "text,label\n" + "".join(f"{{0}} {number},{number % 2}\n" for number in range(4))
 SQUAD = """{{"data": [{{"title": "t", "paragraphs": [{{"context": "Ann saw {0}.", "qas": [

@@ -9,9 +9,9 @@ import pytest
 from backend import registry
 from backend.contract.errors import InputError
 from backend.data.formats import workbook
-from backend.run.data_report import data_report, subject_of_data
-from backend.run.material import choose_columns
-from backend.run.recognising import recognise
+from backend.inspect.data_report import data_report, subject_of_data
+from backend.inspect.recognition import recognise
+from backend.preflight.datasets import choose_columns
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

@@ -10,7 +10,7 @@ from backend.contract.spec import DataSection
 from backend.data.rows import Rows
 from backend.data.sources.source import Reading
 from backend.data.sources.xnli import Settings, Source
-from backend.run.material import choose_columns
+from backend.preflight.datasets import choose_columns
 from backend.tasks.text_classification import Settings as ClassificationSettings
 from backend.tasks.text_classification import TextClassification
 

@@ -12,8 +12,8 @@ import jax
 import numpy as np
 from safetensors.numpy import load_file
 
-from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head
+from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import TrainingSection
 from backend.engines.hosts import Position
 from backend.engines.jax import Settings, cluster

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from backend.contract.generation import GenerationSettings
+from backend.contract.rpc.generation import GenerationSettings
 from backend.engines.decoding import Rules
 
 

@@ -8,8 +8,8 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from backend.contract.errors import InputError
-from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head
+from backend.contract.rpc.generation import GenerationSettings
 from backend.engines.decoding import Rules, stream
 from tests.backend.engines.head_batches import facts
 from tests.backend.engines.material import LANGUAGE

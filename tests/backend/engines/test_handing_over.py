@@ -13,7 +13,7 @@ from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
 from backend.engines.engine import Engine
 from backend.engines.jax.engine import JaxEngine
-from backend.engines.torch import word_rows
+from backend.engines.torch import sparse_embedding
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.head_batches import facts, head_batch
 from tests.backend.engines.material import loading
@@ -64,7 +64,7 @@ def test_the_model_answers_as_the_checkpoint_does(case: str, tiny: Tiny, tmp_pat
 
 
 def test_words_that_never_occurred_have_decayed_all_the_same(tiny: Tiny, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(word_rows, "_WORTH_IT", 0)
+    monkeypatch.setattr(sparse_embedding, "_WORTH_IT", 0)
     decays = TRAINING.model_copy(update={"weight_decay": 10.0})
     began, goes_on = (opened(kind, tiny("bert"), HEAD, training=decays) for kind in (TorchEngine, JaxEngine))
     batch = head_batch(HEAD, 2)

@@ -23,8 +23,8 @@ from transformers import (
 
 from backend.adapters.lora import Lora, Settings
 from backend.contract.errors import InputError, RunFailed
-from backend.contract.generation import GenerationSettings
 from backend.contract.heads import IGNORE, Head
+from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section, TrainingSection
 from backend.engines.engine import Engine, Loaded
 from backend.engines.jax import models

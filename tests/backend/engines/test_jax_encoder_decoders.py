@@ -10,8 +10,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from backend.contract.errors import InputError
-from backend.contract.generation import GenerationSettings
 from backend.contract.heads import Head
+from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import TrainingSection
 from backend.engines.engine import Engine
 from backend.engines.jax.engine import JaxEngine

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.contract.generation import GenerationSettings, GenerationStopped
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.rpc.generation import GenerationSettings, GenerationStopped
 from backend.engines import decoding
 from backend.engines.engine import Batch, Engine
 from backend.engines.jax.engine import JaxEngine

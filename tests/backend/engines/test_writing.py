@@ -9,8 +9,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from backend.contract.errors import InputError
-from backend.contract.generation import GenerationSettings, GenerationStopped
 from backend.contract.heads import Head
+from backend.contract.rpc.generation import GenerationSettings, GenerationStopped
 from backend.contract.spec import TrainingSection
 from tests.backend.engines.head_batches import facts, head_batch
 from tests.backend.engines.tiny_models import PADDING

@@ -9,8 +9,8 @@ from backend.contract.resources import resource
 from backend.contract.spec import ModelSection, TrainingSection
 from backend.engines.engine import Loading
 from backend.hardware import planner
-from backend.run import options
-from backend.run.resolving import resolve
+from backend.preflight import model_options
+from backend.preflight.resolve import resolve
 
 MODEL = resource("demo", "bert-tiny")
 
@@ -42,7 +42,7 @@ def trained_by_the_engine(**sections) -> int:
         Loading(
             folder=MODEL, head=head, model=ModelSection(**made.model.model_dump()), training=TrainingSection(),
             devices=("cpu",), precision="float32", vocabulary=30522, pad_token_id=0, hardware=Settings(threads=1),
-            adapter=options.adapter_settings(made),
+            adapter=model_options.adapter_settings(made),
         )
     )  # fmt: skip
     return loaded.trainable - (2 * 128 + 2)

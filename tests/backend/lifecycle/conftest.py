@@ -9,11 +9,11 @@ import pytest
 
 from backend import process_tree
 from backend.contract.processes import child_environment
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.folder import RunFolder
 
 SUPERVISE = """
 import sys
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.folder import RunFolder
 from backend.supervisor import Patience, supervise
 folder, script, polite, *queue = sys.argv[1:]
 command, patience = [sys.executable, "-c", script, folder], Patience(float(polite))

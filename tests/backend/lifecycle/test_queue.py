@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from backend import process_tree
-from backend.contract import run_queue
-from backend.contract.run_folder import RunFolder
+from backend.contract.run import queue
+from backend.contract.run.folder import RunFolder
 from backend.contract.run_lock import RunLocked, locked
-from backend.hardware.launchers.local import LAUNCHER
+from backend.launchers.local import LAUNCHER
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
@@ -81,7 +81,7 @@ def end(one: RunFolder) -> None:
 
 
 def waiting(folder: RunFolder) -> list[str]:
-    return [one.name for one in run_queue.queue_of(folder.path.parent).waiting]
+    return [one.name for one in queue.queue_of(folder.path.parent).waiting]
 
 
 def test_runs_of_the_queue_begin_in_the_order_in_which_they_joined_each_alone(folder, line, until) -> None:
@@ -131,23 +131,23 @@ def test_a_run_with_a_second_name_in_its_folder_does_not_wait_for_itself(folder:
     folder.path.with_name(alias).symlink_to(folder.path)
     folder.join_queue()
     with locked(folder.lock):
-        assert run_queue.take_turn(folder) is None
+        assert queue.take_turn(folder) is None
 
 
 def test_whoever_joins_after_the_clock_was_put_back_waits_behind_the_others(folder: RunFolder, run) -> None:
     later = run("before-it-by-name")
     folder.join_queue(after=time.time() + 3600)
     with locked(folder.lock), locked(later.lock):
-        run_queue.join(later)
+        queue.join(later)
         assert waiting(folder) == [folder.name, later.name]
 
 
 def test_while_one_decides_nobody_else_does(folder: RunFolder) -> None:
     folder.join_queue()
-    with locked(folder.path.parent / run_queue.DECIDING), pytest.raises(RunLocked):
-        run_queue.take_turn(folder)
+    with locked(folder.path.parent / queue.DECIDING), pytest.raises(RunLocked):
+        queue.take_turn(folder)
 
-    assert run_queue.take_turn(folder) is None
+    assert queue.take_turn(folder) is None
     assert not folder.queued.exists()
 
 

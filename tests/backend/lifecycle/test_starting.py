@@ -10,8 +10,8 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.processes import child_environment, python_command
-from backend.contract.run_folder import RunFolder
-from backend.hardware.launchers.local import LAUNCHER
+from backend.contract.run.folder import RunFolder
+from backend.launchers.local import LAUNCHER
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
@@ -67,8 +67,8 @@ def test_resume_of_a_running_run_exits_with_two(folder: RunFolder, supervise, un
 def test_started_run_outlives_who_started_it(folder: RunFolder, until) -> None:
     # A spec without a model fails, but as a run: with a final event and an exit record, after the starter is gone.
     starter = (
-        "import sys; from backend.contract.run_folder import RunFolder\n"
-        "from backend.hardware.launchers.local import LAUNCHER\n"
+        "import sys; from backend.contract.run.folder import RunFolder\n"
+        "from backend.launchers.local import LAUNCHER\n"
         "supervisor = LAUNCHER().start(RunFolder(sys.argv[1])); print(supervisor.pid, flush=True)\n"
         "import os; os._exit(0)"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.contract.processes import child_environment
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.folder import RunFolder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
@@ -75,7 +75,7 @@ def test_each_life_is_another_attempt(folder: RunFolder, supervise) -> None:
 def test_engine_finds_its_attempt_on_record(folder: RunFolder, supervise) -> None:
     supervise("pass").wait()
     supervise(
-        "import sys; sys.path.insert(0, '.'); from backend.contract.run_folder import RunFolder;"
+        "import sys; sys.path.insert(0, '.'); from backend.contract.run.folder import RunFolder;"
         "print('attempt', RunFolder(sys.argv[1]).process_record().attempt)"
     ).wait()
 
@@ -239,7 +239,7 @@ def test_running_run_refuses_a_second_supervisor(folder: RunFolder, supervise, u
 
 def test_looking_at_the_lock_all_the_time_is_no_reason_to_refuse(folder: RunFolder, supervise) -> None:
     folder.lock.touch()
-    look = "import sys; from backend.contract.run_folder import RunFolder; f = RunFolder(sys.argv[1])\nwhile True: f.life()"
+    look = "import sys; from backend.contract.run.folder import RunFolder; f = RunFolder(sys.argv[1])\nwhile True: f.life()"
     watcher = subprocess.Popen([sys.executable, "-P", "-c", look, str(folder.path)], env=child_environment())
     try:
         assert [supervise("pass").wait() for _ in range(5)] == [0] * 5

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from backend import answering, predict
 from backend.contract.demo_models import DEMO_MODELS, DemoModel, demo_model
+from backend.inference import interactive, predict
 
 
 @pytest.mark.parametrize("model", DEMO_MODELS, ids=lambda model: model.name)
@@ -24,6 +24,6 @@ def test_the_language_model_finds_an_unread_novel_likelier_than_n_grams_do() -> 
 
 
 def test_the_translator_translates_an_unread_verse() -> None:
-    translator = answering.Answerer(str(demo_model("seq2seq_lm").folder))
+    translator = interactive.Answerer(str(demo_model("seq2seq_lm").folder))
     (answer,) = translator.answer([{"source": "And the LORD spake unto Moses, saying,"}]).rows
     assert "Jehová" in answer["prediction"]

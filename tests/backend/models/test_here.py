@@ -7,11 +7,11 @@ import pytest
 from huggingface_hub import constants
 
 from backend.contract.errors import InputError
-from backend.contract.run_folder import RunFolder
-from backend.models import here, hub, hub_transfer
+from backend.contract.run.folder import RunFolder
+from backend.models import hub, hub_transfer, local_models
+from backend.models.compatibility import Known, Wish, notes, problem
 from backend.models.hub import RemoteModel
 from backend.models.hub_mistakes import BrokenOff, Unanswered, model_mistake, search_mistake
-from backend.models.judgement import Known, Wish, notes, problem
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -46,7 +46,7 @@ def test_every_place_is_listed_and_nothing_twice(cache: Path, folder: Path, tmp_
     run = RunFolder(tmp_path / "runs" / "2026-11-20-0900-poems")
     shutil.copytree(folder, run.model)
     recent = ["team/used", "team/far", str(folder), "/somewhere/gone"]
-    found = {one.name: one for one in here.choices(Wish("masked_lm"), recent, [run])}
+    found = {one.name: one for one in local_models.choices(Wish("masked_lm"), recent, [run])}
     groups = {name: one.group for name, one in found.items() if one.group != "demo"}
     assert groups == {
         "team/used": "recent", "team/far": "recent", str(folder): "recent", "/somewhere/gone": "recent",
@@ -59,18 +59,18 @@ def test_every_place_is_listed_and_nothing_twice(cache: Path, folder: Path, tmp_
     assert (found["team/whole"].problem, found["team/whole"].licence) == ("", "mit")
     assert found[str(run.model)].title == "2026-11-20-0900-poems"
     assert "cannot continue a text" in next(
-        one.problem for one in here.choices(Wish("causal_lm"), [], []) if one.title == "bert-tiny"
+        one.problem for one in local_models.choices(Wish("causal_lm"), [], []) if one.title == "bert-tiny"
     )
 
 
 def test_a_folder_without_its_weights_is_listed_with_the_reason(folder: Path) -> None:
     (folder / "model.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
-    assert "git lfs pull" in here.of_folder(folder, Wish(), "recent", "x").problem
+    assert "git lfs pull" in local_models.of_folder(folder, Wish(), "recent", "x").problem
     (folder / "model.safetensors").unlink()
-    assert "holds no weights" in here.of_folder(folder, Wish(), "recent", "x").problem
-    assert here.of_folder(folder, Wish("masked_lm", from_scratch=True), "recent", "x").problem == ""
+    assert "holds no weights" in local_models.of_folder(folder, Wish(), "recent", "x").problem
+    assert local_models.of_folder(folder, Wish("masked_lm", from_scratch=True), "recent", "x").problem == ""
     (folder / "config.json").unlink()
-    assert "has no config.json" in here.of_folder(folder, Wish(), "recent", "x").problem
+    assert "has no config.json" in local_models.of_folder(folder, Wish(), "recent", "x").problem
 
 
 def test_memory_rules_out_what_cannot_lie_in_it_and_offers_an_adapter_for_what_can() -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from own_code_model import cached, made
 
-from backend import answering
 from backend.__main__ import main
 from backend.contract import consents
 from backend.contract.errors import InputError
+from backend.inference import interactive
+from backend.inference.model import open_model
+from backend.inference.spec import spec_of
 from backend.models import inspection, location
 from backend.models.own_code import agree_to_copy, code_folder, copy_code, may_run, own_code
-from backend.run.asked_model import open_model
-from backend.run.asked_spec import spec_of
 from backend.tokenizers.loading import open_tokenizer
 
 A, B = "a" * 40, "b" * 40
@@ -58,7 +58,7 @@ def agree(folder: Path) -> None:
 
 def ask(target: str) -> str:
     changes = ["hardware.device=cpu", 'task.labels=["no","yes"]']
-    return answering.Answerer(target, "text_classification", changes).answer([{"text": "x"}]).rows[0]["prediction"]
+    return interactive.Answerer(target, "text_classification", changes).answer([{"text": "x"}]).rows[0]["prediction"]
 
 
 def test_without_consent_no_line_runs(model: Path, mark: Path) -> None:
@@ -288,7 +288,7 @@ def test_spec_cannot_let_the_code_of_another_place_run(model: Path) -> None:
     agree(model)
     for key in ("_name_or_path", "name_or_path", "_attn_implementation", "auto_map"):
         with pytest.raises(InputError, match=r"cannot be changed|no such key|never run"):
-            answering.Answerer(
+            interactive.Answerer(
                 str(model), "text_classification", [f"model.config.{key}=stranger/model", "hardware.device=cpu"]
             )
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from backend.contract import spec_file
-from backend.contract.events import EvaluationFinished, RunFinished, StepFinished
 from backend.contract.resources import resource
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.events import EvaluationFinished, RunFinished, StepFinished
+from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.engines.processor import processor
-from backend.run import cost
-from backend.run.event_log import read_events
-from backend.run.resolving import read_spec
-from backend.train import run
+from backend.preflight import cost
+from backend.preflight.resolve import read_spec
+from backend.training.event_log import read_events
+from backend.training.loop import run
 from tests.backend.presets.small_models import small_model
 
 DATA = Path(__file__).parents[2] / "data"

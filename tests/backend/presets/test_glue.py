@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from backend import train
 from backend.contract import spec_file
-from backend.contract.events import DataLoaded, EvaluationFinished, PlanMade, RunFinished, StepFinished
 from backend.contract.resources import resource
-from backend.contract.run_folder import RunFolder
+from backend.contract.run.events import DataLoaded, EvaluationFinished, PlanMade, RunFinished, StepFinished
+from backend.contract.run.folder import RunFolder
 from backend.contract.spec import TrainingSection
-from backend.run.event_log import read_events
-from backend.run.preparation import check
-from backend.run.resolving import resolve
-from backend.run.schedule import learning_rate
+from backend.preflight.checks import check
+from backend.preflight.resolve import resolve
+from backend.training import loop
+from backend.training.event_log import read_events
+from backend.training.schedule import learning_rate
 
 FOLDER = Path(__file__).parents[2] / "data" / "glue"
 PRESETS = sorted(path.stem for path in resource("presets").glob("glue-*.yaml"))
@@ -70,7 +70,7 @@ def trained(name: str, model: Path, path: Path, data: Path = FOLDER) -> list[Any
     folder = RunFolder(path)
     spec = check(resolve(values, path))
     folder.spec.write_text(spec_file.dump(spec.model_dump(mode="json")), encoding="utf-8")
-    assert train.run(folder) == 0
+    assert loop.run(folder) == 0
     return read_events(folder.events)
 
 

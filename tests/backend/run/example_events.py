@@ -1,6 +1,6 @@
 """Events as a run writes them, for tests that need some and do not care which."""
 
-from backend.contract.events import RunStarted, StepFinished
+from backend.contract.run.events import RunStarted, StepFinished
 
 STARTED = RunStarted(time=1.0, name="reviews", task="t", model="m")
 

@@ -11,7 +11,7 @@ from transformers import AutoTokenizer
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.data.rows import Rows
-from backend.run.material import choose_columns
+from backend.preflight.datasets import choose_columns
 from backend.tasks.multiple_choice import MultipleChoice, Settings
 
 SWAG = {

@@ -171,7 +171,7 @@ def test_white_space_before_a_question_counts_for_nothing(first):
 
 
 def test_columns_of_the_data_are_guessed():
-    from backend.run.material import choose_columns
+    from backend.preflight.datasets import choose_columns
 
     rows = rows_of([answered("Who?", "by Ines Varga", "Varga")])
     assert choose_columns(QuestionAnswering, {}, rows) == COLUMNS  # type: ignore[arg-type]

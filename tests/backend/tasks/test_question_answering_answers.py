@@ -12,7 +12,7 @@ from backend.contract.spec import DataSection
 from backend.data.sources.files import Files
 from backend.data.sources.files import Settings as FileSettings
 from backend.data.sources.source import Reading
-from backend.run.material import choose_columns
+from backend.preflight.datasets import choose_columns
 from backend.tasks.question_answering import QuestionAnswering, Settings
 from tests.backend.tasks.questions import COLUMNS, answer_text, bert, features_of, rows_of
 

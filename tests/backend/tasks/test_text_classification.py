@@ -11,7 +11,7 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.data.formats.class_labels import named_field
 from backend.data.rows import Rows
-from backend.run.material import choose_columns
+from backend.preflight.datasets import choose_columns
 from backend.tasks.text_classification import Settings, TextClassification
 
 COLUMNS = {"text": "text", "label": "label"}

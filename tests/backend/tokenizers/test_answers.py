@@ -14,8 +14,8 @@ from app.services.backend_client import ArrowAnswer
 from app.services.token_answer import token_table
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.token_options import TokenOptions
-from backend.contract.tokens import TokenizeQuestion, Tokens
+from backend.contract.tokens.options import TokenOptions
+from backend.contract.tokens.tokens import TokenizeQuestion, Tokens
 from backend.tokenizers import answers, bulk, bulk_file, inspect
 from backend.tokenizers.description import described
 from backend.tokenizers.loading import open_tokenizer

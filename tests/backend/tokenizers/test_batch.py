@@ -7,7 +7,7 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.token_batches import BatchQuestion, TokenGrid
+from backend.contract.tokens.batches import BatchQuestion, TokenGrid
 from backend.tokenizers import batch
 from backend.tokenizers.decoding import decoded, pieces_to_text
 from backend.tokenizers.loading import open_tokenizer

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from backend.contract.errors import InputError
-from backend.contract.tokens import Message, TokenizeQuestion
+from backend.contract.tokens.tokens import Message, TokenizeQuestion
 from backend.data.rows import Rows
 from backend.tasks.causal_lm import CausalLm
 from backend.tasks.causal_lm import Settings as TaskSettings

@@ -14,8 +14,8 @@ from transformers import PreTrainedTokenizerFast
 
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.tokenizer_steps import StepsQuestion
-from backend.contract.tokens import TokenizeQuestion
+from backend.contract.tokens.steps import StepsQuestion
+from backend.contract.tokens.tokens import TokenizeQuestion
 from backend.tokenizers import answers, inspect, long_text
 from backend.tokenizers.columns import NOWHERE
 from backend.tokenizers.loading import open_tokenizer

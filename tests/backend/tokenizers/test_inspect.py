@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from backend.contract.resources import resource
-from backend.contract.token_options import TokenOptions
+from backend.contract.tokens.options import TokenOptions
 from backend.tokenizers.decoding import decode
 from backend.tokenizers.inspect import as_json
 from backend.tokenizers.inspect import tokenize as table_of

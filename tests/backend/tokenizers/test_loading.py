@@ -10,7 +10,7 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.token_options import TokenOptions
+from backend.contract.tokens.options import TokenOptions
 from backend.tokenizers import stored
 from backend.tokenizers.loading import ensure_pad_token, fingerprint, open_tokenizer
 

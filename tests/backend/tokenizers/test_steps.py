@@ -6,8 +6,8 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.tokenizer_steps import MAX_CHARACTERS, StepsQuestion, TokenizerSteps
-from backend.contract.tokens import Message
+from backend.contract.tokens.steps import MAX_CHARACTERS, StepsQuestion, TokenizerSteps
+from backend.contract.tokens.tokens import Message
 from backend.tokenizers.loading import open_tokenizer
 from backend.tokenizers.steps import pipeline, subject
 

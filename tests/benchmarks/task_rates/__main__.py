@@ -125,9 +125,9 @@ def _jax(task: str, folder: Path, threads: int) -> dict:
 
 def _trained(folder: Path, hardware: dict) -> dict:
     from backend.contract import spec_file
-    from backend.contract.run_folder import RunFolder
-    from backend.run.resolving import resolve
-    from backend.train import run
+    from backend.contract.run.folder import RunFolder
+    from backend.preflight.resolve import resolve
+    from backend.training.loop import run
 
     material, number = _again(folder), len(list(folder.glob("run-*")))
     spec = {**material.spec, "hardware": {**material.spec["hardware"], **hardware}}
@@ -160,9 +160,9 @@ def _predict(task: str, folder: Path, threads: int) -> dict:
     import shutil
     from dataclasses import replace
 
-    from backend.run.asked_model import open_model
-    from backend.run.asked_spec import spec_of
-    from backend.run.material import choose_columns, make_source, reading, usable
+    from backend.inference.model import open_model
+    from backend.inference.spec import spec_of
+    from backend.preflight.datasets import choose_columns, make_source, reading, usable
     from backend.tasks.task import used_columns
 
     material = _again(folder)

@@ -3,8 +3,8 @@
 from backend.contract.heads import Head
 from backend.engines.jax import encoder_decoder
 from backend.engines.jax.encoder_decoder import Body, ForAnswers, Variant
+from backend.engines.jax.head_modules import Tops
 from backend.engines.jax.models.family import Family
-from backend.engines.jax.tops import Tops
 
 
 def family(architecture: str, variant: Variant) -> Family:

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import Head
+from backend.engines.jax.head_modules import Tops
 from backend.engines.jax.layers import (
     Embedding,
     LayerNorm,
@@ -19,7 +20,6 @@ from backend.engines.jax.layers import (
     through,
 )
 from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
-from backend.engines.jax.tops import Tops
 
 _EPSILON = 1e-12
 

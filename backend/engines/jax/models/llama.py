@@ -6,6 +6,7 @@ import jax
 from flax import nnx
 
 from backend.contract.heads import Head
+from backend.engines.jax.head_modules import Tops
 from backend.engines.jax.layers import (
     Embedding,
     Linear,
@@ -22,7 +23,6 @@ from backend.engines.jax.layers import (
 )
 from backend.engines.jax.models.family import Arrays, Config, Family, classifier_dropout, refuse_unless
 from backend.engines.jax.rotary import Rotary
-from backend.engines.jax.tops import Tops
 
 
 @dataclass(frozen=True)

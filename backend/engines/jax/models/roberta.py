@@ -5,10 +5,10 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import Head
+from backend.engines.jax.head_modules import Tops
 from backend.engines.jax.layers import Embedding, LayerNorm, Linear, Noise, activation, dropout
 from backend.engines.jax.models.bert import Encoder, head_dropout
 from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
-from backend.engines.jax.tops import Tops
 
 
 class _Embeddings(nnx.Module):

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import Head
+from backend.engines.jax.head_modules import Tops
 from backend.engines.jax.layers import (
     Embedding,
     Linear,
@@ -26,7 +27,6 @@ from backend.engines.jax.layers import (
     through,
 )
 from backend.engines.jax.models.family import Arrays, Config, Family, moved
-from backend.engines.jax.tops import Tops
 
 
 class _Attention(nnx.Module):

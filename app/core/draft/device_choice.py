@@ -1,0 +1,57 @@
+"""Owns what can be said of the devices of this computer: which a draft means, and why a precision is not for them."""
+
+from collections.abc import Sequence
+
+from app.core import formatting
+from app.core.backend_words import said
+from app.core.draft.draft import Draft
+from app.core.i18n import tr, trn
+from backend.contract.catalog import Device
+
+
+def meant(draft: Draft, here: Sequence[Device]) -> list[Device]:
+    """The devices from which the draft chooses: those of its kind, else accelerators where there are any."""
+    wanted = draft.get("hardware.device", "auto")
+    if wanted != "auto":
+        return [device for device in here if device.kind == wanted]
+    return [device for device in here if device.kind != "cpu"] or list(here)
+
+
+def chosen(draft: Draft, here: Sequence[Device]) -> list[Device]:
+    """The devices on which the draft would train; the first where it names none."""
+    possible, numbers = meant(draft, here), draft.get("hardware.devices")
+    if not numbers:
+        return possible[:1]
+    return [device for device in possible if device.index in numbers]
+
+
+def device_words(device: Device) -> str:
+    """`Processor, 8 cores`, `NVIDIA H100 · number 1`."""
+    if device.kind == "cpu":
+        name = said(device.name)
+        return f"{name}, {trn('{count} core', '{count} cores', device.cores)}" if device.cores else name
+    return tr("{name} · number {index}", name=device.name, index=device.index)
+
+
+def memory_words(device: Device) -> str:
+    """`24.3 GB of 32.0 GB free`; empty where the device does not say."""
+    if not device.memory_mb:
+        return ""
+    return tr(
+        "{free_mb} of {memory_mb} free",
+        free_mb=formatting.megabytes(device.free_mb),
+        memory_mb=formatting.megabytes(device.memory_mb),
+    )
+
+
+def against_precision(precision: str, devices: Sequence[Device]) -> str:
+    """Why the devices cannot compute in a precision; empty where they can, or where none is known."""
+    unable = next((one for one in devices if one.precisions and precision not in one.precisions), None)
+    if precision == "auto" or unable is None:
+        return ""
+    return tr(
+        "{name} cannot compute in {precision}; it can in {precisions}.",
+        name=unable.name,
+        precision=precision,
+        precisions=", ".join(unable.precisions),
+    )

@@ -1,0 +1,170 @@
+"""Owns spec files that a person opens and saves: what in them cannot be used is left out and said with its line."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from app.core.draft.draft import PATHS, SECTIONS, Draft, make_absolute
+from app.core.draft.setting_index import NO_SETTINGS, Setting, settings_of, value_words
+from app.core.i18n import tr
+from backend.contract import spec_file
+from backend.contract.catalog import Catalog, SourceEntry
+from backend.contract.errors import InputError
+from backend.contract.safe_files import write_whole
+
+ENDINGS = (".yaml", ".yml")
+PATTERNS = tr("Specs (*.yaml *.yml *.json);;All files (*)")
+"""What a dialog offers that looks for a spec."""
+SPLITS = ("data.train", "data.validation", "data.test")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A draft that begins with a file, and a sentence for each thing in the file that is not as it has to be."""
+
+    draft: Draft
+    notes: tuple[str, ...] = ()
+
+
+def is_spec(path: str) -> bool:
+    """Whether a dropped file is a spec rather than data."""
+    return path.lower().endswith(ENDINGS)
+
+
+def open_draft(path: Path, catalog: Catalog) -> Opened:
+    """The draft that begins with a spec file, its relative paths taken from the file's folder.
+
+    Settings that nothing here knows are left out. Raises InputError where the file is no spec.
+    """
+    path = path.absolute()
+    draft = Draft(spec_file.read(path))
+    place = _Places(path)
+    _check_task(draft, catalog, place)
+    notes = list(_leave_out(draft, catalog, place))
+    left_out = len(notes)
+    settings = settings_of(catalog, draft)
+    notes += [
+        tr(
+            "{of}: {title} cannot be {value_words}.",
+            of=place.of(key),
+            title=setting.title,
+            value_words=value_words(value),
+        )
+        for key, setting in settings.items()
+        if (value := draft.get(key)) is not None and not Draft202012Validator(setting.extras).is_valid(value)
+    ]
+    make_absolute(draft, path_keys(_source(draft, catalog)), path.parent)
+    return Opened(Draft(draft.values(), file=None if left_out else path), tuple(notes))
+
+
+def save_draft(draft: Draft, path: Path) -> None:
+    """Write the draft as a spec that `burnish train` takes; it begins with this file from now on. Raises OSError."""
+    path = path.absolute()
+    heading = tr("# A training of Burnish: start it with `burnish train` and this file's name.\n")
+    write_whole(path, (heading + spec_file.dump(draft.values())).encode())
+    draft.filed(path)
+
+
+def path_keys(source: SourceEntry | None) -> list[str]:
+    """The keys that hold paths with this source; the splits of a hub's data set are names."""
+    if source is None:
+        return list(PATHS)
+    of_data = [f"data.{name}" for name in source.path_fields]
+    return [*(key for key in PATHS if key not in SPLITS), *of_data]
+
+
+class _Places:
+    """Where in a file a key stands, in words."""
+
+    def __init__(self, path: Path) -> None:
+        self._name = path.name
+        self._lines = spec_file.lines(spec_file.read_text(path))
+
+    def of(self, key: str) -> str:
+        line = self._lines.get(key)
+        return tr("{name}, line {line}", name=self._name, line=line) if line else self._name
+
+
+def _check_task(draft: Draft, catalog: Catalog, place: _Places) -> None:
+    known = [task.name for task in catalog.tasks]
+    kind = draft.get("task.type")
+    if kind in known:
+        return
+    choices = ", ".join(known)
+    if kind is None:
+        raise InputError(
+            tr(
+                "{of}: a spec names its task as task.type, which is one of {choices}",
+                of=place.of("task"),
+                choices=choices,
+            )
+        )
+    raise InputError(
+        tr("{of}: there is no task {kind!r}; there are {choices}", of=place.of("task.type"), kind=kind, choices=choices)
+    )
+
+
+def _leave_out(draft: Draft, catalog: Catalog, place: _Places) -> Iterator[str]:
+    """Take what cannot be shown out of the draft; a sentence for each."""
+    for name, section in draft.values().items():
+        if name not in SECTIONS:
+            draft.unset(name)
+            yield tr(
+                "{of}: left out {name}, as a spec has no such section{closest}",
+                of=place.of(name),
+                name=name,
+                closest=_closest(name, SECTIONS),
+            )
+        elif name not in ("version", "name") and section is not None and not isinstance(section, Mapping):
+            draft.unset(name)
+            yield tr(
+                "{of}: left out {name}, which is a mapping of settings and no single value.",
+                of=place.of(name),
+                name=name,
+            )
+    for prefix, entries in (("data.source", catalog.sources), ("hardware.engine", catalog.engines)):
+        names = [entry.name for entry in entries]
+        if (value := draft.get(prefix)) is not None and value not in names:
+            draft.unset(prefix)
+            yield tr(
+                "{of}: left out {prefix}, as there is no {value!r}; there are {names}.",
+                of=place.of(prefix),
+                prefix=prefix,
+                value=value,
+                names=", ".join(names),
+            )
+    yield from _leave_out_settings(draft, settings_of(catalog, draft), place)
+
+
+def _leave_out_settings(draft: Draft, settings: Mapping[str, Setting], place: _Places) -> Iterator[str]:
+    for name, section in draft.values().items():
+        if not isinstance(section, Mapping) or (name == "adapter" and not _has(settings, "adapter.")):
+            continue
+        for field in section:
+            key = f"{name}.{field}"
+            if key not in settings and key not in NO_SETTINGS:
+                draft.unset(key)
+                own = [one.partition(".")[2] for one in settings if one.startswith(f"{name}.")]
+                yield tr(
+                    "{of}: left out {key}, as there is no such setting{closest}",
+                    of=place.of(key),
+                    key=key,
+                    closest=_closest(field, own),
+                )
+
+
+def _has(settings: Mapping[str, Setting], prefix: str) -> bool:
+    return any(key.startswith(prefix) for key in settings)
+
+
+def _closest(name: Any, known: Any) -> str:
+    close = difflib.get_close_matches(str(name), list(known), 1)
+    return tr("; did you mean {close}?", close=close[0]) if close else "."
+
+
+def _source(draft: Draft, catalog: Catalog) -> SourceEntry | None:
+    return next((one for one in catalog.sources if one.name == draft.get("data.source", "files")), None)

@@ -1,0 +1,151 @@
+"""Owns the lines of the list of models: which are shown under which heading, and the words of each cell."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from app.core import formatting
+from app.core.heading import Heading
+from app.core.i18n import thin, tr
+from backend.contract.rpc.model_choices import GROUPS, ModelChoice
+
+HEADINGS = {
+    "demo": tr("Demo models · they come with Burnish and need no network"),
+    "recent": tr("Used before"),
+    "run": tr("Made by your runs · a beginning for the next one"),
+    "cache": tr("On this computer · in the hub's cache"),
+    "hub": tr("On the hub"),
+}
+COLUMNS = {
+    "model": tr("Model"),
+    "family": tr("Family"),
+    "parameters": tr("Parameters"),
+    "size": tr("Size"),
+    "licence": tr("Licence"),
+    "used": tr("Used"),
+    "verdict": tr("For this run"),
+}
+"""Name → title."""
+ON_HUB = {**COLUMNS, "used": tr("Downloads")}
+"""The same for models of the hub."""
+
+
+Line = ModelChoice | Heading
+
+
+@dataclass(frozen=True)
+class Sought:
+    """What a person wants to see; what is empty leaves nothing out."""
+
+    words: str = ""
+    groups: tuple[str, ...] = GROUPS
+    task: str = ""
+    fitting: bool = False
+
+
+def lines(models: Iterable[ModelChoice], sought: Sought) -> list[Line]:
+    """The models that are sought, by group; a model of the hub that is here already is not listed twice."""
+    found = [one for one in models if is_sought(one, sought)]
+    here = {one.name for one in found if one.group != "hub"}
+    made: list[Line] = []
+    for group in sought.groups:
+        members = [one for one in found if one.group == group and not (group == "hub" and one.name in here)]
+        if members:
+            made += [Heading(HEADINGS[group], len(members)), *members]
+    return made
+
+
+def is_sought(model: ModelChoice, sought: Sought) -> bool:
+    """Whether a model has all the words, the task, and no problem where only fitting ones are wanted."""
+    if model.group not in sought.groups or (sought.fitting and model.problem):
+        return False
+    if sought.task and sought.task not in model.tasks:
+        return False
+    if model.group == "hub":
+        return True  # the hub has looked for the words itself
+    text = " ".join((model.name, model.title, model.use, model.model_type, model.licence)).casefold()
+    return all(word in text for word in sought.words.casefold().split())
+
+
+def title(model: ModelChoice) -> str:
+    """What a model is called in the list."""
+    return model.title or model.name
+
+
+def under_title(model: ModelChoice) -> str:
+    """The small line below: what it is for, or where it lies."""
+    if model.use:
+        return model.use
+    return formatting.short_path(model.name, 3) if model.title and model.title != model.name else ""
+
+
+def cell(model: ModelChoice, column: str) -> str:
+    """The text of one cell; `column` is one of COLUMNS."""
+    return _CELLS[column](model)
+
+
+def used(model: ModelChoice) -> str:
+    """How often the hub has given it away, or when it was last used here."""
+    if model.downloads is not None:
+        return formatting.short_count(model.downloads)
+    return formatting.moment(model.used) if model.used is not None else "–"
+
+
+def verdict(model: ModelChoice) -> str:
+    """Whether it goes with the run, in two words."""
+    if model.problem:
+        return tr("Does not fit")
+    if model.started_mb:
+        return tr("Download begun")
+    if not model.is_here and not model.model_type:
+        return tr("Not here")
+    return tr("Fits, see note") if model.notes else tr("Fits") if model.model_type else tr("Not known yet")
+
+
+def kind(model: ModelChoice) -> str:
+    """The colour of the verdict, which its words and its icon say too: success, warning, neutral or danger."""
+    if model.problem:
+        return "danger"
+    if model.notes or model.started_mb:
+        return "warning"
+    return "success" if model.model_type else "neutral"
+
+
+def sentences(model: ModelChoice) -> list[str]:
+    """All that is to be said of a model before it is chosen; what stands in the way first."""
+    said = [formatting.sentence(model.problem)] if model.problem else []
+    if model.started_mb:
+        said.append(
+            tr(
+                "{started_mb} of it are here already; a download goes on behind them.",
+                started_mb=formatting.megabytes(model.started_mb),
+            )
+        )
+    return [f"{one}." if one[-1:] not in ".!?" else one for one in [*said, *map(thin, model.notes)]]
+
+
+def spoken(model: ModelChoice) -> str:
+    """A whole line for screen readers."""
+    downloads = tr("{used} downloads", used=used(model)) if model.downloads is not None else ""
+    facts = [
+        title(model),
+        under_title(model),
+        *(cell(model, one) for one in COLUMNS if one not in ("model", "used")),
+        downloads,
+    ]
+    return ", ".join([one for one in facts if one and one != "–"] + sentences(model))
+
+
+def counts(models: Sequence[ModelChoice]) -> dict[str, int]:
+    """How many models each group has."""
+    return {group: sum(one.group == group for one in models) for group in GROUPS}
+
+
+_CELLS: dict[str, Callable[[ModelChoice], str]] = {
+    "model": title,
+    "family": lambda model: model.model_type or "–",
+    "parameters": lambda model: formatting.short_count(model.parameters) if model.parameters else "–",
+    "size": lambda model: formatting.megabytes(model.size_mb) if model.size_mb else "–",
+    "licence": lambda model: model.licence or "–",
+    "used": used,
+    "verdict": verdict,
+}

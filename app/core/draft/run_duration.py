@@ -1,0 +1,125 @@
+"""Owns how the time of a run reads before it is started: its span, its parts, and where they are known from."""
+
+from app.core import formatting
+from app.core.backend_words import said
+from app.core.i18n import tr, trn
+from backend.contract import time_span
+from backend.contract.rpc.queries import RunPlan
+from backend.contract.run.cost import TimePart
+from backend.contract.run.measurement import Measurement
+
+STAGES = {
+    "starting": tr("Starting the process"),
+    "data": tr("Reading the data"),
+    "model": tr("Loading the model"),
+    "training": tr("Training a few steps"),
+    "evaluation": tr("Evaluating a few rows"),
+    "checkpoint": tr("Writing a checkpoint"),
+}
+"""Stage of a measurement → what it does."""
+
+
+def span(least: float, most: float) -> str:
+    """`4 to 6 min`, `5 min`, `1.5 to 2.5 h`."""
+    low, high, unit = time_span.span(least, most)
+    if low == high:
+        return {
+            "seconds": tr("{number:g} s", number=high),
+            "minutes": tr("{number:g} min", number=high),
+            "hours": tr("{number:g} h", number=high),
+            "days": tr("{number:g} d", number=high),
+        }[unit]
+    return {
+        "seconds": tr("{least:g} to {most:g} s", least=low, most=high),
+        "minutes": tr("{least:g} to {most:g} min", least=low, most=high),
+        "hours": tr("{least:g} to {most:g} h", least=low, most=high),
+        "days": tr("{least:g} to {most:g} d", least=low, most=high),
+    }[unit]
+
+
+def whole(plan: RunPlan) -> str:
+    """`about 4 to 6 min`; that it is not known where nothing was measured."""
+    if plan.least_seconds is not None and plan.most_seconds is not None:
+        return tr("about {span}", span=span(plan.least_seconds, plan.most_seconds))
+    return tr("about {seconds}", seconds=formatting.duration(plan.seconds)) if plan.seconds else tr("not known")
+
+
+def of_part(part: TimePart) -> str:
+    """The time of one part."""
+    if part.seconds is None:
+        return tr("not known")
+    if part.seconds < time_span.NOTHING:
+        return tr("hardly any")
+    if part.least is None or part.most is None:
+        return tr("about {seconds}", seconds=formatting.duration(part.seconds))
+    return span(part.least, part.most)
+
+
+def made_of(part: TimePart) -> str:
+    """What a part's time is reckoned from."""
+    if not part.rows:
+        return said(part.words)
+    rows = trn("{count} row", "{count} rows", part.rows)
+    return rows if part.times == 1 else f"{formatting.grouped(part.times)} × {rows}"
+
+
+PARTS_OF_PARTS = (tr("libraries, data and model"), tr("done before"), tr("the model"))
+"""What the backend says of a part that has no numbers."""
+
+
+def ago(seconds: float) -> str:
+    """`3 minutes ago`, `just now`."""
+    count, unit = time_span.age(seconds)
+    if not count:
+        return tr("just now")
+    return {
+        "minute": trn("{count} minute ago", "{count} minutes ago", count),
+        "hour": trn("{count} hour ago", "{count} hours ago", count),
+        "day": trn("{count} day ago", "{count} days ago", count),
+    }[unit]
+
+
+def origin(measured: Measurement | None, now: float) -> str:
+    """Where the time is known from, short; empty where it is not."""
+    if measured is None:
+        return ""
+    if measured.source == "run":
+        return tr("from a run {ago}", ago=ago(now - measured.time))
+    return tr("measured {ago}", ago=ago(now - measured.time))
+
+
+def details(measured: Measurement, reckoned_mb: float, now: float) -> list[str]:
+    """Sentences on what was measured, and what speaks against it."""
+    when = ago(now - measured.time)
+    steps = trn("{count} step", "{count} steps", measured.steps)
+    source = (
+        tr("A run on this machine, {ago}: {steps}.", ago=when, steps=steps)
+        if measured.source == "run"
+        else tr("Measured on this machine {ago}: {steps}.", ago=when, steps=steps)
+    )
+    found = [source]
+    if (seen := peak_mb(measured)) is not None:
+        found.append(
+            tr(
+                "It took {measured} of memory at most; {reckoned} were reckoned.",
+                measured=formatting.megabytes(seen),
+                reckoned=formatting.megabytes(reckoned_mb),
+            )
+        )
+    if measured.others >= time_span.BUSY:
+        found.append(
+            tr(
+                "Other programs used {share:.0%} of the processor meanwhile; without them it is faster.",
+                share=measured.others,
+            )
+        )
+    if not measured.weights:
+        found.append(tr("The model's weights were not here yet; they come on top, and what was measured had others."))
+    return found
+
+
+def peak_mb(measured: Measurement | None) -> float | None:
+    """Most memory where the run computes: the accelerator's, else the process's."""
+    if measured is None:
+        return None
+    return measured.device_memory_mb if measured.device_memory_mb is not None else measured.memory_mb

@@ -1,0 +1,182 @@
+"""Owns the list of all settings that a draft has: their titles, keys, help and defaults, to search and to compare."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.core import json_schema
+from app.core.backend_words import begun, said
+from app.core.draft.draft import Draft, flat
+from app.core.i18n import figure, tr
+from backend.contract.catalog import Catalog
+
+SECTIONS = ("task", "model", "data", "training", "evaluation", "adapter", "hardware")
+NO_SETTINGS = (
+    "version", "name", "task.type", "adapter.type", "model.name_or_path", "model.trust_remote_code", "data.source",
+    "data.train", "data.validation", "data.test", "data.columns", "training.optimizer_options",
+)  # fmt: skip
+"""Keys that say what a run is about: they have no default to go back to, or are settings of their own below."""
+
+
+_NONE: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One field of a spec, named by its dotted key."""
+
+    key: str
+    title: str
+    description: str
+    default: Any = None
+    extras: Mapping[str, Any] = field(default_factory=dict)
+    """Its JSON Schema."""
+
+    @property
+    def section(self) -> str:
+        """The part of the spec in which it stands."""
+        return self.key.partition(".")[0]
+
+    def matches(self, words: list[str]) -> bool:
+        """Whether each of the words, in small letters, stands in title or key, or begins a word of the description."""
+        name, help_words = f"{self.title} {self.key}".casefold(), f" {self.description.casefold()}"
+        return all(word in name or re.search(rf"\W{re.escape(word)}", help_words) for word in words)
+
+    def is_named(self, words: list[str]) -> bool:
+        """Whether title and key alone hold all the words."""
+        name = f"{self.title} {self.key}".casefold()
+        return all(word in name for word in words)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting with two values."""
+
+    setting: Setting
+    before: Any
+    after: Any
+
+    @property
+    def words(self) -> str:
+        """`Epochs: 3 → 5`."""
+        return change_words(self.setting.title, self.before, self.after)
+
+
+def settings_of(catalog: Catalog, draft: Draft) -> dict[str, Setting]:
+    """Key → setting of everything that can be set with the task, source, engine, optimizer and adapter of the draft."""
+    parts: list[tuple[str, Mapping[str, Any]]] = [
+        (name, json_schema.section(catalog.spec, name)) for name in SECTIONS if name not in ("task", "adapter")
+    ]
+    chosen = (
+        ("task", catalog.tasks, draft.get("task.type")),
+        ("data", catalog.sources, draft.get("data.source", "files")),
+        ("hardware", catalog.engines, draft.get("hardware.engine", "torch")),
+        ("training.optimizer_options", catalog.optimizers, draft.get("training.optimizer", "adamw")),
+        ("adapter", catalog.adapters, draft.get("adapter.type")),
+    )
+    for prefix, entries, name in chosen:
+        parts += [(prefix, json_schema.resolved(entry.settings)) for entry in entries if entry.name == name]
+    found = (setting for prefix, section in parts for setting in _settings(prefix, section))
+    return {setting.key: setting for setting in (*CHOICES, *found)}
+
+
+def every_setting(catalog: Catalog) -> list[Setting]:
+    """What can be set with any task, source, engine, optimizer or adapter; a key may come more than once."""
+    parts = [(name, json_schema.section(catalog.spec, name)) for name in SECTIONS]
+    for prefix, entries in (
+        ("task", catalog.tasks), ("data", catalog.sources), ("hardware", catalog.engines),
+        ("training.optimizer_options", catalog.optimizers), ("adapter", catalog.adapters),
+    ):  # fmt: skip
+        parts += [(prefix, json_schema.resolved(entry.settings)) for entry in entries]
+    return [*CHOICES, *(setting for prefix, section in parts for setting in _settings(prefix, section))]
+
+
+CHOICES = (
+    Setting("name", tr("Name"), tr("What the run is called; part of its folder's name.")),
+    Setting("task.type", tr("Task"), tr("What the model shall learn.")),
+    Setting("adapter.type", tr("Adapter"), tr("Trains a few added weights, such as LoRA, in place of all.")),
+)
+"""What stands on the page without a section's schema."""
+
+
+def _settings(prefix: str, section: Mapping[str, Any]) -> Iterator[Setting]:
+    for name, one in section.get("properties", {}).items():
+        if one.get("hidden"):
+            continue
+        title = str(one.get("title") or said(begun(name.replace("_", " "))))
+        description = " ".join(str(one.get("description") or "").split())
+        yield Setting(f"{prefix}.{name}", title, description, one.get("default"), one)
+
+
+def found(settings: Mapping[str, Setting], text: str) -> list[str]:
+    """The keys of the settings in which every word of `text` stands, those that are called so first; none for no words."""
+    words = text.casefold().split()
+    keys = [key for key, setting in settings.items() if words and setting.matches(words)]
+    return sorted(keys, key=lambda key: not settings[key].is_named(words))
+
+
+def changed(settings: Mapping[str, Setting], draft: Draft, usual: Mapping[str, Any] = _NONE) -> list[Difference]:
+    """The settings whose value in the draft is another than their default, in their order.
+
+    `usual` are the defaults of the draft's task, by key: what it fills in by itself nobody has changed.
+    """
+    return [
+        Difference(setting, default, draft.get(key))
+        for key, setting in settings.items()
+        if key not in NO_SETTINGS
+        and "default" in setting.extras
+        and draft.says(key)
+        and not same(draft.get(key), default := usual.get(key, setting.default))
+    ]
+
+
+def differences(settings: Mapping[str, Setting], before: Draft, after: Draft) -> list[Difference]:
+    """What is another in `after` than in `before`, setting by setting; a mapping that is none is taken apart."""
+    keys = dict.fromkeys([*dict(flat(before.values())), *dict(flat(after.values()))])
+    known = {setting.key: setting for setting in (_known(settings, key) for key in keys)}
+    pairs = [
+        (setting, before.get(key, setting.default), after.get(key, setting.default)) for key, setting in known.items()
+    ]
+    return [Difference(setting, one, other) for setting, one, other in pairs if not same(one, other)]
+
+
+def _known(settings: Mapping[str, Setting], key: str) -> Setting:
+    names = key.split(".")
+    for length in range(len(names), 1, -1):
+        part = ".".join(names[:length])
+        if part in settings and part != "training.optimizer_options":
+            return settings[part]
+    return Setting(key, said(begun(names[-1].replace("_", " "))), "")
+
+
+def title_of(settings: Mapping[str, Setting], key: str) -> str:
+    """What a key is called on screen."""
+    return _known(settings, key).title
+
+
+def change_words(title: str, before: Any, after: Any) -> str:
+    """`Epochs: 3 → 5`, with long values cut."""
+    return f"{title}: {value_words(before)} → {value_words(after)}"
+
+
+def value_words(value: Any, most: int = 40) -> str:
+    """A value as a person reads it: `not set`, `on`, `2e-5`, `a, b`."""
+    if value is None or value == "" or value == [] or value == {}:
+        return tr("not set")
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, float):
+        whole = value.is_integer() and abs(value) < 1e15
+        words = figure(int(value) if whole else value).replace("e-0", "e-")
+    elif isinstance(value, list):
+        words = ", ".join(map(str, value))
+    else:
+        words = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+    return words if len(words) <= most else f"…{words[1 - most :]}" if "/" in words else f"{words[: most - 1]}…"
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values mean the same in a spec; `true` is not `1`, but 3.0 is 3."""
+    return one == other and isinstance(one, bool) == isinstance(other, bool)

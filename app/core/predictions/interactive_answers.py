@@ -1,0 +1,129 @@
+"""Owns what was asked of one or two models and answered: the values that the Try box keeps and compares."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from app.core.formatting import megabytes, name_of_path
+from app.core.i18n import figure, tr
+from app.core.runs.run_task import RunTask
+from app.core.text.bidirectional import base_is_right
+from backend.contract.rpc.queries import Answer
+from backend.contract.run.folder import RunFolder
+
+SNIPPET = 90
+_STEP = "step-"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of one model."""
+
+    target: str
+    task: str
+    row: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    chosen: RunTask = field(default_factory=RunTask)
+    """What the run says of its task, under whose columns a row is added to a file."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An answer with its question; `beside` is what another model said to the same."""
+
+    question: Question
+    answer: Answer
+    beside: "Asked | None" = None
+    right: str = ""
+    """What a person says is right."""
+    added: str = ""
+    """The file that the row was added to."""
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Parts and columns of the answer."""
+        return self.answer.rows[0]
+
+    @property
+    def name(self) -> str:
+        """The model in a few letters."""
+        return name_of(self.question.target)
+
+    def line(self, most: int = SNIPPET) -> str:
+        """What was asked and the answers, on one line."""
+        parts = [_first(self.question.row), self.row.get("prediction") or tr("no answer")]
+        parts += [self.beside.row.get("prediction") or tr("no answer")] if self.beside else []
+        texts = [" ".join(str(part).split()) for part in parts]
+        arrow = "←" if base_is_right(texts[0][:most]) else "→"  # the line runs as its first text does
+        return f"   {arrow}   ".join(text if len(text) <= most else f"{text[:most]}…" for text in texts)
+
+    def facts(self) -> str:
+        """Time, device and memory of the answer."""
+        words = [took(self.answer.seconds), self.answer.device]
+        words += [megabytes(self.answer.memory_mb)] if self.answer.memory_mb else []
+        if self.answer.device_memory_mb:
+            words.append(
+                tr("{device_memory_mb} on the device", device_memory_mb=megabytes(self.answer.device_memory_mb))
+            )
+        return " · ".join(words)
+
+    def holds(self, text: str) -> bool:
+        """Whether the words stand anywhere in question or answers."""
+        wanted = text.casefold()
+        values = [*self.row.values(), *(self.beside.row.values() if self.beside else ()), self.name]
+        return any(wanted in str(value).casefold() for value in values)
+
+    def with_right(self, right: str) -> "Asked":
+        """The same with what a person says is right."""
+        return replace(self, right=right, added="" if right != self.right else self.added)
+
+
+def took(seconds: float) -> str:
+    """`12 ms`, `3.1 s`."""
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{figure(seconds, '.1f')} s"
+
+
+def name_of(target: str) -> str:
+    """A run's name, with the step of a checkpoint; of a folder or hub id the last part."""
+    path = Path(target)
+    step = step_of(target)
+    return (
+        tr("{name} · step {step:,}", name=path.parent.parent.name, step=step)
+        if step is not None
+        else name_of_path(target)
+    )
+
+
+def run_of(target: str) -> str:
+    """The run of a checkpoint; anything else is itself."""
+    return str(Path(target).parent.parent) if step_of(target) is not None else target
+
+
+def step_of(target: str) -> int | None:
+    """The step where the target is a checkpoint."""
+    path = Path(target)
+    digits = path.name.removeprefix(_STEP)
+    is_one = path.name.startswith(_STEP) and digits.isdecimal() and path.parent.name == "checkpoints"
+    return int(digits) if is_one else None
+
+
+def checkpoints_of(run: Path | str) -> dict[int, str]:
+    """Step → folder of a run's checkpoints, the latest first."""
+    folder = RunFolder(run)
+    steps = {step_of(str(path)): str(path) for path in folder.checkpoints.glob(f"{_STEP}*")}
+    return {step: path for step, path in sorted(steps.items(), key=lambda each: -(each[0] or 0)) if step is not None}
+
+
+def is_run(target: str) -> bool:
+    """Whether the target is a run's folder, wherever it lies."""
+    return Path(target).is_absolute() and RunFolder(target).exists()
+
+
+def has_model(run: Path | str) -> bool:
+    """Whether a run has left its final model; one that goes on has checkpoints alone."""
+    return (RunFolder(run).model / "config.json").is_file()
+
+
+def _first(row: Mapping[str, Any]) -> Any:
+    return next(iter(row.values()), "")

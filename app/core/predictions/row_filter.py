@@ -1,0 +1,139 @@
+"""Owns what a person wants to see of predictions: every condition, as a question to the helper and as words on chips."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from app.core.i18n import figure, tr
+
+LETTERS = 28
+"""Of a value that a chip shows."""
+RIGHT, TEXT, PAIR, CONFIDENCE = "right", "text", "pair", "confidence"
+_COMPARED = {
+    "is": tr("{column} is {value}"),
+    "is_not": tr("{column} is not {value}"),
+    "at_least": tr("{column} at least {value}"),
+    "at_most": tr("{column} at most {value}"),
+}
+
+
+@dataclass(frozen=True)
+class ValueFilter:
+    """Rows whose column compares so with a value; `comparison` is `is`, `is_not`, `at_least` or `at_most`."""
+
+    column: str
+    comparison: str
+    value: Any
+
+    @property
+    def words(self) -> str:
+        """What a chip says."""
+        column = short(self.column.replace("_", " "))
+        if self.value is None:
+            return (
+                tr("{column} is empty", column=column)
+                if self.comparison == "is"
+                else tr("{column} is not empty", column=column)
+            )
+        return _COMPARED[self.comparison].format(column=column, value=short(value_text(self.value)))
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """All conditions hold together; the empty filter keeps every row."""
+
+    right: bool | None = None
+    text: str = ""
+    text_column: str = ""
+    """Where the text is looked for; empty: in any column."""
+    case: bool = False
+    words: bool = False
+    regex: bool = False
+    pair: tuple[str, str] | None = None
+    """Actual and predicted label; an empty one may be any."""
+    confidence: tuple[float, float] | None = None
+    """Above the first and at most the second, as the bins of a reliability diagram."""
+    values: tuple[ValueFilter, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every row fits."""
+        return not any(True for _ in self.chips())
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether only right, wrong and a plain text in any column are asked for."""
+        own = self.text_column or self.case or self.words or self.regex
+        return not (self.text and own) and self.pair is None and self.confidence is None and not self.values
+
+    def question(self) -> dict[str, Any]:
+        """The arguments of `filter_predictions` that say it."""
+        asked: dict[str, Any] = {} if self.right is None else {"right": self.right}
+        if self.text:
+            options = {name: True for name in ("case", "words", "regex") if getattr(self, name)}
+            asked |= {"text": self.text, **options}
+            asked |= {"text_column": self.text_column} if self.text_column else {}
+        if self.pair is not None:
+            asked |= {name: label for name, label in zip(("actual", "prediction"), self.pair, strict=True) if label}
+        if conditions := list(self._conditions()):
+            asked["conditions"] = conditions
+        return asked
+
+    def _conditions(self) -> Iterator[dict[str, Any]]:
+        if self.confidence is not None:
+            low, high = self.confidence
+            yield {"column": "confidence", "is": "above" if low > 0 else "at_least", "value": low}
+            yield {"column": "confidence", "is": "at_most", "value": high}
+        for one in self.values:
+            yield {"column": one.column, "is": one.comparison, "value": one.value}
+
+    def chips(self) -> Iterator[tuple[str, str]]:
+        """(key, words) of each condition; `without(key)` takes it back."""
+        if self.right is not None:
+            yield RIGHT, tr("Right") if self.right else tr("Wrong")
+        if self.text:
+            yield TEXT, self._text_words()
+        if self.pair is not None:
+            yield PAIR, _pair_words(*(short(label) for label in self.pair))
+        if self.confidence is not None:
+            low, high = self.confidence
+            yield CONFIDENCE, tr("Confidence {low:.2f} to {high:.2f}", low=low, high=high)
+        for place, one in enumerate(self.values):
+            yield str(place), one.words
+
+    def _text_words(self) -> str:
+        text = short(self.text)
+        said = f"/{text}/" if self.regex else f"“{text}”"
+        where = short(self.text_column.replace("_", " "))
+        return tr("{said} in {where}", said=said, where=where) if where else said
+
+    def without(self, key: str) -> "RowFilter":
+        """The same filter without the condition of a chip."""
+        if key == TEXT:
+            return replace(self, text="")
+        if key in (RIGHT, PAIR, CONFIDENCE):
+            return replace(self, **{key: None})
+        return replace(self, values=tuple(one for place, one in enumerate(self.values) if str(place) != key))
+
+    def with_value(self, value: ValueFilter) -> "RowFilter":
+        """The same filter with one more condition; the same one twice stands once."""
+        return self if value in self.values else replace(self, values=(*self.values, value))
+
+
+def _pair_words(actual: str, predicted: str) -> str:
+    if not predicted:
+        return tr("Actual {label}", label=actual)
+    if not actual:
+        return tr("Predicted {label}", label=predicted)
+    return tr("Actual {short}, predicted {short_2}", short=actual, short_2=predicted)
+
+
+def short(text: str) -> str:
+    """As much of a text as a chip has room for."""
+    line = " ".join(text.split())
+    return line if len(line) <= LETTERS else f"{line[:LETTERS]}…"
+
+
+def value_text(value: Any) -> str:
+    """A value in a few letters."""
+    return figure(value, ".4g") if isinstance(value, float) else str(value)

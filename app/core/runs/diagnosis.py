@@ -1,0 +1,289 @@
+"""Owns the one line that says in words how a run goes, judged by its numbers alone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+
+from app.core import formatting
+from app.core.i18n import figure, tr, trn
+from app.core.runs import no_learning
+from app.core.runs.evaluation_history import Evaluations, evaluations_of
+from app.core.runs.run_state import RunState
+from app.core.runs.series import mean
+from backend.contract.run.events import EvaluationFinished
+
+STILL = 0.01
+"""What changes by less, of its own size, has hardly changed."""
+STILL_EVALUATIONS = 5
+FAR_ABOVE = 0.05
+"""An evaluation that is worse than the best by this share, and has been for FAR_EVALUATIONS, is past its best."""
+FAR_EVALUATIONS = 3
+SLOW = 0.6
+"""Steps at less than this share of the usual speed are slow."""
+SLOW_STEPS = 150
+_NUMBERS = {
+    2: tr("two"), 3: tr("three"), 4: tr("four"), 5: tr("five"), 6: tr("six"), 7: tr("seven"), 8: tr("eight"),
+    9: tr("nine"), 10: tr("ten"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A sentence; `kind` is info, success, warning or error."""
+
+    text: str
+    kind: str = "info"
+
+
+def verdict(state: RunState, alive: bool) -> Verdict:
+    """What a person should know at a glance; of a living run also how long it still takes."""
+    if not state.step:
+        return Verdict(tr("Training has not begun yet.") if alive else tr("Training never began."))
+    found = next(filter(None, (look(state, alive) for look in _LOOKS)))
+    left = state.eta_seconds if alive else None
+    more = tr("; about {left} left", left=formatting.duration(left)) if left is not None else ""
+    return Verdict(f"{found.text}{more}.", found.kind)
+
+
+def doubt(state: RunState) -> str:
+    """Why a run that came to its end is no success all the same, with the way out; empty where nothing speaks against it."""
+    found = next(filter(None, (look(state, False) for look in _DOUBTS)), None)
+    return f"{found.text}." if found and state.step else ""
+
+
+# What may be said, most urgent first; each gives a verdict or nothing
+
+
+def _not_a_number(state: RunState, alive: bool) -> Verdict | None:
+    if state.finished is not None and state.finished.code == "nan_loss":
+        at = formatting.grouped(state.step)
+        rates = state.series.get("learning_rate")
+        if rates is not None and not any(rates.ys[:-1]):  # a step's loss is of the weights before it
+            return Verdict(
+                tr(
+                    "The training loss was NaN at step {at}, before any weight was changed: "
+                    "look at the model's weights and the data",
+                    at=at,
+                ),
+                "error",
+            )
+        return Verdict(
+            tr("The training loss became NaN at step {at}: a lower learning rate often helps", at=at), "error"
+        )
+    last = next((one for one in reversed(state.evaluations) if one.split == "validation"), None)
+    if last is not None and "loss" in last.metrics and last.metrics["loss"] is None:
+        return Verdict(tr("The evaluation loss is NaN at step {step}", step=formatting.grouped(last.step)), "error")
+    return None
+
+
+def _diverging(state: RunState, alive: bool) -> Verdict | None:
+    found = no_learning.diverged(state.series.get("loss"))
+    if found is None:
+        return None
+    words = tr(
+        "Training diverges: its loss has risen from {least} to {now}",
+        least=formatting.number(found.before),
+        now=formatting.number(found.now),
+    )
+    lower = tr("try a learning rate below {rate}", rate=figure(_highest_rate(state), "g"))
+    return Verdict(
+        tr("{words} since step {since}; {lower}", words=words, since=formatting.grouped(found.since), lower=lower),
+        "error",
+    )
+
+
+def _highest_rate(state: RunState) -> float:
+    rates = state.series.get("learning_rate")
+    return max(rates.ys) if rates else 0.0
+
+
+def _one_label(state: RunState, alive: bool) -> Verdict | None:
+    """What a classifier does that has learnt nothing but which label is the most frequent."""
+    last = _last_of_trained(state)
+    if last is None or not no_learning.predicts_one_label(last.metrics):
+        return None
+    return Verdict(tr("The model predicts one label only; {helps}", helps=_helps(state, last)), "warning")
+
+
+def _no_entity(state: RunState, alive: bool) -> Verdict | None:
+    """What a tagger does that has learnt nothing but that most words belong to no entity."""
+    last = _last_of_trained(state)
+    if last is None or state.task != "token_classification" or not no_learning.finds_no_entity(last.metrics):
+        return None
+    return Verdict(tr("The model finds none of the entities; {helps}", helps=_helps(state, last)), "warning")
+
+
+def _last_of_trained(state: RunState) -> EvaluationFinished | None:
+    last = next((one for one in reversed(state.evaluations) if one.split == "validation"), None)
+    return last if last is not None and last.step else None
+
+
+def _helps(state: RunState, last: EvaluationFinished) -> str:
+    rate, losses, now = _highest_rate(state), state.series.get("loss"), last.metrics.get("loss")
+    if losses is not None and now is not None and now > no_learning.DIVERGED * losses.ys[0]:
+        return tr("try a learning rate below {rate}", rate=figure(rate, "g"))
+    if rate < no_learning.HIGH_RATE:
+        return tr("a higher learning rate or more epochs often help")
+    return tr("try another learning rate than {rate}", rate=figure(rate, "g"))
+
+
+def _getting_worse(state: RunState, alive: bool) -> Verdict | None:
+    found = evaluations_of(state)
+    if found is None or found.worse_in_a_row < 2:
+        return None
+    count = found.worse_in_a_row
+    rises = tr("{title} has risen for {counted} evaluations", title=found.title, counted=_counted(count))
+    falls = tr("{title} has fallen for {counted} evaluations", title=found.title, counted=_counted(count))
+    words = rises if found.sign > 0 else falls
+    best = tr("best was step {steps}", steps=formatting.grouped(int(found.steps[found.best])))
+    if _metric_is_best(state):
+        title = formatting.metric_title(state.main_metric)
+        return Verdict(tr("{words} ({best}), but {title} is the best yet", words=words, best=best, title=title), "info")
+    if count >= 3 and _training_loss_falls(state, found.steps[-1 - count]):
+        return Verdict(
+            tr("{words}; {best}. Training loss falls, so this is overfitting", words=words, best=best), "warning"
+        )
+    return Verdict(f"{words}; {best}", "warning" if count >= 3 else "info")
+
+
+def _past_its_best(state: RunState, alive: bool) -> Verdict | None:
+    found = evaluations_of(state)
+    if found is None:
+        return None
+    ago, best, now = len(found.values) - 1 - found.best, found.values[found.best], found.values[-1]
+    if ago < FAR_EVALUATIONS or best == 0 or found.sign * (now - best) <= FAR_ABOVE * abs(best):
+        return None
+    far = abs(now - best) / abs(best)
+    above = tr(
+        "{title} is {far:.0%} above its best, {words}", title=found.title, far=far, words=found.words(found.best)
+    )
+    below = tr(
+        "{title} is {far:.0%} below its best, {words}", title=found.title, far=far, words=found.words(found.best)
+    )
+    words = above if found.sign > 0 else below
+    if _metric_is_best(state):
+        return Verdict(
+            tr(
+                "{words}, but {main_metric} is the best yet",
+                words=words,
+                main_metric=formatting.metric_title(state.main_metric),
+            ),
+            "info",
+        )
+    return Verdict(tr("{words}, {counted} evaluations ago", words=words, counted=_counted(ago)), "warning")
+
+
+def _standing_still(state: RunState, alive: bool) -> Verdict | None:
+    found = evaluations_of(state)
+    if found is not None and len(found.values) >= STILL_EVALUATIONS:
+        last = found.values[-STILL_EVALUATIONS:]
+        if max(last) - min(last) < STILL * abs(mean(last)):
+            words = tr(
+                "{title} has hardly changed for {counted} evaluations",
+                title=found.title,
+                counted=_counted(STILL_EVALUATIONS),
+            )
+            return Verdict(tr("{words}; best was {words_2}", words=words, words_2=found.words(found.best)), "info")
+    return None
+
+
+def _slower(state: RunState, alive: bool) -> Verdict | None:
+    series, now = state.series.get("tokens_per_second"), state.pace.tokens_per_second
+    if not alive or now is None or series is None or len(series) < SLOW_STEPS:
+        return None
+    usual = median(series.ys[:: max(1, len(series) // no_learning.SAMPLED)])
+    if now >= SLOW * usual:
+        return None
+    words = tr(
+        "Speed has dropped to {now:.0%} of the usual {usual} tokens / s", now=now / usual, usual=formatting.rate(usual)
+    )
+    return Verdict(tr("{words}; does something else use the machine?", words=words), "warning")
+
+
+def _evaluated(state: RunState, alive: bool) -> Verdict | None:
+    found = evaluations_of(state)
+    if found is None:
+        return None
+    last = len(found.values) - 1
+    if last == 0:
+        return Verdict(tr("{title} was {words}, the first evaluation", title=found.title, words=found.words(0)))
+    if found.best == last:
+        if (first := _first_loss_below(state, found)) is not None:
+            return Verdict(
+                tr(
+                    "{title} is {words}, far above the training loss of the first step, {first}",
+                    title=found.title,
+                    words=found.words(last),
+                    first=formatting.number(first),
+                ),
+                "warning",
+            )
+        falls = tr("{title} falls: {words} is the best yet", title=found.title, words=found.words(last))
+        rises = tr("{title} rises: {words} is the best yet", title=found.title, words=found.words(last))
+        return Verdict(falls if found.sign > 0 else rises, "success")
+    return Verdict(
+        tr(
+            "{title} is {words}; best was {words_2}",
+            title=found.title,
+            words=found.words(last),
+            words_2=found.words(found.best),
+        )
+    )
+
+
+def _first_loss_below(state: RunState, found: Evaluations) -> float | None:
+    """The first training loss where both it and every later one lie far below the last evaluation; a memorised set is another matter."""
+    series = state.series.get("loss")
+    if series is None or "loss" not in state.metric_series or series.ys[-1] < series.ys[0]:
+        return None
+    return series.ys[0] if found.values[-1] > no_learning.DIVERGED * series.ys[0] else None
+
+
+def _training(state: RunState, alive: bool) -> Verdict | None:
+    parts = no_learning.parts(state.series.get("loss"))
+    if len(parts) < 2:
+        return Verdict(tr("{count} made, too few for a trend", count=trn("{count} step", "{count} steps", state.step)))
+    first, now = parts[0][1], parts[-1][1]
+    before, after = formatting.number(first), formatting.number(now)
+    if abs(now - first) < STILL * abs(first):
+        return Verdict(
+            tr("Training loss has hardly changed: from {before} to {after}", before=before, after=after), "warning"
+        )
+    later = [value for step, value in parts if step > parts[-1][0] / 2]
+    if len(parts) >= no_learning.BLOCKS // 2 and max(later) - min(later) < STILL * abs(mean(later)):
+        half = formatting.grouped(int(parts[-1][0] / 2))
+        return Verdict(tr("Training loss has hardly changed since step {half}: {after}", half=half, after=after))
+    if now < first:
+        return Verdict(tr("Training loss has fallen from {before} to {after}", before=before, after=after))
+    return Verdict(tr("Training loss has risen from {before} to {after}", before=before, after=after))
+
+
+_Look = Callable[[RunState, bool], Verdict | None]
+_DOUBTS: tuple[_Look, ...] = (_not_a_number, _diverging, _one_label, _no_entity)
+_LOOKS: tuple[_Look, ...] = (
+    *_DOUBTS,
+    _getting_worse,
+    _past_its_best,
+    _slower,
+    _standing_still,
+    _evaluated,
+    _training,
+)
+
+
+def _metric_is_best(state: RunState) -> bool:
+    """Whether the metric that decides, where it is not the loss, was never better than at the last evaluation."""
+    name = state.main_metric
+    best = None if name in ("", "loss") else state.best_of(name)
+    return best is not None and bool(state.evaluations) and best[0] == state.evaluations[-1].step
+
+
+def _training_loss_falls(state: RunState, since: float) -> bool:
+    parts = no_learning.parts(state.series.get("loss"))
+    before = [value for step, value in parts if step <= since]
+    after = [value for step, value in parts if step > since]
+    return bool(before and after) and after[-1] < (1 - STILL) * before[-1]
+
+
+def _counted(number: int) -> str:
+    return _NUMBERS.get(number, str(number))

@@ -1,0 +1,73 @@
+"""Owns what runs that are compared have to draw: the curves that any of them has, by name, and names that tell them apart."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from app.core import formatting
+from app.core.i18n import tr
+from app.core.runs.run_library import RunSummary
+from app.core.runs.run_state import RunState
+from app.core.runs.series import Series
+
+_OF_STEPS = {
+    "loss": tr("Training loss"),
+    "learning_rate": tr("Learning rate"),
+    "gradient_norm": tr("Gradient norm"),
+    "rows_per_second": tr("Rows per second"),
+    "tokens_per_second": tr("Tokens per second"),
+    "memory_mb": tr("Memory (MB)"),
+    "device_memory_mb": tr("Accelerator memory (MB)"),
+}
+_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}-\d{4}-")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One kind of curve; `measured` at evaluations, else at every step."""
+
+    key: str
+    measured: bool = False
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        if not self.measured:
+            return _OF_STEPS[self.key]
+        return tr("Evaluation loss") if self.key == "loss" else formatting.metric_title(self.key)
+
+    def of(self, state: RunState) -> Series | None:
+        """The run's points."""
+        return (state.metric_series if self.measured else state.series).get(self.key)
+
+
+def curves_of(states: Iterable[RunState]) -> list[Curve]:
+    """Every curve that any run has: the losses, the metrics, then what tells of the computation."""
+    states = list(states)
+    metrics = dict.fromkeys(name for state in states for name in state.metric_series)
+    steps = [Curve(key) for key in _OF_STEPS if any(key in state.series for state in states)]
+    losses = [Curve("loss", measured=True)] if "loss" in metrics else []
+    measured = [Curve(name, measured=True) for name in metrics if name != "loss"]
+    return [*steps[:1], *losses, *measured, *steps[1:]]
+
+
+def names_of(runs: Sequence[RunSummary]) -> list[str]:
+    """Each run's title; its folder, if that helps without the date, where several have the same title."""
+    titles = [run.title for run in runs]
+    short = [_DATE.sub("", run.name) for run in runs]
+    folders = [name if short.count(name) == 1 else run.name for run, name in zip(runs, short, strict=True)]
+    return [title if titles.count(title) == 1 else folder for title, folder in zip(titles, folders, strict=True)]
+
+
+def final_cells(run: RunSummary, name: str) -> list[tuple[str, str]]:
+    """What stands before the metrics in the table of runs, as `burnish runs --table` writes it too."""
+    seconds = "–" if run.seconds is None else f"{run.seconds:.0f}"
+    return [
+        ("run", name),
+        ("state", run.state),
+        ("task", run.task or "–"),
+        ("model", formatting.name_of_path(run.model) or "–"),
+        ("data", run.data or "–"),
+        ("steps", str(run.step)),
+        ("seconds", seconds),
+    ]

@@ -1,0 +1,364 @@
+"""Reads the list of all runs cheaply: of a long run at once the head and the tail of its events, then its landmarks."""
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from app.core import formatting
+from app.core.i18n import tr, trn
+from app.core.runs.diagnosis import doubt
+from app.core.runs.run_state import RunState
+from app.core.runs.run_status import ALIVE, RESUMABLE, Outcome, look_at
+from app.core.runs.run_subject import Subject, promised
+from app.core.runs.series import Series
+from backend.contract.run import events
+from backend.contract.run.event_summary import Landmarks
+from backend.contract.run.folder import RunFolder
+from backend.contract.run.notes import RunNotes, change_notes, notes_file, read_notes
+from backend.contract.safe_files import open_unlinked
+
+HEAD_BYTES = 24_000
+TAIL_BYTES = 48_000
+FIRST_BYTES = 256_000
+"""So much of a run's events is read before the list is first shown."""
+MAX_CHUNKS = 8
+"""Of a long run at one look; the rest waits for the next, so that no run holds up the others."""
+SETTLES_AFTER_NS = 3_000_000_000
+"""File systems keep the time of a change in steps of up to two seconds: until then a second change may not show."""
+LOOKS_UNTIL_INSIDE = 20
+"""Of an ended run only the folder is looked at, and at every twentieth look, after half a minute, its files too."""
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One run in a line of the list."""
+
+    name: str
+    path: Path
+    state: str
+    title: str = ""
+    task: str = ""
+    model: str = ""
+    engine: str = ""
+    data: str = ""
+    metric: str = ""
+    best: float | None = None
+    started: float | None = None
+    seconds: float | None = None
+    step: int = 0
+    total_steps: int = 0
+    message: str = ""
+    has_predictions: bool = False
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    """The final ones, of a run that is not over the latest."""
+    can_resume: bool = True
+    """Whether going on could come to another end."""
+    doubt: str = ""
+    """Why a finished run is no success all the same; known once all its events are read."""
+    queued_since: float | None = None
+    """When it joined the queue in which it waits."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is in the queue: a process carries it, but computes nothing yet."""
+        return self.state == "queued"
+
+    @property
+    def alive(self) -> bool:
+        """Whether a process carries the run."""
+        return self.state in ALIVE
+
+    @property
+    def resumable(self) -> bool:
+        """Whether `resume` may continue it."""
+        return self.state in RESUMABLE and self.can_resume
+
+    @property
+    def notes(self) -> RunNotes:
+        """A person's words."""
+        return RunNotes(self.note, self.tags)
+
+
+def counted(runs: Iterable[RunSummary]) -> list[str]:
+    """`1 running` and `2 queued`, where there are any."""
+    here = list(runs)
+    waiting = sum(run.waits for run in here)
+    alive = sum(run.alive for run in here) - waiting
+    running = [trn("{count} running", "{count} running", alive)] if alive else []
+    return [*running, *([tr("{waiting} queued", waiting=waiting)] if waiting else [])]
+
+
+def waits_for(run: RunSummary, runs: Sequence[RunSummary]) -> str:
+    """`Waits for “rte-3” to end; number 2 of 3 in the queue`. The order is that of `backend.contract.run.queue`."""
+    queue = sorted((one for one in runs if one.waits), key=lambda one: (one.queued_since or 0.0, one.name))
+    place = queue.index(run)
+    ahead = [one for one in runs if one.alive and not one.waits] or queue[:place][:1]
+    words = waiting_words([one.title for one in ahead])
+    if len(queue) == 1:
+        return words
+    return tr("{words}; number {place} of {count} in the queue", words=words, place=place + 1, count=len(queue))
+
+
+def waiting_words(ahead: Sequence[str]) -> str:
+    """`Waits for “rte-3” to end`, by the titles of the runs that a queued one waits for."""
+    if len(ahead) > 1:
+        return tr("Waits for {count} runs to end", count=len(ahead))
+    return tr("Waits for “{title}” to end", title=ahead[0]) if ahead else tr("Begins in a moment")
+
+
+class RunLibrary:
+    """All runs under a folder, newest first. `look` does the work in small pieces, one run each."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.runs: list[RunSummary] = []
+        self._read: dict[str, _Read] = {}
+        self._looks = 0
+
+    def look(self) -> Iterator[None]:
+        """Read what has changed; the list is replaced when the iterator ends."""
+        found: list[RunSummary] = []
+        here: dict[str, _Read] = {}
+        self._looks += 1
+        some_wait = False
+        for number, path in enumerate(_paths(self.root)):
+            read = self._read.get(path) or _Read(path)
+            if not read.is_settled(looks_inside=(number + self._looks) % LOOKS_UNTIL_INSIDE == 0):
+                if not read.folder.exists():
+                    continue
+                self._read[path] = read  # a look that is given up has read it all the same
+                yield from read.look()
+                some_wait = some_wait or read.summary.waits
+            here[path] = read
+            found.append(read.summary)
+            yield
+        if some_wait:
+            found = [replace(run, message=waits_for(run, found)) if run.waits else run for run in found]
+        self.runs = found
+        self._read = here
+
+    def annotate(self, path: Path, notes: RunNotes) -> None:
+        """Write what of a run's note and tags was changed, and show both at once. Raises InputError where that is not possible."""
+        seen = next((RunNotes(run.note, run.tags) for run in self.runs if run.path == path), None)
+        notes = change_notes(RunFolder(path), lambda stored: stored.edited(seen or stored, notes))
+        self.runs = [replace(run, note=notes.note, tags=notes.tags) if run.path == path else run for run in self.runs]
+
+    def refresh(self) -> list[RunSummary]:
+        """Read everything at once."""
+        for _ in self.look():
+            pass
+        return self.runs
+
+    def find(self, path: str | Path) -> RunSummary | None:
+        """The run in that folder, as of the last look."""
+        return next((run for run in self.runs if run.path == Path(path)), None)
+
+
+class _Read:
+    """What was read of one run so far."""
+
+    def __init__(self, path: str) -> None:
+        self._path, self.folder = path, RunFolder(path)
+        self.summary = RunSummary(self.folder.name, self.folder.path, "starting")
+        """As of the last look."""
+        self._settled: tuple[int, ...] = ()
+        """When folder and files had last changed, if the run was over and nothing of it unread."""
+        self._begin()
+        self._rough: RunState | None = None
+        self._stamp = self._notes_stamp = (-1, -1)
+        self._notes = RunNotes()
+        self._is_first = True
+
+    def _begin(self) -> None:
+        self._landmarks = Landmarks(self.folder.events)
+        self._exact = RunState()
+        self._curves: dict[str, Series] | None = {"loss": Series(), "learning_rate": Series()}
+        """Of every step, which the landmarks leave out; None once the run has ended and was judged by them."""
+        self.doubt = ""
+
+    def is_settled(self, looks_inside: bool) -> bool:
+        """Whether the summary still holds: the run was over, and its folder has not changed since.
+
+        Whatever Burnish does with an ended run (a new attempt, notes, a request) makes or renames a file in its folder.
+        Only what a person writes into a file in place does not show there.
+        """
+        if not self._settled or changed_at(self._path) != self._settled[0]:
+            return False
+        return not looks_inside or self._stamps() == self._settled
+
+    def look(self) -> Iterator[None]:
+        """Read what is new, in portions, and sum the run up."""
+        self._settled, stamps = (), self._stamps()
+        yield from self.go_on()
+        summary = summarise(self.folder, self.state, look_at(self.folder, self.state))
+        self.summary = replace(summary, doubt=self.doubt, **self.noted())
+        if has_settled(stamps[0]) and not self.summary.alive and self._rough is None and self._landmarks.is_complete:
+            self._settled = stamps
+
+    def _stamps(self) -> tuple[int, ...]:
+        files = (self.folder.events, notes_file(self.folder))
+        return (changed_at(self._path), *(number for file in files for number in file_stamp(file)))
+
+    @property
+    def state(self) -> RunState:
+        """The run's state; of a long one that is still being read what its two ends tell."""
+        return self._exact if self._rough is None else self._rough
+
+    def noted(self) -> dict[str, object]:
+        """A person's words, read where their file has changed."""
+        stamp = file_stamp(notes_file(self.folder))
+        if stamp != self._notes_stamp:
+            self._notes, self._notes_stamp = read_notes(self.folder), stamp
+        return {"note": self._notes.note, "tags": self._notes.tags}
+
+    def go_on(self) -> Iterator[None]:
+        """Read a portion of what is new."""
+        stamp = file_stamp(self.folder.events)
+        if stamp == self._stamp and self._landmarks.is_complete:
+            self._judge()  # a look may have been given up before it
+            return
+        self._stamp = stamp
+        if self._is_first and stamp[1] > FIRST_BYTES:
+            self._is_first = False
+        else:
+            if self._curves is None:
+                self._begin()  # a run that goes on again is judged anew
+            yield from self._read_landmarks()
+        if self._landmarks.is_complete:
+            self._rough = None
+            yield
+            self._judge()
+        else:
+            self._rough = RunState()
+            self._rough.apply_all(_head_and_tail(self.folder.events))
+
+    def _read_landmarks(self) -> Iterator[None]:
+        for _ in range(MAX_CHUNKS):
+            found = self._landmarks.read()
+            if self._landmarks.began_anew:
+                self._exact = RunState()
+            self._exact.apply_all(found)
+            self._take_losses()
+            if self._landmarks.is_complete:
+                return
+            yield
+
+    def _take_losses(self) -> None:
+        assert self._curves is not None
+        found = list(self._landmarks.losses())
+        cuts = [place for place in range(1, len(found)) if found[place][0] <= found[place - 1][0]]
+        for begin, end in zip([0, *cuts], [*cuts, len(found)], strict=True):  # a resumed run repeats steps
+            for place, series in enumerate(self._curves.values(), start=1):
+                if begin < end:
+                    series.truncate_after(found[begin][0] - 1)
+                series.xs.extend(step[0] for step in found[begin:end])
+                series.ys.extend(step[place] for step in found[begin:end])
+
+    def _judge(self) -> None:
+        """Say once what speaks against an ended run, and hold its curves no longer."""
+        end = self._exact.finished
+        if end is not None and self._curves is not None:
+            if end.state == "finished":
+                self.doubt = doubt(replace(self._exact, series=self._curves))
+            self._curves = None
+
+
+def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummary:
+    """The line of the list that stands for a run."""
+    metric = state.main_metric
+    subject = _told(state) if state.name else promised(folder)
+    return RunSummary(
+        name=folder.name,
+        path=folder.path,
+        state=outcome.state,
+        title=subject.title,
+        task=subject.task,
+        model=subject.model,
+        engine=subject.engine,
+        data=subject.data,
+        metric=metric,
+        best=_best(state, metric),
+        started=state.started,
+        seconds=state.seconds_spent,
+        step=state.step,
+        total_steps=state.total_steps,
+        message=outcome.message,
+        has_predictions=bool(state.predictions),
+        metrics=_metrics(state),
+        can_resume=outcome.can_resume,
+        queued_since=folder.queued_since() if outcome.waits else None,
+    )
+
+
+def _told(state: RunState) -> Subject:
+    data = state.training_data
+    files = ", ".join(formatting.name_of_path(file) for file in data.files[:2]) if data else ""
+    return Subject(state.name, state.task, state.model, state.engine, files)
+
+
+def _metrics(state: RunState) -> dict[str, float | None]:
+    if state.finished is not None and state.finished.metrics:
+        return state.finished.metrics
+    measured = [one for one in state.evaluations if one.split == "validation"]
+    chosen = state.best or (measured[-1] if measured else None)
+    return chosen.metrics if chosen else {}
+
+
+def _best(state: RunState, metric: str) -> float | None:
+    decides = state.plan is not None and state.plan.best_metric == metric
+    found = None if decides else state.best_of(metric)
+    if found is not None:
+        return found[1]
+    if state.finished is not None and metric in state.finished.metrics:
+        return state.finished.metrics[metric]
+    return state.best.metrics.get(metric) if state.best else state.last_metric(metric)
+
+
+def _paths(root: Path) -> list[str]:
+    """Everything in `root`, the newest name first."""
+    try:
+        with os.scandir(root) as entries:
+            return sorted((entry.path for entry in entries), reverse=True)
+    except OSError:
+        return []
+
+
+def changed_at(folder: Path | str) -> int:
+    """When a file was last made, renamed or deleted in a folder, in nanoseconds; 0 if it is gone."""
+    try:
+        return os.stat(folder).st_mtime_ns  # noqa: PTH116 (a thousand at each look)
+    except OSError:
+        return 0
+
+
+def has_settled(changed: int) -> bool:
+    """Whether a change at that time, in nanoseconds, is so old that another one since would show."""
+    return 0 < changed < time.time_ns() - SETTLES_AFTER_NS
+
+
+def file_stamp(path: Path) -> tuple[int, int]:
+    """When a file was last changed, in nanoseconds, and its bytes; zeros if it is gone."""
+    try:
+        status = path.stat()
+    except OSError:
+        return (0, 0)
+    return (status.st_mtime_ns, status.st_size)
+
+
+def _head_and_tail(path: Path) -> list[events.AnyEvent]:
+    try:
+        with open_unlinked(path) as file:
+            head = file.read(HEAD_BYTES)
+            size = file.seek(0, 2)
+            if size <= HEAD_BYTES:
+                return events.decode_lines(head)[0]
+            file.seek(max(size - TAIL_BYTES, len(head)))
+            tail = file.read(TAIL_BYTES)
+    except OSError:
+        return []
+    # Cut lines at the seams do not decode and are left out.
+    return [*events.decode_lines(head)[0], *events.decode_lines(tail[tail.find(b"\n") + 1 :])[0]]

@@ -1,0 +1,143 @@
+"""Owns which runs are listed in which order: found by words, sorted by a column, gathered in groups."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.core import formatting
+from app.core.backend_words import begun
+from app.core.heading import Heading
+from app.core.i18n import tr
+from app.core.runs.run_library import RunSummary
+from app.core.runs.run_status import TITLES
+from backend.contract.run import search
+
+COLUMNS = {
+    "run": tr("Run"),
+    "state": tr("State"),
+    "task": tr("Task"),
+    "model": tr("Model"),
+    "data": tr("Data"),
+    "best": tr("Best"),
+    "steps": tr("Steps"),
+    "duration": tr("Duration"),
+    "started": tr("Started"),
+    "tags": tr("Tags"),
+}
+"""Of the list of runs: name → title."""
+GROUPS = {
+    "": tr("No groups"),
+    "task": tr("Task"),
+    "model": tr("Model"),
+    "data": tr("Data"),
+    "tag": tr("Tag"),
+    "state": tr("State"),
+}
+"""What runs can be gathered by, in the words of a list."""
+WITHOUT = {
+    "task": tr("Unknown task"),
+    "model": tr("Unknown model"),
+    "data": tr("Unknown data"),
+    "tag": tr("Without a tag"),
+}
+_STATES = tuple(TITLES)
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """What a person asked to see."""
+
+    words: str = ""
+    column: str = "started"
+    descending: bool = True
+    group: str = ""
+
+
+Line = RunSummary | Heading
+
+
+def arranged(runs: Sequence[RunSummary], wish: Arrangement) -> list[Line]:
+    """The lines to be listed; a run of several tags stands under each of them, an empty value always last."""
+    found = sorted_runs(matching(runs, wish.words), wish.column, descending=wish.descending)
+    if not wish.group:
+        return list(found)
+    groups: dict[str, list[RunSummary]] = {}
+    for run in found:
+        for name in _groups_of(run, wish.group):
+            groups.setdefault(name, []).append(run)
+    order = sorted(groups, key=_rank(wish.group))
+    return [line for name in order for line in (Heading(name, len(groups[name])), *groups[name])]
+
+
+def matching(runs: Sequence[RunSummary], words: str) -> list[RunSummary]:
+    """Those in which every word is found; `#word` means a tag."""
+    if not words.strip():
+        return list(runs)
+    return [run for run in runs if search.found(words, _texts(run), run.tags)]
+
+
+def sorted_runs(runs: Sequence[RunSummary], column: str, *, descending: bool) -> list[RunSummary]:
+    """Runs by one of COLUMNS; those without a value come last either way, equal ones stay as they are."""
+    return search.ordered(runs, _VALUES[column], descending=descending)
+
+
+TASKS = {
+    "text_classification": tr("Text classification"),
+    "text_regression": tr("Text regression"),
+    "token_classification": tr("Token classification"),
+    "question_answering": tr("Question answering"),
+    "seq2seq_lm": tr("Text to text"),
+    "causal_lm": tr("Language model"),
+    "masked_lm": tr("Masked language model"),
+    "multiple_choice": tr("Multiple choice"),
+}
+"""The titles that the catalog gives them, which the list of runs does not wait for."""
+
+
+def task_words(run: RunSummary) -> str:
+    """`text_classification` for people."""
+    return TASKS.get(run.task) or begun(run.task.replace("_", " "))
+
+
+def state_words(run: RunSummary) -> str:
+    """The state for people."""
+    return TITLES.get(run.state, run.state)
+
+
+def model_words(run: RunSummary) -> str:
+    """The model's name without its folder."""
+    return formatting.name_of_path(run.model)
+
+
+_VALUES: dict[str, Callable[[RunSummary], Any]] = {
+    "run": lambda run: run.title.casefold(),
+    "state": lambda run: _STATES.index(run.state) if run.state in _STATES else len(_STATES),
+    "task": task_words,
+    "model": lambda run: model_words(run).casefold(),
+    "data": lambda run: run.data.casefold(),
+    "best": lambda run: run.best,
+    "steps": lambda run: run.step,
+    "duration": lambda run: run.seconds,
+    "started": lambda run: run.started or run.queued_since,  # what waits is the newest there is
+    "tags": lambda run: tuple(tag.casefold() for tag in run.tags),
+}
+
+
+def _texts(run: RunSummary) -> tuple[str, ...]:
+    return (run.title, run.name, state_words(run), task_words(run), run.task, model_words(run), run.data, run.note)
+
+
+def _groups_of(run: RunSummary, group: str) -> Sequence[str]:
+    if group == "tag":
+        return run.tags or (WITHOUT["tag"],)
+    name = {"task": task_words, "model": model_words, "data": lambda run: run.data, "state": state_words}[group](run)
+    return (name or WITHOUT.get(group, ""),)
+
+
+def _rank(group: str) -> Callable[[str], tuple[bool, int, str]]:
+    titles = list(TITLES.values())
+    return lambda name: (
+        name == WITHOUT.get(group),
+        titles.index(name) if group == "state" and name in titles else 0,
+        name.casefold(),
+    )

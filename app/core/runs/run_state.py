@@ -1,0 +1,379 @@
+"""Owns the state of one run as a fold over its events; what a window shows is read from here."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.core import formatting
+from app.core.backend_sentences import told_in
+from app.core.backend_words import SPLITS, begun, said
+from app.core.i18n import thin, tr, trn
+from app.core.runs.series import Series
+from app.core.runs.speed import Pace
+from app.core.runs.step_clock import Resume, StepClock
+from backend.contract.metrics import METRICS, base_metric
+from backend.contract.run import events
+from backend.contract.run.events import AnyEvent
+
+STEP_LINE_SECONDS = 2.0
+"""At most one journal line about steps in this time of the run."""
+KEPT_SAMPLES = 60
+"""Evaluations whose sample rows are held."""
+COMPILING_LINE_SECONDS = 1.0
+"""A program that was compiled in less gets no journal line."""
+
+
+@dataclass(frozen=True)
+class JournalLine:
+    """One sentence about what happened, for the log."""
+
+    time: float
+    text: str
+    kind: str = "info"
+
+
+@dataclass
+class RunState:
+    """Everything that the events of a run say up to now. `apply` takes one event in about three microseconds."""
+
+    name: str = ""
+    task: str = ""
+    model: str = ""
+    engine: str = ""
+    device: str = ""
+    precision: str = ""
+    contract_version: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    attempt: int = 0
+    started: float | None = None
+    last_time: float | None = None
+    stage: str = ""
+    stage_done: int = 0
+    stage_total: int = 0
+    stage_unit: str = ""
+    step: int = 0
+    epoch: float = 0.0
+    plan: events.PlanMade | None = None
+    """The latest; at a resume that of the attempt before, until there is a new one."""
+    planned_attempt: int = 0
+    """Whose plan it is."""
+    finished: events.RunFinished | None = None
+    memory: events.MemoryMeasured | None = None
+    best: events.EvaluationFinished | None = None
+    series: dict[str, Series] = field(default_factory=dict)
+    metric_series: dict[str, Series] = field(default_factory=dict)
+    data: dict[str, events.DataLoaded] = field(default_factory=dict)
+    evaluations: list[events.EvaluationFinished] = field(default_factory=list)
+    samples: dict[int, events.RowsSampled] = field(default_factory=dict)
+    """Step → the rows that its evaluation shows; of many steps the first and the latest."""
+    warnings: list[events.Warned] = field(default_factory=list)
+    skipped: list[events.RowsSkipped] = field(default_factory=list)
+    checkpoints: dict[int, events.CheckpointSaved] = field(default_factory=dict)
+    predictions: dict[str, events.PredictionsWritten] = field(default_factory=dict)
+    answered: list[events.RequestAnswered] = field(default_factory=list)
+    resumes: list[Resume] = field(default_factory=list)
+    journal: list[JournalLine] = field(default_factory=list)
+    compilations: int = 0
+    """Programs that the engine has compiled in all attempts."""
+    compiling_seconds: float = 0.0
+    pace: Pace = field(default_factory=Pace)
+    clock: StepClock = field(default_factory=StepClock)
+    _idle_seconds: float = 0.0
+    _step_line_time: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._apply: dict[type, Callable[[Any], None]] = {
+            events.RunStarted: self._run_started,
+            events.RunResumed: self._run_resumed,
+            events.StageStarted: self._stage_started,
+            events.StageProgress: self._stage_progress,
+            events.ProgramCompiled: self._program_compiled,
+            events.DataLoaded: self._data_loaded,
+            events.RowsSkipped: self._rows_skipped,
+            events.ModelLoaded: self._model_loaded,
+            events.PlanMade: self._plan_made,
+            events.StepFinished: self._step_finished,
+            events.MemoryMeasured: self._memory_measured,
+            events.EvaluationFinished: self._evaluation_finished,
+            events.RowsSampled: self._rows_sampled,
+            events.CheckpointSaved: self._checkpoint_saved,
+            events.CheckpointRemoved: self._checkpoint_removed,
+            events.RequestAnswered: self._request_answered,
+            events.Warned: self._warned,
+            events.ModelExported: self._model_exported,
+            events.PredictionsWritten: self._predictions_written,
+            events.RunFinished: self._run_finished,
+        }
+
+    def apply(self, event: AnyEvent) -> None:
+        """Take one event, in the order of the file. A type that this version does not know changes nothing."""
+        handler = self._apply.get(type(event))
+        if handler is not None:
+            handler(event)
+            self.last_time = event.time
+
+    def apply_all(self, many: Iterable[AnyEvent]) -> None:
+        """Take several events."""
+        for event in many:
+            self.apply(event)
+
+    # What is derived
+
+    @property
+    def state(self) -> str:
+        """What the events alone say: starting, running, or how the last attempt ended by itself."""
+        if self.finished is not None:
+            return self.finished.state
+        return "running" if self.step or self.stage not in ("", "loading data", "loading model") else "starting"
+
+    @property
+    def total_steps(self) -> int:
+        """Optimizer steps of the whole run, 0 while unknown."""
+        return self.plan.total_steps if self.plan else 0
+
+    @property
+    def fraction(self) -> float | None:
+        """Progress of the present stage between 0 and 1; of all steps while training; None where unknown."""
+        if self.stage in ("training", "") or self.finished is not None:
+            return self.fraction_of_steps
+        return min(1.0, self.stage_done / self.stage_total) if self.stage_total else None
+
+    @property
+    def fraction_of_steps(self) -> float | None:
+        """Progress of the whole run between 0 and 1; None before its plan is known."""
+        if self.finished is not None and self.finished.state == "finished":
+            return 1.0
+        return min(1.0, self.step / self.total_steps) if self.total_steps else None
+
+    @property
+    def eta_seconds(self) -> float | None:
+        """Seconds of training that are left, from recent steps and what evaluations and checkpoints took."""
+        left, seconds = self.total_steps - self.step, self.pace.seconds_per_step
+        return None if self.finished is not None or seconds is None or left <= 0 else left * seconds
+
+    @property
+    def seconds_spent(self) -> float | None:
+        """How long the run has been carried by a process; the time between its attempts does not count."""
+        if self.started is None or self.last_time is None:
+            return None
+        return max(0.0, self.last_time - self.started - self._idle_seconds)
+
+    @property
+    def main_metric(self) -> str:
+        """The name of the metric that a person looks at first; empty before the first evaluation."""
+        if self.plan and self.plan.best_metric:
+            return self.plan.best_metric
+        names = list(self.evaluations[-1].metrics) if self.evaluations else []
+        return next((name for name in names if name != "loss"), "loss" if names else "")
+
+    def greater_is_better(self, metric: str) -> bool | None:
+        """Whether a greater value of a metric, or of a variant such as `f1_PER`, is better; None where nobody says."""
+        known = self.plan.metrics if self.plan else {}
+        if not known:  # the run is of an older Burnish, which had no metrics but these
+            known = {name: one.greater_is_better for name, one in METRICS.items()}
+            if self.plan is not None and self.plan.best_metric:
+                known[self.plan.best_metric] = self.plan.greater_is_better
+        base = base_metric(metric, known)
+        return None if base is None else known[base]
+
+    def best_of(self, metric: str) -> tuple[int, float] | None:
+        """The step and value of a metric's best evaluation, the earliest of equals; None where nobody says what is better."""
+        series, greater = self.metric_series.get(metric), self.greater_is_better(metric)
+        if series is None or greater is None:
+            return None
+        points = [point for point in zip(series.xs, series.ys, strict=True) if not math.isnan(point[1])]
+        if not points:
+            return None
+        step, value = (max if greater else min)(points, key=lambda point: point[1])
+        return int(step), value
+
+    @property
+    def training_data(self) -> events.DataLoaded | None:
+        """The training split, once it is read."""
+        return self.data.get("train")
+
+    def last_metric(self, name: str) -> float | None:
+        """The newest value of a validation metric."""
+        series = self.metric_series.get(name)
+        return series.last if series and not math.isnan(series.last or 0.0) else None
+
+    # One method per event
+
+    def _run_started(self, event: events.RunStarted) -> None:
+        self.name, self.task, self.model = event.name, event.task, event.model
+        self.engine, self.device, self.precision = event.engine, event.device, event.precision
+        self.contract_version, self.versions = event.contract_version, event.versions
+        self.attempt, self.started = event.attempt, event.time
+        self._note(event, tr("Run {name} started", name=event.name))
+
+    def _run_resumed(self, event: events.RunResumed) -> None:
+        self.attempt = event.attempt
+        down = max(0.0, event.time - (self.last_time or event.time))
+        self._idle_seconds += down
+        self.versions = event.versions or self.versions
+        self.device, self.precision = event.device or self.device, event.precision or self.precision
+        self.resumes.append(Resume(event.attempt, event.from_step, max(0, self.step - event.from_step), down))
+        self._forget_after(event.from_step)
+        self.finished, self.memory = None, None
+        self.stage, self.stage_done, self.stage_total, self.stage_unit = "", 0, 0, ""
+        self.pace = Pace()
+        other = tr(" with the {engine} engine", engine=event.engine) if event.engine not in ("", self.engine) else ""
+        self.engine = event.engine or self.engine
+        self._note(
+            event,
+            tr(
+                "Attempt {attempt} continues after step {from_step}{other}",
+                attempt=event.attempt,
+                from_step=event.from_step,
+                other=other,
+            ),
+        )
+
+    def _forget_after(self, step: int) -> None:
+        for series in (*self.series.values(), *self.metric_series.values()):
+            series.truncate_after(step)
+        self.clock.truncate_after(step)
+        self.evaluations = [evaluation for evaluation in self.evaluations if evaluation.step <= step]
+        self.samples = {at: event for at, event in self.samples.items() if at <= step}
+        self.checkpoints = {saved: event for saved, event in self.checkpoints.items() if saved <= step}
+        self.predictions = {}
+        self.best = next((one for one in reversed(self.evaluations) if _is_best(one)), None)
+        self.step = min(self.step, step)
+        if self.plan and self.plan.steps_per_epoch:
+            self.epoch = self.step / self.plan.steps_per_epoch
+
+    def _stage_started(self, event: events.StageStarted) -> None:
+        self.stage, self.stage_done = event.stage, 0
+        self.stage_total, self.stage_unit = event.total, event.unit
+        self._note(event, begun(said(event.stage)))
+
+    def _stage_progress(self, event: events.StageProgress) -> None:
+        self.stage, self.stage_done = event.stage, event.done
+        self.stage_total = event.total or self.stage_total
+
+    def _program_compiled(self, event: events.ProgramCompiled) -> None:
+        self.compilations += 1
+        self.compiling_seconds += event.seconds
+        if event.seconds >= COMPILING_LINE_SECONDS:
+            self._note(event, tr("Compiled in {seconds}", seconds=formatting.duration(event.seconds)))
+
+    def _data_loaded(self, event: events.DataLoaded) -> None:
+        self.data[event.split] = event
+        self._note(event, f"{SPLITS.get(event.split, event.split)}: {trn('{count} row', '{count} rows', event.rows)}")
+
+    def _rows_skipped(self, event: events.RowsSkipped) -> None:
+        self.skipped.append(event := told_in(event))
+        text = tr(
+            "{split}: {count} skipped, {reason}",
+            split=event.split,
+            count=trn("{count} row", "{count} rows", event.count),
+            reason=thin(event.reason),
+        )
+        self._note(event, f"{text} ({', '.join(event.places[:3])})" if event.places else text, "warning")
+
+    def _model_loaded(self, event: events.ModelLoaded) -> None:
+        self._note(
+            event,
+            tr(
+                "{architecture}: {parameters} parameters",
+                architecture=event.architecture,
+                parameters=formatting.short_count(event.parameters),
+            ),
+        )
+
+    def _plan_made(self, event: events.PlanMade) -> None:
+        self.plan, self.planned_attempt = event, self.attempt
+        self._note(
+            event,
+            tr(
+                "{total_steps} steps of {batch_size} rows, {epochs:g} epochs",
+                total_steps=event.total_steps,
+                batch_size=event.batch_size,
+                epochs=event.epochs,
+            ),
+        )
+
+    def _step_finished(self, event: events.StepFinished) -> None:
+        step, seconds = event.step, event.seconds
+        self.step, self.epoch = step, event.epoch
+        self.clock.add(event, self.started)
+        self._add("learning_rate", step, event.learning_rate)
+        if event.loss is not None:
+            self._add("loss", step, event.loss)
+        if event.gradient_norm is not None:
+            self._add("gradient_norm", step, event.gradient_norm)
+        if seconds > 0:
+            self._add("rows_per_second", step, event.rows / seconds)
+            self._add("tokens_per_second", step, event.tokens / seconds)
+        self.pace.add_step(event)
+        if event.time - self._step_line_time >= STEP_LINE_SECONDS:
+            self._step_line_time = event.time
+            self._note(event, formatting.step_line(event))
+
+    def _add(self, name: str, step: int, value: float) -> None:
+        series = self.series.get(name)
+        if series is None:
+            series = self.series[name] = Series()
+        series.append(step, value)
+
+    def _memory_measured(self, event: events.MemoryMeasured) -> None:
+        self.memory = event
+        self._add("memory_mb", event.step, event.memory_mb)
+        if event.device_memory_mb is not None:
+            self._add("device_memory_mb", event.step, event.device_memory_mb)
+
+    def _evaluation_finished(self, event: events.EvaluationFinished) -> None:
+        self.pace.add_other(event.seconds)
+        self.evaluations.append(event)
+        for name, value in event.metrics.items():
+            key = name if event.split == "validation" else f"{event.split}/{name}"
+            if value is not None and math.isfinite(value):
+                self.metric_series.setdefault(key, Series()).append(event.step, value)
+            elif key in self.metric_series:
+                self.metric_series[key].append(event.step, math.nan)  # a line across would be made up
+        if _is_best(event):
+            self.best = event
+        self._note(event, formatting.evaluation_line(event))
+
+    def _rows_sampled(self, event: events.RowsSampled) -> None:
+        self.samples[event.step] = told_in(event)
+        if len(self.samples) > KEPT_SAMPLES:
+            del self.samples[sorted(self.samples)[1]]
+
+    def _checkpoint_saved(self, event: events.CheckpointSaved) -> None:
+        self.pace.add_other(event.seconds)
+        self.checkpoints[event.step] = event
+        self._note(
+            event, tr("Checkpoint at step {step}{value}", step=event.step, value=" (best)" if event.is_best else "")
+        )
+
+    def _checkpoint_removed(self, event: events.CheckpointRemoved) -> None:
+        self.checkpoints.pop(event.step, None)
+
+    def _request_answered(self, event: events.RequestAnswered) -> None:
+        self.answered.append(event)
+        self._note(event, tr("Request to {request} seen at step {step}", request=event.request, step=event.step))
+
+    def _warned(self, event: events.Warned) -> None:
+        self.warnings.append(event := told_in(event))
+        self._note(event, thin(event.message), "warning")
+
+    def _model_exported(self, event: events.ModelExported) -> None:
+        self._note(event, tr("Model written to {folder}", folder=event.folder))
+
+    def _predictions_written(self, event: events.PredictionsWritten) -> None:
+        self.predictions[event.split] = event
+        self._note(event, f"{event.csv}: {trn('{count} prediction', '{count} predictions', event.rows)}")
+
+    def _run_finished(self, event: events.RunFinished) -> None:
+        self.finished = event = told_in(event)
+        kind = "error" if event.state == "failed" else "info"
+        self._note(event, event.message or tr("Run {state}", state=said(event.state)), kind)
+
+    def _note(self, event: events.Event, text: str, kind: str = "info") -> None:
+        self.journal.append(JournalLine(event.time, text, kind))
+
+
+def _is_best(evaluation: events.EvaluationFinished) -> bool:
+    return evaluation.is_best and evaluation.split == "validation"

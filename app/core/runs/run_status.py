@@ -1,0 +1,194 @@
+"""Owns how a run stands, derived from its events, its lock and its records, in words."""
+
+import signal
+import time
+from dataclasses import dataclass, replace
+
+from app.core import formatting
+from app.core.backend_sentences import told
+from app.core.backend_words import begun
+from app.core.i18n import tr
+from app.core.runs.run_state import RunState
+from backend.contract.run.fixes import Mend, fewer_rows
+from backend.contract.run.folder import GROWTH_SECONDS, ExitRecord, Life, RunFolder
+
+RESUMABLE = ("stopped", "paused", "interrupted", "failed", "lost")
+ALIVE = ("queued", "starting", "running")
+TITLES = {
+    "queued": tr("Queued"),
+    "starting": tr("Starting"),
+    "running": tr("Training"),
+    "finished": tr("Finished"),
+    "stopped": tr("Stopped"),
+    "paused": tr("Paused"),
+    "interrupted": tr("Interrupted"),
+    "failed": tr("Failed"),
+    "lost": tr("Lost"),
+}
+KINDS = {
+    "queued": "info",
+    "starting": "info",
+    "running": "accent",
+    "finished": "success",
+    "stopped": "neutral",
+    "paused": "warning",
+    "interrupted": "warning",
+    "failed": "danger",
+    "lost": "danger",
+}
+"""State → how good or bad it is, as pills and bars are coloured."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run stands: one of RUN_STATES, with a sentence and the way out where there is something to say."""
+
+    state: str
+    message: str = ""
+    hint: str = ""
+    mend: Mend | None = None
+    """What helps, where a click can do it."""
+    can_resume: bool = True
+    """Whether going on could come to another end."""
+    doubt: str = ""
+    """Why a finished run is no success all the same."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether a process carries the run."""
+        return self.state in ALIVE
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is in the queue: a process carries it, but computes nothing yet."""
+        return self.state == "queued"
+
+    @property
+    def resumable(self) -> bool:
+        """Whether `resume` may continue it."""
+        return self.state in RESUMABLE and self.can_resume
+
+    @property
+    def title(self) -> str:
+        """The state as a word for people."""
+        return TITLES.get(self.state, begun(self.state))
+
+    @property
+    def kind(self) -> str:
+        """One of the kinds of a pill."""
+        return kind_of(self.state, self.doubt)
+
+
+def kind_of(state: str, doubt: str = "") -> str:
+    """How good or bad a state is, as pills are coloured; nothing praises a finished run that taught nothing."""
+    return "warning" if state == "finished" and doubt else KINDS.get(state, "neutral")
+
+
+def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> Outcome:
+    """How the run in `folder` stands, given what its events say."""
+    life, record = folder.life(now), folder.exit_record()
+    if life == "alive" and record is None and folder.queued.exists():
+        return Outcome("queued")
+    end = state.finished
+    has_not_spoken = end is not None and folder.has_later_attempt(state.attempt, end.time)
+    if life == "alive" and record is None and has_not_spoken:
+        return Outcome("starting")
+    if life == "lost" and folder.queued.exists():
+        return Outcome("lost", tr("The run was lost while it waited in the queue."), tr("Resume puts it there again."))
+    if _has_lost_its_events(folder, state, record):
+        return Outcome(
+            "lost", tr("The run's events.jsonl is missing."), tr("Resume continues it from its last checkpoint.")
+        )
+    age = (now or time.time()) - _written(folder) if life == "new" else 0.0
+    if has_not_spoken and (record is None or not record.state):
+        state = replace(state, finished=None)
+    return derive(state, life, record, age)
+
+
+def _has_lost_its_events(folder: RunFolder, state: RunState, record: ExitRecord | None) -> bool:
+    """Whether nothing says how a run ended that ended well: it may be paused, stopped or finished."""
+    if record is None or record.returncode != 0 or record.state or record.message:
+        return False
+    return state.finished is None and not folder.events.exists() and not folder.is_carried()
+
+
+def _written(folder: RunFolder) -> float:
+    try:
+        return folder.spec.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: float = 0.0) -> Outcome:
+    """The outcome of events, life and exit record; `age_seconds` is how long a run without a process has waited."""
+    if record is not None and record.state:
+        return _ended_unsaid(record, state)
+    if life == "alive":
+        # Between its last event and its exit a finished run is still carried by a process.
+        return _said(state) if state.finished is not None else Outcome(state.state)
+    if state.finished is not None:
+        return _said(state)
+    if life == "ended" and record is not None:
+        return Outcome("failed", _exit_words(record), _again(state), _mend_of_kill(record, state))
+    if life == "new" and age_seconds < GROWTH_SECONDS:
+        return Outcome("starting")
+    if life == "new":
+        return Outcome("lost", tr("Nobody has started this run."), tr("Resume starts it."))
+    return Outcome(
+        "lost",
+        tr("The run ended without saying how: its process was killed, or the computer went down."),
+        tr("Resume continues it from its last checkpoint."),
+    )
+
+
+def _said(state: RunState) -> Outcome:
+    end = state.finished
+    assert end is not None
+    can_resume = end.can_go_on(has_checkpoint=bool(state.checkpoints))
+    hint = _again(state) if end.state == "interrupted" else end.hint
+    return Outcome(end.state, end.message, hint, end.mend, can_resume)
+
+
+def _ended_unsaid(record: ExitRecord, state: RunState) -> Outcome:
+    """Of an attempt that was asked to end before there was an engine to say so by an event."""
+    can_resume = state.finished is None or _said(state).can_resume
+    if record.state != "interrupted":
+        return Outcome(record.state, tr("It was removed from the queue before it started."), can_resume=can_resume)
+    if record.message:
+        return Outcome(record.state, _exit_words(record), _again(state), can_resume=can_resume)
+    words = tr("The run was interrupted while it waited in the queue.")
+    return Outcome(record.state, words, tr("Resume puts it there again."), can_resume=can_resume)
+
+
+def _again(state: RunState) -> str:
+    return tr("Resume continues it from its last checkpoint.") if state.checkpoints else tr("Resume begins it anew.")
+
+
+def _mend_of_kill(record: ExitRecord, state: RunState) -> Mend | None:
+    """A system without memory kills a process before it can say so. Whether more than fewer rows helps is not known."""
+    plan = state.plan if state.planned_attempt == state.attempt == record.attempt else None
+    if plan is None or state.stage != "training" or _signal_name(-record.returncode) != "SIGKILL":
+        return None
+    return fewer_rows(plan.micro_batch_size, can_resume=bool(state.checkpoints))
+
+
+def _exit_words(record: ExitRecord) -> str:
+    if record.message:
+        return f"{formatting.sentence(told(record.message).rstrip('.'))}."
+    if record.returncode >= 0:
+        return tr(
+            "The training process ended with exit code {returncode} before the run was over.",
+            returncode=record.returncode,
+        )
+    number = -record.returncode
+    name = _signal_name(number)
+    if name == "SIGKILL":
+        return tr("The training process was killed (SIGKILL); most often the system was out of memory.")
+    return tr("The training process was ended by signal {number} ({name}).", number=number, name=name)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"

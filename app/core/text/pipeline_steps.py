@@ -1,0 +1,122 @@
+"""Owns how the steps of a tokenizer read: what a step changed in the text, and how the model came to its pieces."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from app.core.i18n import figure, tr, trn
+from app.core.text.invisible_characters import visible
+from backend.contract.tokens.steps import Step, StepPart, WordTrace
+
+STAGES = {
+    "words": tr("Before"),
+    "added_tokens": tr("Added tokens"),
+    "normalizer": tr("Normaliser"),
+    "pre_tokenizer": tr("Pre-tokenizer"),
+    "model": tr("Model"),
+    "post_processor": tr("Post-processor"),
+}
+MAX_COMPARED = 1_000
+"""Characters whose changes are looked for one by one; of a longer text only the ends that are equal are found."""
+MAX_PARTS = 300
+MAX_MERGES = 60
+
+
+@dataclass(frozen=True)
+class Run:
+    """A stretch of text, and whether a step has put it there."""
+
+    text: str
+    changed: bool = False
+
+
+def changes(before: str, after: str) -> list[Run]:
+    """The text after a step; what was put in or replaced is marked, and where something went stands an empty mark."""
+    if max(len(before), len(after)) > MAX_COMPARED:
+        return _between_ends(before, after)
+    runs = []
+    for kind, begin, end, to_begin, to_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind == "equal":
+            runs.append(Run(after[to_begin:to_end]))
+        else:
+            runs.append(
+                Run(after[to_begin:to_end] if kind != "delete" else "", changed=end > begin or to_end > to_begin)
+            )
+    return runs
+
+
+def _between_ends(before: str, after: str) -> list[Run]:
+    shorter, head = min(len(before), len(after)), 0
+    while head < shorter and before[head] == after[head]:
+        head += 1
+    foot = 0
+    while foot < shorter - head and before[-1 - foot] == after[-1 - foot]:
+        foot += 1
+    parts = [Run(after[:head]), Run(after[head : len(after) - foot], True), Run(after[len(after) - foot :])]
+    return [run for run in parts if run.text]
+
+
+def text_after(parts: Sequence[StepPart]) -> str:
+    """The whole text after a step."""
+    return "".join(part.text for part in parts)
+
+
+def outcome(step: Step) -> str:
+    """`12 parts`, `unchanged`."""
+    if not step.known:
+        return tr("not known")
+    if not step.changed:
+        return "unchanged"
+    return (
+        "changed"
+        if step.stage in ("normalizer", "added_tokens")
+        else trn("{count} part", "{count} parts", len(step.parts))
+    )
+
+
+def settings_line(step: Step) -> str:
+    """`lowercase: True · strip_accents: None`."""
+    return " · ".join(f"{name}: {value}" for name, value in step.settings.items())
+
+
+Row = tuple[str, str, str]
+"""What happened, what came of it, and a number."""
+
+
+def word_row(trace: WordTrace) -> Row:
+    """A word with its pieces and ids."""
+    return visible(trace.word), "  ".join(map(visible, trace.pieces)), ", ".join(map(str, trace.ids))
+
+
+def trace_rows(trace: WordTrace) -> list[Row]:
+    """How the model came to the pieces of one word, a line each."""
+    rows: list[Row] = [("", trace.sentence, "")] if trace.sentence else []
+    if trace.symbols:
+        rows.append((tr("begins with"), "  ".join(map(visible, trace.symbols)), ""))
+    rows += _merge_rows(trace)
+    rows += [_choice_row(trace, place) for place in range(len(trace.choices))]
+    if trace.score is not None:
+        rows.append((tr("best way"), "  ".join(map(visible, trace.pieces)), figure(trace.score, ".3f")))
+    if trace.runner_up and trace.runner_up_score is not None:
+        rows.append((tr("second best"), "  ".join(map(visible, trace.runner_up)), figure(trace.runner_up_score, ".3f")))
+    return rows
+
+
+def _merge_rows(trace: WordTrace) -> list[Row]:
+    symbols, rows = list(trace.symbols), []
+    for number, merge in enumerate(trace.merges, start=1):
+        if symbols[merge.place : merge.place + 2] == [merge.left, merge.right]:
+            symbols[merge.place : merge.place + 2] = [merge.left + merge.right]
+        if number <= MAX_MERGES:
+            shown = f"{visible(merge.left)} + {visible(merge.right)}   →   {'  '.join(map(visible, symbols))}"
+            rows.append((tr("merge {number}", number=number), shown, tr("rank {rank:,}", rank=merge.rank)))
+    left = len(trace.merges) - MAX_MERGES
+    return [*rows, ("", tr("and {left:,} more merges", left=left), "")] if left > 0 else rows
+
+
+def _choice_row(trace: WordTrace, place: int) -> Row:
+    choice = trace.choices[place]
+    where = f"{choice.start}–{choice.end}{' ✓' if choice.taken else ''}"
+    number = "" if choice.log_probability is None else figure(choice.log_probability, ".3f")
+    best = "" if choice.best is None else tr("   best sum up to here {best:.3f}", best=choice.best)
+    return where, f"{visible(choice.piece)}{best}", number

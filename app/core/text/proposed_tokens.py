@@ -1,0 +1,84 @@
+"""Owns the proposed tokens as a table shows them, and the reading of the lists that people write."""
+
+from collections.abc import Mapping, Sequence
+
+from app.core import formatting
+from app.core.backend_words import begun
+from app.core.i18n import tr, trn
+from backend.contract.tokens.making import ProposedToken, TokenCounts
+
+COLUMNS = ("token", "pieces_now", "occurs", "note")
+
+
+class ProposedRows:
+    """A line for each proposed token; `counts` only where data was counted."""
+
+    def __init__(self, tokens: Sequence[ProposedToken], counts: Mapping[str, int] | None = None) -> None:
+        self.tokens, self._counts = tokens, counts
+        self.columns = [name for name in COLUMNS if name != "occurs" or counts is not None]
+        self.row_count = len(tokens)
+
+    def cell(self, row: int, column: int) -> object:
+        """One value."""
+        token = self.tokens[row]
+        return {
+            "token": token.text,
+            "pieces_now": "  ".join(token.pieces),
+            "occurs": "" if token.problem else (self._counts or {}).get(token.text, 0),
+            "note": note_of(token),
+        }[self.columns[column]]
+
+    def color(self, row: int, column: str) -> str:
+        """The colour token of a cell."""
+        token = self.tokens[row]
+        if column == "note":
+            return "warning" if token.problem else "muted"
+        return "faint" if token.problem else ""
+
+
+def note_of(token: ProposedToken) -> str:
+    """What a person should know of a proposed token."""
+    if token.problem and token.known is not None:
+        return tr("Already: id {known}", known=token.known)
+    if token.problem:
+        return begun(token.problem)
+    if token.known is not None:
+        return tr("Is there (id {known}); becomes special", known=token.known)
+    if token.special:
+        return tr("Special") if token.ids else tr("Special, unknown until now")
+    return "" if token.ids else tr("Unknown until now")
+
+
+def line_of(token: ProposedToken) -> str:
+    """All that is known of a proposed token."""
+    pieces = (
+        tr("{text} is now {pieces}", text=token.text, pieces="  ".join(token.pieces)) if token.pieces else token.text
+    )
+    return " · ".join(filter(None, (pieces, note_of(token))))
+
+
+def new_tokens(tokens: Sequence[ProposedToken]) -> list[ProposedToken]:
+    """Those that can be added."""
+    return [token for token in tokens if not token.problem]
+
+
+def tokens_of(text: str) -> list[str]:
+    """One token on each line; spaces around it are no part of it."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def saved_words(counts: TokenCounts) -> str:
+    """What adding the tokens would change in the counted texts."""
+    less = 1 - counts.tokens_after / counts.tokens_before if counts.tokens_before else 0.0
+    if abs(less) >= 0.0005:
+        change = tr("{less:.1%} fewer", less=less) if less > 0 else tr("{value:.1%} more", value=-less)
+    else:
+        change = tr("hardly fewer") if less > 0 else tr("hardly more") if less < 0 else tr("no fewer")
+    before, after = formatting.grouped(counts.tokens_before), formatting.grouped(counts.tokens_after)
+    return tr(
+        "{count}: {before} tokens become {after} ({change})",
+        count=trn("{count} text", "{count} texts", counts.rows),
+        before=before,
+        after=after,
+        change=change,
+    )

@@ -1,0 +1,173 @@
+"""Owns what is told of one token, and of a text's tokens as a whole, as words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.core.formatting import grouped
+from app.core.i18n import figure, tr, trn
+from app.core.text import invisible_characters
+from app.core.text.token_boxes import LONGEST, shortened
+from app.core.text.token_table import TokenTable
+from backend.contract.tokens.tokens import TokenPiece, Tokens
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A name and its value; `hint` explains the name."""
+
+    name: str
+    value: str
+    hint: str = ""
+
+
+def facts_of(table: TokenTable, index: int, drawing: str = "") -> list[Fact]:
+    """Everything that is known of a token, most asked for first; `drawing` is what hinders it from being drawn."""
+    at = {name: int(values[index]) for name, values in table.columns.items()}
+    piece, text = table.piece(index), table.text(index)
+    facts = [
+        Fact(tr("Id"), str(piece.id)),
+        Fact(tr("Piece"), piece.piece, tr("As it stands in the vocabulary")),
+        Fact(tr("Text"), f"“{invisible_characters.visible(shortened(text))}”" if at["end"] > at["start"] else "none"),
+        Fact(
+            tr("Characters"),
+            _span(at["start"], at["end"], table.begin),
+            tr("Places in the text, counted in code points from 0"),
+        ),
+        Fact(tr("Bytes"), _bytes(table, index), tr("Places in the text as UTF-8, and the bytes themselves")),
+        Fact(
+            tr("Word"), str(at["word"]) if at["word"] >= 0 else "none", tr("As the pre-tokenizer counts words, from 0")
+        ),
+        Fact(tr("Kind"), _kind(at, piece)),
+        Fact(tr("Type id"), str(at["type"]), tr("token_type_ids: which of two texts the model takes it for")),
+        Fact(tr("Attention"), str(at["mask"]), tr("attention_mask: 0 is not looked at")),
+        *_score(piece),
+    ]
+    if table.answer.windows > 1:
+        facts.append(Fact(tr("Window"), tr("{at} of {windows}", at=at["window"] + 1, windows=table.answer.windows)))
+    if drawing:
+        facts.append(Fact(tr("Drawing"), drawing, tr("What the fonts of this machine lack")))
+    names = invisible_characters.names_of(text[:LONGEST])
+    return (
+        [*facts, Fact(tr("Unseen"), "\n".join(names), tr("Characters that have no look of their own"))]
+        if names
+        else facts
+    )
+
+
+def hint_of(table: TokenTable, index: int) -> str:
+    """What stands in the tooltip: piece and id, bytes where the piece is not its text, names of the unseen."""
+    piece = table.piece(index)
+    lines = [f"{piece.piece}   {piece.id}"]
+    if not table.text(index).isascii() or table.columns["partial"][index]:
+        lines.append(_bytes(table, index))
+    return "\n".join([*lines, *invisible_characters.names_of(table.text(index)[:LONGEST])])
+
+
+def _span(start: int, end: int, begin: int) -> str:
+    return f"{begin + start}–{begin + end}" if end > start else "none"
+
+
+def _bytes(table: TokenTable, index: int) -> str:
+    start, end = (int(table.columns[name][index]) for name in ("byte_start", "byte_end"))
+    if end <= start:
+        return "none"
+    own = table.raw(index)
+    shown = own[:16].hex(" ").upper()
+    return f"{table.byte_begin + start}–{table.byte_begin + end}   {shown}{' …' if len(own) > 16 else ''}"
+
+
+def _kind(at: dict[str, int], piece: TokenPiece) -> str:
+    kinds = []
+    if at["mask"] == 0:
+        kinds.append("padding")
+    if piece.special:
+        kinds.append("special")
+    if piece.unknown:
+        kinds.append("unknown")
+    if at["partial"]:
+        kinds.append(tr("part of a character"))
+    if at["sequence"] < 0 and not kinds:
+        kinds.append("added")
+    return ", ".join(kinds) or "usual"
+
+
+def _score(piece: TokenPiece) -> list[Fact]:
+    found = []
+    if piece.rank is not None:
+        found.append(
+            Fact(
+                tr("Merge rank"), grouped(piece.rank), tr("Of the first merge that makes this piece; 0 is merged first")
+            )
+        )
+    if piece.log_probability is not None:
+        found.append(Fact(tr("Log-probability"), figure(piece.log_probability, ".3f"), tr("Natural logarithm")))
+    return found
+
+
+def counts_of(answer: Tokens) -> list[Fact]:
+    """The numbers below the tokens."""
+    tokens = answer.tokens
+    found = [
+        Fact("", trn("{count} token", "{count} tokens", tokens)),
+        Fact("", trn("{count} character", "{count} characters", answer.characters)),
+        Fact("", trn("{count} word", "{count} words", answer.words)),
+    ]
+    text_tokens = answer.text_tokens or tokens
+    if text_tokens and answer.characters:
+        found.append(Fact("", tr("{characters:.2f} characters per token", characters=answer.characters / text_tokens)))
+        if answer.words:
+            found.append(Fact("", tr("{words:.2f} words per token", words=answer.words / text_tokens)))
+    found.append(Fact("", tr("{unknown} unknown", unknown=grouped(answer.unknown))))
+    if answer.byte_fallback and text_tokens:
+        found.append(
+            Fact("", tr("{byte_fallback:.1%} byte fallback", byte_fallback=answer.byte_fallback / text_tokens))
+        )
+    if answer.partial and answer.partial != answer.byte_fallback:
+        found.append(Fact("", tr("{partial} hold part of a character", partial=grouped(answer.partial))))
+    if answer.padding:
+        found.append(Fact("", tr("{padding} padding", padding=grouped(answer.padding))))
+    if answer.windows > 1:
+        found.append(Fact("", tr("{windows} windows", windows=grouped(answer.windows))))
+    if answer.left_out:
+        found.append(Fact("", tr("{count} cut off", count=trn("{count} token", "{count} tokens", answer.left_out))))
+    return found
+
+
+def counts_line(answer: Tokens) -> str:
+    """`408 tokens · 1 862 characters · 4.56 characters per token · 0 unknown`."""
+    return " · ".join(fact.value for fact in counts_of(answer))
+
+
+def against_limit(tokens: int, limit: int | None) -> tuple[str, str]:
+    """The share of a limit as words, and the kind of pill that says it; empty where there is no limit."""
+    if not limit:
+        return "", "neutral"
+    if tokens > limit:
+        return tr(
+            "{count} over {limit}", count=trn("{count} token", "{count} tokens", tokens - limit), limit=grouped(limit)
+        ), "danger"
+    share = tokens / limit
+    return tr("{share:.0%} of {limit}", share=share, limit=grouped(limit)), "warning" if share > 0.9 else "success"
+
+
+def round_trip(answer: Tokens) -> tuple[str, str]:
+    """Whether decoding gives the text back, as a sentence and the role of its label; empty where it was not compared."""
+    back = answer.round_trip
+    if back.skipped:
+        return "", "faint"
+    if back.same:
+        return tr("Decodes to exactly the same text."), "faint"
+    before, after = invisible_characters.visible(back.text_part), invisible_characters.visible(back.decoded_part)
+    return tr(
+        "Decodes differently from character {place} on: “{before}” becomes “{after}”",
+        place=grouped(back.place),
+        before=before,
+        after=after,
+    ), "warning"
+
+
+def ids_line(ids: Sequence[int], most: int) -> str:
+    """Ids as people paste them into code, shortened."""
+    shown = ", ".join(map(str, ids[:most]))
+    left = len(ids) - most
+    return tr("{shown}, … and {left:,} more", shown=shown, left=left) if left > 0 else shown

@@ -1,0 +1,130 @@
+"""Owns the tokens of an answer as columns of numpy."""
+
+from functools import cached_property
+
+import numpy as np
+
+from backend.contract.tokens.tokens import TokenColumns, TokenPiece, Tokens
+
+SHOWN_AT_ONCE = 100_000
+"""Tokens that a view takes; of more, one part after the other is shown."""
+
+
+class TokenTable:
+    """Tokens by number. Columns are numpy arrays (tokens,) that are only read; nothing is made per token until asked for."""
+
+    def __init__(
+        self, answer: Tokens, columns: dict[str, np.ndarray], sources: list[str] | None = None, first: int = 0
+    ) -> None:
+        self.answer = answer
+        """Counts, notes, round trip and everything else that is not of one token; its own columns may be empty."""
+        self.columns = columns
+        self.sources = answer.sources if sources is None else sources
+        """The texts that `start` and `end` count in; of a part of a table the stretch that it is of."""
+        self.first = first
+        """The number of the first token where this is a part of a longer table."""
+        self.begin = self.byte_begin = 0
+        """Where its stretch begins in the whole text, in characters and in bytes."""
+
+    def __len__(self) -> int:
+        return len(self.columns["piece"])
+
+    def column(self, name: str) -> np.ndarray:
+        """A column by its name in `TokenColumns`."""
+        return self.columns[name]
+
+    @cached_property
+    def ids(self) -> np.ndarray:
+        """(tokens,) int64."""
+        return np.array([one.id for one in self.answer.pieces] or [0], np.int64)[self.columns["piece"][:]]
+
+    @cached_property
+    def special(self) -> np.ndarray:
+        """(tokens,) bool: special tokens, and padding."""
+        return self._of_pieces("special") | (self.columns["mask"][:] == 0)
+
+    @cached_property
+    def unknown(self) -> np.ndarray:
+        """(tokens,) bool."""
+        return self._of_pieces("unknown") & (self.columns["sequence"][:] >= 0)
+
+    @cached_property
+    def longest_window(self) -> int:
+        """Tokens of the longest window, which is what a model gets at once; padding left out."""
+        windows = self.columns["window"][:]
+        if not windows.any():
+            return self.answer.tokens
+        return int(np.bincount(windows, weights=self.columns["mask"][:] == 1).max())
+
+    def piece(self, token: int) -> TokenPiece:
+        """What is known of the piece of a token."""
+        return self.answer.pieces[int(self.columns["piece"][token])]
+
+    def text(self, token: int) -> str:
+        """The characters that the token is of; empty where it is of no text. Not of a file, whose text is not here."""
+        which = int(self.columns["sequence"][token])
+        if which < 0 or not self.sources:
+            return ""
+        return self.sources[which][self.columns["start"][token] : self.columns["end"][token]]
+
+    def texts(self, low: int = 0, high: int | None = None) -> list[str]:
+        """`text` of the tokens from `low` to before `high`."""
+        sources = self.sources or [""]
+        part = slice(low, high)
+        rows = zip(*(self.columns[name][part].tolist() for name in ("sequence", "start", "end")), strict=True)
+        return ["" if which < 0 else sources[which][start:end] for which, start, end in rows]
+
+    def raw(self, token: int) -> bytes:
+        """The bytes of the text that the token stands for."""
+        which = int(self.columns["sequence"][token])
+        if which < 0 or not self.sources:
+            return b""
+        whole = self.text(token).encode()
+        start = self.columns["byte_start"][token] - self._byte_places(which)[self.columns["start"][token]]
+        return whole[start : start + self.columns["byte_end"][token] - self.columns["byte_start"][token]]
+
+    def _of_pieces(self, name: str) -> np.ndarray:
+        return np.array([getattr(one, name) for one in self.answer.pieces] or [False], bool)[self.columns["piece"][:]]
+
+    def _byte_places(self, which: int) -> np.ndarray:
+        if which not in self._places:
+            points = np.frombuffer(self.sources[which].encode("utf-32-le"), np.uint32)
+            sizes = 1 + (points >= 0x80).astype(np.int64) + (points >= 0x800) + (points >= 0x10000)
+            self._places[which] = np.concatenate([[0], np.cumsum(sizes)])
+        return self._places[which]
+
+    @cached_property
+    def _places(self) -> dict[int, np.ndarray]:
+        return {}
+
+    def part(self, first: int, last: int, source: str | None = None) -> "TokenTable":
+        """Tokens `first` to `last` (without it), of the stretch of text that they stand for: of a file it is `source`."""
+        columns = {name: values[first:last] for name, values in self.columns.items()}
+        if len(self.sources) > 1:
+            return TokenTable(self.answer, columns, self.sources, first)
+        begin, end = self.stretch(first, last)
+        byte_begin, byte_end = self.stretch(first, last, "byte_")
+        for kind, least, most in (("", begin, end), ("byte_", byte_begin, byte_end)):
+            for name in (f"{kind}start", f"{kind}end"):
+                columns[name] = np.clip(columns[name], least, most) - least
+        stretch = self.sources[0][begin:end] if source is None else source
+        made = TokenTable(self.answer, columns, [stretch], first)
+        made.begin, made.byte_begin = begin, byte_begin
+        return made
+
+    def stretch(self, first: int, last: int, name: str = "") -> tuple[int, int]:
+        """Where the text of tokens `first` to `last` begins and ends, in characters or (`byte_`) in bytes."""
+        own = self.columns["sequence"][first:last] >= 0
+        if not own.any():
+            return 0, 0
+        starts, ends = (
+            self.columns[f"{name}start"][first:last],
+            self.columns[f"{name}end"][first:last],
+        )
+        begin = int(starts[own].min()) if first else 0
+        return begin, int(ends[own].max())
+
+
+def no_tokens() -> TokenTable:
+    """A table without tokens."""
+    return TokenTable(Tokens(), {name: np.zeros(0, np.int32) for name in TokenColumns.__struct_fields__})

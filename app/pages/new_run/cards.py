@@ -1,0 +1,237 @@
+"""Owns the cards of the New run page as one: their places, the draft they show, and what was found out about it."""
+
+from collections.abc import Collection
+from typing import Any
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from app.core import formatting, json_schema
+from app.core.draft.draft import Draft
+from app.core.draft.shorter_texts import shorter
+from app.core.i18n import tr
+from app.pages.new_run.cost_card import CostCard
+from app.pages.new_run.data.data_card import DataCard
+from app.pages.new_run.findings import Findings
+from app.pages.new_run.hardware_card import HardwareCard
+from app.pages.new_run.model.model_card import ModelCard
+from app.pages.new_run.settings_card import SettingsCard
+from app.pages.new_run.task_card import TaskCard
+from app.widgets.card import Card
+from app.widgets.forms.field_row import FieldRow
+from app.widgets.page_area import REACH, PageArea
+from backend.contract.catalog import Catalog
+from backend.contract.rpc.queries import DataPreview, DeviceList, Mistake, ModelDescription
+
+TITLES = {
+    "task": tr("Task"),
+    "data": tr("Data"),
+    "model": tr("Model"),
+    "hardware": tr("Hardware"),
+    "settings": tr("Settings"),
+}
+"""What the cards are called where one jumps to them."""
+
+NARROW = 860
+"""Pixels of all cards; with fewer they stand in one column."""
+
+
+class Cards(QWidget):
+    """Two columns that scroll, and what the run will cost at the foot."""
+
+    mistakes_changed = Signal()
+
+    def __init__(self, draft: Draft, findings: Findings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._draft, self._findings = draft, findings
+        self._inside = QWidget()
+        self._area = PageArea(self._inside, self)
+        inside = self._inside
+        self.task, self.data, self.model = TaskCard(inside), DataCard(inside), ModelCard(inside)
+        self.hardware, self.settings, self.cost = HardwareCard(inside), SettingsCard(inside), CostCard(self)
+        self._shown = (self.task, self.data, self.model, self.hardware, self.settings)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(14)
+        column.addWidget(self._area, 1)
+        foot = QVBoxLayout()
+        foot.setContentsMargins(0, 0, REACH, 0)
+        foot.addWidget(self.cost)
+        column.addLayout(foot)
+        self._lay_out_columns()
+        self._listen(findings)
+        for card in (self.data, self.settings, self.hardware):
+            card.mistakes_changed.connect(self.mistakes_changed)
+
+    def _lay_out_columns(self) -> None:
+        columns = self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._inside)
+        columns.setContentsMargins(0, 0, 0, 0)
+        columns.setSpacing(14)
+        for stretch, cards in ((5, self._shown[:2]), (4, self._shown[2:])):
+            column = QVBoxLayout()
+            column.setSpacing(14)
+            for card in cards:
+                column.addWidget(card)
+            column.addStretch(1)
+            columns.addLayout(column, stretch)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Too little room for two columns makes one of them."""
+        narrow = event.size().width() - REACH < NARROW
+        direction = QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight
+        if self._columns.direction() != direction:
+            self._columns.setDirection(direction)
+        super().resizeEvent(event)
+
+    def _listen(self, found: Findings) -> None:
+        found.asking.connect(self._on_asking)
+        found.emptied.connect(self._on_emptied)
+        found.previewed.connect(self._on_preview)
+        found.described.connect(self._on_model)
+        found.planned.connect(self.cost.show_plan)
+        found.planned.connect(self.hardware.show_plan)
+        found.devices_found.connect(self._on_devices)
+        found.refused.connect(self._on_refusal)
+
+    def offer(self, catalog: Catalog) -> None:
+        """Offer what the catalog has."""
+        self.task.set_tasks(catalog.tasks)
+        self.task.set_presets(catalog.presets)
+        self.data.set_sources(catalog.sources)
+        self.hardware.set_engines(catalog.engines, json_schema.section(catalog.spec, "hardware"))
+
+    def show_draft(self) -> None:
+        """Show what the draft says."""
+        for card in self._shown:
+            card.show_draft(self._draft)
+
+    def clear_marks(self) -> None:
+        """Take the mistakes away that were said from outside."""
+        for card in (self.data, self.settings, self.hardware):
+            card.clear_marks()
+
+    def mistakes(self) -> list[str]:
+        """The sentences of all marked fields."""
+        return [*self.data.mistakes(), *self.hardware.mistakes(), *self.settings.mistakes()]
+
+    # Places
+
+    def named(self, name: str) -> Card:
+        """The card of a name in TITLES."""
+        return {"task": self.task, "data": self.data, "model": self.model, "hardware": self.hardware}.get(
+            name, self.settings
+        )
+
+    def scroll_to_top(self) -> None:
+        """Another spec begins at its beginning."""
+        self._area.verticalScrollBar().setValue(0)
+
+    def jump(self, name: str) -> None:
+        """Bring a card to the top, and the keyboard to its first field; to the first wrong one where there is such."""
+        card = self.named(name)
+        if (wrong := self._first_mistaken(card)) is not None:
+            self.settings.open(wrong.key)
+            self.lay_out()
+            self.scroll_to(wrong.title)
+            wrong.editor.target.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            return
+        self._area.verticalScrollBar().setValue(card.mapTo(self._inside, QPoint(0, 0)).y())
+        fields = (one for one in card.findChildren(QWidget) if one.focusPolicy() & Qt.FocusPolicy.TabFocus)
+        first = next((one for one in fields if one.isVisibleTo(card) and one.isEnabled()), None)
+        if first is not None:
+            first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _first_mistaken(self, card: Card) -> FieldRow | None:
+        forms = card.forms_shown() if isinstance(card, DataCard | HardwareCard | SettingsCard) else []
+        form, row = next(((form, row) for form in forms if (row := form.first_mistaken()) is not None), (None, None))
+        if form is not None and row is not None:
+            form.show_matches([row.key], alone=False)
+        return row
+
+    def scroll_to(self, widget: QWidget) -> None:
+        """Bring a widget into view, with room around it."""
+        self._area.ensureWidgetVisible(widget, 20, 120)
+
+    def lay_out(self) -> None:
+        """Give everything its place now, as after opening a group."""
+        layout = self._inside.layout()
+        if layout is not None:
+            layout.activate()
+
+    def place_of(self, widget: QWidget) -> tuple[bool, int]:
+        """The column, and how far down in it."""
+        place = widget.mapTo(self._inside, QPoint(0, 0))
+        return place.x() > self._inside.width() // 2, place.y()
+
+    def caption_of(self, key: str) -> QLabel | None:
+        """What names a setting that stands in no form: its caption, else the heading of its card."""
+        for card in (self.hardware, self.settings):
+            if key in card.captions:
+                return card.captions[key]
+        section = key.partition(".")[0]
+        card = {"name": "task"}.get(section, section)
+        return self.named(card).heading if card in ("task", "data", "model") else None
+
+    def show_matches(self, keys: Collection[str] | None) -> None:
+        """Open what a search has found; None shows everything as before."""
+        self.settings.show_matches(keys)
+        self.hardware.show_matches(keys)
+
+    def open(self, key: str) -> None:
+        """Unfold the place of one setting."""
+        self.settings.open(key)
+        self.hardware.show_matches([key])
+
+    def mark(self, field: str, sentence: str) -> None:
+        """Show a mistake at the card, and where it can at the field, that it belongs to."""
+        if field:
+            any(card.mark(field, sentence) for card in (self.data, self.model, self.hardware, self.settings))
+
+    # What was found out
+
+    def _on_asking(self, topic: str, progress: Any) -> None:
+        if topic == "data":
+            self.data.show_reading(progress)
+        elif topic == "model":
+            self.model.show_reading(progress)
+        elif topic == "plan":
+            self.cost.clear(tr("Working out what this will cost…"))
+            self.hardware.show_plan(None)
+
+    def _on_emptied(self, topic: str) -> None:
+        if topic == "data":
+            self.data.show_nothing()
+        elif topic == "model":
+            self.model.show_nothing()
+            self.hardware.show_model(None)
+        elif topic == "plan":
+            self.cost.clear("")
+
+    def _on_preview(self, preview: DataPreview) -> None:
+        self.data.show_preview(preview, self._draft.get("data.columns") or {})
+
+    def _on_model(self, model: ModelDescription) -> None:
+        self.model.show_description(model, self._findings.trusts_model())
+        self.hardware.show_model(model)
+
+    def _on_devices(self, found: DeviceList) -> None:
+        self.hardware.set_devices(found)
+        self.hardware.show_draft(self._draft)
+
+    def _on_refusal(self, topic: str, mistake: Mistake) -> None:
+        said = formatting.sentence(mistake.message, mistake.field)
+        if topic == "data":
+            self.data.show_unread()
+            self.data.mark(mistake.field or "data", said)
+            self.data.again.show()
+            if mistake.fix is not None:
+                self.data.offer_fix(mistake.fix)
+        elif topic == "model":
+            self.model.show_problem(said)
+        elif topic == "devices":
+            self.hardware.set_devices(DeviceList([], said))
+        elif topic == "plan":
+            self.cost.clear("")
+            self.mark(mistake.field or "", said)
+            self.cost.remedies.show_remedies(shorter(self._draft, self._findings.model, mistake))

@@ -1,0 +1,219 @@
+"""Owns what a run will cost, and the buttons that start it, now or when the others are over."""
+
+import time
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from app import theme
+from app.core import formatting
+from app.core.backend_words import said
+from app.core.draft import run_duration
+from app.core.i18n import tr
+from app.pages.new_run.cost_details import CostDetails, placed_words
+from app.pages.new_run.measure_row import MeasureButton
+from app.pages.new_run.remedy_row import RemedyRow
+from app.widgets.card import Card, label
+from app.widgets.icon_label import IconButton
+from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.text.elided_label import ElidedLabel
+from backend.contract.rpc.queries import RunPlan
+from backend.contract.run.measurement import MeasuredTime
+
+FACTS = (tr("Steps"), tr("Tokens"), tr("Trainable"), tr("Time"), tr("Memory"))
+
+
+class CostCard(Card):
+    """Stands at the page's foot, whatever is scrolled above it."""
+
+    start_asked = Signal()
+    queue_asked = Signal()
+    copy_asked = Signal()
+    remedy_chosen = Signal(object)
+    """A Remedy whose settings shall be taken over."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self.values = {name: label("–", "section") for name in FACTS}
+        self.subs = {name: ElidedLabel("\u00a0", "faint") for name in FACTS}
+        self.plan: RunPlan | None = None
+        self.details = QPushButton(tr("Details"))
+        theme.role(self.details, "small")
+        self.details.setToolTip(tr("What memory, time and tokens are made of"))
+        self.details.clicked.connect(self.show_details)
+        self.measure = MeasureButton(self)
+        self.shortage = ""
+        """Why a measurement had not enough memory, until there is another plan."""
+        self.remedies = RemedyRow()
+        self.remedies.chosen.connect(self.remedy_chosen)
+        self.bar = ThinProgressBar()
+        self.notes = label("", "faint", wrap=True)
+        self.reason = label("", "danger", wrap=True)
+        self.start = IconButton(tr("Start training"), "play", "primary")
+        self.start.setMinimumWidth(150)
+        self.start.clicked.connect(self.start_asked)
+        self._others = ""
+        self.queue = IconButton(tr("Add to queue"), "plus")
+        self.queue.clicked.connect(self.queue_asked)
+        self.queue.hide()
+        self.copy = IconButton(tr("Copy command"), "copy", "quiet")
+        self.copy.clicked.connect(self.copy_asked)
+        self.add(self._row())
+        self.clear("")
+
+    def _row(self) -> QWidget:
+        holder = QWidget()
+        row = QHBoxLayout(holder)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(20)
+        row.addLayout(self._facts(), 1)
+        buttons = QVBoxLayout()
+        buttons.setSpacing(4)
+        buttons.addWidget(self.start)
+        buttons.addWidget(self.queue)
+        buttons.addWidget(self.copy)
+        row.addLayout(buttons)
+        return holder
+
+    def _facts(self) -> QVBoxLayout:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(18)
+        grid.setVerticalSpacing(0)
+        for column, name in enumerate(FACTS):
+            caption = label(name, "caption")
+            for fact in (caption, self.values[name]):
+                # Sentences below may wrap; what they take must not be taken from the numbers.
+                fact.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+            grid.addWidget(caption, 0, column)
+            grid.addWidget(self.values[name], 1, column)
+            grid.addWidget(self.subs[name], 2, column)
+            grid.setColumnStretch(
+                column, 4 if name == FACTS[3] else 3
+            )  # below it stands how long ago that was measured
+        column = QVBoxLayout()
+        column.setSpacing(6)
+        column.addLayout(grid)
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(self.bar, 1)
+        line.addWidget(self.measure.button)
+        line.addWidget(self.details)
+        column.addLayout(line)
+        column.addWidget(self.measure.row)
+        column.addWidget(self.notes)
+        column.addWidget(self.reason)
+        column.addWidget(self.remedies)
+        return column
+
+    def clear(self, words: str) -> None:
+        """Nothing is known yet; `words` says why or that it is being worked out."""
+        for name in FACTS:
+            self.values[name].setText("–")
+            self.subs[name].setText("\u00a0")
+        self.plan, self.shortage = None, ""
+        self.details.setEnabled(False)
+        self.remedies.show_remedies([])
+        self.bar.set_fraction(0.0)
+        self.show_notes([words] if words else [])
+
+    def show_details(self) -> None:
+        """The parts of what is shown."""
+        if self.plan is not None:
+            CostDetails(self.plan, self.details).popup_above(self.details)
+
+    def show_notes(self, notes: list[str]) -> None:
+        """Sentences below the numbers."""
+        self.notes.setText("  ·  ".join(notes))
+        self.notes.setVisible(bool(notes))
+
+    def show_reason(self, reason: str, is_problem: bool) -> None:
+        """Why Start cannot be pressed, a problem or just something still to do; empty where it can."""
+        theme.role(self.reason, "danger" if is_problem or (self.shortage and not reason) else "muted")
+        self.start.setEnabled(not reason)
+        self.start.setToolTip(reason)
+        self.queue.setEnabled(not reason)
+        self.queue.setToolTip(reason or self._others)
+        self.reason.setText(reason or self.shortage)
+        self.reason.setVisible(bool(reason or self.shortage))
+        self.measure.show_reason(reason or ("" if self.plan else tr("What this costs is still being worked out.")))
+
+    def show_others(self, words: str) -> None:
+        """What this run would wait for in the queue; without others there is nothing to wait for."""
+        self._others = words
+        self.queue.setVisible(bool(words))
+        if self.queue.isEnabled():
+            self.queue.setToolTip(words)
+
+    def show_starting(self, starting: bool) -> None:
+        """The run is being started."""
+        self.start.setText(tr("Starting…") if starting else tr("Start training"))
+        if starting:
+            self.start.setEnabled(False)
+            self.queue.setEnabled(False)
+
+    def show_shortage(self, found: MeasuredTime) -> None:
+        """A measurement had not enough memory; what would need less is offered."""
+        self.shortage = formatting.sentence(
+            tr("{shortage}, though it should have been enough.", shortage=found.shortage)
+        )
+        self.remedies.show_remedies(found.remedies)
+
+    def show_plan(self, plan: RunPlan) -> None:
+        """The numbers of a plan."""
+        self.plan, self.shortage = plan, ""
+        self.details.setEnabled(True)
+        self.remedies.show_remedies(plan.remedies)
+        share = plan.memory_mb / plan.available_mb if plan.available_mb else None
+        computes = f"{plan.device}, {plan.precision}"
+        shown = {
+            tr("Steps"): (
+                formatting.grouped(plan.total_steps),
+                tr("{steps_per_epoch} per epoch", steps_per_epoch=formatting.grouped(plan.steps_per_epoch)),
+            ),
+            tr("Tokens"): (
+                formatting.short_count(plan.tokens_per_epoch),
+                tr("per epoch"),
+            ),
+            tr("Trainable"): (
+                formatting.short_count(plan.trainable),
+                tr("of {parameters}", parameters=formatting.short_count(plan.parameters)),
+            ),
+            tr("Time"): (
+                run_duration.whole(plan),
+                run_duration.origin(plan.measured, time.time()) or computes,
+            ),
+            tr("Memory"): _memory(plan),
+        }
+        for name, (value, sub) in shown.items():
+            self.values[name].setText(value)
+            self.subs[name].setText(sub)
+        if plan.measured is not None:  # what stood there before is still one look away
+            self.subs[tr("Time")].setToolTip(f"{self.subs[tr('Time')].text()} · {computes}")
+            self.subs[tr("Memory")].setToolTip(_reckoned(plan))
+        theme.role(self.values[tr("Memory")], "section" if plan.fits else "danger")
+        parts = "\n".join(
+            [
+                *(f"{said(part.name)}: {formatting.megabytes(part.megabytes)}" for part in plan.memory),
+                *map(placed_words, plan.placement),
+            ]
+        )
+        self.values[tr("Memory")].setToolTip(parts)
+        self.bar.set_fraction(share, "accent" if plan.fits else "danger")
+        self.bar.setToolTip(parts)
+        self.show_notes([formatting.note(note) for note in plan.notes if note])
+
+
+def _memory(plan: RunPlan) -> tuple[str, str]:
+    """What was seen leads where it was measured."""
+    seen = run_duration.peak_mb(plan.measured)
+    if seen is None:
+        return tr("about {memory_mb}", memory_mb=formatting.megabytes(plan.memory_mb)), _free(plan)
+    return formatting.megabytes(seen), tr("measured")
+
+
+def _reckoned(plan: RunPlan) -> str:
+    return tr("{memory_mb} were reckoned · {free}", memory_mb=formatting.megabytes(plan.memory_mb), free=_free(plan))
+
+
+def _free(plan: RunPlan) -> str:
+    return tr("of {available_mb} free", available_mb=formatting.megabytes(plan.available_mb))

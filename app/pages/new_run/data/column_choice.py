@@ -1,0 +1,185 @@
+"""Owns which column of the data plays which part of the task: guessed with a reason, changed, and set back."""
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QStandardItemModel
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+
+from app import theme
+from app.core.backend_words import said as words_of
+from app.core.draft import data_messages
+from app.core.i18n import tr
+from app.pages.new_run.form_grid import CAPTION_WIDTH
+from app.widgets.card import label
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.icon_label import IconToolButton
+from app.widgets.tables.preview_table import part_color
+from app.widgets.text.elided_label import ElidedLabel
+from backend.contract.catalog import Column
+from backend.contract.rpc.queries import DataPreview
+
+CHOSEN = tr("as chosen")
+"""The backend's reason where nothing was guessed; the drop-down says as much."""
+WHY_LETTERS = 46
+"""Of a reason beside a column that cannot be chosen; its tooltip has the whole."""
+
+
+class _Dot(QWidget):
+    """The colour that the part's column has in the preview."""
+
+    def __init__(self, token: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._token, self.is_on = token, False
+        self.setFixedSize(QSize(10, 10))
+
+    def set_on(self, on: bool) -> None:
+        """Filled where a column plays the part."""
+        self.is_on = on
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A disc, or a ring."""
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(theme.color(self._token if self.is_on else "border_strong"))
+            painter.setBrush(theme.color(self._token) if self.is_on else Qt.BrushStyle.NoBrush)
+            painter.drawEllipse(self.rect().adjusted(1, 1, -2, -2))
+
+
+class _Part:
+    """The widgets of one part."""
+
+    def __init__(self, part: Column, place: int) -> None:
+        self.part = part
+        self.box = QuietComboBox()
+        self.box.setMinimumWidth(150)
+        self.box.setToolTip(part.description)
+        self.box.setAccessibleName(tr("Column for {title}", title=part.title))
+        self.first = tr("Choose a column") if part.required else tr("Not used")
+        self.box.addItem(self.first, None)
+        self.dot = _Dot(part_color(place))
+        self.reason = ElidedLabel("", "faint")
+        self.back = IconToolButton("undo", tr("Back to the guessed column for {title}", title=part.title))
+        self.caption: QLabel = label(part.title, "muted", wrap=True)
+        self.caption.setFixedWidth(CAPTION_WIDTH)
+        self.caption.setBuddy(self.box)
+        self.guess: str | None = None
+        self.back.hide()
+
+    def widgets(self) -> tuple[QWidget, ...]:
+        """Those that are always seen together."""
+        return self.caption, self.dot, self.box, self.reason
+
+    def show_preview(self, preview: DataPreview, chosen: str | None) -> None:
+        """Offer the columns; one that cannot play the part is there, disabled, with the reason."""
+        self._offer(preview)
+        if chosen and chosen not in preview.columns:
+            self.box.addItem(tr("{chosen} (not in the data)", chosen=chosen), chosen)
+        self.box.setCurrentIndex(max(0, self.box.findData(chosen)))
+        self.dot.set_on(chosen is not None)
+        self._show_reason(preview, chosen)
+
+    def _offer(self, preview: DataPreview) -> None:
+        looks = {look.name: look for look in preview.looks}
+        unfit = preview.unfit.get(self.part.name, {})
+        self.box.clear()
+        self.box.addItem(self.first, None)
+        for column in preview.columns:
+            why = unfit.get(column, "")
+            shown = why if len(why) <= WHY_LETTERS else f"{why[:WHY_LETTERS]}…"
+            self.box.addItem(f"{column} · {shown}" if why else column, column)
+            at = self.box.count() - 1
+            hint = f"{column} {why}" if why else data_messages.column_hint(looks[column]) if column in looks else ""
+            self.box.setItemData(at, hint, Qt.ItemDataRole.ToolTipRole)
+            if why:
+                self._disable(at)
+
+    def _disable(self, at: int) -> None:
+        model = self.box.model()
+        assert isinstance(model, QStandardItemModel)
+        model.item(at).setEnabled(False)
+
+    def _show_reason(self, preview: DataPreview, chosen: str | None) -> None:
+        reason = preview.guess_reasons.get(self.part.name, "")
+        guessed = preview.guessed_columns.get(self.part.name) == chosen
+        better = preview.best_guesses.get(self.part.name)
+        why = preview.unfit.get(self.part.name, {}).get(chosen or "", "")
+        self.guess = better.column if better is not None and better.column != chosen else None
+        said = "" if reason == CHOSEN or not guessed else words_of(reason)
+        if why:
+            said = f"“{chosen}” {why}"
+        elif self.guess is not None and better is not None:
+            said = tr("Guessed was “{guess}”", guess=self.guess)
+            self.back.setToolTip(tr("Back to “{guess}”: {reason}", guess=self.guess, reason=words_of(better.reason)))
+        theme.role(self.reason, "warning" if why else "faint")
+        self.reason.setText(said)
+        self.back.setVisible(self.guess is not None)
+
+
+class ColumnChoice(QWidget):
+    """One drop-down per part, with the reason of the guess beside it."""
+
+    changed = Signal(str, object)
+    """Part and column (None: not used)."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._parts: dict[str, _Part] = {}
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(10)
+        self._grid.setVerticalSpacing(8)
+        self._grid.setColumnMinimumWidth(0, CAPTION_WIDTH)
+        self._grid.setColumnStretch(3, 1)
+
+    @property
+    def boxes(self) -> dict[str, QuietComboBox]:
+        """Part → its drop-down."""
+        return {name: part.box for name, part in self._parts.items()}
+
+    def reason(self, part: str) -> str:
+        """What is said beside a drop-down."""
+        return self._parts[part].reason.text()
+
+    def back_button(self, part: str) -> IconToolButton:
+        """The button that takes the guess again."""
+        return self._parts[part].back
+
+    def titles(self) -> dict[str, tuple[str, str]]:
+        """Part → title and colour."""
+        return {name: (part.part.title, part_color(place)) for place, (name, part) in enumerate(self._parts.items())}
+
+    def set_parts(self, parts: list[Column]) -> None:
+        """The parts of another task."""
+        while (item := self._grid.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        self._parts = {part.name: _Part(part, place) for place, part in enumerate(parts)}
+        for row, (name, part) in enumerate(self._parts.items()):
+            part.box.activated.connect(lambda number, name=name: self._on_chosen(name, number))
+            part.back.clicked.connect(lambda _=False, name=name: self.changed.emit(name, self._parts[name].guess))
+            for column, widget in enumerate((part.caption, part.dot, part.box, part.reason, part.back)):
+                self._grid.addWidget(widget, row, column)
+
+    def _on_chosen(self, name: str, number: int) -> None:
+        self.changed.emit(name, self._parts[name].box.itemData(number))
+
+    def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
+        """Offer the data's columns and show which are chosen; a chosen one that is not there stays, marked."""
+        for name, part in self._parts.items():
+            part.show_preview(preview, columns.get(name))
+        self._show_needed(columns)
+
+    def _show_needed(self, columns: dict[str, str | None]) -> None:
+        """Of parts that are numbered (`choice_0` …) those in use and one more."""
+        free: set[str] = set()
+        for name, part in self._parts.items():
+            stem, _, number = name.rpartition("_")
+            shown = not (number.isdigit() and stem) or bool(columns.get(name)) or stem not in free
+            if number.isdigit() and not columns.get(name):
+                free.add(stem)
+            for widget in part.widgets():
+                widget.setVisible(shown)
+            if not shown:
+                part.back.hide()

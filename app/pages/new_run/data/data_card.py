@@ -1,0 +1,319 @@
+"""Owns the choice of the data: files, columns, and a look at what they hold."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.core import json_schema
+from app.core.draft.draft import Draft
+from app.core.draft.source_choice import split_kind
+from app.core.i18n import tr, trn
+from app.pages.new_run.data.column_choice import ColumnChoice
+from app.pages.new_run.data.data_view import DataView
+from app.pages.new_run.data.path_field import dropped_paths
+from app.pages.new_run.data.recognised_note import RecognisedNote
+from app.pages.new_run.data.split_fields import SplitFields
+from app.pages.new_run.form_grid import CAPTION_WIDTH, Rows
+from app.widgets.banner import Banner
+from app.widgets.card import Card, label
+from app.widgets.drop_hint import DropZone
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.schema_form import SchemaForm
+from app.widgets.icon_label import IconButton
+from app.widgets.progress_bar import ThinProgressBar
+from backend.contract.catalog import Column, SourceEntry
+from backend.contract.errors import Fix
+from backend.contract.rpc.data_choice import RecognisedData
+from backend.contract.rpc.queries import DataPreview, Progress
+
+DROP_TITLE = tr("Drop your data here")
+DROP_WORDS = tr(
+    "A file, several files or a folder: CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument, plain "
+    "text, CoNLL, SQuAD or GLUE, packed by gzip or zip or not. Files named train, validation and test find their "
+    "places. Or click to choose, or paste a path."
+)
+
+
+class DataCard(Card):
+    """Emits `changed` with the dotted key of the spec."""
+
+    changed = Signal(str, object)
+    mistakes_changed = Signal()
+    report_asked = Signal()
+    tokens_asked = Signal()
+    train_named = Signal(object)
+    """Training files were typed or chosen, which may be read by another source."""
+    dropped = Signal(list, str)
+    """Paths, and the split on whose field they were dropped (empty: on none)."""
+    undo_asked = Signal()
+    """Whatever was recognised shall be as it was before."""
+    task_asked = Signal()
+    stop_asked = Signal()
+    read_asked = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("2 · Data"), parent)
+        self._sources: dict[str, SourceEntry] = {}
+        self._draft = Draft()
+        self._form: SchemaForm | None = None
+        self._recognised_rows: object = None
+        self._build_corner()
+        self.zone = DropZone(DROP_TITLE, DROP_WORDS)
+        self.add(self.zone)
+        self.recognised = RecognisedNote()
+        self.recognised.undo_asked.connect(self.undo_asked)
+        self.recognised.task_asked.connect(self.task_asked)
+        self._build_choice()
+        self.zone.asked.connect(self.train.file_button.click)
+        self.columns = ColumnChoice()
+        self.columns.changed.connect(lambda part, column: self.changed.emit(f"data.columns.{part}", column))
+        self.banner = Banner()
+        self.again = IconButton(tr("Read again"), "refresh", "quiet")
+        self.again.clicked.connect(self.read_asked)
+        self.banner.buttons.addWidget(self.again)
+        self.again.hide()
+        self.banner.fix_taken.connect(self._on_fix_taken)
+        self.view = DataView(self.columns)
+        self.table, self.labels, self.skipped = self.view.table, self.view.labels, self.view.skipped
+        for widget in (self._waiting(), self.columns, self.banner, self.view):
+            self.add(widget)
+        self._show_nothing()
+        self.setAcceptDrops(True)
+
+    def _build_corner(self) -> None:
+        self.state = label("", "faint")
+        self.report = IconButton(tr("Report"), "chart", "quiet")
+        self.report.setToolTip(tr("Rows, labels, lengths, duplicates and overlap of all splits"))
+        self.report.clicked.connect(self.report_asked)
+        self.tokens = IconButton(tr("Tokens"), "text", "quiet")
+        self.tokens.setToolTip(
+            tr("Lengths against the limit, unknown tokens, padding, and what the model gets of every row")
+        )
+        self.tokens.clicked.connect(self.tokens_asked)
+        for widget in (self.state, self.tokens, self.report):
+            self.corner.addWidget(widget)
+
+    def _waiting(self) -> QWidget:
+        """A bar and a button that ends the reading."""
+        self.waiting, self.bar = QWidget(), ThinProgressBar()
+        self.stop = IconButton(tr("Stop"), "stop", "quiet")
+        self.stop.setToolTip(tr("Stop reading the data"))
+        self.stop.clicked.connect(self.stop_asked)
+        row = QHBoxLayout(self.waiting)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.bar, 1)
+        row.addWidget(self.stop)
+        return self.waiting
+
+    def _build_choice(self) -> None:
+        self.source = QuietComboBox()
+        self.source.activated.connect(lambda number: self.changed.emit("data.source", self.source.itemData(number)))
+        rows = Rows()
+        self._source_caption = rows.add(tr("Source"), self.source)
+        self._source_words = label("", "faint", wrap=True)
+        rows.addWidget(self._source_words, rows.rowCount(), 1)
+        self.body.addLayout(rows)
+        self.splits = SplitFields()
+        self.splits.changed.connect(self._on_split)
+        self.splits.refused.connect(self.show_problem)
+        self.train, self.validation, self.test = self.splits.train, self.splits.validation, self.splits.test
+        self.validation_kind, self.fraction = self.splits.validation_kind, self.splits.fraction
+        self._choices = QVBoxLayout()
+        self._choices.setSpacing(8)
+        self._choices.addWidget(self.splits)
+        self.body.addLayout(self._choices)
+        self.add(self.recognised)
+
+    def _on_split(self, key: str, value: object) -> None:
+        self.changed.emit(key, value)
+        source = self._sources.get(str(self._draft.get("data.source", "files")))
+        if key == "data.train" and value and split_kind(source) == "files":
+            self.train_named.emit(value)
+
+    # What can be chosen
+
+    def set_sources(self, sources: Sequence[SourceEntry]) -> None:
+        """Offer these; a single one is not worth a row."""
+        self._sources = {source.name: source for source in sources}
+        self.source.clear()
+        for source in sources:
+            self.source.addItem(source.title, source.name)
+            self.source.setItemData(self.source.count() - 1, source.description, Qt.ItemDataRole.ToolTipRole)
+        for widget in (self.source, self._source_caption):
+            widget.setVisible(len(sources) > 1)
+
+    def set_parts(self, parts: list[Column]) -> None:
+        """Another task, or another setting of it: other columns."""
+        self.columns.set_parts(parts)
+
+    def show_draft(self, draft: Draft) -> None:
+        """Show what the draft says."""
+        self._draft = draft
+        source = str(draft.get("data.source", "files"))
+        self.source.setCurrentIndex(self.source.findData(source))
+        self._source_words.setText(self._sources[source].description if source in self._sources else "")
+        # Everybody knows files; the line is worth more to the preview below.
+        self._source_words.setVisible(source != "files")
+        kind = split_kind(self._sources.get(source))
+        if _rows_of(draft) != self._recognised_rows:
+            self.forget_recognised()
+        self.splits.show_draft(draft, kind)
+        self.zone.setVisible(kind == "files" and not draft.get("data.train"))
+        self._show_form(source)
+
+    def _show_form(self, source: str) -> None:
+        entry = self._sources.get(source)
+        if self._form is not None and self._form.property("source") == source:
+            self._form.set_defaults()
+            self._form.set_values(self._draft.get("data", {}))
+            return
+        self._drop_form()
+        fields = json_schema.resolved(entry.settings) if entry else {}
+        if not fields.get("properties"):
+            return
+        if source == "files":
+            # How a file is written is found by itself nearly always.
+            fields = json_schema.folded(fields)
+        self._form = SchemaForm(fields, prefix="data", label_width=CAPTION_WIDTH)
+        self._form.setProperty("source", source)
+        self._form.set_values(self._draft.get("data", {}))
+        self._form.changed.connect(self.changed)
+        self._form.mistakes_changed.connect(self.mistakes_changed)
+        # Where the data is comes before which part of it.
+        self._choices.insertWidget(1 if split_kind(entry) == "files" else 0, self._form)
+
+    def _drop_form(self) -> None:
+        if self._form is not None:
+            self._form.hide()
+            self._choices.removeWidget(self._form)
+            self._form.deleteLater()
+            self._form = None
+
+    def mark(self, field: str, sentence: str) -> bool:
+        """Show a mistake that belongs to this card; says whether it does."""
+        if not field.startswith("data"):
+            return False
+        if self._form is None or not self._form.mark(field, sentence):
+            self.show_problem(sentence)
+        return True
+
+    def clear_marks(self) -> None:
+        """Take the mistakes away that were said from outside."""
+        if self._form is not None:
+            self._form.clear_marks()
+
+    def forms_shown(self) -> list[SchemaForm]:
+        """The form, if there is one."""
+        return [] if self._form is None else [self._form]
+
+    def mistakes(self) -> list[str]:
+        """The sentences of all marked fields."""
+        return self._form.mistake_sentences() if self._form is not None else []
+
+    # What was dropped or named
+
+    def own_folder(self) -> str:
+        """The key of the folder that the chosen source reads by itself; empty where it reads files or names."""
+        source = self._sources.get(str(self._draft.get("data.source", "files")))
+        return f"data.{source.path_fields[0]}" if source is not None and split_kind(source) == "own" else ""
+
+    def show_recognising(self) -> None:
+        """Something was dropped and is being looked at."""
+        self.banner.clear()
+        self.forget_recognised()
+        self.state.setText(tr("Looking at what was dropped…"))
+
+    def show_recognised(self, found: RecognisedData, task: str) -> None:
+        """What was taken, and from what kind of file; `task` names another one that such data is made for."""
+        self._recognised_rows = _rows_of(self._draft)
+        self.recognised.say(found, task)
+
+    def forget_recognised(self) -> None:
+        """What was recognised is no more of interest."""
+        self.recognised.forget()
+
+    def show_refused(self, sentence: str) -> None:
+        """What was dropped is nothing to train on; what was chosen before stays."""
+        self.forget_recognised()
+        self.show_problem(sentence)
+
+    # What the data is
+
+    def _show_nothing(self) -> None:
+        for widget in (self.columns, self.waiting):
+            widget.hide()
+        self.view.clear()
+        self._offer_looks(False)
+        self.state.setText("")
+
+    def _offer_looks(self, on: bool) -> None:
+        for button in (self.tokens, self.report):
+            button.setEnabled(on)
+
+    def show_reading(self, progress: Progress | None = None) -> None:
+        """The data is being read; `progress` says how far it is."""
+        self._offer_looks(False)
+        share = progress.done / progress.total if progress is not None and progress.total else None
+        self.state.setText(tr("Reading…") if share is None else tr("Reading… {share:.0%}", share=share))
+        self.bar.set_fraction(share)
+        self.waiting.show()
+
+    def show_problem(self, sentence: str, again: bool = False) -> None:
+        """The data cannot be used, or (empty) there is none; `again` offers to read it once more."""
+        self.again.setVisible(again)
+        if sentence:
+            self.banner.show_message("error", sentence)
+        else:
+            self.banner.clear()
+        self.state.setText("")
+
+    def offer_fix(self, fix: Fix) -> None:
+        """Beside the problem stands a button that takes this way out, and below it how the data would look then."""
+        self.again.hide()  # the same would be said again
+        self.banner.offer_fix(fix, self.banner.text())
+
+    def _on_fix_taken(self, changes: dict[str, Any]) -> None:
+        for key, value in changes.items():
+            self.changed.emit(key, value)
+
+    def show_unread(self) -> None:
+        """The data cannot be read, so nothing of other data is shown."""
+        self.banner.clear()
+        self._show_nothing()
+
+    def show_nothing(self) -> None:
+        """No data is chosen."""
+        self.banner.clear()
+        self.forget_recognised()
+        self._show_nothing()
+
+    def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
+        """The first rows, the columns, the labels, and what had to be left out."""
+        self.banner.clear()
+        self.clear_marks()
+        self._offer_looks(True)
+        self.waiting.hide()
+        self.state.setText(trn("{count} row", "{count} rows", preview.row_count))
+        self.columns.show_preview(preview, columns)
+        self.columns.show()
+        self.view.show_preview(preview, columns)
+
+    # Drops
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """A file dropped anywhere on the card is training data."""
+        if dropped_paths(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Whatever it is, it is recognised by its content."""
+        event.acceptProposedAction()
+        self.dropped.emit(dropped_paths(event), "")
+
+
+def _rows_of(draft: Draft) -> object:
+    """What says which rows are read, as far as the draft says it."""
+    return [draft.get(f"data.{key}") for key in ("source", "train", "folder", "name")]

@@ -1,0 +1,157 @@
+"""Owns what is seen of the data that was chosen: one line, labels and lengths, warnings, the first rows."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.core.draft import data_messages
+from app.core.i18n import thin, tr
+from app.pages.new_run.data.column_choice import ColumnChoice
+from app.widgets.card import label
+from app.widgets.icon_label import IconButton
+from app.widgets.plots.share_bar import CountStrip, ShareBar
+from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.tables.preview_table import PreviewColumn, PreviewTable
+from backend.contract.rpc.data_choice import DataGlance
+from backend.contract.rpc.queries import DataPreview
+
+TABLE_HEIGHT = 196
+STOPPED = tr("Not all rows were looked at; a run reads them all and lists those that it cannot use.")
+
+
+class DataView(QWidget):
+    """`columns` is where the parts are chosen; without a preview all of it is hidden."""
+
+    unusable_asked = Signal()
+    stop_asked = Signal()
+    """All rows need not be looked at."""
+    row_asked = Signal(int)
+
+    def __init__(self, columns: ColumnChoice, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._columns = columns
+        self._preview: DataPreview | None = None
+        self._glance: DataGlance | None = None
+        self.summary = label("", "strong", wrap=True, selectable=True)
+        self.splits = label("", "muted", wrap=True)
+        self.labels, self.lengths = label("", "muted", wrap=True), label("", "muted", wrap=True)
+        self._labels_heading, self._lengths_heading = label(tr("Labels"), "caption"), label(tr("Lengths"), "caption")
+        self.shares, self.strip = ShareBar(tr("Shares of the labels")), CountStrip(tr("Lengths of the rows"))
+        self.counting, self.counted = QWidget(), ThinProgressBar()
+        self.counted.setAccessibleName(tr("Looking at all rows"))
+        self.stop_counting = IconButton(tr("Stop"), "stop", "quiet")
+        self.stop_counting.setToolTip(tr("Do not look at all rows; a run will read them anyway"))
+        self.stop_counting.clicked.connect(self.stop_asked)
+        self.warnings = label("", "warning", wrap=True, selectable=True)
+        self.notes = label("", "faint", wrap=True, selectable=True)
+        self.skipped = label("", "warning", wrap=True, selectable=True)
+        self.unusable = IconButton(tr("Show them"), "table", "quiet")
+        self.unusable.setToolTip(tr("The rows that cannot be used: file, line and reason"))
+        self.unusable.clicked.connect(self.unusable_asked)
+        self.table = PreviewTable(tr("First rows of the data"))
+        self.table.setMinimumHeight(TABLE_HEIGHT)
+        self.table.setToolTip(tr("Double-click a row to see it whole"))
+        self.table.row_asked.connect(self.row_asked)
+        self._place()
+        self.hide()
+
+    def _place(self) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        pictures = QHBoxLayout()
+        pictures.setSpacing(18)
+        for parts in (
+            (self._labels_heading, self.shares, self.labels),
+            (self._lengths_heading, self.strip, self.lengths),
+        ):
+            side = QVBoxLayout()
+            side.setSpacing(4)
+            for part in parts:
+                side.addWidget(part)
+            side.addStretch(1)
+            pictures.addLayout(side, 1)
+        counting = QHBoxLayout(self.counting)
+        counting.setContentsMargins(0, 0, 0, 0)
+        counting.addWidget(label(tr("Looking at all rows…"), "faint"))
+        counting.addWidget(self.counted, 1)
+        counting.addWidget(self.stop_counting)
+        left_out = QHBoxLayout()
+        left_out.addWidget(self.skipped, 1)
+        left_out.addWidget(self.unusable)
+        column.addWidget(self.summary)
+        column.addWidget(self.splits)
+        column.addWidget(self.counting)
+        column.addLayout(pictures)
+        column.addLayout(left_out)
+        for widget in (self.warnings, self.notes, self.table):
+            column.addWidget(widget)
+
+    def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
+        """The first rows and the columns; what all rows hold comes later."""
+        self._preview, self._glance = preview, None
+        kinds = {look.name: look.kind for look in preview.looks}
+        parts = {columns[part]: title for part, title in self._columns.titles().items() if columns.get(part)}
+        shown = [PreviewColumn(name, kinds.get(name, ""), *parts.get(name, ("", ""))) for name in preview.columns]
+        self.table.show_rows(shown, preview.rows)
+        self._show()
+        self.show()
+
+    def show_glance(self, glance: DataGlance | None) -> None:
+        """What all rows hold; None where nothing is known."""
+        if self._preview is not None:
+            self._glance = glance
+            self.counting.hide()
+            self._show()
+
+    def show_counting(self, fraction: float | None) -> None:
+        """All rows are being looked at."""
+        self.counted.set_fraction(fraction)
+        self.counting.setVisible(self._preview is not None)
+
+    def show_stopped(self) -> None:
+        """All rows were not looked at."""
+        self.counting.hide()
+        _say(self.notes, STOPPED)
+
+    def clear(self) -> None:
+        """There is no data."""
+        self._preview = self._glance = None
+        self.counting.hide()
+        self.hide()
+
+    def _show(self) -> None:
+        preview, glance = self._preview, self._glance
+        assert preview is not None
+        self.summary.setText(data_messages.at_a_glance(preview, glance))
+        _say(self.splits, data_messages.split_line(glance) if glance else "")
+        self._show_labels(data_messages.usable_labels(preview, glance))
+        self._show_lengths(glance)
+        some = data_messages.unusable_count(preview, glance) > 0
+        _say(self.skipped, data_messages.skipped_line(preview, glance) if some else "")
+        self.unusable.setVisible(some)
+        splits = glance.splits if glance else []
+        _say(self.warnings, "\n".join(map(thin, glance.warnings) if glance else []))
+        told = [data_messages.passed_over_line(preview.passed_over), data_messages.repeated_line(splits)]
+        told += [*data_messages.empty_lines(splits), *(map(thin, glance.notes) if glance else [])]
+        _say(self.notes, "\n".join(filter(None, told)))
+
+    def _show_labels(self, counts: dict[str, int]) -> None:
+        self.shares.show_counts(list(counts.items()))
+        self.labels.setText(data_messages.label_line(counts) if counts else "")
+        for widget in (self._labels_heading, self.shares, self.labels):
+            widget.setVisible(bool(counts))
+
+    def _show_lengths(self, glance: DataGlance | None) -> None:
+        lengths = glance.lengths if glance else None
+        if lengths is not None:
+            words = [data_messages.bin_words(lengths, place) for place in range(len(lengths.counts))]
+            self.strip.show_counts(lengths.counts, words, lengths.limit / lengths.width if lengths.limit else None)
+            self.lengths.setText(data_messages.length_line(lengths))
+        for widget in (self._lengths_heading, self.strip, self.lengths):
+            widget.setVisible(lengths is not None)
+
+
+def _say(words: QWidget, text: str) -> None:
+    """A sentence that takes no room where there is none."""
+    words.setText(text)  # type: ignore[attr-defined]
+    words.setVisible(bool(text))

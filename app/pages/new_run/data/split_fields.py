@@ -1,0 +1,132 @@
+"""Owns the choice of the rows to train on, to measure with and to score at the end: files, or splits of a source."""
+
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+
+from app.core.draft.draft import Draft
+from app.core.draft.source_choice import SplitKind
+from app.core.i18n import figure, plain, tr
+from app.pages.new_run.data.path_field import PathField
+from app.pages.new_run.form_grid import Rows
+from app.widgets.forms.number_line import NumberLine
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+
+FRACTION, FILE, SPLIT, OWN, NONE = tr("A fraction"), tr("A file"), tr("A split"), tr("Its own"), tr("None")
+KINDS: dict[SplitKind, tuple[str, ...]] = {
+    "files": (FRACTION, FILE, NONE), "names": (FRACTION, SPLIT, NONE),
+    "own": (OWN, FRACTION, SPLIT), "fixed": (OWN, FRACTION),
+}  # fmt: skip
+HINTS: dict[SplitKind, tuple[str, str, str]] = {
+    "files": (
+        tr("A file or folder; or drop it here"),
+        tr("The same kind of file"),
+        tr("Optional; scored once, at the end"),
+    ),
+    "names": (
+        tr("Name of the split, for example train"),
+        tr("For example validation"),
+        tr("Optional; scored once, at the end"),
+    ),
+    "own": (tr("Its own"), tr("Name of the split"), tr("Optional, for example test; scored once")),
+    "fixed": ("", "", ""),
+}
+
+
+class SplitFields(QWidget):
+    """Emits `changed` with the dotted key of the spec, and `refused` with a sentence where a fraction is none."""
+
+    changed = Signal(str, object)
+    refused = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._kind: SplitKind = "files"
+        self._shown: Any = None
+        self.train = PathField(tr("Training data"), "")
+        self.validation_kind = QuietComboBox()
+        self.validation_kind.textActivated.connect(self._on_kind)
+        self.fraction = NumberLine(whole=False)
+        self.fraction.setAccessibleName(tr("Fraction of the training rows for validation"))
+        self.fraction.setFixedWidth(72)
+        self.fraction.editingFinished.connect(self._on_fraction)
+        self.validation = PathField(tr("Validation data"), "")
+        self.test = PathField(tr("Test data"), "")
+        for key, field in (("train", self.train), ("validation", self.validation), ("test", self.test)):
+            field.changed.connect(lambda value, key=key: self.changed.emit(f"data.{key}", value))
+        rows = Rows()
+        rows.setContentsMargins(0, 0, 0, 0)
+        self._captions: list[tuple[QLabel, QWidget]] = [
+            (rows.add(tr("Training"), self.train), self.train),
+            (rows.add(tr("Validation"), self._both(), self.validation_kind), self.validation_kind),
+            (rows.add(tr("Test"), self.test), self.test),
+        ]
+        self.setLayout(rows)
+        self._take_kind("files")
+
+    def fields(self) -> dict[str, PathField]:
+        """Split → the field in which its files are named."""
+        return {"train": self.train, "validation": self.validation, "test": self.test}
+
+    def _both(self) -> QWidget:
+        both = QWidget()
+        row = QHBoxLayout(both)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        row.addWidget(self.validation_kind, 1)
+        row.addWidget(self.fraction)
+        row.addWidget(self.validation, 2)
+        return both
+
+    def show_draft(self, draft: Draft, kind: SplitKind) -> None:
+        """Show what the draft says of the splits of such a source."""
+        if kind != self._kind:
+            self._take_kind(kind)
+        self.train.set_value(draft.get("data.train"))
+        self.test.set_value(draft.get("data.test"))
+        self._show_validation(draft.get("data.validation"))
+
+    def _take_kind(self, kind: SplitKind) -> None:
+        self._kind = kind
+        self.validation_kind.clear()
+        self.validation_kind.addItems(KINDS[kind])
+        for field, hint in zip((self.train, self.validation, self.test), HINTS[kind], strict=True):
+            field.set_browsing(kind == "files", hint)
+        for caption, field in self._captions:
+            for widget in (caption, field):
+                widget.setVisible(kind != "fixed" or field is self.validation_kind)
+
+    def _show_validation(self, value: Any) -> None:
+        self._shown = value
+        is_fraction = isinstance(value, int | float)
+        first, _, last = (*KINDS[self._kind], NONE)[:3]
+        named = next((name for name in (FILE, SPLIT) if name in KINDS[self._kind]), OWN)
+        absent = first if OWN in KINDS[self._kind] else last
+        self.validation_kind.setCurrentText(FRACTION if is_fraction else named if value else absent)
+        self.fraction.setVisible(is_fraction)
+        self.validation.setVisible(bool(value) and not is_fraction)
+        if is_fraction:
+            self.fraction.setText(figure(value, "g"))
+        self.validation.set_value(value if isinstance(value, str | list) else None)
+
+    def _on_kind(self, kind: str) -> None:
+        if kind == FRACTION:
+            self.changed.emit("data.validation", 0.1)
+        elif kind in (NONE, OWN):
+            self.changed.emit("data.validation", None)
+        else:
+            self.fraction.hide()
+            self.validation.show()
+            self.validation.line.setFocus()
+
+    def _on_fraction(self) -> None:
+        try:
+            value = float(plain(self.fraction.text().strip()))
+        except ValueError:
+            value = 0.0
+        if 0 < value < 1:
+            self.changed.emit("data.validation", value)
+        else:
+            self._show_validation(self._shown)
+            self.refused.emit(tr("Validation: a fraction lies between 0 and 1, for example 0.1. Nothing was changed."))

@@ -1,0 +1,242 @@
+"""Owns every way in which a person changes the draft: each is a step that can be undone, and drags along what depends on it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from app.core import json_schema
+from app.core.draft import column_roles, setting_titles
+from app.core.draft.draft import Draft, flat
+from app.core.draft.preset_overlay import Overlay
+from app.core.draft.setting_index import (
+    Difference,
+    Setting,
+    change_words,
+    changed,
+    differences,
+    every_setting,
+    same,
+    settings_of,
+    title_of,
+)
+from app.core.draft.source_choice import change_source, data_name, forget_reading
+from app.core.i18n import tr
+from app.pages.new_run.undoing import Undoing
+from backend.contract.catalog import Catalog, Preset, SourceEntry, TaskEntry
+
+NEW = {"version": 1, "name": "run", "data": {"source": "files", "validation": 0.1}}
+FIRST_TASK = "text_classification"
+OTHER_ROWS = ("data.columns", "data.validation", "data.test", "data.max_rows")
+"""Beginnings of the keys whose change leaves the training data's columns as they are."""
+
+
+class Editing(QObject):
+    """`draft` is the one truth; without a catalog there is nothing to choose from."""
+
+    changed = Signal(str)
+    """The key of a single value that is another now."""
+    replaced = Signal()
+    """The draft is another as a whole."""
+
+    def __init__(self, page: QWidget) -> None:
+        super().__init__(page)
+        self.catalog: Catalog | None = None
+        self.draft = Draft(NEW)
+        self.overlay = Overlay(self.draft)
+        self.undoing = Undoing(self.draft, self.overlay, page)
+        self._index: tuple[tuple[Any, ...], dict[str, Setting]] = ((), {})
+
+    def take_catalog(self, catalog: Catalog) -> None:
+        """From now on there is something to choose from."""
+        self.catalog = catalog
+        spec = catalog.spec
+        setting_titles.learn(every_setting(catalog))
+        self.draft.defaults = {
+            name: json_schema.defaults(json_schema.section(spec, name)) for name in spec.get("properties", {})
+        }
+        if self.task() is None and catalog.tasks:
+            first = self.task_named(FIRST_TASK) or catalog.tasks[0]
+            self.draft.use_task(first.name, first.defaults)
+            self.undoing.begin()
+
+    # What was chosen
+
+    def source(self) -> SourceEntry | None:
+        """The catalog's entry of the draft's source."""
+        return self._source_named(self.draft.get("data.source", "files"))
+
+    def _source_named(self, name: str) -> SourceEntry | None:
+        return next((source for source in self.catalog.sources if source.name == name), None) if self.catalog else None
+
+    def task(self) -> TaskEntry | None:
+        """The catalog's entry of the draft's task."""
+        return self.task_named(self.draft.get("task.type"))
+
+    def task_named(self, name: str | None) -> TaskEntry | None:
+        """A task of the catalog."""
+        return next((task for task in self.catalog.tasks if task.name == name), None) if self.catalog else None
+
+    def settings(self) -> dict[str, Setting]:
+        """All settings that the draft has, by key."""
+        if self.catalog is None:
+            return {}
+        deciding = ("task.type", "data.source", "hardware.engine", "training.optimizer", "adapter.type")
+        wanted = (id(self.catalog), *(self.draft.get(key) for key in deciding))
+        if self._index[0] != wanted:
+            self._index = wanted, settings_of(self.catalog, self.draft)
+            setting_titles.learn(self._index[1].values())
+        return self._index[1]
+
+    def differences(self) -> list[Difference]:
+        """The settings that are not their defaults."""
+        return changed(self.settings(), self.draft, self.usual())
+
+    def usual(self) -> dict[str, Any]:
+        """The defaults of the draft's task, by key; they come before those of the spec."""
+        entry = self.task()
+        return dict(flat(entry.defaults)) if entry else {}
+
+    # One value
+
+    def change(self, key: str, value: Any) -> None:
+        """Take over what a person changed in one field."""
+        before, source = self.draft.get(key), self.source()
+        words = change_words(title_of(self.settings(), key), before, value)
+        typed = key if isinstance(value, int | float | str | None) and not isinstance(value, bool) else ""
+        with self.undoing.step(words, typed):
+            if not self.draft.set(key, value):
+                return
+            self._drag_along(key, before, source)
+        self.changed.emit(key)
+
+    def _drag_along(self, key: str, before: Any, source: SourceEntry | None) -> None:
+        """What meant the value before is forgotten."""
+        if key == "data.train" and before:
+            forget_reading(self.draft, source)
+        if key == "data.source" and (after := self.source()):
+            change_source(self.draft, source, after)
+        if key == "training.optimizer":
+            self.draft.unset("training.optimizer_options")
+        if key == "model.name_or_path":
+            # Consent and the commit that was agreed to belong to the model before.
+            self.draft.unset("model.revision")
+            self.draft.unset("model.trust_remote_code")
+        if key == "hardware.engine":
+            self._forget_engines()
+        if key == "hardware.device":
+            self.draft.unset("hardware.devices")
+        if key.startswith("data."):
+            if not key.startswith(OTHER_ROWS):
+                self.draft.set("data.columns", {})
+            self._name_for_data()
+        if (entry := self.task()) and column_roles.decides_parts(entry, key):
+            column_roles.forget_unused(entry, self.draft)
+
+    def _forget_engines(self) -> None:
+        """What other engines alone know of the hardware would be refused by the one that is chosen now."""
+        engines = {
+            one.name: one.settings.get("properties", {}) for one in (self.catalog.engines if self.catalog else ())
+        }
+        known = engines.get(str(self.draft.get("hardware.engine", "torch")), {})
+        for name in {name for settings in engines.values() for name in settings} - known.keys():
+            self.draft.unset(f"hardware.{name}")
+        self.draft.unset("hardware.bridge")  # of an older spec, and only PyTorch would start it
+        self.draft.unset("hardware.devices")
+
+    def _name_for_data(self) -> None:
+        if not self.draft.named and (name := data_name(self.draft, self.source())):
+            self.draft.set("name", name)
+
+    def rename(self, name: str) -> None:
+        """Call the run so; without a name it is called after its data again."""
+        with self.undoing.step(tr("Name: {name}", name=name or "run"), "name"):
+            self.draft.named = bool(name)
+            self.draft.set("name", name or "run")
+
+    def reset(self, keys: Iterable[str]) -> None:
+        """Let the defaults of these settings hold again."""
+        settings = self.settings()
+        known = [settings[key] for key in keys if key in settings]
+        if not known:
+            return
+        before, usual = self.draft.values(), self.usual()
+        words = (
+            tr("Reset of {title}", title=known[0].title)
+            if len(known) == 1
+            else tr("Reset of {number} settings", number=len(known))
+        )
+        with self.undoing.step(words):
+            for setting in known:
+                if setting.key in usual:
+                    self.draft.set(setting.key, usual[setting.key])
+                else:
+                    self.draft.reset(setting.key, setting.default)
+                if setting.key == "training.optimizer":
+                    self.draft.unset("training.optimizer_options")
+        self.undoing.went.emit(before)
+
+    def apply(self, values: Mapping[str, Any], words: str) -> None:
+        """Set several values as one step."""
+        before = self.draft.values()
+        with self.undoing.step(words):
+            for key, value in values.items():
+                held, source = self.draft.get(key), self.source()
+                if self.draft.set(key, value):
+                    self._drag_along(key, held, source)
+        self.undoing.went.emit(before)
+
+    # The whole
+
+    def choose_task(self, name: str) -> None:
+        """Another task; a preset of the one before is taken off."""
+        entry = self.task_named(name)
+        if entry is None or name == self.draft.get("task.type"):
+            return
+        with self.undoing.step(tr("Task: {title}", title=entry.title)):
+            self.overlay.take_off()
+            if name != self.draft.get("task.type"):
+                self._forget_usual()
+                self.draft.use_task(entry.name, entry.defaults)
+            column_roles.forget_unused(entry, self.draft)
+        self.replaced.emit()
+
+    def _forget_usual(self) -> None:
+        """What the task filled in by itself, and nobody changed, goes with it."""
+        for key, value in self.usual().items():
+            if self.draft.says(key) and same(self.draft.get(key), value):
+                self.draft.unset(key)
+
+    def lay(self, preset: Preset | None) -> None:
+        """Lay a preset over the draft in the place of the one before, or take that one off."""
+        with self.undoing.step(tr("Preset: {title}", title=preset.title if preset else "none")):
+            self._lay(self.overlay, preset)
+            self._name_for_data()
+        self.replaced.emit()
+
+    def _lay(self, overlay: Overlay, preset: Preset | None) -> None:
+        overlay.take_off()
+        if preset is None:
+            return
+        entry = self.task_named(preset.spec.get("task", {}).get("type"))
+        sources = {source.name: source for source in self.catalog.sources} if self.catalog else {}
+        overlay.lay(preset.spec, entry.defaults if entry else None, sources)
+        overlay.preset = preset
+
+    def differences_with(self, preset: Preset) -> list[Difference]:
+        """What a preset would change, setting by setting."""
+        tried = self.draft.copied()
+        overlay = Overlay(tried)
+        overlay.laid = self.overlay.laid
+        self._lay(overlay, preset)
+        settings = settings_of(self.catalog, tried) if self.catalog else {}
+        return differences({**self.settings(), **settings}, self.draft, tried)
+
+    def load(self, draft: Draft, words: str) -> None:
+        """Another spec in the place of this one; it keeps its file."""
+        with self.undoing.step(words):
+            self.draft.replace(draft.values(), draft.file)
+            self.draft.named = True
+            self.overlay.forget()
+        self.replaced.emit()

@@ -1,0 +1,259 @@
+"""Owns where a run computes: engine, devices and precision, each with the reason where it cannot be had."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QStandardItemModel
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from app.core import formatting, json_schema
+from app.core.backend_sentences import told_in
+from app.core.backend_words import said
+from app.core.draft.device_choice import against_precision, chosen, meant
+from app.core.draft.draft import Draft
+from app.core.i18n import tr
+from app.pages.new_run.device_list import DeviceTable
+from app.pages.new_run.form_grid import Rows
+from app.widgets.card import Card, label
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.schema_form import SchemaForm
+from app.widgets.icon_label import IconToolButton
+from backend.contract.catalog import Device, EngineEntry, refusal
+from backend.contract.rpc.queries import DeviceList, ModelDescription, RunPlan
+
+PRECISIONS = (
+    ("auto", tr("Automatic")),
+    ("float32", tr("float32 · exact")),
+    ("bfloat16", tr("bfloat16 · half the memory")),
+    ("float16", tr("float16 · half the memory, scaled loss")),
+)
+AUTOMATIC = {
+    "float32": tr("Automatic → float32"),
+    "bfloat16": tr("Automatic → bfloat16"),
+    "float16": tr("Automatic → float16"),
+}
+ELSEWHERE = {"engine", "device", "devices", "precision"}
+"""Settings that have a place of their own on the card."""
+
+
+class HardwareCard(Card):
+    """Emits `changed` with the dotted key of the spec."""
+
+    changed = Signal(str, object)
+    mistakes_changed = Signal()
+    look_again = Signal()
+    """The devices shall be asked for once more."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("4 · Hardware"), parent)
+        self._engines: dict[str, EngineEntry] = {}
+        self._section: dict[str, Any] = {}
+        self._here: list[Device] = []
+        self._draft = Draft()
+        self._model: ModelDescription | None = None
+        self._plan: RunPlan | None = None
+        self.form: SchemaForm | None = None
+        self.engine, self.device, self.precision = QuietComboBox(), QuietComboBox(), QuietComboBox()
+        for value, words in PRECISIONS:
+            self.precision.addItem(words, value)
+        for key, box in (("engine", self.engine), ("device", self.device), ("precision", self.precision)):
+            box.activated.connect(
+                lambda number, key=key, box=box: self.changed.emit(f"hardware.{key}", box.itemData(number))
+            )
+        self.again = IconToolButton("refresh", tr("Look again which memory is free"), "faint", 14)
+        self.again.clicked.connect(self.look_again)
+        self.corner.addWidget(self.again)
+        self._build()
+        self.set_devices(DeviceList([]))
+
+    def _build(self) -> None:
+        self.engine_note, self.precision_note, self.note = (label("", "faint", wrap=True) for _ in range(3))
+        self.devices = DeviceTable()
+        self.devices.chosen.connect(lambda numbers: self.changed.emit("hardware.devices", numbers))
+        rows = Rows()
+        self._engine_caption = rows.add(tr("Engine"), self.engine)
+        rows.addWidget(self.engine_note, rows.rowCount(), 1)
+        device = rows.add(tr("Device"), self.device)
+        rows.addWidget(self.devices, rows.rowCount(), 1)
+        precision = rows.add(tr("Precision"), self.precision)
+        rows.addWidget(self.precision_note, rows.rowCount(), 1)
+        self.captions: dict[str, QLabel] = {
+            "hardware.engine": self._engine_caption,
+            "hardware.device": device,
+            "hardware.devices": device,
+            "hardware.precision": precision,
+        }
+        self.body.addLayout(rows)
+        self.add(self.note)
+        self._more = QVBoxLayout()
+        self.body.addLayout(self._more)
+
+    # What there is
+
+    def set_engines(self, engines: Sequence[EngineEntry], section: dict[str, Any] | None = None) -> None:
+        """Offer these; a single one is not worth a row. `section` is the schema of what all engines share."""
+        self._engines, self._section = {engine.name: engine for engine in engines}, section or self._section
+        self.engine.clear()
+        for engine in engines:
+            self.engine.addItem(engine.title, engine.name)
+        for widget in (self.engine, self._engine_caption):
+            widget.setVisible(len(engines) > 1)
+        self._show_engines()
+
+    def set_devices(self, found: DeviceList) -> None:
+        """Offer what is here."""
+        self._here = found.devices
+        self.device.clear()
+        best = next((device for device in found.devices if device.kind != "cpu"), None)
+        best = best or next(iter(found.devices), None)
+        self.device.addItem(tr("Automatic → {name}", name=said(best.name)) if best else tr("Automatic"), "auto")
+        for device in _one_per_kind(found.devices):
+            self.device.addItem(said(device.name), device.kind)
+        self.note.setText(formatting.sentence(found.note))
+        self.note.setVisible(bool(found.note))
+        self._show_devices()
+
+    def show_model(self, model: ModelDescription | None) -> None:
+        """What the model is decides which engines can train it."""
+        self._model = model
+        self._show_engines()
+
+    def show_plan(self, plan: RunPlan | None) -> None:
+        """What the automatic precision comes to, and why; None while that is not known."""
+        self._plan = plan
+        self._show_precision()
+
+    # What is chosen
+
+    def show_draft(self, draft: Draft) -> None:
+        """Show what the draft says; a device that is not here is shown all the same."""
+        self._draft = draft
+        self.engine.setCurrentIndex(self.engine.findData(draft.get("hardware.engine", "torch")))
+        self.precision.setCurrentIndex(self.precision.findData(draft.get("hardware.precision", "auto")))
+        self._show_devices()
+        self._show_form()
+        self._show_engines()
+
+    def _entry(self) -> EngineEntry | None:
+        return self._engines.get(str(self._draft.get("hardware.engine", "torch")))
+
+    def _show_engines(self) -> None:
+        """An engine that cannot train this here stands there with the reason."""
+        said: list[str] = []
+        for name, engine in self._engines.items():
+            reason = self._against(engine)
+            hint = reason or engine.description
+            _enable(self.engine, self.engine.findData(name), not reason, hint)
+            if reason:
+                said.append(reason)
+        self.engine_note.setText("\n".join(said))
+        self.engine_note.setVisible(bool(said) and len(self._engines) > 1)
+
+    def _against(self, engine: EngineEntry) -> str:
+        model_type = self._model.model_type if self._model is not None else ""
+        refused = told_in(refusal(engine, model_type, ""))
+        if refused is None:
+            return ""
+        if engine.missing:
+            return tr(
+                "{reason}. The command “burnish doctor” says what else is missing.",
+                reason=formatting.sentence(refused.reason),
+            )
+        return f"{formatting.sentence(refused.reason)}."
+
+    def _show_devices(self) -> None:
+        value = self._draft.get("hardware.device", "auto")
+        if self.device.findData(value) < 0:
+            self.device.addItem(tr("{value} (not on this computer)", value=value), value)
+        self.device.setCurrentIndex(self.device.findData(value))
+        possible, taken = meant(self._draft, self._here), chosen(self._draft, self._here)
+        entry = self._entry()
+        self.devices.show_devices(self._here, possible, taken, entry is not None and entry.several_devices)
+        self.devices.setVisible(bool(self._here))
+        self._show_precision()
+
+    def _show_precision(self) -> None:
+        wanted = str(self._draft.get("hardware.precision", "auto"))
+        taken = chosen(self._draft, self._here)
+        for number, (value, words) in enumerate(PRECISIONS):
+            reason = against_precision(value, taken)
+            _enable(self.precision, number, not reason, reason or words)
+        plan = self._plan if wanted == "auto" else None
+        self.precision.setItemText(0, AUTOMATIC.get(plan.precision, tr("Automatic")) if plan else tr("Automatic"))
+        why = (
+            tr("Because {precision_reason}.", precision_reason=plan.precision_reason)
+            if plan and plan.precision_reason
+            else ""
+        )
+        self.precision_note.setText(against_precision(wanted, taken) or why)
+        self.precision_note.setVisible(bool(self.precision_note.text()))
+
+    # What else there is to set
+
+    def _show_form(self) -> None:
+        """What all engines share and what the chosen one has beside it, folded away."""
+        entry = self._entry()
+        name = entry.name if entry is not None else ""
+        if self.form is None or self.form.property("engine") != name:
+            self._build_form(entry)
+        if self.form is not None:
+            self.form.show_values(self._draft.get("hardware") or {})
+
+    def _build_form(self, entry: EngineEntry | None) -> None:
+        if self.form is not None:
+            self.form.hide()
+            self._more.removeWidget(self.form)
+            self.form.deleteLater()
+        own = json_schema.resolved(entry.settings).get("properties", {}) if entry is not None else {}
+        fields = {**self._section.get("properties", {}), **own}
+        left = json_schema.without({**self._section, "properties": fields}, ELSEWHERE)
+        self.form = SchemaForm(json_schema.folded(left), prefix="hardware")
+        self.form.setProperty("engine", entry.name if entry is not None else "")
+        self.form.changed.connect(self.changed)
+        self.form.mistakes_changed.connect(self.mistakes_changed)
+        self._more.addWidget(self.form)
+
+    def show_matches(self, keys: Collection[str] | None) -> None:
+        """Mark the settings of these keys."""
+        if self.form is not None:
+            self.form.show_matches(keys or (), alone=False)
+
+    # Mistakes
+
+    def mark(self, field: str, sentence: str) -> bool:
+        """Show a mistake at its field, or below the choice that it is about; says whether it belongs here."""
+        if field in ("hardware.device", "hardware.devices"):
+            self.note.setText(sentence)
+            self.note.show()
+            return True
+        return field.startswith("hardware.") and self.form is not None and self.form.mark(field, sentence)
+
+    def clear_marks(self) -> None:
+        """Take the mistakes away that were said from outside."""
+        if self.form is not None:
+            self.form.clear_marks()
+
+    def forms_shown(self) -> list[SchemaForm]:
+        """The form, if there is one."""
+        return [] if self.form is None else [self.form]
+
+    def mistakes(self) -> list[str]:
+        """The sentences of all marked fields."""
+        return self.form.mistake_sentences() if self.form is not None else []
+
+
+def _enable(box: QuietComboBox, number: int, enabled: bool, hint: str) -> None:
+    if number < 0:
+        return
+    model = box.model()
+    assert isinstance(model, QStandardItemModel)
+    model.item(number).setEnabled(enabled)
+    box.setItemData(number, hint, Qt.ItemDataRole.ToolTipRole)
+
+
+def _one_per_kind(devices: Sequence[Device]) -> list[Device]:
+    kinds: dict[str, Device] = {}
+    for device in devices:
+        kinds.setdefault(device.kind, device)
+    return list(kinds.values())

@@ -1,0 +1,290 @@
+"""Owns the window in which a model is chosen: what is here, what the hub has, each with whether it fits the run."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from app.core import formatting
+from app.core.draft import model_rows
+from app.core.draft.model_rows import Sought
+from app.core.i18n import inside, tr
+from app.pages.new_run.model.download import ModelDownload
+from app.pages.new_run.model.download_bar import DownloadBar
+from app.pages.new_run.model.marked_model import MarkedModel
+from app.pages.new_run.model.model_list import ModelList
+from app.pages.new_run.model.model_sources import AskWish, ModelSources
+from app.services.backend_client import BackendClient
+from app.widgets.card import label, rule
+from app.widgets.forms.chips import chips
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.icon_label import IconButton
+from app.widgets.waiting_stack import WaitingStack
+from backend.contract.catalog import TaskEntry
+from backend.contract.rpc.model_choices import ModelChoice
+
+SIDES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (tr("All here"), ("demo", "recent", "run", "cache")),
+    (tr("Demo"), ("demo",)),
+    (tr("Recent"), ("recent",)),
+    (tr("My runs"), ("run",)),
+    (tr("In the cache"), ("cache",)),
+    (tr("Hub"), ("hub",)),
+)
+HUB = len(SIDES) - 1
+SEARCH_HUB, AGAIN = tr("Search the hub"), tr("Try again")
+_EMPTY = {
+    "recent": (tr("Nothing used before"), tr("Models that you start a run with are remembered here.")),
+    "run": (
+        tr("No run has made a model yet"),
+        tr("When a run has ended, its model can be the beginning of the next one."),
+    ),
+    "cache": (tr("The hub's cache is empty"), tr("What is downloaded from the hub once is here for every later run.")),
+}
+
+
+class ModelChooser(QDialog):
+    """Beside the window, which can be used meanwhile; a download goes on when it is closed."""
+
+    chosen = Signal(str)
+
+    def __init__(
+        self, client: BackendClient, download: ModelDownload, ask_wish: AskWish, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._download = download
+        self.sources = ModelSources(client, ask_wish, self)
+        self._recent: list[str] = []
+        self._current = ""
+        self.setWindowTitle(tr("Choose a model"))
+        self.resize(980, 680)
+        self.setMinimumSize(720, 480)
+        self._build()
+        self._place()
+        self._connect()
+
+    # Widgets
+
+    def _build(self) -> None:
+        self.title, self.subtitle = label(tr("Choose a model"), "title"), label("", "muted", wrap=True)
+        self.words = QLineEdit(placeholderText=tr("Name, family, licence…"), clearButtonEnabled=True)
+        self.words.setAccessibleName(tr("Search for a model"))
+        self.task = QuietComboBox()
+        self.task.setMinimumContentsLength(18)
+        self.task.setAccessibleName(tr("Only models that can do this task"))
+        self.fitting = QCheckBox(tr("Only what fits"))
+        self.fitting.setToolTip(tr("Leaves out what does not go with the task, the engine or the memory of this run"))
+        self.sides, self._chips = chips([name for name, _ in SIDES])
+        self.list = ModelList()
+        self.stack = WaitingStack(self.list)
+        self.marked = MarkedModel()
+        self.progress = DownloadBar(self._download)
+        self.more = label("", "faint")
+        self.browse = IconButton(tr("Browse folder…"), "folder")
+        self.cancel = IconButton(tr("Cancel"), "close")
+        self.choose = IconButton(tr("Choose"), "check", "primary")
+        for button in (self.browse, self.cancel, self.stack.stop):
+            button.setAutoDefault(False)
+        self.choose.setDefault(True)
+
+    def _place(self) -> None:
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        words.addWidget(self.title)
+        words.addWidget(self.subtitle)
+        top = QHBoxLayout()
+        top.addLayout(words, 1)
+        top.addWidget(self.browse, 0, Qt.AlignmentFlag.AlignTop)
+        search = QHBoxLayout()
+        search.setSpacing(10)
+        search.addWidget(self.words, 1)
+        search.addWidget(self.task)
+        search.addWidget(self.fitting)
+        self._chips.addStretch(1)
+        self._chips.addWidget(self.more)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(10)
+        buttons.addStretch(1)
+        buttons.addWidget(self.cancel)
+        buttons.addWidget(self.choose)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 16)
+        column.setSpacing(12)
+        for part in (top, search, self._chips):
+            column.addLayout(part)
+        column.addWidget(self.stack, 1)
+        column.addWidget(rule())
+        column.addWidget(self.marked)
+        column.addWidget(self.progress)
+        column.addLayout(buttons)
+
+    def _connect(self) -> None:
+        self.words.textChanged.connect(self._on_words)
+        self.words.returnPressed.connect(self._on_return)
+        self.task.activated.connect(self._show)
+        self.fitting.toggled.connect(self._show)
+        self.sides.idToggled.connect(lambda place, on: self._on_side() if on else None)
+        self.list.marked.connect(self._on_marked)
+        self.list.taken.connect(self._on_chosen)
+        self.browse.clicked.connect(self._on_browse)
+        self.cancel.clicked.connect(self.reject)
+        self.choose.clicked.connect(lambda: self._on_chosen(self.list.current()))
+        self.marked.download_asked.connect(self._download.start)
+        self._download.changed.connect(self._on_download_changed)
+        self.stack.stopped.connect(self._on_stopped)
+        self.stack.again.connect(self._on_again)
+        self.sources.changed.connect(self._show)
+        self.sources.searching.connect(self._on_searching)
+        self.sources.described.connect(self.marked.show_hub_model)
+        self.sources.undescribed.connect(self.marked.show_unasked)
+
+    def set_tasks(self, tasks: Sequence[TaskEntry]) -> None:
+        """What the list can be limited to."""
+        self.task.clear()
+        self.task.addItem(tr("For any task"), "")
+        for task in tasks:
+            self.task.addItem(tr("For {title}", title=inside(task.title)), task.name)
+
+    # Opening
+
+    def open_on(self, current: str, recent: Sequence[str], subtitle: str, *, fitting: bool = False) -> None:
+        """Show it with the chosen model marked."""
+        self._current, self._recent = current, list(recent)
+        self.subtitle.setText(subtitle)
+        self.fitting.setChecked(fitting)
+        self.sides.button(0).setChecked(True)
+        self.words.clear()
+        self.refresh()
+        self.show()
+        self.raise_()
+        self.activateWindow()
+        self.words.setFocus()
+
+    def refresh(self) -> None:
+        """Ask again what is here, as after a download or for another task."""
+        if not self.sources.here:
+            self.stack.show_waiting(tr("Looking for models"))
+        self.sources.look_here(self._recent)
+
+    def show_hub(self) -> None:
+        """Look on the hub."""
+        self.sides.button(HUB).setChecked(True)
+
+    def _is_on_hub(self) -> bool:
+        return self.sides.checkedId() == HUB
+
+    # What is shown
+
+    def _show(self) -> None:
+        groups = SIDES[max(0, self.sides.checkedId())][1]
+        if self._is_on_hub() and self.sources.is_searching:
+            return
+        models = [*self.sources.here, *self.sources.on_hub]
+        sought = Sought(self.words.text(), groups, self.task.currentData() or "", self.fitting.isChecked())
+        self.list.set_lines(model_rows.lines(models, sought), self._current)
+        if self.list.models:
+            self.stack.show_content()
+        else:
+            self.stack.show_sentence(*self._nothing(groups))
+        self._show_counts()
+
+    def _show_counts(self) -> None:
+        for place, (name, side) in enumerate(SIDES[:HUB]):
+            count = sum(one.group in side for one in self.sources.here)
+            self.sides.button(place).setText(f"{name} · {count}" if count else name)
+        is_cut = self._is_on_hub() and self.sources.is_cut
+        count = len(self.sources.on_hub)
+        self.more.setText(tr("The {count} most downloaded; more words find others", count=count) if is_cut else "")
+
+    def _nothing(self, groups: tuple[str, ...]) -> tuple[str, str, str]:
+        if self._is_on_hub():
+            if self.sources.hub_failure:
+                return tr("The hub cannot be asked"), self.sources.hub_failure, AGAIN
+            return (
+                tr("Nothing found"),
+                tr("Try fewer or other words, or another task; the hub looks at names alone."),
+                "",
+            )
+        if self.sources.here_failure:
+            return tr("The models could not be listed"), self.sources.here_failure, AGAIN
+        if self.words.text().strip() or self.fitting.isChecked() or self.task.currentData():
+            return tr("Nothing here matches"), tr("The hub may have what you look for."), SEARCH_HUB
+        return (*_EMPTY.get(groups[0], (tr("Nothing here"), "")), SEARCH_HUB)
+
+    def _on_marked(self, model: ModelChoice | None) -> None:
+        self.marked.show_model(model)
+        self._on_download_changed()
+        may = model is not None and not model.problem
+        self.choose.setEnabled(may)
+        self.choose.setToolTip("" if may or model is None else formatting.sentence(model.problem))
+        self.sources.describe(model)
+
+    def _on_download_changed(self) -> None:
+        self.marked.set_downloading(self._download.goes_on)
+
+    def _on_searching(self, words: str) -> None:
+        self.list.set_lines([])  # nothing of the last search can be chosen meanwhile
+        self.stack.show_waiting(
+            tr("Searching the hub for “{words}”", words=words) if words else tr("Asking the hub for popular models")
+        )
+
+    # What people do
+
+    def _on_words(self, words: str) -> None:
+        if self._is_on_hub():
+            self.sources.search(words, soon=True)
+        else:
+            self._show()
+
+    def _on_return(self) -> None:
+        if not self._is_on_hub() and not self.list.models:
+            self.show_hub()
+        elif self._is_on_hub() and not self.list.models:
+            self.sources.search(self.words.text())
+        else:
+            self.list.setFocus()
+
+    def _on_side(self) -> None:
+        if self._is_on_hub():
+            self.sources.search(self.words.text())
+        else:
+            self.sources.stop_search()
+            self._show()
+
+    def _on_stopped(self) -> None:
+        self.sources.stop_search(tr("The search was stopped."))
+        self._show()
+
+    def _on_again(self) -> None:
+        if self._is_on_hub():
+            self.sources.search(self.words.text())
+        elif self.sources.here_failure:
+            self.refresh()
+        else:
+            self.show_hub()
+
+    def _on_chosen(self, model: ModelChoice | None) -> None:
+        if model is not None and not model.problem:
+            self.chosen.emit(model.name)
+            self.accept()
+
+    def _on_browse(self) -> None:
+        path = QFileDialog.getExistingDirectory(self, tr("Model folder"), self._current)
+        if path:
+            self.chosen.emit(path)
+            self.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Down goes from the search into the list; Enter in the search line is the search's."""
+        if event.key() == Qt.Key.Key_Down and self.words.hasFocus():
+            self.list.setFocus()
+            return
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.words.hasFocus():
+            return
+        super().keyPressEvent(event)
+
+    def done(self, result: int) -> None:
+        """Nothing is asked for a closed window."""
+        self.sources.close()
+        super().done(result)

@@ -1,0 +1,91 @@
+"""Owns the choice of a model beside the card: its list, its download, and what the draft wants of it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QWidget
+
+from app.core import formatting
+from app.core.draft.draft import Draft
+from app.core.i18n import tr
+from app.pages.new_run.findings import Findings
+from app.pages.new_run.model.chooser import ModelChooser
+from app.pages.new_run.model.download import ModelDownload
+from app.pages.new_run.model.model_card import ModelCard
+from app.pages.new_run.model.model_filter import free_mb, wish
+from app.services.context import AppContext
+from backend.contract.catalog import Catalog, Device
+from backend.contract.rpc.model_choices import DownloadedModel
+from backend.contract.rpc.queries import DeviceList
+
+
+class ModelChoosing(QObject):
+    """Connects the card with the list and the download, which are made when first asked for."""
+
+    def __init__(self, context: AppContext, draft: Draft, card: ModelCard, findings: Findings, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._context, self._draft, self._card, self._findings = context, draft, card, findings
+        self._catalog: Catalog | None = None
+        self._devices: list[Device] = []
+        self._window = parent
+        self.download = ModelDownload(context.client, self)
+        self.chooser: ModelChooser | None = None
+        card.use_download(self.download)
+        card.list_asked.connect(self.open)
+        card.download_asked.connect(self._on_download_asked)
+        findings.devices_found.connect(self._on_devices)
+        findings.changed.connect(card.look_again)
+        self.download.finished.connect(self._on_downloaded)
+
+    def set_catalog(self, catalog: Catalog) -> None:
+        """Tasks and engines that can be wanted."""
+        self._catalog = catalog
+        if self.chooser is not None:
+            self.chooser.set_tasks(catalog.tasks)
+
+    def unfinished(self) -> str:
+        """What closing the window would end, as a sentence."""
+        return self.download.unfinished()
+
+    def open(self, fitting: bool = False) -> None:
+        """Show the list; `fitting` leaves out what does not go with the run."""
+        if self.chooser is None:
+            self.chooser = ModelChooser(self._context.client, self.download, self._wish, self._window)
+            self.chooser.chosen.connect(self._card.choose)
+            self.chooser.set_tasks(self._catalog.tasks if self._catalog else [])
+        current = str(self._draft.get("model.name_or_path") or "")
+        self.chooser.open_on(current, self._context.preferences.recent_models, self._subtitle(), fitting=fitting)
+
+    def _wish(self) -> Mapping[str, Any]:
+        return wish(self._draft, self._devices)
+
+    def _subtitle(self) -> str:
+        """For whom each model is judged."""
+        name, engine = self._draft.get("task.type"), self._draft.get("hardware.engine", "torch")
+        tasks = {one.name: one.title for one in self._catalog.tasks} if self._catalog else {}
+        engines = {one.name: one.title for one in self._catalog.engines} if self._catalog else {}
+        run = tr("{name} with {engine}", name=tasks.get(str(name), tr("any task")), engine=engines.get(engine, engine))
+        free = free_mb(self._draft, self._devices)
+        if not free:
+            return tr("Each is judged for {run}", run=run)
+        return tr("Each is judged for {run} and {free} of free memory", run=run, free=formatting.megabytes(free))
+
+    def _on_devices(self, found: DeviceList) -> None:
+        self._devices = found.devices
+
+    def _on_download_asked(self) -> None:
+        self.download.start(
+            str(self._draft.get("model.name_or_path")), str(self._draft.get("model.revision") or "main")
+        )
+
+    def _on_downloaded(self, found: DownloadedModel) -> None:
+        """It is chosen where a person waited for it; whoever has marked or chosen another keeps that."""
+        if self.chooser is not None and self.chooser.isVisible():
+            marked = self.chooser.list.current()
+            self.chooser.refresh()
+            if marked is not None and marked.name == found.name:
+                self._card.choose(found.name)
+                self.chooser.accept()
+        if self._draft.get("model.name_or_path") == found.name:
+            self._findings.model_changed()

@@ -1,0 +1,288 @@
+"""Owns the choice of the model: its line, what stands in its way, and what its folder holds."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+
+from app import theme
+from app.core import formatting
+from app.core.backend_words import said
+from app.core.draft.draft import Draft
+from app.core.draft.model_consent import CONVERT, TRUST
+from app.core.i18n import tr
+from app.pages.new_run.data.path_field import dropped_paths
+from app.pages.new_run.form_grid import Rows
+from app.pages.new_run.model.download import ModelDownload
+from app.pages.new_run.model.download_bar import DownloadBar
+from app.pages.new_run.model.facts import ModelFacts, safety
+from app.pages.new_run.model.obstacle import Obstacle, obstacle
+from app.widgets.banner import Banner
+from app.widgets.card import Card, label
+from app.widgets.forms.path_line import PathLine
+from app.widgets.icon_label import IconButton
+from app.widgets.pill import Pill
+from app.widgets.progress_bar import ThinProgressBar
+from backend.contract.demo_models import demo_model
+from backend.contract.rpc.queries import ModelDescription, Progress
+
+HINT = tr("A model folder, or a hub id such as google/mt5-small; a folder can be dropped on this card")
+_PARTS_OF_A_FOLDER = (".safetensors", ".json", ".bin", ".msgpack", ".model", ".txt")
+"""Files of a model: whoever drops one of them means the folder."""
+
+
+class ModelCard(Card):
+    """Emits `changed` with the dotted key of the spec."""
+
+    changed = Signal(str, object)
+    conversion_agreed = Signal()
+    trust_agreed = Signal()
+    list_asked = Signal(bool)
+    """The list of models is wanted; whether only with what fits."""
+    download_asked = Signal()
+    tokenizer_asked = Signal(str)
+    """Somebody wants to look at the tokenizer of this model."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("3 · Model"), parent)
+        self._chosen, self._limit = "", 0
+        self._draft: Draft | None = None
+        self._download: ModelDownload | None = None
+        self._model: ModelDescription | None = None
+        self._is_trusted = False
+        self.state = label("", "faint")
+        self.pill = Pill()
+        self.corner.addWidget(self.state)
+        self.corner.addWidget(self.pill)
+        self._build_choice()
+        self.banner = Banner()
+        self._build_ways_out()
+        self.bar = ThinProgressBar()
+        self.facts = ModelFacts()
+        self.notes = label("", "muted", wrap=True)
+        self._looks = self._build_looks()
+        for widget in (self.banner, self._ways, self.bar, self.facts, self.notes, self._looks):
+            self.add(widget)
+        self.show_nothing()
+        self.setAcceptDrops(True)
+
+    # Widgets
+
+    def _build_choice(self) -> None:
+        self.name = PathLine(placeholderText=tr("Folder or hub id"))
+        self.name.setToolTip(HINT)
+        self.name.setAccessibleName(tr("Model folder or hub id"))
+        self.name.setMinimumWidth(60)
+        self.name.setAcceptDrops(False)  # what is dropped on the card is the card's
+        self.name.editingFinished.connect(self._on_edited)
+        self.list = QPushButton(tr("Choose…"))
+        self.list.setToolTip(tr("Demo models, those of your runs, what is on this computer, and the hub"))
+        self.list.clicked.connect(lambda: self.list_asked.emit(False))
+        self.embedded = QPushButton()
+        theme.role(self.embedded, "chip")
+        self.embedded.clicked.connect(lambda: self.choose(str(self._embedded.folder)))
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        row.addWidget(self.name, 1)
+        row.addWidget(self.list)
+        holder = QWidget()
+        holder.setLayout(row)
+        rows = Rows()
+        rows.add(tr("Model"), holder, self.name)
+        self._start = QWidget()
+        start = QHBoxLayout(self._start)
+        start.setContentsMargins(0, 0, 0, 0)
+        start.addWidget(label(tr("Nothing to download:"), "muted"))
+        start.addWidget(self.embedded)
+        start.addStretch(1)
+        self._start_caption = rows.add(tr("Begin with"), self._start, self.embedded)
+        self._embed("")
+        self.body.addLayout(rows)
+
+    def _build_ways_out(self) -> None:
+        self.convert = IconButton(CONVERT, "refresh", "primary")
+        self.trust = IconButton(TRUST, "warning", "danger")
+        self.another = IconButton(tr("Show what fits"), "search")
+        self.shorten = IconButton(tr("Set it to the limit"), "check", "primary")
+        self.fetch = IconButton(tr("Download now"), "download")
+        self.convert.clicked.connect(self.conversion_agreed)
+        self.trust.clicked.connect(self.trust_agreed)
+        self.another.clicked.connect(lambda: self.list_asked.emit(True))
+        self.shorten.clicked.connect(lambda: self.changed.emit("task.max_length", self._limit))
+        self.fetch.clicked.connect(self.download_asked)
+        self._ways_out = {
+            "convert": self.convert,
+            "trust": self.trust,
+            "another": self.another,
+            "shorten": self.shorten,
+            "download": self.fetch,
+        }
+        self._ways = QWidget()
+        row = QHBoxLayout(self._ways)  # below the sentence: beside it, little room would be left for either
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addStretch(1)
+        self.read = IconButton(tr("Open folder"), "folder", "quiet")
+        self.read.clicked.connect(self._on_open)
+        for button in (self.read, *self._ways_out.values()):
+            row.addWidget(button)
+
+    def _build_looks(self) -> QWidget:
+        """Buttons that look further into the chosen model."""
+        self.open = IconButton(tr("Open folder"), "folder", "quiet")
+        self.tokenizer = IconButton(tr("Its tokenizer"), "text", "quiet")
+        self.tokenizer.setToolTip(tr("Look at its tokenizer on the Tokenizer page"))
+        self.open.clicked.connect(self._on_open)
+        self.tokenizer.clicked.connect(lambda: self.tokenizer_asked.emit(self._model.folder if self._model else ""))
+        holder = QWidget()
+        row = QHBoxLayout(holder)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.open)
+        row.addWidget(self.tokenizer)
+        row.addStretch(1)
+        return holder
+
+    def use_download(self, download: ModelDownload) -> None:
+        """Show this download, once it goes on."""
+        self.progress = DownloadBar(download)
+        self.body.insertWidget(1, self.progress)
+        self._download = download
+        download.changed.connect(self.look_again)
+
+    # The choice
+
+    def _embed(self, task: str) -> None:
+        """One click chooses the embedded model that goes with the task."""
+        self._embedded = demo_model(task)
+        self.embedded.setText(self._embedded.name)
+        self.embedded.setAccessibleName(tr("Begin with {name}", name=self._embedded.name))
+        self.embedded.setToolTip(tr("An embedded model: {use}", use=self._embedded.use))
+
+    def show_draft(self, draft: Draft) -> None:
+        """Show what the draft says."""
+        self._draft = draft
+        self._embed(str(draft.get("task.type") or ""))
+        chosen = str(draft.get("model.name_or_path") or "")
+        if chosen != self._chosen:
+            self.show_nothing()
+        self._show_name(chosen)
+        self.look_again()
+
+    def _show_name(self, name: str) -> None:
+        self._chosen = name
+        if self.name.text() != name:
+            self.name.setText(name)
+        self.name.setToolTip(name or HINT)
+        for widget in (self._start, self._start_caption):
+            widget.setVisible(not name)
+
+    def choose(self, name: str) -> None:
+        """As if a person had chosen it."""
+        if name != self._chosen:
+            # What is known, and what can be agreed to, belongs to the model before.
+            self.show_nothing()
+            self._show_name(name)
+            self.changed.emit("model.name_or_path", name)
+
+    def _on_edited(self) -> None:
+        self.choose(self.name.text().strip())
+
+    def mark(self, field: str, sentence: str) -> bool:
+        """Show a mistake that belongs to this card; says whether it does."""
+        if not field.startswith("model"):
+            return False
+        self._say(Obstacle("error", sentence))
+        return True
+
+    # What it is
+
+    def show_nothing(self) -> None:
+        """Nothing is known of the model, or none is chosen."""
+        self._model = None
+        for widget in (self.facts, self.notes, self.pill, self.bar, self._looks):
+            widget.hide()
+        self.state.setText("")
+        self._say(None)
+
+    def show_reading(self, progress: Progress | None = None) -> None:
+        """The model is being looked at, downloaded or converted; meanwhile there is nothing to agree to."""
+        self._say(None)
+        self.state.setText(_reading_words(progress))
+        self.bar.setVisible(progress is not None)
+        if progress is not None:
+            self.bar.set_fraction(progress.done / progress.total if progress.total else None)
+
+    def show_problem(self, sentence: str) -> None:
+        """The model cannot be used."""
+        self.show_nothing()
+        self._say(Obstacle("error", sentence, "another"))
+
+    def show_description(self, model: ModelDescription, trusted: bool) -> None:
+        """What its folder holds, and what stands in the way."""
+        self._model, self._is_trusted = model, trusted
+        self.state.setText("")
+        self.bar.hide()
+        self.facts.show_model(model)
+        self.notes.setText("\n\n".join(model.notes))
+        self.notes.setVisible(bool(model.notes))
+        self.pill.set(*safety(model))
+        self.pill.setVisible(bool(self.pill.text()))
+        self._looks.setVisible(bool(model.folder))
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Another setting of the draft may have put something in the model's way, or out of it."""
+        if self._model is None:
+            return
+        found = obstacle(self._model, self._is_trusted, self._draft)
+        if found is not None and found.way_out == "download" and self._is_downloading():
+            found = None
+        self._say(found)
+
+    def _is_downloading(self) -> bool:
+        download = self._download
+        return download is not None and download.goes_on and download.name == self._chosen
+
+    def _say(self, found: Obstacle | None) -> None:
+        for way_out, button in self._ways_out.items():
+            button.setVisible(found is not None and found.way_out == way_out)
+        self._ways.setVisible(found is not None and bool(found.way_out))
+        asks_to_read = found is not None and found.way_out == "trust"
+        self.read.setVisible(asks_to_read)
+        self.open.setVisible(not asks_to_read)
+        if found is None or not found.sentence:
+            self.banner.clear()
+            return
+        self._limit = found.limit
+        self.shorten.setText(tr("Set it to {limit}", limit=found.limit))
+        self.banner.show_message(found.kind, found.sentence)
+
+    # What people do
+
+    def _on_open(self) -> None:
+        if self._model is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(self._model.folder))
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """A folder dropped on the card is a model."""
+        if dropped_paths(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Take it; a file of a model stands for its folder."""
+        paths = dropped_paths(event)
+        if paths:
+            event.accept()
+            path = Path(paths[0])
+            self.choose(str(path.parent if path.suffix in _PARTS_OF_A_FOLDER and path.is_file() else path))
+
+
+def _reading_words(progress: Progress | None) -> str:
+    if progress is not None and progress.unit == "bytes" and progress.total:
+        return tr(
+            "{done} of {total}",
+            done=formatting.megabytes(progress.done / 1000000.0),
+            total=formatting.megabytes(progress.total / 1000000.0),
+        )
+    return said(progress.text) if progress is not None and progress.text else tr("Looking…")

@@ -1,0 +1,122 @@
+"""Owns what is known of models to choose from: those that are here, those that the hub has found, and why it has not."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from app.core import formatting
+from app.pages.new_run.debounced_query import Inquiry
+from app.services.backend_client import BackendClient
+from backend.contract.rpc.model_choices import HubModel, HubSearch, ModelChoice, ModelChoices
+from backend.contract.rpc.queries import Mistake
+
+SEARCH_DELAY_MS, DETAILS_DELAY_MS = 450, 250
+"""Whoever types or walks down the list is waited for."""
+
+AskWish = Callable[[], Mapping[str, Any]]
+
+
+class ModelSources(QObject):
+    """Asks the helper; the newest question wins."""
+
+    changed = Signal()
+    searching = Signal(str)
+    """The hub is asked for these words."""
+    described = Signal(object)
+    """A HubModel."""
+    undescribed = Signal(str)
+
+    def __init__(self, client: BackendClient, ask_wish: AskWish, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._wish = ask_wish
+        self.here: list[ModelChoice] = []
+        self.on_hub: list[ModelChoice] = []
+        self.here_failure = ""
+        self.hub_failure = ""
+        """Why the hub has found nothing to show; empty where it was asked and has answered."""
+        self.is_cut = False
+        self._recent: list[str] = []
+        self._words = ""
+        self._marked = ""
+        self._here = Inquiry(
+            client, "model_choices", self._here_arguments, self._on_here, self._on_no_here, delay_ms=0, parent=self
+        )
+        self._search = Inquiry(
+            client, "hub_search", self._search_arguments, self._on_found, self._on_unfound,
+            delay_ms=SEARCH_DELAY_MS, parent=self,
+        )  # fmt: skip
+        self._details = Inquiry(
+            client, "hub_model", self._details_arguments, self._on_details, self._on_no_details,
+            delay_ms=DETAILS_DELAY_MS, parent=self,
+        )  # fmt: skip
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether the hub has still to answer."""
+        return self._search.waits
+
+    def look_here(self, recent: Sequence[str]) -> None:
+        """Ask what is on this computer; `recent` are the names that were used before."""
+        self._recent = list(recent)
+        self._here.ask_now()
+
+    def search(self, words: str, *, soon: bool = False) -> None:
+        """Ask the hub; `soon` waits until nothing is typed any more."""
+        self._words = words.strip()
+        self.on_hub, self.hub_failure, self.is_cut = [], "", False
+        if soon:
+            self._search.ask_soon()
+        else:
+            self._search.ask_now()
+        self.searching.emit(self._words)
+
+    def stop_search(self, sentence: str = "") -> None:
+        """End the search; `sentence` says why there is nothing to show."""
+        self._search.cancel()
+        self.hub_failure = sentence
+
+    def describe(self, model: ModelChoice | None) -> None:
+        """Ask what a download of a hub model would bring, and no more about the one before."""
+        self._details.cancel()
+        self._marked = model.name if model is not None and not model.is_here else ""
+        if self._marked:
+            self._details.ask_soon()
+
+    def close(self) -> None:
+        """Nobody waits for an answer any more."""
+        for inquiry in (self._here, self._search, self._details):
+            inquiry.cancel()
+
+    # Questions and answers
+
+    def _here_arguments(self) -> dict[str, Any]:
+        return {"wish": self._wish(), "recent": self._recent}
+
+    def _search_arguments(self) -> dict[str, Any]:
+        return {"wish": self._wish(), "words": self._words}
+
+    def _details_arguments(self) -> dict[str, Any]:
+        return {"name": self._marked, "wish": self._wish()}
+
+    def _on_here(self, found: ModelChoices) -> None:
+        self.here, self.here_failure = found.models, ""
+        self.changed.emit()
+
+    def _on_no_here(self, mistake: Mistake) -> None:
+        self.here_failure = formatting.sentence(mistake.message)
+        self.changed.emit()
+
+    def _on_found(self, found: HubSearch) -> None:
+        self.on_hub, self.is_cut = found.models, found.is_cut
+        self.changed.emit()
+
+    def _on_unfound(self, mistake: Mistake) -> None:
+        self.hub_failure = f"{formatting.sentence(mistake.message)}."
+        self.changed.emit()
+
+    def _on_details(self, found: HubModel) -> None:
+        self.described.emit(found)
+
+    def _on_no_details(self, mistake: Mistake) -> None:
+        self.undescribed.emit(formatting.sentence(mistake.message, mistake.field))

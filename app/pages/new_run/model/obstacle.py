@@ -1,0 +1,85 @@
+"""Owns what stands between the chosen model and the run, as one sentence with the buttons that help."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.core import formatting
+from app.core.draft.draft import Draft
+from app.core.draft.model_consent import OLD_WEIGHTS, own_code
+from app.core.i18n import tr
+from backend.contract.rpc.queries import ModelDescription
+
+ANOTHER_TOKENIZER = tr("choose another one under Settings (Tokenizer), or another model.")
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """`kind` as of a banner; `way_out` is `convert`, `trust`, `download`, `shorten`, `another` or nothing."""
+
+    kind: str
+    sentence: str
+    way_out: str = ""
+    limit: int = 0
+    """With `shorten`: the longest input that the model takes."""
+
+
+def obstacle(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
+    """The first thing to be said, the worst first; None where nothing stands in the way."""
+    return next((found for look in _LOOKS if (found := look(model, trusted, draft))), None)
+
+
+Look = Callable[[ModelDescription, bool, Draft | None], Obstacle | None]
+
+
+def _problem(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
+    return Obstacle("error", f"{formatting.sentence(model.problem)}.", "another") if model.problem else None
+
+
+def _old_weights(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
+    if not model.needs_conversion:
+        return None
+    return Obstacle("warning", OLD_WEIGHTS.get(model.weights_format, OLD_WEIGHTS["bin"]), "convert")
+
+
+def _own_code(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
+    return Obstacle("warning", own_code(model), "trust") if model.needs_remote_code and not trusted else None
+
+
+def _too_long(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
+    wanted = draft.get("task.max_length") if draft is not None else None
+    if not isinstance(wanted, int) or not model.max_length or wanted <= model.max_length:
+        return None
+    sentence = tr(
+        "Inputs of {wanted} tokens are longer than the {max_length} that this model takes.",
+        wanted=formatting.grouped(wanted),
+        max_length=formatting.grouped(model.max_length),
+    )
+    return Obstacle("error", sentence, "shorten", model.max_length)
+
+
+def _tokenizer(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
+    if model.tokenizer_fits or (draft is not None and draft.get("model.tokenizer")):
+        return None
+    return Obstacle(
+        "warning", tr("Its tokenizer does not fit: {ANOTHER_TOKENIZER}", ANOTHER_TOKENIZER=ANOTHER_TOKENIZER)
+    )
+
+
+def _not_here(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
+    if model.found != "hub":
+        return None
+    size = formatting.megabytes(model.size_mb) if model.size_mb else tr("unknown size")
+    if draft is not None and (draft.get("adapter") or draft.get("model.frozen")):
+        sentence = tr(
+            "Its weights ({size}) are not on this computer yet: the run downloads them, or you do "
+            "now. What training a part of them costs shows when they are here.",
+            size=size,
+        )
+    else:
+        sentence = tr(
+            "Its weights ({size}) are not on this computer yet: the run downloads them, or you do now.", size=size
+        )
+    return Obstacle("info", sentence, "download")
+
+
+_LOOKS: tuple[Look, ...] = (_problem, _old_weights, _own_code, _too_long, _tokenizer, _not_here)

@@ -1,0 +1,287 @@
+"""Owns the few settings that matter, and below them all the others in groups; made from the catalog's schemas."""
+
+from collections.abc import Collection
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app import theme
+from app.core import formatting, json_schema
+from app.core.draft.draft import Draft
+from app.core.draft.setting_index import Difference
+from app.core.i18n import tr
+from app.pages.new_run.form_grid import Rows
+from app.pages.new_run.options_form import OptionsForm
+from app.pages.new_run.settings_group import SettingsGroup
+from app.widgets.card import Card, label
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.schema_form import SchemaForm
+from backend.contract.catalog import AdapterEntry, Catalog, OptimizerEntry, TaskEntry
+
+MATTERS = {"training": ["epochs", "batch_size", "learning_rate", "seed"], "task": ["max_length"]}
+ELSEWHERE = {
+    "task": {"type"},
+    "evaluation": {"best_metric"},
+    "model": {"name_or_path", "trust_remote_code"},
+    "training": {"optimizer_options"},
+    "data": {"source", "train", "validation", "test", "columns"},
+}
+"""Fields that stand on other cards, or in the form of what was chosen."""
+GROUPS = {
+    "task": tr("Task"),
+    "data": tr("Data"),
+    "training": tr("Training"),
+    "evaluation": tr("Evaluation"),
+    "model": tr("Model"),
+}
+NO_ADAPTER = tr("None: all weights learn")
+
+
+class SettingsCard(Card):
+    """Emits `changed` with the dotted key of the spec."""
+
+    changed = Signal(str, object)
+    mistakes_changed = Signal()
+    reset_asked = Signal(list)
+    """Keys whose defaults shall hold again."""
+    changes_asked = Signal()
+    """Somebody wants to see all that is not its default."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("5 · Settings"), parent)
+        self._task: tuple[str, int] = ("", 0)
+        self._schemas: dict[str, dict[str, Any]] = {}
+        self._draft = Draft()
+        self._matters: dict[str, list[str]] = {}
+        self._optimizers: dict[str, OptimizerEntry] = {}
+        self._adapters: dict[str, AdapterEntry] = {}
+        self.forms: dict[str, SchemaForm] = {}
+        self.groups: dict[str, SettingsGroup] = {}
+        self.changes = QPushButton()
+        theme.role(self.changes, "small")
+        self.changes.setToolTip(tr("See all settings that are not their defaults"))
+        self.changes.clicked.connect(self.changes_asked)
+        self.corner.addWidget(self.changes)
+        self._few = QVBoxLayout()
+        self._few.setSpacing(0)
+        self.body.addLayout(self._few)
+        self._build_choices()
+        self._all = label(tr("ALL OTHER SETTINGS"), "heading")
+        self.body.addWidget(self._all)
+        self._rest = QVBoxLayout()
+        self._rest.setSpacing(4)
+        self.body.addLayout(self._rest)
+        self.show_changes([])
+
+    def _build_choices(self) -> None:
+        self.best, self.adapter = QuietComboBox(), QuietComboBox()
+        self.best.activated.connect(
+            lambda number: self.changed.emit("evaluation.best_metric", self.best.itemData(number))
+        )
+        self.adapter.activated.connect(self._on_adapter)
+        self._choices = QWidget()
+        rows = Rows()
+        self._choices.setLayout(rows)
+        rows.setColumnMinimumWidth(0, 150)
+        rows.setContentsMargins(0, 0, 62, 0)
+        self.captions: dict[str, QLabel] = {
+            "evaluation.best_metric": rows.add(tr("Best checkpoint by"), self.best),
+            "adapter.type": rows.add(tr("Adapter"), self.adapter),
+        }
+        self.best.setToolTip(
+            tr(
+                "The checkpoint with the best value of this metric is kept and used for predictions\nIn a "
+                "spec: evaluation.best_metric"
+            )
+        )
+        self.adapter.setToolTip(tr("Trains a few added weights in place of all: less memory\nIn a spec: adapter"))
+        self.adapter_form = OptionsForm("adapter")
+        self.optimizer_form = OptionsForm("training.optimizer_options", self)
+        for form in (self.adapter_form, self.optimizer_form):
+            form.changed.connect(self.changed)
+            form.mistakes_changed.connect(self.mistakes_changed)
+        self.body.addWidget(self._choices)
+        self.body.addWidget(self.adapter_form)
+
+    # What can be set
+
+    def set_task(self, task: TaskEntry, catalog: Catalog) -> None:
+        """Another task: its settings, its metrics; the same one stays as it is, folds and all."""
+        if self._task == (task.name, id(catalog)):
+            return
+        is_new = self._task[1] != id(catalog)
+        self._task = (task.name, id(catalog))
+        self._schemas |= {name: json_schema.section(catalog.spec, name) for name in GROUPS if name != "task" and is_new}
+        self._schemas["task"] = json_schema.resolved(task.settings)
+        self._optimizers = {one.name: one for one in catalog.optimizers}
+        self._adapters = {one.name: one for one in catalog.adapters}
+        # What decides which columns are asked for cannot stand behind a button.
+        decides = dict.fromkeys(name for part in task.columns for name in part.when)
+        self._matters = {**MATTERS, "task": [*decides, *(name for name in MATTERS["task"] if name not in decides)]}
+        # All tasks have the other sections in common: they stay as they are, folds and all.
+        for name in GROUPS if is_new else ("task",):
+            self._build_few(name)
+            self._build_group(name)
+        for section, part in (*self.forms.items(), *self.groups.items()):
+            part.set_usual(task.defaults.get(section) or {})
+        self._offer_choices(task, catalog)
+
+    def _build_few(self, name: str) -> None:
+        before = self.forms.pop(name, None)
+        if before is not None:
+            _remove(self._few, before)
+        if name not in self._matters:
+            return
+        form = self.forms[name] = SchemaForm(json_schema.only(self._schemas[name], self._matters[name]), prefix=name)
+        form.changed.connect(self._on_changed)
+        form.mistakes_changed.connect(self.mistakes_changed)
+        self._few.insertWidget(0 if name == "training" else self._few.count(), form)
+
+    def _build_group(self, name: str) -> None:
+        before = self.groups.pop(name, None)
+        if before is not None:
+            if name == "training":
+                self.optimizer_form.setParent(self)
+            _remove(self._rest, before)
+        left = set(self._matters.get(name, [])) | ELSEWHERE.get(name, set())
+        fields = [field for field in self._schemas[name].get("properties", {}) if field not in left]
+        if not fields:
+            return
+        extra = self.optimizer_form if name == "training" else None
+        group = SettingsGroup(name, GROUPS[name], json_schema.only(self._schemas[name], fields), extra)
+        self.groups[name] = group
+        group.changed.connect(self._on_changed)
+        group.mistakes_changed.connect(self.mistakes_changed)
+        group.reset_asked.connect(self.reset_asked)
+        group.opened.connect(self._show_choices)
+        self._rest.insertWidget(0 if name == "task" else self._rest.count(), group)
+        group.set_open(before is not None and before.is_open())
+
+    def _offer_choices(self, task: TaskEntry, catalog: Catalog) -> None:
+        self.best.clear()
+        self.best.addItem(tr("None: the last weights"), None)
+        undeclared = {one.name for one in catalog.metrics if one.greater_is_better is None and task.name in one.tasks}
+        for metric in task.metrics:
+            if metric not in undeclared:
+                self.best.addItem(formatting.metric_title(metric), metric)
+        self.adapter.clear()
+        self.adapter.addItem(NO_ADAPTER, None)
+        for entry in catalog.adapters:
+            self.adapter.addItem(entry.title, entry.name)
+            self.adapter.setItemData(self.adapter.count() - 1, entry.description, 3)
+
+    def set_unfolded(self, unfolded: bool) -> None:
+        """Open all groups or fold them away; their forms are made when first asked for."""
+        for group in self.groups.values():
+            group.set_open(unfolded)
+
+    @property
+    def others(self) -> dict[str, SchemaForm]:
+        """The forms of the groups that were opened once."""
+        return {name: group.form for name, group in self.groups.items() if group.form is not None}
+
+    def _on_changed(self, key: str, value: Any) -> None:
+        self.changed.emit(key, value)
+        if key == "training.optimizer":
+            self._show_choices()
+
+    def _on_adapter(self, number: int) -> None:
+        name = self.adapter.itemData(number)
+        self.changed.emit("adapter", {"type": name} if name else None)
+        self._show_choices()
+
+    # What is set
+
+    def _show_choices(self) -> None:
+        """The settings of the chosen optimizer and adapter."""
+        optimizer = self._draft.get("training.optimizer", "adamw")
+        entry = self._optimizers.get(optimizer)
+        options = self._draft.get("training.optimizer_options") or {}
+        training = self.groups.get("training")
+        is_open = training is not None and training.is_open()
+        self.optimizer_form.show_choice(optimizer, entry.settings if entry and is_open else None, options)
+        adapter = self._draft.get("adapter") or {}
+        name = str(adapter.get("type") or "")
+        if name and self.adapter.findData(name) < 0:
+            self.adapter.addItem(tr("{name} (not known here)", name=name), name)
+        self.adapter.setCurrentIndex(max(0, self.adapter.findData(name)) if name else 0)
+        chosen = self._adapters.get(name)
+        self.adapter_form.show_choice(name, chosen.settings if chosen else None, adapter)
+
+    def show_draft(self, draft: Draft) -> None:
+        """Show what the draft says."""
+        self._draft = draft
+        for name, form in self.forms.items():
+            form.show_values(draft.get(name) or {})
+        for name, group in self.groups.items():
+            group.show_values(draft.get(name) or {})
+        metric = draft.get("evaluation.best_metric")
+        if metric is not None and self.best.findData(metric) < 0:
+            self.best.addItem(str(metric), metric)
+        self.best.setCurrentIndex(max(0, self.best.findData(metric)))
+        self._show_choices()
+
+    def show_changes(self, changes: Collection[Difference]) -> None:
+        """How many settings are not their defaults, here and in each group."""
+        self.changes.setText(tr("{number} changed", number=len(changes)))
+        self.changes.setVisible(bool(changes))
+        keys = [change.setting.key for change in changes]
+        for group in self.groups.values():
+            group.show_changed(keys)
+
+    def show_matches(self, keys: Collection[str] | None) -> None:
+        """Show the settings of these keys alone, wherever they were folded away; None shows all again."""
+        for form in self.forms.values():
+            form.show_matches(keys or (), alone=keys is not None)
+        for group in self.groups.values():
+            group.show_matches(keys)
+        for options in (self.adapter_form, self.optimizer_form):  # a group that was opened shows its options again
+            options.show_matches(keys)
+        self._all.setVisible(keys is None)
+        self._choices.setVisible(keys is None or any(key in keys for key in self.captions))
+
+    def open(self, key: str) -> None:
+        """Unfold the group in which a setting stands."""
+        for group in self.groups.values():
+            if group.has(key):
+                group.set_open(True)
+
+    # Mistakes
+
+    def mark(self, field: str, sentence: str) -> bool:
+        """Show a mistake at its field; says whether there is such a field."""
+        section = field.split(".")[0]
+        if section == "adapter":
+            return any(form.mark(field, sentence) for form in self.adapter_form.forms())
+        if section in self.forms and self.forms[section].mark(field, sentence):
+            return True
+        group = self.groups.get(section)
+        if group is None:
+            return False
+        is_option = field.startswith("training.optimizer_options")
+        if not is_option and ".".join(field.split(".")[:2]) not in group.keys:
+            return False
+        group.set_open(True)
+        forms = self.optimizer_form.forms() if is_option else [group.form] if group.form else []
+        return any(form.mark(field, sentence) for form in forms)
+
+    def clear_marks(self) -> None:
+        """Take the mistakes away that were said from outside."""
+        for form in self.forms_shown():
+            form.clear_marks()
+
+    def mistakes(self) -> list[str]:
+        """The sentences of all marked fields."""
+        return [sentence for form in self.forms_shown() for sentence in form.mistake_sentences()]
+
+    def forms_shown(self) -> list[SchemaForm]:
+        """All forms that were made, from the top down."""
+        options = [*self.adapter_form.forms(), *self.optimizer_form.forms()]
+        return [*self.forms.values(), *self.others.values(), *options]
+
+
+def _remove(layout: QVBoxLayout, widget: QWidget) -> None:
+    layout.removeWidget(widget)
+    widget.hide()
+    widget.deleteLater()

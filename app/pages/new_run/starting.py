@@ -1,0 +1,91 @@
+"""Owns the press on Start or on Queue: the run is started by the command line, which may refuse in one sentence."""
+
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QGuiApplication
+
+from app.core import formatting
+from app.core.draft.draft import Draft
+from app.core.i18n import tr
+from app.core.runs.run_library import waiting_words
+from app.core.runs.run_subject import promised
+from app.pages.new_run.findings import Findings
+from app.services.context import AppContext
+from app.services.job import QUEUE
+
+
+class Starting(QObject):
+    """One run at a time."""
+
+    changed = Signal(bool)
+    """Whether a run is being started."""
+    started = Signal(str)
+    refused = Signal(str)
+    message = Signal(str, str)
+    others_changed = Signal(str)
+    """What a run that is queued would wait for, as a sentence; empty where nothing goes on."""
+
+    def __init__(self, context: AppContext, draft: Draft, findings: Findings, parent: QObject) -> None:
+        super().__init__(parent)
+        self._context, self._draft, self._findings = context, draft, findings
+        self.busy = False
+        self._handed_over: dict[str, Any] | None = None
+        self._last: dict[str, Any] | None = None
+        context.library_watcher.changed.connect(self.look_at_others)
+
+    def look_at_others(self) -> None:
+        """Say which runs are going on or waiting."""
+        alive = [run.title for run in self._context.library.runs if run.alive]
+        words = tr("Begins by itself when “{title}” is over (burnish train … --queue)", title=alive[0]) if alive else ""
+        if len(alive) > 1:
+            words = tr(
+                "Begins by itself when the {count} runs before it are over (burnish train … --queue)", count=len(alive)
+            )
+        self.others_changed.emit(words)
+
+    @property
+    def is_all_started(self) -> bool:
+        """Whether the draft is what was last started as a run."""
+        return self._last is not None and self._draft.values() == self._last
+
+    def start(self, *, queue: bool = False) -> None:
+        """Hand the spec over, with what this user has agreed to; in the queue it begins when the others are over."""
+        if self.busy:
+            return
+        self._set_busy(True)
+        values, consent = self._draft.values(), self._findings.consent()
+        self._handed_over = values
+        self._context.jobs.start(values, self._on_started, self._on_refused, consent, queue=queue)
+
+    def copy_command(self, *, queue: bool = False) -> None:
+        """Put the command that starts the same run, or queues it, on the clipboard."""
+        options = [*self._findings.consent().options(), *([QUEUE] if queue else [])]
+        environment = self._context.preferences.chosen_environment()
+        QGuiApplication.clipboard().setText(self._draft.command(options, environment))
+        name = formatting.name_of_path(str(self._draft.get("name")))
+        self.message.emit("info", tr("Copied: the command that starts {name}.", name=name))
+
+    def _set_busy(self, busy: bool) -> None:
+        self.busy = busy
+        self.changed.emit(busy)
+
+    def _on_started(self, path: str) -> None:
+        self._set_busy(False)
+        self._last = self._handed_over
+        self._context.library_watcher.look_now()
+        if self._context.jobs.waits(path):
+            # Who fills a queue sets up the next run.
+            name = str(self._last.get("name", "")) if self._last else ""
+            words = waiting_words([promised(other).title for other in self._context.jobs.ahead(path)])
+            self.message.emit(
+                "success", tr("{name} is in the queue and starts by itself. {words}.", name=name, words=words)
+            )
+        else:
+            self.started.emit(path)
+        # Last, as a full disk must not keep the run from being shown.
+        self._context.preferences.remember_model(str(self._draft.get("model.name_or_path")))
+
+    def _on_refused(self, sentence: str) -> None:
+        self._set_busy(False)
+        self.refused.emit(sentence)

@@ -1,0 +1,247 @@
+"""Owns the bar above the predictions: whose, of which data, right or wrong, with which text, and all else that is asked for."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.core.i18n import tr
+from app.core.predictions.row_filter import RIGHT, TEXT, RowFilter, ValueFilter
+from app.core.runs.run_library import RunSummary
+from app.pages.predictions.row_views.row_view import Order
+from app.pages.predictions.search_field import SearchField
+from app.widgets.forms.chips import chips
+from app.widgets.forms.filter_chips import FilterChips
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+
+SPLITS = ((tr("Validation"), "validation"), (tr("Test"), "test"))
+RIGHTNESS: tuple[tuple[str, bool | None], ...] = ((tr("All"), None), (tr("Right"), True), (tr("Wrong"), False))
+FILE_ORDER = Order(tr("In the file's order"), "", False)
+NO_SPLIT = {
+    "validation": tr("This run has no predictions for validation data"),
+    "test": tr("This run was given no test data"),
+}
+
+
+class FilterBar(QWidget):
+    """Says what a person wants to see; it reads nothing."""
+
+    run_chosen = Signal(str)
+    split_chosen = Signal()
+    changed = Signal()
+    """Other rows are wanted."""
+    order_chosen = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._more = RowFilter()
+        """What is asked for by a click elsewhere: a label pair, a range of confidence, values."""
+        self._split = SPLITS[0][1]
+        self._make_choices()
+        self.search = SearchField()
+        self.search.changed.connect(self._on_changed)
+        self.chips = FilterChips()
+        self.chips.dropped.connect(self._on_dropped)
+        self.chips.cleared.connect(self.clear)
+        self.tools = QHBoxLayout()
+        """Room for what belongs to the table."""
+        self._lay_out()
+        self.offer_orders(())
+        self.offer_others(())
+
+    def _make_choices(self) -> None:
+        self.run_choice = QuietComboBox()
+        self.run_choice.setMinimumWidth(200)
+        self.run_choice.setMaximumWidth(460)
+        self.run_choice.setAccessibleName(tr("Run"))
+        self.run_choice.activated.connect(lambda _: self.run_chosen.emit(self.run_choice.currentData()))
+        self.split_group, self._splits = chips([title for title, _ in SPLITS])
+        self.right_group, self._rights = chips([title for title, _ in RIGHTNESS])
+        self.split_group.idClicked.connect(self._on_split_clicked)
+        self.right_group.idClicked.connect(lambda _: self._on_changed())
+        self.other_choice = QuietComboBox()
+        self.other_choice.setAccessibleName(tr("Predictions of another file"))
+        self.other_choice.setToolTip(tr("Files that this run has predicted since"))
+        self.other_choice.setMinimumWidth(130)
+        self.other_choice.setMaximumWidth(320)
+        self.other_choice.activated.connect(self._on_other_chosen)
+        self.order_choice = QuietComboBox()
+        self.order_choice.setAccessibleName(tr("Order of the rows"))
+        self.order_choice.setToolTip(tr("Order of the rows"))
+        self.order_choice.setMinimumWidth(150)
+        self.order_choice.setMaximumWidth(320)
+        self.order_choice.activated.connect(lambda _: self.order_chosen.emit())
+
+    def _lay_out(self) -> None:
+        data = QHBoxLayout()
+        data.setSpacing(14)
+        data.addWidget(self.run_choice, 3)
+        data.addLayout(self._splits)
+        data.addWidget(self.other_choice, 1)
+        data.addStretch(1)
+        rows = QHBoxLayout()
+        rows.setSpacing(14)
+        rows.addLayout(self._rights)
+        rows.addWidget(self.search, 3)
+        rows.addWidget(self.order_choice, 2)
+        rows.addLayout(self.tools)
+        self._rows = QWidget()
+        self._rows.setLayout(rows)
+        rows.setContentsMargins(0, 0, 0, 0)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addLayout(data)
+        column.addWidget(self._rows)
+        column.addWidget(self.chips)
+
+    # What is wanted
+
+    @property
+    def split(self) -> str:
+        """Whose predictions are wanted: `validation`, `test`, or the name of another file."""
+        return self._split
+
+    @property
+    def order(self) -> Order:
+        """How the rows are wanted."""
+        return self.order_choice.currentData() or FILE_ORDER
+
+    @property
+    def wanted(self) -> RowFilter:
+        """Which rows are wanted."""
+        right = RIGHTNESS[self.right_group.checkedId()][1]
+        return self.search.put_into(replace(self._more, right=right))
+
+    def show_count(self, words: str) -> None:
+        """How many rows are left."""
+        self.chips.show_count(words)
+
+    def want_right(self, right: bool | None) -> None:
+        """Only right rows, only wrong ones, or all."""
+        place = next(place for place, (_, value) in enumerate(RIGHTNESS) if value is right)
+        self.right_group.button(place).setChecked(True)
+        self._on_changed()
+
+    def want_pair(self, pair: tuple[str, str] | None) -> None:
+        """Only the rows of a label pair, or of all."""
+        self._more = replace(self._more, pair=pair)
+        self._on_changed()
+
+    def want_confidence(self, bounds: tuple[float, float] | None) -> None:
+        """Only rows as sure as this, or all."""
+        self._more = replace(self._more, confidence=bounds)
+        self._on_changed()
+
+    def want_value(self, value: ValueFilter) -> None:
+        """Only rows whose column compares so with a value."""
+        self._more = self._more.with_value(value)
+        self._on_changed()
+
+    def clear(self) -> None:
+        """All rows are wanted."""
+        self.forget()
+        self._on_changed()
+
+    def forget(self) -> None:
+        """Take every condition back; emits nothing."""
+        self._more = RowFilter()
+        self.right_group.button(0).setChecked(True)
+        self.search.clear()
+        self.chips.show_chips([])
+
+    def _on_dropped(self, key: str) -> None:
+        if key == RIGHT:
+            self.right_group.button(0).setChecked(True)
+        elif key == TEXT:
+            self.search.clear()
+        else:
+            self._more = self._more.without(key)
+        self._on_changed()
+
+    def _on_changed(self) -> None:
+        self.chips.show_chips(list(self.wanted.chips()))
+        self.changed.emit()
+
+    # What can be chosen
+
+    def list_runs(self, runs: Sequence[RunSummary], chosen: Path | None) -> None:
+        """Offer the runs that have predictions, and the chosen one whether it has any or not."""
+        known = [(f"{run.title} · {run.name}", str(run.path)) for run in runs if run.has_predictions]
+        if chosen is not None and str(chosen) not in [path for _, path in known]:
+            known.insert(0, (chosen.name, str(chosen)))
+        box = self.run_choice
+        if known != [(box.itemText(place), box.itemData(place)) for place in range(box.count())]:
+            box.clear()
+            for title, path in known:
+                box.addItem(title, path)
+        if chosen is not None:
+            box.setCurrentIndex(box.findData(str(chosen)))
+
+    def offer_splits(self, names: Sequence[str], chosen: str = "") -> None:
+        """Let choose among these, of which some are other files, and choose one or the first."""
+        for place, (_, split) in enumerate(SPLITS):
+            button = self.split_group.button(place)
+            button.setEnabled(split in names)
+            button.setToolTip("" if split in names else NO_SPLIT[split])
+        self.offer_others([name for name in names if name not in NO_SPLIT])
+        self.choose(chosen if chosen in names else next(iter(names), SPLITS[0][1]))
+
+    def offer_others(self, names: Sequence[str]) -> None:
+        """Let choose among the predictions of other files."""
+        self.other_choice.clear()
+        self.other_choice.addItem(tr("Other files"), "")
+        for name in names:
+            self.other_choice.addItem(name, name)
+        self.other_choice.setVisible(bool(names))
+
+    def choose(self, name: str) -> None:
+        """Choose whose predictions are wanted; emits nothing."""
+        self._split = name
+        place = next((place for place, (_, split) in enumerate(SPLITS) if split == name), None)
+        self.split_group.setExclusive(False)  # of another file neither is chosen
+        for number, button in enumerate(self.split_group.buttons()):
+            button.setChecked(number == place)
+        self.other_choice.setCurrentIndex(0 if place is not None else max(0, self.other_choice.findData(name)))
+
+    def _on_split_clicked(self, place: int) -> None:
+        self.choose(SPLITS[place][1])
+        self.split_chosen.emit()
+
+    def _on_other_chosen(self) -> None:
+        name = self.other_choice.currentData()
+        if name:
+            self.choose(name)
+            self.split_chosen.emit()
+
+    def offer_rows(self, any_rows: bool, has_actual: bool) -> None:
+        """Filters are of use only where there are rows, and right and wrong only where the answer is known."""
+        self._rows.setVisible(any_rows)
+        self.search.setEnabled(any_rows)
+        for place, button in enumerate(self.right_group.buttons()):
+            button.setEnabled(any_rows and (has_actual or place == 0))
+            button.setToolTip(
+                "" if has_actual or place == 0 else tr("These rows have no actual values to compare with")
+            )
+        if not has_actual:
+            self.right_group.button(0).setChecked(True)
+
+    def offer_orders(self, orders: Sequence[Order]) -> None:
+        """Let choose among these and the file's own order, which is chosen."""
+        self.order_choice.clear()
+        for order in (FILE_ORDER, *orders):
+            self.order_choice.addItem(order.title, order)
+        self.order_choice.setVisible(bool(orders))
+
+    def choose_order(self, column: str, mistakes: bool) -> None:
+        """Choose the order that shows the highest values of a column first; emits nothing."""
+        for place in range(self.order_choice.count()):
+            order = self.order_choice.itemData(place)
+            if (order.column, order.descending, order.mistakes) == (column, True, mistakes):
+                self.order_choice.setCurrentIndex(place)
+
+    def show_file_order(self) -> None:
+        """The rows were sorted in another way than this choice offers."""
+        self.order_choice.setCurrentIndex(0)

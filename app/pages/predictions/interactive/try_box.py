@@ -1,0 +1,279 @@
+"""Owns the Try box: what is typed is answered by one model or two, kept among the last answers, and put into a file."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from app.core.draft.model_consent import CODE_FIELD
+from app.core.formatting import megabytes, sentence
+from app.core.i18n import inside, tr
+from app.core.predictions.interactive_answers import Asked, Question, name_of
+from app.core.runs.run_task import answer_role
+from app.pages.predictions.interactive.answer_card import AnswerCard
+from app.pages.predictions.interactive.answer_list import AnswerList
+from app.pages.predictions.interactive.feedback import Collecting
+from app.pages.predictions.interactive.try_describing import TargetFacts
+from app.pages.predictions.interactive.try_examples import Examples
+from app.pages.predictions.interactive.try_form import TryForm
+from app.services.asking import Asking
+from app.services.context import AppContext
+from app.widgets.tables.layout_memory import RememberedSplitter
+from backend.contract.catalog import Catalog
+from backend.contract.rpc.open_models import OpenModels
+from backend.contract.rpc.queries import CachedModel, CachedModels, Mistake
+
+KEPT = 50
+"""Answers that stay listed."""
+PIECE_MS = 60
+"""Text that is being written is drawn at most this often."""
+LOOK_MS = 30_000
+"""Between two looks at which models are still open, while the box is seen."""
+
+
+class TryBox(QWidget):
+    """The form at the left; at the right the answer above the earlier ones."""
+
+    message = Signal(str, str)
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._asked = 0
+        self._has_catalog = False
+        self._questions: list[Question] = []
+        self._open_facts: dict[str, str] = {}
+        self._cached: Sequence[CachedModel] = ()
+        self.kept: list[Asked] = []
+        self._draw = QTimer(self, interval=PIECE_MS, singleShot=True)
+        self._draw.timeout.connect(self._show_written)
+        self._look = QTimer(self, interval=LOOK_MS)
+        self._look.timeout.connect(self._ask_open)
+        self.form, self.card, self.answers = TryForm(), AnswerCard(), AnswerList()
+        self.collecting = Collecting(context, self)
+        self.asking = Asking(context.client, self)
+        self.examples = Examples()
+        self.described = TargetFacts(context, self.form, self)
+        self.card.foot.addWidget(self.collecting.bar)
+        self._connect()
+        self._place()
+        self.answers.hide()
+        self._offer()
+
+    def _connect(self) -> None:
+        self.form.asked.connect(self.ask)
+        self.form.cancelled.connect(self.cancel)
+        self.form.example_wanted.connect(self.fill_example)
+        self.card.asked.connect(self.ask)
+        self.card.let_go.connect(self.let_go)
+        self.card.continued.connect(self._on_continued)
+        self.answers.chosen.connect(self._on_kept_chosen)
+        self.answers.again_requested.connect(self._on_again)
+        self.answers.removed.connect(self._on_removed)
+        self.collecting.changed.connect(self._on_changed)
+        self.collecting.message.connect(self.message)
+        self.asking.opening.connect(self._on_opening)
+        self.asking.written.connect(self._on_written)
+        self.asking.one_answered.connect(self._on_one_answered)
+        self.asking.finished.connect(self._on_finished)
+        self.asking.failed.connect(self._on_failed)
+        self._context.library_watcher.changed.connect(self._offer)
+
+    def _place(self) -> None:
+        right = RememberedSplitter("answers", Qt.Orientation.Vertical)
+        right.hold((self.card, self.answers), (3, 1), (520, 190))
+        splitter = RememberedSplitter("try")
+        splitter.hold((self.form, right), (2, 3), (400, 600))
+        row = QVBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(splitter)
+
+    # What can be asked
+
+    def shown(self) -> None:
+        """The tasks and cached models, asked once; which models are open, asked anew."""
+        self._offer()
+        if not self._has_catalog:
+            self._context.client.ask("catalog", {}, self._on_catalog, self._on_mistake)
+            self._context.client.ask("cached_models", {}, self._on_cached, lambda mistake: None)
+        self._ask_open()
+
+    def _on_catalog(self, catalog: Catalog) -> None:
+        self._has_catalog = True
+        self.form.offer_tasks(catalog.tasks)
+
+    def _on_cached(self, answer: CachedModels) -> None:
+        self._cached = answer.models
+        self._offer()
+
+    def _offer(self) -> None:
+        self.form.offer_targets(self._context.library.runs, self._context.preferences.recent_models, self._cached)
+
+    def fill_example(self) -> None:
+        """Put the next row of the run's validation data into the form, or an example of the task."""
+        if (entry := self.form.entry) is None:
+            return
+        row, columns = self.examples.next(self.form.first.chosen_whole(), self.form.task_chosen)
+        if row is None:
+            self.message.emit("info", tr("There is no example for {title}.", title=inside(entry.title)))
+            return
+        self.form.fill_row(row, columns)
+
+    # Question and answer
+
+    def ask(self) -> None:
+        """Put the question to every chosen model, unless one is open."""
+        if self.asking.open:
+            return
+        mistake = self.form.mistake_before_asking()
+        self.form.show_mistake(mistake)
+        if not mistake:
+            self._ask(self.form.questions())
+
+    def _ask(self, questions: list[Question]) -> None:
+        self._asked += 1
+        self._questions = [
+            replace(one, settings={**one.settings, "seed": self._asked}) if one.settings.get("sample") else one
+            for one in questions
+        ]
+        self._show_busy(True)
+        self._say_opening(0)
+        self.asking.ask(self._questions)
+
+    def _show_busy(self, busy: bool) -> None:
+        self.form.show_busy(busy)
+        self.card.show_busy(busy)
+
+    def cancel(self) -> None:
+        """Take the open question back; what was written until then stays in view."""
+        if self.asking.open:
+            self._show_written()
+            self.asking.stop()
+            self._show_busy(False)
+            self.card.facts.setText(tr("Stopped"))
+            self._ask_open()
+
+    def _say_opening(self, place: int, how_far: str = "") -> None:
+        is_training = any(run.alive and not run.waits for run in self._context.library.runs)
+        name = name_of(self._questions[place].target)
+        slow = tr("; a run is training here, so this may take longer") if is_training else ""
+        self.card.facts.setText(tr("Asking {name}…{how_far}{slow}", name=name, how_far=how_far, slow=slow))
+
+    def _on_opening(self, place: int, done: float, total: float, unit: str) -> None:
+        self.form.progress.set_fraction(done / total)
+        self._say_opening(place, tr(" {done:,.0f} of {total:,.0f} {unit}", done=done, total=total, unit=unit))
+
+    def _on_written(self, place: int, text: str) -> None:
+        if not self._draw.isActive():
+            self._draw.start()
+
+    def _on_one_answered(self, place: int, asked: Asked) -> None:
+        self._note_open(asked)
+        self.form.progress.set_fraction(None)
+        self._say_opening(place + 1)
+
+    def _show_written(self) -> None:
+        if not self.asking.open or not (self.asking.text or self.asking.answered):
+            return
+        self.card.facts.setText(tr("Writing…"))
+        if len(self._questions) == 1:
+            question = self._questions[0]
+            self.card.show_row({**question.row, "prediction": self.asking.text}, question.task)
+            return
+        texts = [str(one.row.get("prediction") or "") for one in self.asking.answered] + [self.asking.text, ""]
+        facts = [one.facts() for one in self.asking.answered] + ["writing…", "waits"]
+        self.card.show_partial([name_of(one.target) for one in self._questions], facts, texts)
+
+    def _on_finished(self, asked: Asked) -> None:
+        self._show_busy(False)
+        self._note_open(asked)
+        self._keep(asked)
+
+    def _on_failed(self, place: int, mistake: Mistake) -> None:
+        self._show_busy(False)
+        self.card.facts.setText("")
+        text = sentence(mistake.message.removeprefix("input: "), mistake.field)
+        if self.asking.answered:
+            self._keep(self.asking.answered[0])
+        if len(self._questions) > 1:
+            text = f"{name_of(self._questions[place].target)}: {text}"
+        self.form.show_mistake(text, mistake.field, place)
+        if mistake.field == CODE_FIELD:
+            self.described.ask_about_code(place)
+        self._ask_open()
+
+    # The last answers
+
+    def _keep(self, asked: Asked) -> None:
+        self.kept = [asked, *self.kept][:KEPT]
+        self._list(0)
+
+    def _list(self, place: int) -> None:
+        self.answers.show_asked(self.kept, place)
+        self.answers.setVisible(len(self.kept) > 1)
+        if self.kept:
+            self._show_kept(max(0, self.answers.place))
+        else:
+            self.card.show_nothing()
+            self.collecting.show_asked(None)
+
+    def _show_kept(self, place: int) -> None:
+        asked = self.kept[place]
+        self.card.show_asked(asked)
+        entry = self.form.entry_of(asked.question.task)
+        has_right = entry is not None and bool(answer_role(entry, asked.question.chosen))
+        self.collecting.show_asked(asked, has_right)
+
+    def _on_kept_chosen(self, place: int) -> None:
+        self._show_kept(place)
+        if self.kept[place].question.task == self.form.task_chosen.kind:
+            self.form.fill(self.kept[place].question.row)
+
+    def _on_again(self, place: int) -> None:
+        if not self.asking.open:
+            asked = self.kept[place]
+            self._ask([one.question for one in (asked, asked.beside) if one is not None])
+
+    def _on_removed(self, place: int) -> None:
+        del self.kept[place]
+        self._list(place)
+
+    def _on_continued(self) -> None:
+        asked = self.kept[max(0, self.answers.place)]
+        self.form.parts.fill(asked.question.row)
+        self.form.parts.continue_chat(str(asked.row.get("prediction") or ""))
+
+    def _on_changed(self, asked: Asked, now: Asked) -> None:
+        """A kept answer was added to a file, or its right answer said."""
+        for place, one in enumerate(self.kept):
+            if one is asked:
+                self.kept[place] = now
+                self.answers.show_asked(self.kept, self.answers.place)
+
+    # Open models
+
+    def _note_open(self, asked: Asked) -> None:
+        for one in filter(None, (asked, asked.beside)):
+            memory = one.answer.device_memory_mb or one.answer.memory_mb
+            words = [one.answer.device, *([megabytes(memory)] if memory else [])]
+            self._open_facts[one.question.target] = ", ".join(words)
+        self._ask_open()
+
+    def _ask_open(self) -> None:
+        if self.isVisible():
+            self._context.client.ask("open_models", {}, self._on_open, lambda mistake: None)
+
+    def let_go(self) -> None:
+        """Close the models that are open."""
+        self._context.client.ask("let_go", {}, self._on_open, self._on_mistake)
+
+    def _on_open(self, answer: OpenModels) -> None:
+        self.card.show_open(answer.targets, self._open_facts)
+        if answer.targets and not self._look.isActive():
+            self._look.start()
+        elif not answer.targets:
+            self._look.stop()
+
+    def _on_mistake(self, mistake: Mistake) -> None:
+        self.form.show_mistake(sentence(mistake.message, mistake.field))

@@ -1,0 +1,111 @@
+"""Owns what is typed to be answered: one field for each part of the task's input, whose texts stay when the task changes."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+
+from app.core.i18n import inside, tr
+from app.widgets.card import label
+from app.widgets.text.editor_text import text_of
+from app.widgets.text.typed_chat import TypedChat
+from app.widgets.text.typed_text import TypedText
+from backend.contract.catalog import Column
+
+LISTED, CHAT = "choices", "messages"
+"""Parts that are lists: typed with one text a line, and as a conversation."""
+ALONE, SHARED = 5, 2
+"""Lines of a field that is the only one, and of one among others."""
+HINT = tr("Enter answers, Shift+Enter breaks the line")
+
+
+class TypedParts(QWidget):
+    """Emits `entered` where a person wants an answer."""
+
+    entered = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.fields: dict[str, TypedText | TypedChat] = {}
+        self._typed: dict[str, str] = {}
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(4)
+
+    def show_parts(self, parts: Sequence[Column]) -> None:
+        """One field for each; what was typed into one of the same part stands in it again."""
+        self._typed |= {role: field.toPlainText() for role, field in self.fields.items()}
+        self.fields = {}
+        while item := self._column.takeAt(0):
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        for part in parts:
+            self._add(part, ALONE if len(parts) == 1 else SHARED)
+
+    def _add(self, part: Column, lines: int) -> None:
+        title = label(part.title if part.required else tr("{title} (optional)", title=part.title), "muted")
+        title.setToolTip(part.description)
+        field = TypedChat(part.title) if part.name == CHAT else TypedText(part.title, lines)
+        field.setPlainText(self._typed.get(part.name, ""))
+        if isinstance(field, TypedText):
+            field.setPlaceholderText(tr("One a line") if part.name == LISTED else "" if self.fields else HINT)
+        field.entered.connect(self.entered)
+        title.setBuddy(field)
+        self._column.addWidget(title)
+        self._column.addWidget(field)
+        self._column.addSpacing(8)
+        self.fields[part.name] = field
+
+    def fill(self, values: Mapping[str, Any]) -> None:
+        """Put typed parts, by role, into the fields."""
+        self._typed |= {role: typed(value) for role, value in values.items()}
+        for role, field in self.fields.items():
+            field.setPlainText(self._typed.get(role, ""))
+
+    def continue_chat(self, answer: str) -> None:
+        """Put the answer into the conversation, where the task is one."""
+        chat = self.fields.get(CHAT)
+        if isinstance(chat, TypedChat):
+            chat.go_on(answer)
+
+    def row(self) -> dict[str, Any]:
+        """What is typed, by role; an empty part is left out."""
+        row: dict[str, Any] = {}
+        for role, field in self.fields.items():
+            text = text_of(field) if isinstance(field, QPlainTextEdit) else field.toPlainText()
+            if role == LISTED:
+                row[role] = [line.strip() for line in text.splitlines() if line.strip()]
+            elif text:
+                row[role] = text
+        return row
+
+    def missing(self) -> str:
+        """The first part as it stands in a sentence where nothing at all is typed; else empty."""
+        if any(field.toPlainText().strip() for field in self.fields.values()):
+            return ""
+        return inside(next(iter(self.fields.values())).accessibleName())
+
+    def mark(self, role: str | None) -> None:
+        """Outline the field of the part that is wrong, and no other."""
+        wrong = self.fields.get(role or "")
+        for field in self.fields.values():
+            _mark(field, field is wrong)
+
+
+def typed(value: object) -> str:
+    """A value as a person would type it."""
+    if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return "\n".join(map(str, value)) if any(" " in str(one) for one in value) else " ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def _mark(field: QWidget, mistaken: bool) -> None:
+    if bool(field.property("mistaken")) != mistaken:
+        field.setProperty("mistaken", mistaken)
+        field.style().unpolish(field)
+        field.style().polish(field)

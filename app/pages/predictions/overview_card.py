@@ -1,0 +1,285 @@
+"""Owns the card beside the rows while none is chosen: how many are right, and what is known of all of them together."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import theme
+from app.core.formatting import grouped, number
+from app.core.i18n import tr, trn
+from app.pages.predictions.threshold_view import ThresholdView
+from app.widgets.card import Card, label
+from app.widgets.forms.chips import chips
+from app.widgets.icon_label import IconButton
+from app.widgets.plots.confusion_matrix import ConfusionMatrix
+from app.widgets.plots.reliability_diagram import ReliabilityDiagram
+from app.widgets.plots.scatter_plot import ScatterPlot
+from app.widgets.tables.text_table import TextTable
+from backend.contract.rpc.predictions import EntityScores, LabelScore, NumberStatistics, PredictionStatistics
+from backend.contract.rpc.queries import Confusion
+
+HINT = tr("Choose a row to see it whole. The arrow keys walk through the rows.")
+LABEL_HINT = tr("Click to see only the rows that are actually this label")
+MATRIX, LABELS, RELIABILITY, THRESHOLD = range(4)
+TITLES = (tr("Matrix"), tr("Labels"), tr("Reliability"), tr("Threshold"))
+
+
+class OverviewCard(Card):
+    """Counts above what suits the task: a matrix, scores, a diagram, dots."""
+
+    pair_chosen = Signal(str, str)
+    """Actual and predicted label, of which one may be empty; both where all rows are wanted again."""
+    bin_chosen = Signal(float, float)
+    row_chosen = Signal(int)
+    mistakes_wanted = Signal()
+    """The surest mistakes first."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Overview"), parent)
+        self._place_tiles()
+        self.parts, row = chips(TITLES)
+        self.parts.idClicked.connect(self._on_part_clicked)
+        self._chips = QWidget(self)
+        self._chips.setLayout(row)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        row.addStretch(1)
+        self.matrix = ConfusionMatrix()
+        self.matrix.pair_chosen.connect(self.pair_chosen)
+        self.labels = TextTable(tr("Scores of each label"))
+        self.labels.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        theme.role(self.labels, "tight")
+        self.labels.row_chosen.connect(self._on_label_chosen)
+        self._pair = ("", "")
+        self.diagram = ReliabilityDiagram()
+        self.diagram.bin_chosen.connect(self.bin_chosen)
+        self.threshold = ThresholdView()
+        self._matrix_words = ""
+        self.scatter = ScatterPlot()
+        self.scatter.row_chosen.connect(self.row_chosen)
+        self.stack = QStackedWidget(self)
+        for page in (self._matrix_page(), self._labels_page(), self._reliability_page(), _scrolled(self.threshold)):
+            self.stack.addWidget(page)
+        self._numbers = self._numbers_page()
+        self.stack.addWidget(self._numbers)
+        self.note = label("", "caption", wrap=True)
+        self.hint = label(HINT, "faint", wrap=True)
+        self.hint.setAlignment(Qt.AlignmentFlag.AlignLeft)
+        self.add(self._tiles)
+        self.add(self._chips)
+        self.add(self.stack, 1)
+        self.body.addStretch(0)
+        self.add(self.note)
+        self.add(self.hint)
+        self.setMinimumWidth(372)
+        self.clear()
+
+    def _place_tiles(self) -> None:
+        self.right, self.wrong = label("", "value"), label("", "value")
+        self.mistakes = IconButton(tr("Surest mistakes first"), "target", "quiet")
+        self.mistakes.setToolTip(tr("Only wrong rows, those that the model was surest of first"))
+        self.mistakes.clicked.connect(self.mistakes_wanted)
+        self._tiles = QWidget(self)
+        row = QHBoxLayout(self._tiles)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(24)
+        for value, words, role in ((self.right, tr("Right"), "success"), (self.wrong, tr("Wrong"), "danger")):
+            column = QVBoxLayout()
+            column.setSpacing(0)
+            column.addWidget(value)
+            column.addWidget(label(words, role))
+            row.addLayout(column)
+        row.addStretch(1)
+        row.addWidget(self.mistakes)
+
+    def _matrix_page(self) -> QWidget:
+        self.shares = QCheckBox(tr("Shares of each actual label"))
+        self.shares.toggled.connect(self.matrix.show_shares)
+        return _scrolled(_stacked(self.matrix, self.shares))
+
+    def _labels_page(self) -> QWidget:
+        self.totals = label("", "caption", wrap=True)
+        page = _stacked(self.totals)
+        page.layout().insertWidget(1, self.labels, 1)  # type: ignore[union-attr]
+        page.layout().setStretch(2, 0)  # type: ignore[union-attr]
+        return page
+
+    def _reliability_page(self) -> QWidget:
+        self.calibration = label("", "section")
+        words = tr(
+            "Expected calibration error: how far confidence and accuracy are apart, weighted by the rows of each bar."
+        )
+        hint = tr("Bars on the dashed line are honest; below it the model is too sure. Click a bar to see its rows.")
+        return _scrolled(_stacked(self.calibration, label(words, "faint", wrap=True), self.diagram, label(hint, "faint", wrap=True)))  # fmt: skip
+
+    def _numbers_page(self) -> QWidget:
+        self.numbers = label("", "caption", wrap=True)
+        page = _stacked(self.numbers)
+        page.layout().insertWidget(1, self.scatter, 1)  # type: ignore[union-attr]
+        page.layout().setStretch(2, 0)  # type: ignore[union-attr]
+        return page
+
+    def clear(self) -> None:
+        """Nothing is known yet, or there is nothing to compare with."""
+        self._tiles.hide()
+        self._chips.hide()
+        self.stack.hide()
+        self.matrix.show_counts([], [])
+        self._say("")
+
+    def show_waiting(self, words: str) -> None:
+        """What is waited for before the rows are counted; nothing where nothing came of it."""
+        self._say(words)
+
+    def _say(self, words: str) -> None:
+        self.note.setText(words)
+        self.note.setVisible(bool(words))
+
+    def show_counts(self, right: int, wrong: int, has_confidence: bool = False) -> None:
+        """How many rows are right and wrong."""
+        self._say("")
+        self.right.setText(grouped(right))
+        self.wrong.setText(grouped(wrong))
+        self._tiles.setVisible(right + wrong > 0)
+        self.mistakes.setVisible(has_confidence and wrong > 0)
+
+    def show_statistics(self, found: PredictionStatistics, *, confuses: bool) -> None:
+        """Counts, scores of each label, and how honest the confidence is; the matrix only of labels that are confused."""
+        self.show_counts(found.right, found.rows - found.right, bool(found.probabilities))
+        self._show_confusion(found.confusion)
+        self._show_scores(found.labels, tr("Macro F1 {macro_f1}", macro_f1=number(found.macro_f1)), tr("Label"))
+        self.diagram.show_bins(found.bins)
+        self.calibration.setText(tr("ECE {calibration_error}", calibration_error=number(found.calibration_error)))
+        self.threshold.offer(found.probabilities)
+        there = (confuses, confuses, bool(found.bins), confuses and len(found.probabilities) > 1)
+        self._offer([place for place, is_there in enumerate(there) if is_there and found.rows])
+
+    def _show_confusion(self, confusion: Confusion) -> None:
+        self.matrix.show_counts(confusion.labels, confusion.counts)
+        words = tr("Click a cell or a label to see its rows.")
+        if confusion.left_out:
+            words = tr(
+                "Click a cell or a label to see its rows. {count} of rarer labels are left out.",
+                count=trn("{count} row", "{count} rows", confusion.left_out),
+            )
+        self._matrix_words = words
+
+    def show_chosen_pair(self, actual: str, predicted: str) -> None:
+        """Mark what the rows are narrowed to; emits nothing."""
+        self._pair = (actual, predicted)
+        self.matrix.show_chosen(actual, predicted)
+
+    def _on_label_chosen(self, row: int) -> None:
+        pair = (self.labels.texts()[row][0], "")
+        self.pair_chosen.emit(*(("", "") if pair == self._pair else pair))
+
+    def show_entities(self, found: EntityScores) -> None:
+        """Scores of each type of entity."""
+        self.show_counts(found.right, found.rows - found.right)
+        words = tr(
+            "All entities: precision {precision}, recall {recall}, F1 {f1}",
+            precision=number(found.precision),
+            recall=number(found.recall),
+            f1=number(found.f1),
+        )
+        self._show_scores(found.types, words, tr("Type"))
+        self._offer([LABELS])
+
+    def _show_scores(self, scores: Sequence[LabelScore], words: str, title: str) -> None:
+        self.totals.setText(words)
+        rows = [
+            (one.label, number(one.precision, 2), number(one.recall, 2), number(one.f1, 2), grouped(one.actual))
+            for one in scores
+        ]  # fmt: skip
+        are_labels = title == tr("Label")
+        self.labels.set_choosable(LABEL_HINT if are_labels else "")
+        self.labels.show_rows(
+            (title, tr("Precision"), tr("Recall"), "F1", tr("Rows") if are_labels else tr("Actual")), rows
+        )
+        header = self.labels.horizontalHeader()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        for place in range(1, 5):
+            header.setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
+
+    def show_numbers(self, found: NumberStatistics) -> None:
+        """Dots of predicted against actual numbers."""
+        self.numbers.setText(
+            tr(
+                "Pearson {pearson} · Spearman {spearman}\nMean absolute error {mean_absolute_error} · "
+                "root mean squared {root_mean_squared_error}",
+                pearson=number(found.pearson),
+                spearman=number(found.spearman),
+                mean_absolute_error=number(found.mean_absolute_error),
+                root_mean_squared_error=number(found.root_mean_squared_error),
+            )
+        )
+        self.scatter.show_points(found.points, found.low, found.high)
+        self._chips.hide()
+        self.stack.setCurrentWidget(self._numbers)
+        self.stack.show()
+        drawn = (
+            tr(
+                "{count} of {rows} are drawn. ",
+                count=trn("{count} row", "{count} rows", len(found.points)),
+                rows=grouped(found.rows),
+            )
+            if len(found.points) < found.rows
+            else ""
+        )
+        self._say(tr("{drawn}Click a dot to see its row.", drawn=drawn))
+
+    def _offer(self, places: Sequence[int]) -> None:
+        for place, button in enumerate(self.parts.buttons()):
+            button.setVisible(place in places)
+        self._chips.setVisible(len(places) > 1)
+        self.stack.setVisible(bool(places))
+        if places:
+            self._show_part(self.parts.checkedId() if self.parts.checkedId() in places else places[0])
+
+    def _on_part_clicked(self, place: int) -> None:
+        self._show_part(place)
+
+    def _show_part(self, place: int) -> None:
+        self.parts.button(place).setChecked(True)
+        self.stack.setCurrentIndex(place)
+        self._say(self._matrix_words if place == MATRIX else "")
+        if place == THRESHOLD:
+            self.threshold.shown()
+
+    def apply_theme(self) -> None:
+        """Plots read their colours at every paint."""
+        for widget in (self.matrix, self.diagram, self.scatter):
+            widget.update()
+        theme.role(self, "card")
+
+
+def _stacked(*widgets: QWidget) -> QWidget:
+    holder = QWidget()
+    holder.setObjectName("scrolled")
+    column = QVBoxLayout(holder)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(10)
+    for widget in widgets:
+        column.addWidget(widget)
+    column.addStretch(1)
+    return holder
+
+
+def _scrolled(content: QWidget) -> QScrollArea:
+    area = QScrollArea(widgetResizable=True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    content.setObjectName("scrolled")
+    area.setWidget(content)
+    return area

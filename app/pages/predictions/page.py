@@ -1,0 +1,150 @@
+"""Owns the Predictions page: the rows of a run with what was predicted, and the Try box, where a model is asked."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
+
+from app.core.actions import Action
+from app.core.i18n import tr
+from app.pages.predictions.browser import Browser
+from app.pages.predictions.export_dialog import ExportChoice, ExportDialog
+from app.pages.predictions.file_prediction import PATTERNS
+from app.pages.predictions.interactive.try_box import TryBox
+from app.services.context import AppContext
+from app.widgets.commands import button_action
+from app.widgets.forms.chips import chips
+from app.widgets.icon_label import IconButton
+from app.widgets.page_header import PageHeader, page_layout
+
+ROWS, TRY = range(2)
+SUBTITLES = (tr("What a model answered, row by row"), tr("Ask any run, or any model, about a text of your own"))
+
+
+class Panel(QWidget):
+    """Two sides of one page: a file's rows, and a question of one's own."""
+
+    message = Signal(str, str)
+    wrote = Signal(str, str)
+    """What was exported, in words, and the file."""
+    runs_requested = Signal()
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("page")
+        self._summary = ""
+        self._preferences = context.preferences
+        self._context = context
+        self.header = PageHeader(tr("Predictions"), parent=self)
+        self.sides, row = chips([tr("Rows"), tr("Try")])
+        self.sides.idClicked.connect(self.show_side)
+        self.header.buttons.addLayout(row)
+        self.predict_button = IconButton(tr("Predict a file…"), "plus")
+        self.predict_button.setToolTip(tr("Let this run predict a data file; or drop the file on this page"))
+        self.predict_button.clicked.connect(self._choose_file)
+        self.export_button = IconButton(tr("Export…"), "download")
+        self.export_button.setToolTip(tr("Write these rows to a CSV or Parquet file"))
+        self.export_button.clicked.connect(self.ask_export)
+        for button in (self.predict_button, self.export_button):
+            self.header.buttons.addWidget(button)
+        self.pages = QStackedWidget(self)
+        self.browser = Browser(context, self.pages)
+        self.browser.message.connect(self.message)
+        self.browser.wrote.connect(self.wrote)
+        self.browser.runs_requested.connect(self.runs_requested)
+        self.browser.exportable.connect(self.export_button.setEnabled)
+        self.browser.predictable.connect(self.predict_button.setEnabled)
+        self.browser.summary_changed.connect(self._on_summary)
+        self.browser.try_requested.connect(self._on_try_requested)
+        self.pages.addWidget(self.browser)
+        column = page_layout(self)
+        column.addWidget(self.header)
+        column.addWidget(self.pages, 1)
+        self.export_button.setEnabled(self.browser.rows is not None)
+        self.predict_button.setEnabled(False)
+        self.show_side(ROWS)
+
+    @cached_property
+    def attempt(self) -> TryBox:
+        """The Try side, built when it is first asked for: most people come for the rows."""
+        attempt = TryBox(self._context, self.pages)
+        attempt.message.connect(self.message)
+        self.pages.addWidget(attempt)
+        return attempt
+
+    @property
+    def table(self) -> QWidget:
+        """The table of the rows."""
+        return self.browser.table
+
+    def shown(self) -> None:
+        """What was written since is read."""
+        self.browser.shown()
+        if self.pages.currentIndex() == TRY:
+            self.attempt.shown()
+
+    def offered_actions(self) -> list[Action]:
+        """For the palette and the keyboard."""
+        return [
+            Action(tr("Show the rows with their predictions"), lambda: self.show_side(ROWS), icon="table"),
+            Action(tr("Try a model on a text of your own"), lambda: self.show_side(TRY), icon="text"),
+            button_action(self.export_button, tr("Export the predictions"), "Ctrl+E", "download"),
+        ]
+
+    def show_run(self, path: str) -> None:
+        """Show the predictions of a run folder; validation first."""
+        self.browser.show_run(path)
+        self.show_side(ROWS)
+
+    def show_side(self, side: int) -> None:
+        """Show the rows or the Try box, which begins with the run that is shown."""
+        self.sides.button(side).setChecked(True)
+        if side == TRY and self.pages.currentIndex() != TRY:
+            self.attempt.shown()
+            if not self.attempt.form.chosen_target():
+                self.attempt.form.show_run(self.browser.run, self.browser.task.kind)
+        self.pages.setCurrentIndex(side)
+        self.export_button.setVisible(side == ROWS and self.browser.rows is not None)
+        self.predict_button.setVisible(side == ROWS)
+        self._write_subtitle()
+
+    def _on_summary(self, summary: str) -> None:
+        self._summary = summary
+        self.export_button.setVisible(self.pages.currentIndex() == ROWS and bool(summary))
+        self._write_subtitle()
+
+    def _write_subtitle(self) -> None:
+        side = self.pages.currentIndex()
+        self.header.set_subtitle(self._summary if side == ROWS and self._summary else SUBTITLES[side])
+
+    def _on_try_requested(self, values: dict[str, Any]) -> None:
+        form = self.attempt.form
+        self.show_side(TRY)
+        form.show_run(self.browser.run, self.browser.task.kind)
+        form.fill_row(values, self.browser.task.columns)
+
+    def ask_export(self) -> ExportDialog:
+        """Ask which rows are exported and how, then where to."""
+        dialog = ExportDialog(self.browser.offer(), self._preferences, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.chosen.connect(self._choose_output)
+        dialog.open()
+        return dialog
+
+    def _choose_output(self, choice: ExportChoice) -> None:
+        run = self.browser.run
+        assert run is not None
+        split = self.browser.filters.split
+        stem = "predictions" if split == "validation" else f"predictions-{split}"
+        suggested = str(Path.home() / f"{run.name}-{stem}.{choice.suffix}")
+        pattern = tr("CSV (*.csv)") if choice.suffix == "csv" else tr("Parquet (*.parquet)")
+        path, _ = QFileDialog.getSaveFileName(self, tr("Export predictions"), suggested, pattern)
+        if path:
+            self.browser.export(path, choice)
+
+    def _choose_file(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, tr("Predict a file"), str(Path.home()), PATTERNS)
+        if path:
+            self.browser.predict_file(path)

@@ -1,0 +1,163 @@
+"""Owns the rows beside the chosen one: the table, one row whole, and the ways from row to row."""
+
+from collections.abc import Mapping, Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QStackedWidget, QWidget
+
+from app.core.i18n import tr
+from app.core.predictions.predicted_row import PredictedRow
+from app.pages.predictions.overview_card import OverviewCard
+from app.pages.predictions.row_card import RowCard
+from app.pages.predictions.row_steps import RowSteps
+from app.pages.predictions.row_views.plain_view import PlainView
+from app.pages.predictions.row_views.row_view import RowView
+from app.pages.predictions.table_card import TableCard
+from app.services.prediction_rows import ANSWERS, PredictionRows
+from app.widgets.tables.layout_memory import RememberedSplitter
+from app.widgets.tables.row_table import RowTable
+from backend.contract.rpc.predictions import AT_THRESHOLD
+
+
+class RowsView(RememberedSplitter):
+    """Shows the rows of one file, or those of them that `show_indices` names."""
+
+    message = Signal(str, str)
+    try_requested = Signal(dict)
+    """A row's values by column."""
+    all_rows_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("predictions", parent=parent)
+        self.rows: PredictionRows | None = None
+        self.form: type[RowView] = PlainView
+        self.indices: Sequence[int] | None = None
+        self._columns: Mapping[str, str] = {}
+        self._bounds: tuple[float, float] | None = None
+        self.card = TableCard(self)
+        self.table: RowTable = self.card.table
+        self.side = QStackedWidget(self)
+        self.overview, self.details = OverviewCard(self.side), RowCard(self.side)
+        self.steps = RowSteps(self)
+        self.side.addWidget(self.overview)
+        self.side.addWidget(self.details)
+        self.hold((self.card, self.side), (3, 2), (640, 380))
+        self._connect()
+
+    def _connect(self) -> None:
+        self.card.message.connect(self.message)
+        self.table.set_color(self.color)
+        self.table.row_selected.connect(self._show_row)
+        self.overview.row_chosen.connect(self.show_source_row)
+        self.overview.threshold.threshold_changed.connect(self._on_threshold_changed)
+        self.details.closed.connect(self.table.clearSelection)
+        self.details.closed.connect(lambda: self.table.setCurrentIndex(self.table.rootIndex()))
+        self.details.step_requested.connect(self.step_to_mistake)
+        self.details.row_step_requested.connect(self.step)
+        self.details.try_requested.connect(self.try_requested)
+        self.steps.found.connect(self._on_mistake_found)
+        self.steps.ended.connect(self._on_no_mistake)
+        for keys, direction in (("Ctrl+Down", 1), ("Ctrl+Up", -1)):
+            QShortcut(QKeySequence(keys), self, lambda direction=direction: self.step_to_mistake(direction))
+
+    def show_rows(self, rows: PredictionRows, form: type[RowView], columns: Mapping[str, str], kind: str) -> None:
+        """All rows of a file in the form of its task; `columns` says which column plays which part."""
+        self.rows, self.form, self._columns, self.indices = rows, form, columns, None
+        self._bounds = rows.bounds()
+        self.card.show_rows(rows, self._usual_columns(), kind)
+        self.details.use(form)
+
+    def clear(self) -> None:
+        """Nothing is shown; the rows are the caller's to close."""
+        self.steps.stop()
+        if self.rows is not None:
+            self.card.show_rows(None)
+        self.rows, self.indices = None, None
+        self.overview.clear()
+        self.side.setCurrentWidget(self.overview)
+
+    def show_indices(self, indices: Sequence[int] | None) -> None:
+        """Only these rows in this order; None shows all as they are in the file."""
+        self.steps.stop()
+        self.indices = indices
+        self.table.set_indices(indices)
+        self.table.scrollToTop()
+        self.side.setCurrentWidget(self.overview)
+
+    def enter(self) -> None:
+        """The keyboard goes to the rows."""
+        self.table.setFocus()
+        if not self.table.currentIndex().isValid() and self.table.shown_count():
+            self.table.selectRow(0)
+
+    def _usual_columns(self) -> list[str]:
+        assert self.rows is not None
+        shown = self.rows.shown_columns(hidden=self.form.hidden(self._columns))
+        inputs = shown[: min((shown.index(name) for name in ANSWERS if name in shown), default=0)]
+        parts = set(self._columns.values())
+        # What plays no part in the task comes last: the table is read from the left.
+        further = [name for name in inputs if name not in parts] if parts.intersection(inputs) else []
+        return [*(name for name in shown if name not in further), *further]
+
+    def is_right(self, row: int) -> bool | None:
+        """Whether a row is right; None where that is unknown or no question."""
+        return self.rows.is_right(row) if self.rows is not None and self.form.compares else None
+
+    def color(self, row: int, column: str) -> str:
+        """The colour token of a cell: right and wrong predictions, and those that a threshold changes."""
+        if column == AT_THRESHOLD and self.rows is not None:
+            same = self.rows.cells([row], column)[0] == self.rows.value(row, "prediction")
+            return "faint" if same else "accent_text"
+        right = self.is_right(row) if column == "prediction" else None
+        return "" if right is None else "success" if right else "danger"
+
+    def row_at(self, line: int) -> int:
+        """The row of the file that stands in a line."""
+        return line if self.indices is None else int(self.indices[line])
+
+    # From row to row
+
+    def _show_row(self, row: int) -> None:
+        if self.rows is None or row < 0:
+            self.side.setCurrentWidget(self.overview)
+            return
+        shown = PredictedRow(self.rows.pages.row(row), self._columns, self._bounds)
+        self.details.show_row(tr("Row {row:,}", row=row + 1), shown, self.is_right(row))
+        self.side.setCurrentWidget(self.details)
+
+    def step(self, direction: int) -> None:
+        """Choose the row below (+1) or above (−1) in the order that is shown."""
+        line = self.table.currentIndex().row() + direction
+        if 0 <= line < self.table.shown_count():
+            self.table.selectRow(line)
+
+    def step_to_mistake(self, direction: int) -> None:
+        """Choose the next wrong row below (+1) or above (−1) in the order that is shown."""
+        start, count = self.table.currentIndex().row(), self.table.shown_count()
+        self.steps.search(start, count, direction, lambda line: self.is_right(self.row_at(line)) is False)
+
+    def _on_mistake_found(self, line: int) -> None:
+        self.table.selectRow(line)
+        self.table.setFocus()
+
+    def _on_no_mistake(self, direction: int) -> None:
+        words = tr("No mistake below this row.") if direction > 0 else tr("No mistake above this row.")
+        self.message.emit("info", words)
+
+    def show_source_row(self, row: int) -> None:
+        """Choose a row of the file, among all rows where those that are shown do not have it."""
+        lines = [row] if self.indices is None else [line for line, one in enumerate(self.indices) if one == row]
+        if not lines:
+            self.all_rows_wanted.emit()
+            lines = [row]
+        self.table.selectRow(lines[0])
+
+    def _on_threshold_changed(self, label: str, value: float | None) -> None:
+        if self.rows is None:
+            return
+        had = self.rows.threshold is not None
+        self.rows.set_threshold(label, value)
+        if had != (value is not None):
+            self.card.show_threshold(self._usual_columns())
+        self.table.refresh()

@@ -1,0 +1,167 @@
+"""Owns the card with the rows: the table, its columns, and what a click with the right button offers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+
+from app.core.i18n import tr
+from app.core.predictions.row_filter import ValueFilter
+from app.services.chosen_columns import ChosenColumns, Columns
+from app.services.prediction_rows import CONFIDENCE, PredictionRows
+from app.widgets.card import Card
+from app.widgets.icon_label import IconToolButton
+from app.widgets.tables.row_table import RowTable
+from backend.contract.rpc.predictions import AT_THRESHOLD
+
+LONGEST_VALUE = 200
+"""Characters of a value that rows are compared with."""
+
+
+class TableCard(Card):
+    """Shows rows; knows nothing of where they come from."""
+
+    value_wanted = Signal(ValueFilter)
+    """Only rows whose column compares so with a value are wanted."""
+    message = Signal(str, str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self._rows: PredictionRows | None = None
+        self._usual: list[str] = []
+        self._kind = ""
+        self._kept = Columns()
+        self._remembered = ChosenColumns()
+        self.table = RowTable()
+        self.table.setAccessibleName(tr("Predictions"))
+        self.table.set_many()
+        self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.table.customContextMenuRequested.connect(lambda place: self.cell_menu().popup(self._on_screen(place)))
+        self.table.column_resized.connect(self._on_column_resized)
+        self.table.copied_part.connect(self._on_copied_part)
+        header = self.table.horizontalHeader()
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(lambda place: self.columns_menu.popup(header.mapToGlobal(place)))
+        copy_cell = QShortcut(QKeySequence("Ctrl+Shift+C"), self.table, self.table.copy_cell)
+        copy_cell.setContext(Qt.ShortcutContext.WidgetShortcut)
+        self.columns_menu = QMenu(self)
+        self.columns_button = IconToolButton("table", tr("Choose the columns that are shown"))
+        self.columns_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.columns_button.setMenu(self.columns_menu)
+        self.layout().setContentsMargins(1, 6, 1, 8)  # type: ignore[union-attr]
+        self.add(self.table, 1)
+
+    def show_rows(self, rows: PredictionRows | None, usual: Sequence[str] = (), kind: str = "") -> None:
+        """Show all rows of a file; `usual` are the columns where a person has not chosen any for this `kind`."""
+        self._rows, self._usual, self._kind = rows, list(usual), kind
+        self._kept = self._remembered.read(kind)
+        if rows is None:
+            self.table.set_source(None)
+            return
+        self.table.set_titles({AT_THRESHOLD: tr("At threshold")})
+        self.table.set_source(rows, self._wanted())
+        self._fit()
+        self._offer_columns()
+
+    # Columns
+
+    def _wanted(self) -> list[str]:
+        """The usual columns, or those that a person has chosen of the ones there are."""
+        assert self._rows is not None
+        if self._kept.shown is None:
+            return list(self._usual)
+        there = [name for name in self._order() if name in self._kept.shown or name == AT_THRESHOLD]
+        return there or list(self._usual)
+
+    def _order(self) -> list[str]:
+        assert self._rows is not None
+        return [*self._usual, *(name for name in self._rows.columns if name not in self._usual)]
+
+    def _fit(self) -> None:
+        assert self._rows is not None
+        shown = self.table.columns
+        widths, stretched = self._rows.widths(shown)
+        self.table.set_widths(
+            {**widths, **self._kept.widths}, [name for name in stretched if name not in self._kept.widths]
+        )
+
+    def show_threshold(self, usual: Sequence[str]) -> None:
+        """The column of what predictions become has come or gone."""
+        self._usual = list(usual)
+        self._apply()
+
+    def _offer_columns(self) -> None:
+        self.columns_menu.clear()
+        shown = self.table.columns
+        for name in self._order():
+            action = self.columns_menu.addAction(self.table.title(name).replace("&", "&&"))
+            action.setCheckable(True)
+            action.setChecked(name in shown)
+            action.setData(name)
+            action.toggled.connect(self._on_columns_ticked)
+        self.columns_menu.addSeparator()
+        self.columns_menu.addAction(tr("Show the usual columns"), self.reset_columns)
+
+    def _on_columns_ticked(self) -> None:
+        ticked = [str(action.data()) for action in self.columns_menu.actions() if action.isChecked()]
+        if ticked:
+            self._keep(Columns(ticked, self._kept.widths))
+            self._apply()
+
+    def reset_columns(self) -> None:
+        """The usual columns in their usual widths."""
+        self._keep(Columns())
+        self._apply()
+        self._offer_columns()
+
+    def _apply(self) -> None:
+        line = self.table.currentIndex().row()
+        self.table.set_columns(self._wanted())
+        self._fit()
+        if line >= 0:
+            self.table.selectRow(line)
+
+    def _keep(self, columns: Columns) -> None:
+        self._kept = columns
+        self._remembered.keep(self._kind, columns)
+
+    def _on_column_resized(self, name: str, width: int) -> None:
+        self._keep(Columns(self._kept.shown, {**self._kept.widths, name: width}))
+
+    # The menu of a cell
+
+    def _on_screen(self, place: QPoint) -> QPoint:
+        return self.table.viewport().mapToGlobal(place)
+
+    def cell_menu(self) -> QMenu:
+        """What can be done with the present cell."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        index = self.table.currentIndex()
+        name = self.table.column_of(index.column()) if index.isValid() else ""
+        if name:
+            menu.addAction(tr("Copy cell\tCtrl+Shift+C"), self.table.copy_cell)
+        menu.addAction(tr("Copy rows\tCtrl+C"), self.table.copy_rows)
+        menu.addAction(tr("Copy rows with column names"), lambda: self.table.copy_rows(with_titles=True))
+        if name and name != AT_THRESHOLD and self._rows is not None:
+            [value] = self._rows.cells([self.table.source_row(index.row())], name)
+            self._add_conditions(menu, name, value)
+        return menu
+
+    def _add_conditions(self, menu: QMenu, name: str, value: Any) -> None:
+        if isinstance(value, list | dict) or (isinstance(value, str) and len(value) > LONGEST_VALUE):
+            return
+        menu.addSeparator()
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        comparisons = ["is", "is_not", *(["at_least", "at_most"] if is_number else [])]
+        if name == CONFIDENCE:
+            comparisons = ["at_least", "at_most"]
+        for comparison in comparisons:
+            condition = ValueFilter(name, comparison, value)
+            words = tr("Only rows where {words}", words=condition.words).replace("&", "&&")
+            menu.addAction(words, lambda condition=condition: self.value_wanted.emit(condition))
+
+    def _on_copied_part(self, count: int) -> None:
+        self.message.emit("info", tr("The first {count:,} rows were copied; export to take more.", count=count))

@@ -1,0 +1,124 @@
+"""Owns the other run whose curves lie below those of the run that is shown."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu
+
+from app.core.i18n import tr
+from app.core.runs.run_library import RunLibrary, RunSummary
+from app.core.runs.run_state import RunState
+from app.pages.run.plots import Plots
+from app.services.run_watcher import RunWatcher
+from app.widgets.icon_label import IconToolButton
+
+FEED_MS = 25
+LISTED = 15
+HINT = tr("Compare with another run")
+
+
+class Comparison(QObject):
+    """`button` offers the latest runs of the same task; `compare` lays one below."""
+
+    def __init__(self, library: RunLibrary, plots: Plots, parent: QObject) -> None:
+        super().__init__(parent)
+        self._library, self._plots = library, plots
+        self._shown: Path | None = None
+        self._state: RunState | None = None
+        self.watcher: RunWatcher | None = None
+        self.button = IconToolButton("runs", HINT)
+        self.button.setCheckable(True)
+        self.button.clicked.connect(self._on_clicked)
+        self.menu = QMenu(self.button)
+        plots.loss.corner.addWidget(self.button)
+        self._timer = QTimer(self, interval=FEED_MS, singleShot=True)
+        self._timer.timeout.connect(self._feed)
+
+    def show_run(self, path: Path, state: RunState) -> None:
+        """Another run is shown, compared with nothing yet."""
+        self.stop()
+        self.follow(path, state)
+
+    def follow(self, path: Path, state: RunState) -> None:
+        """The state of the run that is shown, which may be a new one of the same run."""
+        self._shown, self._state = path, state
+
+    def compare(self, path: Path | str) -> None:
+        """Lay the curves of the run in that folder below those that are shown."""
+        self.stop()
+        self.watcher = watcher = RunWatcher(path, self)
+        watcher.advanced.connect(self._feed_soon)
+        watcher.caught_up.connect(self._feed_soon)
+        watcher.restarted.connect(self._plots.clear_other)
+        watcher.vanished.connect(lambda _: self.stop())
+        self._show_button()
+
+    def stop(self) -> None:
+        """Compare with nothing."""
+        self._timer.stop()
+        self._plots.clear_other()
+        if self.watcher is not None:
+            self.watcher.stop()
+            self.watcher.deleteLater()
+            self.watcher = None
+        self._show_button()
+
+    def refresh(self) -> None:
+        """The plots may have been made anew: what is compared has to be drawn again."""
+        if self.watcher is not None and not self._plots.shows_other:
+            self._feed_soon()
+
+    def draw_again(self) -> None:
+        """The plots have another x: what is compared has to be handed over anew."""
+        if self.watcher is not None:
+            self._feed_soon()
+
+    def _show_button(self) -> None:
+        name = self.watcher.folder.name if self.watcher else ""
+        self.button.setChecked(bool(name))
+        self.button.setToolTip(tr("Compared with {name}", name=name) if name else HINT)
+
+    def _feed_soon(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def _feed(self) -> None:
+        if self.watcher is not None and self._plots.show_other(self.watcher.state, self._name(self.watcher)):
+            self._timer.start()
+
+    def _name(self, watcher: RunWatcher) -> str:
+        """What tells the two apart: the engine where that is another, else the run's folder."""
+        own, other = self._state, watcher.state
+        differs = own is not None and own.engine and other.engine and own.engine != other.engine
+        return other.engine if differs else watcher.folder.name
+
+    def _on_clicked(self) -> None:
+        self._show_button()
+        self.fill_menu()
+        self.menu.popup(self.button.mapToGlobal(self.button.rect().bottomLeft()))
+
+    def fill_menu(self) -> None:
+        """The latest runs of the same task, and none."""
+        self.menu.clear()
+        found = self.candidates()
+        if self.watcher is not None:
+            self.menu.addAction(tr("Compare with nothing"), self.stop)
+            self.menu.addSeparator()
+        for run in found:
+            words = " · ".join(filter(None, [run.name, run.engine, run.state]))
+            action = QAction(words.replace("&", "&&"), self.menu, checkable=True, checked=self._is_compared(run))
+            action.triggered.connect(lambda _=False, run=run: self.compare(run.path))
+            self.menu.addAction(action)
+        if not found:
+            self.menu.addAction(tr("No other run of this task yet")).setEnabled(False)
+
+    def candidates(self) -> list[RunSummary]:
+        """Other runs of the same task that have begun, newest first."""
+        task = self._state.task if self._state else ""
+        return [run for run in self._library.runs if run.task == task and run.started and run.path != self._shown][
+            :LISTED
+        ]
+
+    def _is_compared(self, run: RunSummary) -> bool:
+        return self.watcher is not None and self.watcher.folder.path == run.path

@@ -1,0 +1,104 @@
+"""Owns the line between a run's numbers and its plots: how it goes in words, and what all plots are drawn over."""
+
+import time
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from app.core.i18n import tr
+from app.core.preferences import Preferences
+from app.core.runs.diagnosis import verdict
+from app.core.runs.run_state import RunState
+from app.pages.run.axes import AXIS_TITLES
+from app.widgets.card import label
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.icon_label import IconLabel
+from app.widgets.plots.plot_series import SMOOTHING
+from app.widgets.text.elided_label import ElidedLabel
+
+SMOOTHINGS = {"none": 0.0, "light": 0.01, "medium": SMOOTHING, "strong": 0.1}
+"""Name → the share of what is visible over which a smoothed point is averaged."""
+SMOOTHING_TITLES = {"none": tr("None"), "light": tr("Slight"), "medium": tr("Medium"), "strong": tr("Strong")}
+SPOKEN = {"info": tr("Note"), "success": tr("Good"), "warning": tr("Warning"), "error": tr("Error")}
+LOOKS = {
+    "info": ("info", "info"),
+    "success": ("check", "success"),
+    "warning": ("warning", "warning"),
+    "error": ("error", "danger"),
+}
+CHOICE_WIDTH = 104
+LEAST_SECONDS = 1.0
+"""Time between two judgements: they change slowly, and a long curve is walked for each."""
+
+
+class Course(QWidget):
+    """What is chosen here is remembered."""
+
+    axis_chosen = Signal(str)
+    smoothing_chosen = Signal(float)
+
+    def __init__(self, preferences: Preferences, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._preferences = preferences
+        self._judged = 0.0
+        self._alive: bool | None = None
+        self.icon, self.words = IconLabel(*LOOKS["info"], 16), ElidedLabel(lines=2)
+        self.words.setMinimumHeight(26)
+        self.axis = self._choice(tr("X axis"), AXIS_TITLES, preferences.plot_axis)
+        self.smoothing = self._choice(tr("Smoothing"), SMOOTHING_TITLES, preferences.plot_smoothing)
+        self.smoothing.setToolTip(
+            tr("Of loss, gradient norm and speed: how many neighbours a strong line is the mean of")
+        )
+        self.axis.currentIndexChanged.connect(self._on_axis)
+        self.smoothing.currentIndexChanged.connect(self._on_smoothing)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        row.addWidget(self.icon, 0, Qt.AlignmentFlag.AlignVCenter)
+        row.addWidget(self.words, 1)
+        for title, box in ((tr("X axis"), self.axis), (tr("Smoothing"), self.smoothing)):
+            row.addSpacing(6)
+            row.addWidget(label(title, "muted"))
+            row.addWidget(box)
+        self.clear()
+
+    def _choice(self, title: str, titles: dict[str, str], chosen: str) -> QuietComboBox:
+        box = QuietComboBox()
+        for name, words in titles.items():
+            box.addItem(words, name)
+        # A settings file of another version may name what is not here.
+        box.setCurrentIndex(max(0, box.findData(chosen)))
+        box.setAccessibleName(title)
+        box.setFixedWidth(CHOICE_WIDTH)
+        return box
+
+    @property
+    def share(self) -> float:
+        """The chosen smoothing."""
+        return SMOOTHINGS[self.smoothing.currentData()]
+
+    def _on_axis(self) -> None:
+        self._preferences.set("plot_axis", self.axis.currentData())
+        self.axis_chosen.emit(self.axis.currentData())
+
+    def _on_smoothing(self) -> None:
+        self._preferences.set("plot_smoothing", self.smoothing.currentData())
+        self.smoothing_chosen.emit(self.share)
+
+    def clear(self) -> None:
+        """Another run is shown."""
+        self._judged, self._alive = 0.0, None
+        self.words.setText("")
+        self.icon.hide()
+
+    def show_state(self, state: RunState, alive: bool) -> None:
+        """Judge the run, but not again and again; an end is judged at once."""
+        if alive is self._alive and time.monotonic() - self._judged < LEAST_SECONDS:
+            return
+        self._judged, self._alive = time.monotonic(), alive
+        found = verdict(state, alive)
+        if found.text != self.words.text():
+            self.words.setText(found.text)
+            self.icon.set_icon(*LOOKS[found.kind])
+            self.icon.setAccessibleName(SPOKEN[found.kind])
+        self.icon.show()

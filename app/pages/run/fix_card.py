@@ -1,0 +1,106 @@
+"""Owns the way out of a failed run: the button that starts the mended one, and the report to copy."""
+
+from pathlib import Path
+
+import msgspec
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QGuiApplication
+
+from app.core import formatting
+from app.core.draft.run_names import next_name
+from app.core.draft.setting_titles import mend_words
+from app.core.i18n import tr
+from app.core.runs.run_status import Outcome
+from app.services.context import AppContext
+from app.widgets.banner import Banner
+from app.widgets.icon_label import IconButton
+from backend.contract.run.fixes import Mend
+from backend.contract.run.folder import RunFolder
+
+STARTING = tr("Starting…")
+
+
+class WayOut(QObject):
+    """Two buttons of a banner, shown where a run failed or was lost."""
+
+    message = Signal(str, str)
+    run_started = Signal(str)
+    """The folder of the mended run: a new one, or the same."""
+
+    def __init__(self, context: AppContext, banner: Banner, parent: QObject) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._folder: RunFolder | None = None
+        self._mend: Mend | None = None
+        self._busy: Path | None = None
+        self.mend = IconButton("", "play", "primary")
+        self.mend.setAccessibleName(tr("Start again with what helps"))
+        self.mend.clicked.connect(self._on_mend)
+        self.copy = IconButton(tr("Copy report"), "copy")
+        self.copy.setToolTip(tr("What to send to whoever may help: versions, settings, tracebacks, no names or paths"))
+        self.copy.clicked.connect(self._on_copy)
+        banner.buttons.addWidget(self.mend)
+        banner.buttons.addWidget(self.copy)
+        self.hide()
+
+    def hide(self) -> None:
+        """There is nothing to mend."""
+        self.mend.hide()
+        self.copy.hide()
+
+    def show_outcome(self, folder: RunFolder, outcome: Outcome) -> None:
+        """Offer what helps the run in `folder`."""
+        self._folder, self._mend = folder, outcome.mend
+        failed = outcome.state in ("failed", "lost")
+        self.copy.setVisible(failed)
+        self.mend.setVisible(failed and outcome.mend is not None)
+        self._show_mend()
+
+    def _show_mend(self) -> None:
+        if self._mend is None or self._folder is None:
+            return
+        busy = self._busy == self._folder.path
+        self.mend.setText(STARTING if busy else mend_words(self._mend))
+        self.mend.setAccessibleName(self.mend.text())
+        self.mend.setEnabled(not busy)
+        self.mend.setToolTip(self._mend.command(self._folder.path))
+
+    def _on_mend(self) -> None:
+        assert self._folder is not None
+        assert self._mend is not None
+        run, self._busy = self._folder.path, self._folder.path
+        self._show_mend()
+        self._context.jobs.mend(
+            run, self._named(self._mend), lambda path: self._on_started(run, path), self._on_refused
+        )
+
+    def _named(self, mend: Mend) -> Mend:
+        """A new run gets a name of its own, and one that is resumed keeps its name."""
+        runs = self._context.library.runs
+        own = next((run.title for run in runs if self._folder and run.path == self._folder.path), "")
+        if mend.resume or not own:
+            return mend
+        return msgspec.structs.replace(
+            mend, changes={**mend.changes, "name": next_name(own, (run.title for run in runs))}
+        )
+
+    def _on_started(self, run: Path, path: str) -> None:
+        self._busy = None
+        self._show_mend()
+        self._context.library_watcher.look_now()
+        if self._folder is not None and self._folder.path == run:
+            self.run_started.emit(path)
+
+    def _on_refused(self, sentence: str) -> None:
+        self._busy = None
+        self._show_mend()
+        self.message.emit("error", formatting.sentence(sentence))
+
+    def _on_copy(self) -> None:
+        from backend.contract.run.report import report  # the YAML reader is not wanted before a page is shown
+
+        assert self._folder is not None
+        QGuiApplication.clipboard().setText(report(self._folder))
+        self.message.emit(
+            "success", tr("The report is copied: versions, settings and numbers, without names, paths or other texts.")
+        )

@@ -1,0 +1,398 @@
+"""Owns the Run page: one run, alive or over, and what can be asked of it."""
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+
+from app.core import formatting
+from app.core.actions import Action
+from app.core.draft.setting_titles import in_titles
+from app.core.i18n import tr, trn
+from app.core.runs.run_status import Outcome
+from app.core.runs.run_subject import promised
+from app.pages.run.comparison import Comparison
+from app.pages.run.course import Course
+from app.pages.run.engine_switch import EngineSwitch
+from app.pages.run.event_file import EventFile
+from app.pages.run.events_card import Journal
+from app.pages.run.fix_card import WayOut
+from app.pages.run.plots import Plots
+from app.pages.run.progress import Progress
+from app.pages.run.queue import Queue
+from app.pages.run.run_buttons import RunButtons
+from app.pages.run.step_pick import StepPick
+from app.pages.run.tiles import Tiles
+from app.services.context import AppContext
+from app.services.run_watcher import RunWatcher
+from app.widgets.banner import Banner
+from app.widgets.commands import button_action
+from app.widgets.empty_state import EmptyState
+from app.widgets.file_manager import open_folder
+from app.widgets.page_area import PageArea
+from app.widgets.page_header import PageHeader, scrolling_layout
+from app.widgets.tables.layout_memory import RememberedSplitter
+from backend.contract.run.events import RequestAnswered
+from backend.contract.run.notes import RunNotes
+
+REFRESH_MS = 100
+ROOM_FOR_ROWS = 300
+LOW = 720
+"""Pixels below which the numbers stand in one row."""
+NARROW = 860
+LOWEST_PLOTS = 220
+CATCH_UP_MS = 25
+"""Between refreshes while points wait to be handed to the plots."""
+
+
+class Panel(QWidget):
+    """Shows the run of `show_run`; several windows may show the same one."""
+
+    message = Signal(str, str)
+    predictions_requested = Signal(str)
+    duplicate_requested = Signal(str)
+    runs_requested = Signal()
+    rows_requested = Signal(str, int)
+    """Run folder and optimizer step whose rows should be shown."""
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self.watcher: RunWatcher | None = None
+        self._timer = QTimer(self, singleShot=True)
+        self._timer.timeout.connect(self._show_state)
+        self._build()
+
+    # Widgets
+
+    def _build(self) -> None:
+        self._pages = QStackedWidget(self)
+        self.header = PageHeader(tr("Run"))
+        self.controls = RunButtons()
+        self.controls.requested.connect(self._ask)
+        self.controls.resume_asked.connect(lambda: self.resume())
+        self.controls.predictions_asked.connect(self._on_predictions)
+        self.controls.duplicate_asked.connect(self._on_duplicate)
+        self.controls.folder_asked.connect(self._on_folder)
+        self.header.buttons.addWidget(self.controls)
+        self.banner, self.progress = Banner(), Progress()
+        self.queue = Queue(self._context, self.controls, self.progress, self)
+        self.queue.message.connect(self.message)
+        self.way_out = WayOut(self._context, self.banner, self)
+        self.way_out.message.connect(self.message)
+        self.way_out.run_started.connect(self.show_run)
+        self.tiles, self.plots, self.journal = Tiles(), Plots(), Journal()
+        self.course = Course(self._context.preferences)
+        self.course.axis_chosen.connect(self._on_axis_chosen)
+        self.course.smoothing_chosen.connect(self.plots.set_smoothing)
+        self.plots.set_axis(self.course.axis.currentData())
+        self.plots.set_smoothing(self.course.share)
+        self.plots.message.connect(self.message)
+        self.plots.grown.connect(self._refresh_soon)
+        self.event_file = EventFile(self._context.client, self)
+        self.event_file.message.connect(self.message)
+        self.plots.event_file_asked.connect(self._on_event_file_asked)
+        self.pick = StepPick(self.plots.loss, self._step_at)
+        self.pick.rows_asked.connect(self._on_rows_asked)
+        self.comparison = Comparison(self._context.library, self.plots, self)
+        self.notes = self.journal.notes
+        self.notes.written.connect(self._on_notes_written)
+        self.notes.message.connect(self.message)
+        self._context.library_watcher.changed.connect(self._show_notes)
+        self.engines = EngineSwitch(self._context, self.controls, self)
+        self.engines.message.connect(self.message)
+        self.engines.run_started.connect(self._on_repeated)
+        self.engines.resume_asked.connect(self.resume)
+        self.engines.offered.connect(self._show_buttons)
+        self.empty = EmptyState(
+            "chart", tr("No run is open"), tr("Start one under New run, or open an earlier one."), tr("Show all runs")
+        )
+        self.empty.asked.connect(self.runs_requested)
+        self._pages.addWidget(self.empty)
+        self._pages.addWidget(self._body())
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self._pages)
+
+    def _body(self) -> QWidget:
+        body = QWidget(self._pages)
+        layout = scrolling_layout(body, self.header, self.banner)
+        layout.addWidget(self._scrolled(body), 1)
+        return body
+
+    def _scrolled(self, body: QWidget) -> PageArea:
+        """What a low window scrolls through, rather than squeeze it."""
+        holder = QWidget()
+        area = PageArea(holder, body)
+        layout = QVBoxLayout(holder)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(14)
+        layout.addWidget(self.tiles)
+        layout.addWidget(self.progress)
+        layout.addWidget(self.course)
+        split = self._split = RememberedSplitter("run", Qt.Orientation.Vertical, holder)
+        split.hold((self.plots, self.journal), (3, 1), (400, 200))
+        self.plots.setMinimumHeight(LOWEST_PLOTS)
+        self.journal.setMinimumHeight(130)
+        self.journal.page_shown.connect(self._on_page_shown)
+        layout.addWidget(split, 1)
+        return area
+
+    def _on_page_shown(self, name: str) -> None:
+        """A row in the shape of its task needs more room than lines do."""
+        plots, journal = self._split.sizes()
+        if name == tr("Samples") and journal < ROOM_FOR_ROWS:
+            self._split.setSizes([plots + journal - ROOM_FOR_ROWS, ROOM_FOR_ROWS])
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """A low page keeps its room for the plots, a narrow one for its title."""
+        super().resizeEvent(event)
+        self.controls.set_narrow(event.size().width() < NARROW)
+        self.tiles.set_low(event.size().height() < LOW)
+
+    def offered_actions(self) -> list[Action]:
+        """For the palette and the keyboard."""
+        said = {
+            "checkpoint": (tr("Save a checkpoint now"), "Ctrl+S", "save"),
+            "pause": (tr("Pause the run"), "", "pause"),
+            "stop": (tr("Stop the run"), "", "stop"),
+            "start_now": (tr("Start the run that waits now"), "", "play"),
+            "resume": (tr("Resume the run"), "Ctrl+R", "play"),
+            "predictions": (tr("Show the predictions of this run"), "Ctrl+P", "target"),
+            "duplicate": (tr("Make a new run like this one"), "Ctrl+D", "copy"),
+            "folder": (tr("Open the folder of this run"), "", "folder"),
+        }
+        take_along = Action(
+            tr("Save the curves for TensorBoard"),
+            self._on_event_file_asked,
+            icon="download",
+            possible=lambda: self.watcher is not None,
+        )
+        return [*(button_action(self.controls.buttons[key], *words) for key, words in said.items()), take_along]
+
+    # The run that is shown
+
+    def shown(self) -> None:
+        """The page came to the front: ask which engines there are."""
+        self.engines.ask()
+
+    @property
+    def path(self) -> Path | None:
+        """The folder of the run that is shown."""
+        return self.watcher.folder.path if self.watcher else None
+
+    def show_run(self, path: str) -> None:
+        """Show another run; showing the present one again changes nothing, unless its folder was gone."""
+        if self.watcher is not None and self.path == Path(path) and not self.watcher.is_gone:
+            self.watcher.look_now()
+            return
+        self._drop_watcher()
+        self._begin_anew()
+        self.watcher = watcher = RunWatcher(path, self)
+        watcher.advanced.connect(self._refresh_soon)
+        watcher.restarted.connect(self._begin_anew)
+        watcher.logged.connect(self.journal.add_process_lines)
+        watcher.outcome_changed.connect(self._on_outcome)
+        watcher.caught_up.connect(self._refresh_soon)
+        watcher.vanished.connect(self._on_vanished)
+        self.comparison.show_run(watcher.folder.path, watcher.state)
+        self.engines.show_run(watcher.folder, resumable=watcher.outcome.resumable)
+        self._pages.setCurrentIndex(1)
+        self.progress.show()
+        self._show_state()
+        self._show_outcome()
+        self._show_notes()
+
+    def _drop_watcher(self) -> None:
+        if self.watcher is not None:
+            self.watcher.stop()
+            self.watcher.deleteLater()
+            self.watcher = None
+
+    def _begin_anew(self) -> None:
+        self.controls.forget()
+        self.tiles.clear()
+        self.plots.clear()
+        self.course.clear()
+        self.pick.forget()
+        self.journal.clear()
+        self.banner.clear()
+        if self.watcher is not None:
+            self.comparison.follow(self.watcher.folder.path, self.watcher.state)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether all that was read is on screen."""
+        return not self._timer.isActive()
+
+    def _refresh_soon(self) -> None:
+        if self.watcher is not None and not self._timer.isActive():
+            self._timer.start(REFRESH_MS)
+
+    def _show_state(self) -> None:
+        assert self.watcher is not None
+        state = self.watcher.state
+        if self.plots.show_state(state):
+            self._timer.start(CATCH_UP_MS)
+        self.comparison.refresh()
+        if self.watcher.is_caught_up:
+            # While an old run is read its numbers would only flicker, and every text costs a layout.
+            self.tiles.show_state(state, self.watcher.outcome)
+            self.journal.show_state(state)
+            self.course.show_state(state, self.watcher.outcome.alive)
+            self.plots.set_run_name(state.name or self.watcher.folder.name)
+        self.header.set_title(_title(self.watcher))
+        self.header.set_subtitle(_subtitle(self.watcher))
+        self._forget_answered()
+        self.progress.show_state(state, self.watcher.outcome, self.watcher.is_caught_up)
+        self.queue.show_place(self.watcher)
+        self._show_buttons()
+
+    def _step_at(self, x: float) -> int:
+        """The step that stands at a place of the plots."""
+        assert self.watcher is not None
+        return self.watcher.state.clock.step_at(self.plots.axis, x)
+
+    def _on_axis_chosen(self, axis: str) -> None:
+        self.plots.set_axis(axis)
+        self.pick.forget()
+        self.comparison.draw_again()
+        self._refresh_soon()
+
+    # How it stands
+
+    def _on_outcome(self, outcome: Outcome) -> None:
+        if not outcome.alive:
+            self.controls.waiting.clear()
+            if self.watcher is not None:
+                self.engines.show_run(self.watcher.folder, resumable=outcome.resumable)
+        self._show_outcome()
+        self._show_state()
+
+    def _show_outcome(self) -> None:
+        assert self.watcher is not None
+        outcome = self.watcher.outcome
+        self.controls.show_outcome(outcome)
+        self.way_out.show_outcome(self.watcher.folder, outcome)
+        said = "\n".join(filter(None, [formatting.sentence(outcome.message), in_titles(outcome.hint)]))
+        if outcome.state in ("failed", "lost", "interrupted") and said:
+            self.banner.show_message("error" if outcome.state == "failed" else "warning", said)
+            self.journal.show_page(tr("Process log") if outcome.state == "failed" else tr("Journal"))
+        else:
+            self.banner.clear()
+
+    def _show_notes(self) -> None:
+        """What the list of runs has read; a run of another folder is not in it."""
+        run = self._context.library.find(self.path) if self.path else None
+        self.notes.show_notes(run.path if run else None, run.notes if run else RunNotes())
+        self.journal.offer_notes(run is not None)
+
+    def _on_notes_written(self, path: Path, notes: RunNotes) -> None:
+        if problem := self._context.library_watcher.annotate(path, notes):
+            self.message.emit("error", problem)
+
+    def _on_vanished(self, sentence: str) -> None:
+        self.controls.show_gone()
+        self.way_out.hide()
+        self.progress.hide()
+        self.banner.show_message("error", tr("{sentence}. Other runs are listed under Runs.", sentence=sentence))
+        self.message.emit("error", sentence)
+
+    def _show_buttons(self) -> None:
+        if self.watcher is None:
+            return
+        has_predictions = bool(self.watcher.state.predictions)
+        self.controls.show_usable(self.watcher.outcome, self.watcher.is_caught_up, has_predictions)
+
+    # What can be asked of it
+
+    def _ask(self, kind: str) -> None:
+        assert self.watcher is not None
+        problem = self._context.jobs.request(self.watcher.folder.path, kind)
+        if problem:
+            self.message.emit("error", problem)
+            return
+        self.controls.waiting[kind] = len(self._answers(kind))
+        self._show_buttons()
+
+    def _answers(self, kind: str) -> list[RequestAnswered]:
+        assert self.watcher is not None
+        return [answer for answer in self.watcher.state.answered if answer.request == kind]
+
+    def _forget_answered(self) -> None:
+        # Stop and pause are answered too, but then the run saves for a while: they wait for its end.
+        answers = self._answers("checkpoint")
+        if len(answers) > self.controls.waiting.get("checkpoint", len(answers)):
+            del self.controls.waiting["checkpoint"]
+            self.message.emit(
+                "success", tr("Checkpoint saved at step {step}.", step=formatting.grouped(answers[-1].step))
+            )
+
+    def resume(self, engine: str = "") -> None:
+        """Continue the run from its last checkpoint, with another engine if one is named."""
+        if self.watcher is None:
+            return
+        self.controls.resuming = True
+        self._show_buttons()
+        watcher = self.watcher
+        self._context.jobs.resume(
+            watcher.folder.path,
+            lambda _: self._on_resume_answered(watcher),
+            lambda sentence: self._on_resume_answered(watcher, sentence),
+            engine,
+        )
+
+    def _on_resume_answered(self, watcher: RunWatcher, mistake: str = "") -> None:
+        if mistake:
+            self.message.emit("error", mistake)
+        if watcher is not self.watcher:
+            return
+        # Not only once it is seen alive: it may end in the same way again before anybody looks.
+        self.controls.resuming = False
+        watcher.look_now()
+        self._show_buttons()
+
+    def _on_repeated(self, path: str, before: str) -> None:
+        self.show_run(path)
+        self.comparison.compare(before)
+
+    def _on_predictions(self) -> None:
+        if self.path is not None:
+            self.predictions_requested.emit(str(self.path))
+
+    def _on_rows_asked(self, step: int) -> None:
+        if self.path is not None:
+            self.rows_requested.emit(str(self.path), step)
+
+    def _on_event_file_asked(self) -> None:
+        if self.path is not None:
+            self.event_file.choose(self.path)
+
+    def _on_folder(self) -> None:
+        if self.path is not None and (problem := open_folder(self.path)):
+            self.message.emit("info", problem)
+
+    def _on_duplicate(self) -> None:
+        if self.path is not None:
+            self.duplicate_requested.emit(str(self.path))
+
+
+def _title(watcher: RunWatcher) -> str:
+    if watcher.state.name or not watcher.is_caught_up:
+        return watcher.state.name or watcher.folder.name
+    return promised(watcher.folder).title
+
+
+def _subtitle(watcher: RunWatcher) -> str:
+    state, data = watcher.state, watcher.state.training_data
+    if watcher.outcome.waits and not state.name:
+        subject = promised(watcher.folder)
+        files = tr("on {files}", files=subject.data) if subject.data else ""
+        return " ".join(filter(None, [formatting.name_of_path(subject.model), files]))
+    parts = [formatting.name_of_path(state.model)] if state.model else []
+    if data is not None:
+        files = ", ".join(formatting.name_of_path(file) for file in data.files[:2])
+        parts.append(tr("on {files}", files=files) if files else "")
+        return f"{' '.join(filter(None, parts))} · {trn('{count} row', '{count} rows', data.rows)}"
+    return " ".join(parts) or str(watcher.folder.path)

@@ -1,0 +1,331 @@
+"""Owns the curves of the Run page: the loss beside one of the others, on one x axis, fed with new points only."""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import replace
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QWidget
+
+from app import theme
+from app.core import formatting
+from app.core.i18n import tr
+from app.core.runs.run_state import RunState
+from app.core.runs.series import Cursor
+from app.core.runs.step_clock import Resume, breaks, standing
+from app.pages.run.axes import X_LABELS
+from app.pages.run.feeds import OTHER, Feed, fed
+from app.widgets.card import Card
+from app.widgets.plots.live_plot import LivePlot, SeriesStyle
+from app.widgets.plots.plot_series import SMOOTHING
+from app.widgets.tables.layout_memory import RememberedSplitter
+
+COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
+OTHERS: dict[str, tuple[str, tuple[SeriesStyle, ...]]] = {
+    tr("Learning rate"): (tr("Learning rate"), (SeriesStyle("learning_rate", tr("learning rate"), "line", "plot_3"),)),
+    tr("Gradients"): (tr("Gradient norm"), (SeriesStyle("gradient_norm", tr("gradient norm"), "smoothed", "plot_4"),)),
+    tr("Speed"): (
+        tr("Throughput"),
+        # Rows are so many fewer that beside tokens they would seem to stand still at 0; the tile tells them.
+        (SeriesStyle("tokens_per_second", tr("tokens / s"), "smoothed", "plot_3"),),
+    ),
+    tr("Memory"): (
+        tr("Memory (MB)"),
+        (
+            SeriesStyle("memory_mb", "processes", "line", "plot_1"),
+            SeriesStyle("device_memory_mb", "accelerator", "line", "plot_2", dash=1),
+        ),
+    ),
+}
+"""Page beside the metrics → its plot's title and curves."""
+PAGES = (tr("Metrics"), *OTHERS)
+NARROW = 860
+"""Pixels of both plots together below which chips are narrow."""
+TURN_MS = 150
+"""Between two plots that are made while nobody asks for them."""
+
+SHORTEST_DOWN = 1.0
+"""A run that was down for less only says that it was resumed, in seconds."""
+
+
+class Plots(RememberedSplitter):
+    """`show_state` takes over what is new; a hidden plot holds its points and draws when it is seen.
+
+    All plots share their x axis, their smoothing and their cross-hair.
+    """
+
+    message = Signal(str, str)
+    event_file_asked = Signal()
+    """All curves are wanted as TensorBoard reads them."""
+    grown = Signal()
+    """There is one more plot, which has no points yet."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("plots", Qt.Orientation.Horizontal, parent)
+        self.loss = _plot(
+            tr("Loss"),
+            [
+                SeriesStyle("loss", tr("training"), "smoothed", "plot_1"),
+                SeriesStyle("evaluation", tr("evaluation"), "markers", "plot_2"),
+            ],
+        )
+        self.metrics = _metrics_plot([])
+        self.others: dict[str, LivePlot] = {}
+        """Those that were made; each takes so long that the page would appear late with all of them at once."""
+        self._turns = QTimer(self, interval=TURN_MS)
+        self._turns.timeout.connect(self._make_next)
+        self._pages = QStackedWidget()
+        self._chips = QButtonGroup(self, exclusive=True)
+        self.hold((self.loss, self._other_side()), (3, 2), (560, 460))
+        self.axis, self.smoothing, self._run_name = "step", SMOOTHING, ""
+        self._marks: tuple = ()
+        self._metric_names: list[str] = []
+        self._feeds: list[Feed] = []
+        self._metric_feeds: list[Feed] = []
+        self._other_feeds: list[Feed] = []
+        self._other_name = ""
+        for plot in self._all():
+            self._join(plot)
+        self.clear()
+
+    def _other_side(self) -> QWidget:
+        side = Card()
+        row = QHBoxLayout()
+        row.setSpacing(6)
+        for number, name in enumerate(PAGES):
+            chip = QPushButton(name)
+            chip.setCheckable(True)
+            theme.role(chip, "chip")
+            self._chips.addButton(chip, number)
+            row.addWidget(chip)
+        row.addStretch(1)
+        side.body.setSpacing(6)
+        side.body.addLayout(row)
+        side.add(self._pages, 1)
+        for widget in (_frameless(self.metrics), *(QWidget() for _ in OTHERS)):
+            self._pages.addWidget(widget)
+        self._chips.button(0).setChecked(True)
+        self._chips.idClicked.connect(self._on_page_chosen)
+        return side
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where there is little room, the chips leave more of it to the loss."""
+        super().resizeEvent(event)
+        for chip in self._chips.buttons():
+            theme.role(chip, "chip-narrow" if event.size().width() < NARROW else "chip")
+
+    def show_page(self, name: str) -> None:
+        """Show one of PAGES beside the loss."""
+        self._chips.button(PAGES.index(name)).click()
+
+    def _on_page_chosen(self, place: int) -> None:
+        if place:
+            self.other(PAGES[place])
+        self._pages.setCurrentIndex(place)
+
+    # Those beside the loss are made when they are asked for, or in turns while nobody asks
+
+    def other(self, name: str) -> LivePlot:
+        """The plot of one of OTHERS, made if nobody has asked for it yet."""
+        if name not in self.others:
+            title, styles = OTHERS[name]
+            plot = self.others[name] = _plot(title, list(styles))
+            place = PAGES.index(name)
+            waiting = self._pages.widget(place)
+            self._pages.insertWidget(place, _frameless(plot))
+            if waiting is not None:
+                self._pages.removeWidget(waiting)
+                waiting.deleteLater()
+            self._join(plot)
+            self._feeds += _feeds_of(plot)
+            self._marks, self._other_feeds = (), []  # marks and another run's curves are drawn in it, too
+            self.grown.emit()
+        return self.others[name]
+
+    def _make_next(self) -> None:
+        name = next((name for name in OTHERS if name not in self.others), "")
+        if name:
+            shown = self._pages.currentIndex()
+            self.other(name)
+            self._pages.setCurrentIndex(shown)
+        else:
+            self._turns.stop()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """From now on there is time for what cannot be seen yet."""
+        super().showEvent(event)
+        if len(self.others) < len(OTHERS):
+            self._turns.start()
+
+    def _join(self, plot: LivePlot) -> None:
+        """Let a plot share what all plots share."""
+        plot.set_x(*X_LABELS[self.axis])
+        plot.set_smoothing(self.smoothing)
+        plot.message.connect(self.message)
+        plot.hovered.connect(lambda x: self._on_hovered(plot, x))
+        plot.saving.offer(tr("Save all curves for TensorBoard…"), self.event_file_asked.emit)
+        self._name_files(plot)
+
+    def _name_files(self, plot: LivePlot) -> None:
+        title = plot.accessibleName().split(" (")[0].lower().replace(" ", "-")
+        plot.saving.name = "-".join(filter(None, [self._run_name, title]))
+
+    def _on_hovered(self, source: LivePlot, x: float | None) -> None:
+        for plot in self._all():
+            if plot is not source:
+                plot.show_hover(x)
+
+    def set_run_name(self, name: str) -> None:
+        """What files are called by that plots are saved as."""
+        if name != self._run_name:
+            self._run_name = name
+            for plot in self._all():
+                self._name_files(plot)
+
+    def set_axis(self, axis: str) -> None:
+        """Draw everything over another of AXES; the points are handed over anew, a few milliseconds at a time."""
+        if axis == self.axis:
+            return
+        self.axis, self._marks = axis, ()
+        for plot in self._all():
+            plot.set_x(*X_LABELS[axis])
+            plot.clear_series(list(plot.series))
+        for feed in (*self._feeds, *self._metric_feeds, *self._other_feeds):
+            feed.cursor = Cursor()
+
+    def set_smoothing(self, share: float) -> None:
+        """How much of what is visible a smoothed point is the mean of; 0 draws the points themselves."""
+        self.smoothing = share
+        for plot in self._all():
+            plot.set_smoothing(share)
+
+    def clear(self) -> None:
+        """Forget everything: another run is shown."""
+        for plot in (self.loss, *self.others.values()):
+            plot.clear()
+        self._use_metrics([])
+        self._marks = ()
+        self._feeds = [Feed(self.loss, "loss"), Feed(self.loss, "evaluation")]
+        self._feeds += [feed for plot in self.others.values() for feed in _feeds_of(plot)]
+        self.clear_other()
+
+    def show_state(self, state: RunState) -> bool:
+        """Feed all plots with what is new, for a few milliseconds; says whether more is waiting."""
+        names = [name for name in state.metric_series if name != "loss" and not name.endswith("/loss")][: len(COLORS)]
+        if names != self._metric_names:
+            self._use_metrics(names)
+        self._show_marks(state)
+        waiting = fed([*self._feeds, *self._metric_feeds], state, self.axis)
+        # Whoever had to wait is first the next time.
+        first = [feed for feed in waiting if feed in self._feeds]
+        self._feeds = [*first, *(feed for feed in self._feeds if feed not in first)]
+        return bool(waiting)
+
+    def show_other(self, state: RunState, name: str) -> bool:
+        """Feed the curves of another run, called by `name`, below these; says whether more is waiting."""
+        if not self._other_feeds or name != self._other_name:
+            self._name_other(name)
+        ends = state.clock.at(self.axis, array("d", breaks(self.axis, state.resumes)))
+        for plot in self._all():
+            plot.set_breaks(ends, others=True)
+        return bool(fed(self._other_feeds, state, self.axis))
+
+    @property
+    def shows_other(self) -> bool:
+        """Whether another run's curves were asked for since the last clearing, here or by a new plot of metrics."""
+        return bool(self._other_feeds)
+
+    def clear_other(self) -> None:
+        """Nothing is compared."""
+        self._other_feeds, self._other_name = [], ""
+        for plot in self._all():
+            plot.clear_series([key for key in plot.series if key.startswith(OTHER)])
+
+    def _name_other(self, name: str) -> None:
+        self.clear_other()
+        self._other_name = name
+        for plot in self._all():
+            for key in [key for key in plot.series if key.startswith(OTHER)]:
+                plot.rename(key, name)
+                self._other_feeds.append(Feed(plot, key))
+
+    def _all(self) -> list[LivePlot]:
+        return [self.loss, self.metrics, *self.others.values()]
+
+    def _use_metrics(self, names: list[str]) -> None:
+        self._metric_feeds = []
+        self._marks = ()
+        if not names and not self._metric_names:
+            return
+        # A plot's curves are fixed; which metrics there are is known after the first evaluation.
+        shown = self._pages.currentIndex()
+        old, self.metrics = self.metrics, _metrics_plot(names)
+        self._pages.insertWidget(0, _frameless(self.metrics))
+        self._pages.removeWidget(old)
+        old.deleteLater()
+        self._pages.setCurrentIndex(shown)
+        self._join(self.metrics)
+        self._metric_names = names
+        self._metric_feeds = [Feed(self.metrics, name) for name in names]
+        self._other_feeds = []  # those of the old plot are gone; `show_other` begins anew
+
+    def _show_marks(self, state: RunState) -> None:
+        best = state.best.step if state.best is not None else None
+        marks = (best, len(state.resumes), tuple(state.checkpoints), len(state.clock) > 0)
+        if marks == self._marks:
+            return
+        self._marks = marks
+        lines = [
+            (self._place(state, resume.from_step), self._resumed(resume), "muted") for resume in standing(state.resumes)
+        ]
+        if best is not None:
+            decides = (state.plan.best_metric if state.plan else None) or "loss"
+            title = tr("best: {metric}", metric=formatting.metric_title(decides))
+            lines.append((self._place(state, best), title, "success"))
+        ticks = [self._place(state, step) for step in sorted(state.checkpoints)]
+        ends = [self._place(state, step) for step in breaks(self.axis, state.resumes)]
+        for plot in self._all():
+            plot.set_breaks(ends)
+        for plot in (self.loss, self.metrics):
+            plot.set_marks(lines)
+            plot.set_ticks(ticks, tr("checkpoint") if ticks and plot is self.loss else "")
+
+    def _place(self, state: RunState, step: int) -> float:
+        return state.clock.at(self.axis, array("d", [step]))[0]
+
+    def _resumed(self, resume: Resume) -> str:
+        if self.axis == "time" and resume.down_seconds >= SHORTEST_DOWN:
+            return tr("down {down_seconds}", down_seconds=formatting.duration(resume.down_seconds))
+        return "resumed"
+
+
+def _feeds_of(plot: LivePlot) -> list[Feed]:
+    return [Feed(plot, key) for key in plot.series if not key.startswith(OTHER)]
+
+
+def _plot(title: str, styles: Sequence[SeriesStyle]) -> LivePlot:
+    """Each curve with its like of another run below it, which is empty where nothing is compared."""
+    twins = [replace(style, key=f"{OTHER}{style.key}", label="", twin_of=style.key) for style in styles]
+    return LivePlot(title, [*styles, *twins])
+
+
+def _frameless(plot: LivePlot) -> LivePlot:
+    """The plot as a page inside another card, whose chips name it already."""
+    name = plot.accessibleName()
+    plot.set_title("")
+    plot.setAccessibleName(name)
+    theme.role(plot, "page")
+    layout = plot.layout()
+    assert layout is not None
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(4)
+    return plot
+
+
+def _metrics_plot(names: list[str]) -> LivePlot:
+    styles = [
+        SeriesStyle(name, formatting.metric_title(name), "markers", color)
+        for name, color in zip(names, COLORS, strict=False)
+    ]
+    return _plot(tr("Metrics"), styles)

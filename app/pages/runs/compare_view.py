@@ -1,0 +1,171 @@
+"""Owns the comparison of chosen runs: their curves, the settings in which they differ, their final metrics."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+
+from app.core.backend_words import COLUMNS as COLUMN_TITLES
+from app.core.formatting import metric_title
+from app.core.i18n import localised, tr, trn
+from app.core.runs.run_comparison import final_cells, names_of
+from app.core.runs.run_library import RunLibrary, RunSummary
+from app.core.runs.run_order import TASKS
+from app.core.runs.run_status import TITLES
+from app.pages.runs.overlay_plot import OverlayPlot
+from app.services.compared_states import ComparedStates
+from app.widgets.card import Card, label
+from app.widgets.forms.chips import chips
+from app.widgets.icon_label import IconButton
+from app.widgets.page_header import PageHeader, page_layout
+from app.widgets.tables.text_table import TextTable
+from backend.contract.run.comparison import Table, metrics_table, settings_table
+
+SIDES = (tr("Curves"), tr("Settings"), tr("Metrics"))
+_WORDS = {"task": TASKS, "state": TITLES}
+"""What stands in files, and what people read, by column of the metrics."""
+SUFFIXES = {"csv": tr("CSV (*.csv)"), "markdown": tr("Markdown (*.md)")}
+
+
+class CompareView(QWidget):
+    """`show_runs` fills it; `closed` asks for the list of all runs."""
+
+    closed = Signal()
+    message = Signal(str, str)
+
+    def __init__(self, library: RunLibrary, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._library = library
+        self._paths: list[Path] = []
+        self._names: list[str] = []
+        self.states = ComparedStates(self)
+        self.header = PageHeader(tr("Compare"))
+        self.back = IconButton(tr("All runs"), "runs")
+        self.back.clicked.connect(self.close_view)
+        self.header.buttons.addWidget(self.back)
+        self.sides, sides = chips(SIDES)
+        self.curves = OverlayPlot()
+        self.settings = TextTable(tr("Settings side by side"))
+        self.everything = QCheckBox(tr("Show all settings"))
+        self.everything.toggled.connect(self._show_settings)
+        self.same = label("", "muted", wrap=True)
+        self.metrics = TextTable(tr("Final metrics"))
+        self.export = IconButton(tr("Save as…"), "save")
+        self.export.clicked.connect(self._on_export)
+        self.copy = IconButton(tr("Copy as Markdown"), "copy")
+        self.copy.clicked.connect(self._on_copy)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self.curves)
+        self._pages.addWidget(_below([self.everything, self.same], self.settings))
+        self._pages.addWidget(_below([self.copy, self.export], self.metrics))
+        self.sides.idClicked.connect(self._pages.setCurrentIndex)
+        sides.addStretch(1)
+        page = page_layout(self)
+        page.addWidget(self.header)
+        page.addLayout(sides)
+        page.addWidget(self._pages, 1)
+        self.states.advanced.connect(self.curves.feed_soon)
+        self.states.advanced.connect(self._show_subtitle)
+        self.curves.message.connect(self.message)
+        self.states.specs_read.connect(self._show_settings)
+        self.dialog: QFileDialog | None = None
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Cancel), self, self.close_view)
+
+    def show_runs(self, runs: Sequence[RunSummary]) -> None:
+        """Compare these."""
+        self._paths, self._names = [run.path for run in runs], names_of(runs)
+        self.settings.show_rows((), ())
+        self.states.read(self._paths)
+        self._show_subtitle()
+        self.curves.show_runs(self._paths, self._names, self.states.states)
+        self.metrics.show_rows(*_parts(self._metrics()))
+        self.same.setText(tr("Reading the settings…"))
+
+    def _show_subtitle(self) -> None:
+        count, unread = trn("{count} run", "{count} runs", len(self._paths)), self.states.unread
+        reading = tr("reading {number} of them…", number=unread) if unread else ""
+        self.header.set_subtitle(" · ".join(filter(None, [count, reading, ", ".join(self._names)])))
+
+    def show_side(self, name: str) -> None:
+        """Show one of SIDES."""
+        self.sides.button(SIDES.index(name)).click()
+
+    def close_view(self) -> None:
+        """Stop watching and go back."""
+        self.states.stop()
+        self.closed.emit()
+
+    def _show_settings(self) -> None:
+        specs = {name: self.states.specs.get(path, {}) for path, name in zip(self._paths, self._names, strict=True)}
+        table = settings_table(specs, everything=self.everything.isChecked())
+        self.settings.show_rows((tr("Setting"), *table.header[1:]), [[*map(localised, row)] for row in table.rows])
+        none = tr("These runs have the same settings.") if not table.rows else ""
+        self.same.setText(" ".join([none, *self.states.problems]).strip())
+
+    # Metrics
+
+    def _metrics(self) -> Table:
+        found = [(self._library.find(path), name) for path, name in zip(self._paths, self._names, strict=True)]
+        return metrics_table([(final_cells(run, name), run.metrics) for run, name in found if run])
+
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._metrics().written("markdown"))
+        self.message.emit("success", tr("The table is copied as Markdown."))
+
+    def _on_export(self) -> None:
+        dialog = self.dialog = QFileDialog(self, tr("Save the table"))
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters(list(SUFFIXES.values()))
+        dialog.setDefaultSuffix("csv")
+        dialog.selectFile("runs.csv")
+        dialog.fileSelected.connect(self.save)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def save(self, path: str) -> None:
+        """Write the table of metrics: as Markdown where the name ends so, else as CSV."""
+        form = "markdown" if Path(path).suffix.lower() in (".md", ".markdown") else "csv"
+        try:
+            Path(path).write_text(self._metrics().written(form), encoding="utf-8", newline="")
+        except OSError as error:
+            self.message.emit(
+                "error",
+                tr(
+                    "{path} could not be written ({strerror}); choose another folder.",
+                    path=path,
+                    strerror=error.strerror,
+                ),
+            )
+            return
+        self.message.emit("success", tr("The table is saved as {path}.", path=path))
+
+
+def _below(tools: Sequence[QWidget], table: TextTable) -> QWidget:
+    side = QWidget()
+    row = QHBoxLayout()
+    row.setSpacing(10)
+    for tool in tools:
+        row.addWidget(tool)
+    row.addStretch(1)
+    column = QVBoxLayout(side)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(10)
+    column.addLayout(row)
+    card = Card()
+    layout = card.layout()
+    assert layout is not None
+    layout.setContentsMargins(1, 1, 1, 1)
+    card.add(table, 1)
+    column.addWidget(card, 1)
+    return side
+
+
+def _parts(table: Table) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    known = {name: COLUMN_TITLES[name] for name in table.header if name in COLUMN_TITLES}
+    words = [_WORDS.get(name, {}) for name in table.header]
+    rows = tuple(
+        tuple(known.get(cell) or localised(cell) for known, cell in zip(words, row, strict=True)) for row in table.rows
+    )
+    return tuple(known.get(name) or metric_title(name) for name in table.header), rows

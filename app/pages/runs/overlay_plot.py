@@ -1,0 +1,211 @@
+"""Owns the plot in which the curves of several runs lie over each other, and the list that names them."""
+
+import time
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.core import formatting
+from app.core.i18n import tr
+from app.core.runs.run_comparison import Curve, curves_of
+from app.core.runs.run_state import RunState
+from app.core.runs.series import Cursor
+from app.core.runs.step_clock import breaks
+from app.pages.run.axes import AXIS_TITLES, X_LABELS
+from app.pages.runs.curve_list import COLORS, CurveList
+from app.widgets.card import Card, label
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.plots.live_plot import LivePlot, SeriesStyle
+from app.widgets.tables.layout_memory import RememberedSplitter
+
+SMOOTHINGS = {tr("None"): 0.0, tr("Slight"): 0.01, tr("Medium"): 0.03, tr("Strong"): 0.1}
+"""Words → the share of the curve that one point is the mean of."""
+FEED_MS = 25
+FEED_SECONDS = 0.003
+PORTION = 2000
+DETAIL, LEAST_DETAIL = 5000, 200
+"""Points of all curves together that are drawn, and of one at least."""
+
+
+@dataclass(eq=False)
+class _Feed:
+    path: Path
+    key: str
+    cursor: Cursor = field(default_factory=Cursor)
+
+
+class OverlayPlot(QWidget):
+    """`show_runs` names the runs; `feed_soon` says that their states have new points."""
+
+    message = Signal(str, str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._names: dict[Path, str] = {}
+        self._states: Mapping[Path, RunState] = {}
+        self._feeds: list[_Feed] = []
+        self._curves: list[Curve] = []
+        self._hidden: set[Path] = set()
+        self.choice = QuietComboBox()
+        self.choice.setAccessibleName(tr("Curve"))
+        self.choice.setMinimumContentsLength(16)
+        self.choice.currentIndexChanged.connect(self._rebuild)
+        self.smoothing = QuietComboBox()
+        self.smoothing.setAccessibleName(tr("Smoothing"))
+        for words, share in SMOOTHINGS.items():
+            self.smoothing.addItem(words, share)
+        self.smoothing.setCurrentText(tr("Medium"))
+        self.smoothing.currentIndexChanged.connect(self._rebuild)
+        self.axis = QuietComboBox()
+        self.axis.setAccessibleName(tr("X axis"))
+        for name, words in AXIS_TITLES.items():
+            self.axis.addItem(words, name)
+        self.axis.currentIndexChanged.connect(self._rebuild)
+        self.legend = CurveList()
+        self.legend.shown.connect(self._on_shown)
+        self.plot: LivePlot | None = None
+        self._timer = QTimer(self, interval=FEED_MS, singleShot=True)
+        self._timer.timeout.connect(self._feed)
+        self._build()
+
+    def _build(self) -> None:
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        for words, box in ((tr("Curve"), self.choice), (tr("X axis"), self.axis), (tr("Smoothing"), self.smoothing)):
+            top.addWidget(label(words, "muted"))
+            top.addWidget(box)
+        top.addStretch(1)
+        named = Card(tr("Runs"))
+        named.add(self.legend, 1)
+        self._split = RememberedSplitter("overlay")
+        self._split.addWidget(named)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addLayout(top)
+        column.addWidget(self._split, 1)
+
+    def show_runs(self, paths: Sequence[Path], names: Sequence[str], states: Mapping[Path, RunState]) -> None:
+        """Compare these; `states` is looked into whenever there is something new."""
+        self._names, self._states = dict(zip(paths, names, strict=True)), states
+        self._curves, self._hidden = [], set()
+        self.choice.clear()
+        self.legend.fill(self._names, self._hidden)
+        self._drop_plot()
+        self.feed_soon()
+
+    def _drop_plot(self) -> None:
+        if self.plot is not None:
+            self.plot.hide()
+            self.plot.setParent(None)  # at once, or the sizes of the next one would be given to this one
+            self.plot.deleteLater()
+            self.plot = None
+
+    def curve(self) -> Curve | None:
+        """What is drawn."""
+        place = self.choice.currentIndex()
+        return self._curves[place] if 0 <= place < len(self._curves) else None
+
+    def feed_soon(self) -> None:
+        """Take over new points at the next turn."""
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def apply_theme(self) -> None:
+        """The lines of the list in the present colours."""
+        self.legend.fill(self._names, self._hidden)
+
+    def _offer_curves(self) -> None:
+        found = curves_of(self._states.values())
+        if found == self._curves:
+            return
+        chosen = self.curve()
+        self._curves = found
+        self.choice.blockSignals(True)
+        self.choice.clear()
+        self.choice.addItems([one.title for one in found])
+        if chosen in found:
+            self.choice.setCurrentIndex(found.index(chosen))
+        self.choice.blockSignals(False)
+        if self.curve() != chosen:
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        # A plot's curves are fixed: another metric or smoothing gets a plot of its own.
+        curve, share = self.curve(), self.smoothing.currentData()
+        if curve is None:
+            return
+        kind = "markers" if curve.measured else "smoothed" if share else "line"
+        detail = max(LEAST_DETAIL, min(800, DETAIL // max(1, len(self._names))))
+        styles = [
+            SeriesStyle(
+                str(path), name, kind, COLORS[place % len(COLORS)], dash=place // len(COLORS), raw=False, detail=detail
+            )
+            for place, (path, name) in enumerate(self._names.items())
+        ]
+        self._drop_plot()
+        self.plot = LivePlot(curve.title, styles)
+        self.plot.set_x(*X_LABELS[self.axis.currentData()])
+        self.plot.saving.name = f"runs-{curve.key.replace('/', '-').replace('_', '-')}"
+        self.plot.message.connect(self.message)
+        self.plot.hide_legend()
+        self.plot.hovered.connect(self._show_values)
+        if share:
+            self.plot.set_smoothing(share)
+        for path in self._hidden:
+            self.plot.set_curve_hidden(str(path), True)
+        self._split.insertWidget(0, self.plot)
+        self._split.setStretchFactor(0, 1)
+        self._split.setSizes([self.width() - 274, 260])
+        self._feeds = [_Feed(path, str(path)) for path in self._names]
+        self.feed_soon()
+
+    def _feed(self) -> None:
+        self._offer_curves()
+        curve, plot = self.curve(), self.plot
+        if curve is None or plot is None:
+            return
+        end, waiting = time.perf_counter() + FEED_SECONDS, list(self._feeds)
+        more: list[_Feed] = []
+        while waiting and time.perf_counter() < end:
+            one = waiting.pop(0)
+            if self._give(one, curve, plot):
+                more.append(one)
+        if waiting or more:
+            self._feeds = [*waiting, *more, *(one for one in self._feeds if one not in waiting and one not in more)]
+            self._timer.start()
+        self._show_values(None)
+
+    def _give(self, feed: _Feed, curve: Curve, plot: LivePlot) -> bool:
+        state, axis = self._states[feed.path], self.axis.currentData()
+        series = curve.of(state)
+        fresh = series.fresh(feed.cursor, PORTION) if series is not None else None
+        if not fresh:
+            return False
+        if fresh.cut is not None:
+            plot.truncate_after(state.clock.at(axis, array("d", [fresh.cut]))[0], feed.key)
+        plot.series[feed.key].set_breaks(list(state.clock.at(axis, array("d", breaks(axis, state.resumes)))))
+        plot.append(feed.key, state.clock.at(axis, fresh.xs), fresh.ys)
+        return len(fresh.xs) == PORTION
+
+    def _show_values(self, x: float | None) -> None:
+        """Behind each name where its line is below the mouse, else at its end."""
+        if self.plot is None:
+            return
+        values: dict[Path, str] = {}
+        for path in self._names:
+            series = self.plot.series[str(path)]
+            place = (series.points.xs[-1] if x is None else x) if len(series) else None
+            point = series.value_at(place) if place is not None else None
+            mean = series.mean_at(place) if point is not None and place is not None else None
+            values[path] = formatting.number(point[1] if mean is None else mean) if point else ""
+        self.legend.show_values(values)
+
+    def _on_shown(self, path: Path, on: bool) -> None:
+        (self._hidden.discard if on else self._hidden.add)(path)
+        if self.plot is not None:
+            self.plot.set_curve_hidden(str(path), not on)

@@ -1,0 +1,347 @@
+"""Owns the Runs page: every run of this user, found again after each start."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+
+from app import theme
+from app.core.actions import Action
+from app.core.i18n import inside, tr, trn
+from app.core.runs.run_library import RunSummary, counted
+from app.core.runs.run_order import GROUPS, Arrangement, arranged, matching
+from app.pages.runs.deletion import Deletion
+from app.pages.runs.run_table import RunTable
+from app.services.context import AppContext
+from app.widgets.card import Card, label
+from app.widgets.commands import button_action
+from app.widgets.empty_state import EmptyState
+from app.widgets.file_manager import open_folder
+from app.widgets.forms.notes_bar import NotesBar
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.icon_label import IconButton
+from app.widgets.page_header import MARGIN, PageHeader, page_layout
+from app.widgets.text.fitting_words import fit_words
+from backend.contract.rpc.queries import Mistake
+from backend.contract.run.notes import RunNotes
+
+if TYPE_CHECKING:
+    from app.pages.runs.compare_view import CompareView
+
+BUTTONS = {
+    "open": (tr("Open"), "chart", "primary"),
+    "resume": (tr("Resume"), "play", ""),
+    "stop": (tr("Stop"), "stop", "danger"),
+    "predictions": (tr("Predictions"), "target", ""),
+    "compare": (tr("Compare"), "chart", ""),
+    "duplicate": (tr("Duplicate"), "copy", ""),
+    "folder": (tr("Open folder"), "folder", ""),
+    "delete": (tr("Delete"), "trash", "danger"),
+}
+"""Key → words, icon, role."""
+WORDLESS = ("duplicate", "folder", "delete", "compare", "predictions", "stop", "resume")
+"""Buttons that show their icon alone where there is little room, the first of them first."""
+TOLD = ("delete", "compare")
+"""Buttons whose tooltip says why they cannot be used, or what they would do."""
+SPACING = 8
+MAX_COMPARED = 20
+
+
+class Panel(QWidget):
+    """Lists runs; what is done with one is said by signals or asked of the services."""
+
+    message = Signal(str, str)
+    run_selected = Signal(str)
+    duplicate_requested = Signal(str)
+    predictions_requested = Signal(str)
+    new_run_requested = Signal()
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._wish = Arrangement()
+        self._resuming: set[Path] = set()
+        self.header = PageHeader(tr("Runs"))
+        self.search = QLineEdit(placeholderText=tr("Search name, model, data, note or #tag"), clearButtonEnabled=True)
+        self.search.setMinimumWidth(270)
+        self.search.setMaximumWidth(300)
+        self.search.setAccessibleName(tr("Search runs"))
+        self.search.textChanged.connect(self._show_runs)
+        self.group = QuietComboBox()
+        self.group.setAccessibleName(tr("Group runs by"))
+        self.group.setMinimumContentsLength(10)
+        for key, words in GROUPS.items():
+            self.group.addItem(tr("By {words}", words=inside(words)) if key else words, key)
+        self.group.currentIndexChanged.connect(self._show_runs)
+        self.header.buttons.addWidget(self.group)
+        self.header.buttons.addWidget(self.search, 1)
+        self.table = RunTable()
+        self.table.run_chosen.connect(self._on_chosen)
+        self.table.run_opened.connect(self.run_selected)
+        self.table.sort_asked.connect(self._on_sort_asked)
+        self.notes = NotesBar()
+        self.notes.written.connect(self._on_notes_written)
+        self.notes.message.connect(self.message)
+        self.deletion = Deletion(self)
+        self.deletion.message.connect(self.message)
+        self.deletion.changed.connect(context.library_watcher.look_now)
+        self.compared: CompareView | None = None
+        self.detail = label("", "muted", wrap=True, selectable=True)
+        self.empty = EmptyState(
+            "runs",
+            tr("No runs yet"),
+            tr("Everything you train is listed here and found again after a restart."),
+            tr("Start the demo"),
+        )
+        self.empty.asked.connect(self.start_demo)
+        self._build()
+        context.library_watcher.changed.connect(self._on_runs_changed)
+        self._show_runs()
+
+    def _build(self) -> None:
+        self._whole = QStackedWidget(self)
+        every = QWidget(self._whole)
+        self._pages = QStackedWidget(every)
+        self.buttons: dict[str, IconButton] = {}
+        bar = QHBoxLayout()
+        bar.setSpacing(SPACING)
+        for key, (words, icon, role) in BUTTONS.items():
+            button = self.buttons[key] = IconButton(words, icon, role)
+            button.clicked.connect(getattr(self, f"_on_{key}"))
+            if key == "delete":
+                bar.addStretch(1)
+            bar.addWidget(button)
+        card = Card()
+        theme.role(card, "card")
+        layout = card.layout()
+        assert layout is not None
+        layout.setContentsMargins(1, 1, 1, 1)
+        card.add(self.table, 1)
+        listed = QWidget(self._pages)
+        column = QVBoxLayout(listed)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(12)
+        column.addLayout(bar)
+        column.addWidget(self.deletion.banner)
+        column.addWidget(card, 1)
+        column.addWidget(self.detail)
+        column.addWidget(self.notes)
+        self.nothing = EmptyState(
+            "runs", tr("No run fits the search"), tr("Search for other words."), tr("Clear the search")
+        )
+        self.nothing.asked.connect(self.search.clear)
+        for part in (self.empty, listed, self.nothing):
+            self._pages.addWidget(part)
+        page = page_layout(every)
+        page.addWidget(self.header)
+        page.addWidget(self._pages, 1)
+        self._whole.addWidget(every)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self._whole)
+
+    def resizeEvent(self, event) -> None:
+        """Some buttons lose their words where there is little room."""
+        room = event.size().width() - 2 * MARGIN - SPACING * (len(BUTTONS) + 1)
+        losing: dict[QAbstractButton, str] = {self.buttons[key]: BUTTONS[key][0] for key in WORDLESS}
+        lack = lambda: sum(button.sizeHint().width() for button in self.buttons.values()) - room  # noqa: E731
+        wordless = fit_words(losing, lack)
+        for key in WORDLESS:
+            button, words = self.buttons[key], BUTTONS[key][0]
+            if key not in TOLD:
+                button.setToolTip(words if button in wordless else "")
+            button.setAccessibleName(words)
+        super().resizeEvent(event)
+
+    def shown(self) -> None:
+        """The page came to the front: look at once."""
+        self._context.library_watcher.look_now()
+
+    def offered_actions(self) -> list[Action]:
+        """For the palette and the keyboard."""
+        of_chosen = {
+            "open": (tr("Open the chosen run"), ""),
+            "resume": (tr("Resume the chosen run"), "Ctrl+R"),
+            "stop": (tr("Stop the chosen run"), ""),
+            "predictions": (tr("Show the predictions of the chosen run"), ""),
+            "compare": (tr("Compare the chosen runs"), "Ctrl+E"),
+            "duplicate": (tr("Make a new run like the chosen one"), "Ctrl+D"),
+            "folder": (tr("Open the folder of the chosen run"), ""),
+            "delete": (tr("Move the chosen runs to the trash"), "Del"),
+        }
+        return [
+            Action(tr("Search the runs"), self._find, "Ctrl+F", "search"),
+            *(button_action(self.buttons[key], *said, BUTTONS[key][1]) for key, said in of_chosen.items()),
+        ]
+
+    def _find(self) -> None:
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
+
+    # What is listed
+
+    def _on_runs_changed(self) -> None:
+        if self.isVisible() or not self.window().isVisible():  # behind another page it waits for `showEvent`
+            self._show_runs()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Show what has changed behind another page."""
+        self._show_runs()
+        super().showEvent(event)
+
+    def _show_runs(self) -> None:
+        every = self._context.library.runs
+        self._wish = replace(self._wish, words=self.search.text(), group=self.group.currentData())
+        found = matching(every, self._wish.words)
+        self.table.set_lines(arranged(every, self._wish))
+        self._pages.setCurrentIndex(1 if found else 2 if every else 0)
+        self.search.setVisible(bool(every))
+        self.group.setVisible(bool(every))
+        self.header.set_subtitle(_counts(every, found) if every else str(self._context.library.root))
+
+    def _on_sort_asked(self, column: str, descending: bool) -> None:
+        self._wish = replace(self._wish, column=column, descending=descending)
+        self._show_runs()
+
+    def _on_chosen(self, run: RunSummary | None) -> None:
+        several = self.table.chosen_runs()
+        usable = {
+            "open": run is not None,
+            "resume": run is not None and run.resumable and run.path not in self._resuming,
+            "stop": run is not None and run.alive,
+            "predictions": run is not None and run.has_predictions,
+            "compare": 2 <= len(several) <= MAX_COMPARED,
+            "duplicate": run is not None,
+            "folder": run is not None,
+            "delete": bool(several) and not any(each.alive for each in several),
+        }
+        for key, button in self.buttons.items():
+            button.setEnabled(usable[key])
+        alive = any(each.alive for each in several)
+        self.buttons["delete"].setToolTip(tr("Stop the run first") if alive else tr("Move to the trash"))
+        self.buttons["compare"].setToolTip(_why_not_compared(len(several)))
+        chosen = (
+            tr("{count} chosen", count=trn("{count} run", "{count} runs", len(several))) if len(several) > 1 else ""
+        )
+        self.detail.setText(" · ".join(filter(None, [run.message, str(run.path)])) if run else chosen)
+        self.notes.show_notes(run.path if run else None, run.notes if run else RunNotes())
+
+    # What is done with one
+
+    def _on_open(self) -> None:
+        if run := self.table.chosen():
+            self.run_selected.emit(str(run.path))
+
+    def _on_resume(self) -> None:
+        if run := self.table.chosen():
+            self._resuming.add(run.path)
+            self._on_chosen(run)
+            self._context.jobs.resume(
+                run.path,
+                lambda path: self._on_resumed(run.path, path),
+                lambda sentence: self._on_refused(run.path, sentence),
+            )
+
+    def _on_resumed(self, asked: Path, path: str) -> None:
+        self._resuming.discard(asked)
+        self._on_started(path)
+
+    def _on_started(self, path: str) -> None:
+        self._context.library_watcher.look_now()
+        self.run_selected.emit(path)
+
+    def _on_refused(self, asked: Path, sentence: str) -> None:
+        self._resuming.discard(asked)
+        self._on_chosen(self.table.chosen())
+        self.message.emit("error", sentence)
+
+    def _on_stop(self) -> None:
+        if run := self.table.chosen():
+            problem = self._context.jobs.request(run.path, "stop")
+            said = tr("{title} was asked to stop; it saves a checkpoint and its model first.", title=run.title)
+            if run.waits:
+                said = tr("{title} leaves the queue.", title=run.title)
+            self.message.emit("error" if problem else "info", problem or said)
+
+    def _on_predictions(self) -> None:
+        if run := self.table.chosen():
+            self.predictions_requested.emit(str(run.path))
+
+    def _on_duplicate(self) -> None:
+        if run := self.table.chosen():
+            self.duplicate_requested.emit(str(run.path))
+
+    def _on_folder(self) -> None:
+        if (run := self.table.chosen()) and (problem := open_folder(run.path)):
+            self.message.emit("info", problem)
+
+    def _on_delete(self) -> None:
+        if runs := self.table.chosen_runs():
+            self.deletion.ask(runs)
+
+    def _on_compare(self) -> None:
+        from app.pages.runs.compare_view import CompareView  # the list needs no plotting library
+
+        if self.compared is None:
+            self.compared = CompareView(self._context.library)
+            self.compared.message.connect(self.message)
+            self.compared.closed.connect(self._on_compare_closed)
+            self._whole.addWidget(self.compared)
+        self.compared.show_runs(self.table.chosen_runs())
+        self._whole.setCurrentWidget(self.compared)
+
+    def _on_compare_closed(self) -> None:
+        self._whole.setCurrentIndex(0)
+        self.table.setFocus()
+
+    def _on_notes_written(self, path: Path, notes: RunNotes) -> None:
+        if problem := self._context.library_watcher.annotate(path, notes):
+            self.message.emit("error", problem)
+
+    # The demo
+
+    def start_demo(self) -> None:
+        """Start the embedded demo."""
+        self.empty.setEnabled(False)
+        self._context.client.ask("demo_spec", {}, self._on_demo_spec, self._on_no_demo)
+
+    def _on_demo_spec(self, answer: dict[str, Any]) -> None:
+        self._context.jobs.start(answer["spec"], self._on_demo_started, lambda said: self._on_no_demo(Mistake(said)))
+
+    def _on_demo_started(self, path: str) -> None:
+        self.empty.setEnabled(True)
+        self._on_started(path)
+
+    def _on_no_demo(self, mistake: Mistake) -> None:
+        self.empty.setEnabled(True)
+        self.message.emit("error", mistake.message)
+
+
+def _why_not_compared(chosen: int) -> str:
+    if chosen < 2:
+        return tr("Choose two or more runs: hold Ctrl or Shift while you click")
+    return (
+        tr("At most {MAX_COMPARED} runs are compared at once", MAX_COMPARED=MAX_COMPARED)
+        if chosen > MAX_COMPARED
+        else ""
+    )
+
+
+def _counts(every: list[RunSummary], found: list[RunSummary]) -> str:
+    lost = sum(run.state == "lost" for run in every)
+    parts = [
+        tr("{number} of {number_2} runs", number=len(found), number_2=len(every))
+        if len(found) < len(every)
+        else tr("{number} runs", number=len(every))
+    ]
+    if len(every) == 1 and len(found) == 1:
+        parts = [tr("1 run")]
+    parts += counted(every)
+    if lost:
+        parts.append(
+            tr("1 lost, Resume continues it") if lost == 1 else tr("{lost} lost, Resume continues them", lost=lost)
+        )
+    return " · ".join(parts)

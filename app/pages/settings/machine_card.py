@@ -1,0 +1,98 @@
+"""Owns what this machine has and lacks, with the command that mends it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.core import formatting
+from app.core.backend_sentences import told
+from app.core.backend_words import said
+from app.core.i18n import tr
+from app.services.backend_client import BackendClient
+from app.widgets.banner import Banner
+from app.widgets.card import Card, label
+from app.widgets.icon_label import IconButton, IconLabel, IconToolButton
+from app.widgets.text.elided_label import ElidedLabel
+from backend.contract.rpc.queries import Mistake
+
+LOOKS = {"fine": ("check", "success"), "note": ("info", "info"), "missing": ("warning", "warning")}
+"""How each state of a finding looks."""
+
+
+class MachineCard(Card):
+    """Asks the helper's doctor."""
+
+    message = Signal(str, str)
+
+    def __init__(self, client: BackendClient) -> None:
+        super().__init__(tr("This machine"))
+        self._client = client
+        self.check_again = IconButton(tr("Check again"), "refresh", "quiet")
+        self.check_again.clicked.connect(self.ask)
+        self.corner.addWidget(self.check_again)
+        self.banner = Banner()
+        self.add(self.banner)
+        self.lines = QVBoxLayout()
+        self.lines.setSpacing(10)
+        self.body.addLayout(self.lines)
+
+    def ask(self) -> None:
+        """Look again."""
+        self.check_again.setEnabled(False)
+        self._client.ask("doctor", {}, self.show_findings, self.show_mistake)
+
+    def show_mistake(self, mistake: Mistake) -> None:
+        """Why nothing could be looked at."""
+        self.check_again.setEnabled(True)
+        self.banner.show_message("error", mistake.message)
+
+    def show_findings(self, answer: dict[str, Any]) -> None:
+        """One line for each thing that was looked at."""
+        self.check_again.setEnabled(True)
+        self.banner.clear()
+        while (item := self.lines.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        for finding in answer["findings"]:
+            self.lines.addWidget(FindingLine(finding, self._copied))
+
+    def _copied(self, command: str) -> None:
+        QGuiApplication.clipboard().setText(command)
+        self.message.emit("success", tr("Copied."))
+
+
+class FindingLine(QWidget):
+    """One thing that was looked at; where it is not right, what mends it."""
+
+    def __init__(self, finding: dict[str, Any], copy: Callable[[str], None]) -> None:
+        super().__init__()
+        icon, token = LOOKS.get(finding["state"], LOOKS["missing"])
+        mark = IconLabel(icon, token, 16)
+        mark.setAccessibleName(said(str(finding["state"])))
+        texts = QVBoxLayout()
+        texts.setSpacing(1)
+        texts.addWidget(label(_sentence(finding["text"]), "strong" if finding["state"] == "missing" else "", wrap=True))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(10)
+        row.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
+        row.addLayout(texts, 1)
+        if finding.get("mend"):
+            mend = told(finding["mend"])
+            command = QHBoxLayout()
+            command.addWidget(ElidedLabel(mend, "mono"), 1)
+            button = IconToolButton("copy", tr("Copy what mends it: {finding}", finding=mend), size=14)
+            button.clicked.connect(lambda: copy(mend))
+            command.addWidget(button)
+            texts.addLayout(command)
+
+
+def _sentence(text: str) -> str:
+    """Begun with a capital, unless it begins with the name of a library or device."""
+    words = text.split()
+    is_named = "not installed" in text or len(words) < 4 or any(letter.isdigit() for letter in words[1])
+    return told(text) if is_named else formatting.sentence(told(text))

@@ -1,0 +1,199 @@
+"""Owns the Settings page: the look, folders, the hub, consents, CSV, notifications, this machine, and versions."""
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QAbstractButton, QCheckBox, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from app.core.actions import Action
+from app.core.i18n import tr
+from app.pages.settings.appearance_card import LookCard
+from app.pages.settings.choice_rows import check_row
+from app.pages.settings.consents_card import ConsentsCard
+from app.pages.settings.folders_card import FoldersCard
+from app.pages.settings.hub_card import HubCard
+from app.pages.settings.machine_card import MachineCard
+from app.services import desktop_notification
+from app.services.context import AppContext
+from app.widgets import desktop_messages
+from app.widgets.card import Card, label
+from app.widgets.page_area import PageArea
+from app.widgets.page_header import PageHeader, scrolling_layout
+from backend.contract import places
+from backend.contract.version import CONTRACT_VERSION
+
+NO_DESKTOP = tr("This desktop shows no messages of programs; the window tells it in any case.")
+
+
+class Panel(QWidget):
+    """Writes every change at once."""
+
+    message = Signal(str, str)
+    theme_changed = Signal(str)
+    text_size_changed = Signal(int)
+    restart_wanted = Signal()
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("page")
+        self._context = context
+        self._asked = False
+        self.look, self.folders = LookCard(context.preferences), FoldersCard(context)
+        self.hub, self.consents = HubCard(context), ConsentsCard()
+        self.machine = MachineCard(context.client)
+        header = PageHeader(tr("Settings"), tr("Kept in {config_folder}", config_folder=places.config_folder()))
+        page = scrolling_layout(self, header)
+        page.addWidget(self._columns(), 1)
+        self._connect()
+
+    def _columns(self) -> PageArea:
+        holder = QWidget()
+        self._area = PageArea(holder, self)
+        columns = QHBoxLayout(holder)
+        columns.setContentsMargins(0, 0, 0, 0)
+        columns.setSpacing(14)
+        # What can be chosen stands at the left, what is so at the right.
+        left = [self.look, self.folders, self.hub, self.consents, self._messages_card(), self._csv_card()]
+        right = [self.machine, self._about_card()]
+        for cards in (left, right):
+            column = QVBoxLayout()
+            column.setSpacing(14)
+            for card in cards:
+                column.addWidget(card)
+            column.addStretch(1)
+            columns.addLayout(column, 1)
+        return self._area
+
+    def _connect(self) -> None:
+        self.look.theme_chosen.connect(self._on_theme_chosen)
+        self.look.size_chosen.connect(self._on_size_chosen)
+        self.look.language.chosen.connect(lambda code: self._set("language", code))
+        self.look.language.restart_wanted.connect(self.restart_wanted)
+        self.folders.folder_chosen.connect(self.set_folder)
+        self.hub.offline_changed.connect(self._on_offline)
+        for card in (self.folders, self.hub, self.consents, self.machine):
+            card.message.connect(self.message)
+
+    def _csv_card(self) -> Card:
+        card = Card(tr("CSV export"))
+        self.csv_bom = self._check(
+            card,
+            tr("Begin files with a byte order mark"),
+            "csv_bom",
+            tr("Excel then reads letters such as é and ü correctly."),
+        )
+        self.csv_defuse = self._check(
+            card,
+            tr("Defuse formulas"),
+            "csv_defuse",
+            tr("Puts ' before cells that a spreadsheet would run, such as =1+1."),
+        )
+        return card
+
+    def _messages_card(self) -> Card:
+        card = Card(tr("Notifications"))
+        possible = desktop_messages.are_possible() or desktop_notification.is_possible()
+        reason = tr("Only while the window is not in front.") if possible else NO_DESKTOP
+        self.desktop_messages = self._check(
+            card, tr("Let the desktop tell when a run has finished or failed"), "desktop_messages", reason
+        )
+        self.desktop_messages.setEnabled(possible)
+        return card
+
+    def _check(self, card: Card, title: str, name: str, reason: str) -> QCheckBox:
+        present = bool(getattr(self._context.preferences, name))
+        return check_row(card, title, reason, present, lambda on: self._set(name, on))
+
+    def _about_card(self) -> Card:
+        card = Card(tr("About"))
+        self.versions = QGridLayout()
+        self.versions.setHorizontalSpacing(18)
+        self.versions.setVerticalSpacing(5)
+        self.versions.setColumnStretch(1, 1)
+        card.add(label(tr("Burnish fine-tunes transformer models. Licensed under Apache-2.0."), wrap=True))
+        card.body.addLayout(self.versions)
+        self._show_versions({})
+        return card
+
+    def offered_actions(self) -> list[Action]:
+        """Each setting by its title, for the palette: it is brought into view, and changed by whoever came for it."""
+        named = {
+            tr("Theme"): self.look.themes.buttons()[0],
+            tr("Text size"): self.look.sizes.buttons()[0],
+            tr("Language"): self.look.language.box,
+            tr("Runs folder"): self.folders.runs_folder,
+            tr("Cache folder, and clearing it"): self.folders.cache_folder,
+            tr("Work offline"): self.hub.offline,
+            tr("Log in to the hub"): self.hub.token,
+            tr("Code of models that you agreed to"): self.consents,
+            tr("Notifications of the desktop"): self.desktop_messages,
+            tr("Byte order mark in CSV files"): self.csv_bom,
+            tr("Defuse formulas in CSV files"): self.csv_defuse,
+        }
+        return [
+            Action(title, lambda widget=widget: self._go_to(widget), icon="settings", kind=tr("Setting"))
+            for title, widget in named.items()
+        ]
+
+    def _go_to(self, widget: QWidget) -> None:
+        self._area.ensureWidgetVisible(widget, 0, 60)
+        group = widget.group() if isinstance(widget, QAbstractButton) else None
+        chosen = group.checkedButton() if group is not None else None
+        (chosen or widget).setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    # Changes
+
+    def show_preferences(self) -> None:
+        """Show what was chosen elsewhere, for example in the palette."""
+        self.look.show_preferences()
+
+    def _set(self, name: str, value: object) -> None:
+        self._context.preferences.set(name, value)
+        if name in ("offline", "runs_folder", "cache_folder"):
+            # The helper learns of these from its environment.
+            self._context.client.restart()
+
+    def _on_theme_chosen(self, choice: str) -> None:
+        self._set("theme", choice)
+        self.theme_changed.emit(choice)
+
+    def _on_size_chosen(self, size: int) -> None:
+        self._set("text_size", size)
+        self.text_size_changed.emit(size)
+
+    def _on_offline(self, offline: bool) -> None:
+        self._set("offline", offline)
+        self.hub.ask_account()
+
+    def set_folder(self, name: str, folder: str) -> None:
+        """Keep runs or caches in another folder; empty means the usual one."""
+        self._set(name, folder)
+        self.folders.show_folders()
+        self.folders.ask_sizes()
+        if name == "runs_folder":
+            self._context.library.root = Path(self._context.preferences.runs_path())
+            self._context.library_watcher.look_now()
+
+    # What is here
+
+    def shown(self) -> None:
+        """Ask what takes the helper a moment: the machine once, the rest whenever somebody looks."""
+        self.consents.show_consents()
+        self.folders.ask_sizes()
+        self.hub.ask_account()
+        if not self._asked:
+            self._asked = True
+            self.machine.ask()
+            self._context.client.ask(
+                "catalog", {}, lambda catalog: self._show_versions(catalog.versions), self.machine.show_mistake
+            )
+
+    def _show_versions(self, versions: dict[str, str]) -> None:
+        while self.versions.count():
+            item = self.versions.takeAt(0)
+            if item is not None and (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        for row, (name, version) in enumerate({**versions, "contract": CONTRACT_VERSION}.items()):
+            self.versions.addWidget(label(name, "muted"), row, 0)
+            self.versions.addWidget(label(version or tr("not installed"), selectable=True), row, 1)

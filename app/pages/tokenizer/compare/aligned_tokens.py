@@ -1,0 +1,208 @@
+"""Owns the tokens of two to four tokenizers in columns, line beside line, with their counts below."""
+
+from collections.abc import Iterator, Sequence
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollBar, QSizePolicy, QVBoxLayout, QWidget
+
+from app import theme
+from app.core.formatting import grouped
+from app.core.i18n import tr
+from app.core.text.aligned_lines import gaps, padded
+from app.widgets.card import label
+from app.widgets.text.token_view import LINE, TokenView
+from backend.contract.tokens.comparison import MOST, ComparedToken, TextComparison
+
+CALM_MS = 40
+"""After the last change of width the lines are brought beside each other again."""
+AT_ONCE = 3_000
+"""Tokens of all columns that are laid out at once; more would stop the window for longer than a frame or two."""
+DONE = -1
+
+
+class AlignedTokens(QWidget):
+    """Scrolls all columns together."""
+
+    token_shown = Signal(str)
+    """What is known of the token under the mouse, or nothing."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._columns: list[list[ComparedToken]] = []
+        self._text, self._lines, self._only_differences = "", 1, True
+        self.views: list[TokenView] = []
+        self._counts = [label("", "faint", wrap=True) for _ in range(MOST)]
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(14)
+        self._holders: list[QWidget] = []
+        # One for all: a bar that came and went in a column would change its width, and with it the wrapping.
+        self.bar = QScrollBar(Qt.Orientation.Vertical)
+        self.bar.setAccessibleName(tr("Scroll all tokens"))
+        policy = self.bar.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.bar.setSizePolicy(policy)
+        self.bar.valueChanged.connect(self._scroll)
+        for number in range(MOST):
+            self._row.addWidget(self._column(number), 1)
+        self._row.addWidget(self.bar)
+        self.bar_width = self.bar.sizeHint().width() + self._row.spacing()
+        """What stands to the right of the columns."""
+        self._steps: Iterator[int] = iter(())
+        self._turn = QTimer(self, interval=0)
+        self._turn.timeout.connect(self._on_turn)
+        self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
+        self._calm.timeout.connect(self.align)
+
+    def _column(self, number: int) -> QWidget:
+        view = TokenView()
+        view.setAccessibleName(tr("Tokens of tokenizer {number}", number=number + 1))
+        view.token_hovered.connect(lambda index, number=number: self._tell(number, index))
+        view.token_selected.connect(lambda index, number=number: self._tell(number, index))
+        view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        view.verticalScrollBar().valueChanged.connect(self._scroll)
+        view.verticalScrollBar().rangeChanged.connect(lambda low, high: self._show_range())
+        self.views.append(view)
+        holder = QFrame()
+        theme.role(holder, "card")
+        holder.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
+        column = QVBoxLayout(holder)
+        column.setContentsMargins(10, 10, 10, 10)
+        column.addWidget(view, 1)
+        column.addWidget(self._counts[number])
+        self._holders.append(holder)
+        return holder
+
+    def show_comparison(self, comparison: TextComparison, text: str) -> None:
+        """Show another one, from its beginning."""
+        self._text, self._lines = text, comparison.lines
+        self._columns = [[] for _ in comparison.counts]
+        for token in comparison.tokens:
+            self._columns[token.tokenizer].append(token)
+        for number, holder in enumerate(self._holders):
+            holder.setVisible(number < len(self._columns))
+            if number >= len(self._columns):
+                self.views[number].set_tokens([])
+        for number, one in enumerate(comparison.counts):
+            own = one.tokens - one.special
+            per_word = tr("{own:.2f} per word", own=own / comparison.words) if comparison.words else ""
+            per_token = (
+                tr("{characters:.2f} characters per token", characters=comparison.characters / own) if own else ""
+            )
+            unknown = tr("{unknown} unknown", unknown=grouped(one.unknown)) if one.unknown else ""
+            differ = tr("{differing} differ", differing=grouped(one.differing))
+            parts = [tr("{tokens} tokens", tokens=grouped(one.tokens)), differ, per_word, per_token, unknown]
+            self._counts[number].setText(" · ".join(filter(None, parts)))
+        for view in self.views:
+            view.verticalScrollBar().setValue(0)
+        self.align()
+
+    def show_number(self, number: int) -> None:
+        """So many empty columns, where there is nothing to compare yet."""
+        self._columns, self._steps = [], iter(())
+        for place, holder in enumerate(self._holders):
+            holder.setVisible(place < number)
+            self.views[place].set_tokens([])
+            self._counts[place].setText("")
+        self._show_range()
+
+    def set_only_differences(self, on: bool) -> None:
+        """Whether tokens that are alike in all columns are grey."""
+        self._only_differences = on
+        self.align()
+
+    # Side by side
+
+    def align(self) -> None:
+        """Let every line begin at the same height in all columns; of many tokens in several turns of the event loop."""
+        self._steps = self._aligning()
+        if sum(map(len, self._columns)) <= AT_ONCE:
+            for _ in self._steps:
+                pass
+        else:
+            self._turn.start()
+
+    def _on_turn(self) -> None:
+        if next(self._steps, DONE) == DONE:
+            self._turn.stop()
+
+    def _aligning(self) -> Iterator[int]:
+        """One column at a time, by its number."""
+        if not self._columns:
+            return
+        none = [0] * self._lines
+        for number in range(len(self._columns)):
+            self._set_tokens(number, none)
+            yield number
+        after = padded([self._heights(number) for number in range(len(self._columns))])
+        for number, rows in enumerate(after):
+            if any(rows):
+                self._set_tokens(number, rows)
+                yield number
+        self._show_range()
+
+    def _set_tokens(self, number: int, after: Sequence[int]) -> None:
+        tokens, view = self._columns[number], self.views[number]
+        place = view.verticalScrollBar().value()
+        quiet = [token.special or (self._only_differences and not token.differs) for token in tokens]
+        view.set_tokens([_shown(token) for token in tokens], quiet, self._gaps(tokens, after))
+        view.verticalScrollBar().setValue(place)
+
+    def _gaps(self, tokens: Sequence[ComparedToken], after: Sequence[int]) -> list[str]:
+        spaces, end = [], 0
+        for token in tokens:
+            covers = token.end > token.start  # an unknown token is special, and stands for a text all the same
+            spaces.append(self._text[end : token.start] if covers else "")
+            end = max(end, token.end) if covers else end
+        return gaps([token.line for token in tokens], spaces, after)
+
+    def _heights(self, number: int) -> list[int]:
+        """The rows that each line takes in a column that nothing was skipped in."""
+        tokens, view = self._columns[number], self.views[number]
+        begins: dict[int, int] = {}
+        for index, token in enumerate(tokens):
+            if token.line not in begins:
+                begins[token.line] = round((view.box_of(index).top() + view.verticalScrollBar().value()) / LINE)
+        heights = [1] * self._lines
+        known = sorted(begins)
+        for line, following in zip(known, [*known[1:], None], strict=False):
+            if following is None:
+                heights[line] = max(1, view.line_count() - begins[line])
+            else:
+                heights[line] = max(1, begins[following] - begins[line] - (following - line - 1))
+        return heights
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Other widths wrap otherwise."""
+        super().resizeEvent(event)
+        self._calm.start()
+
+    def _show_range(self) -> None:
+        bars = [view.verticalScrollBar() for view in self.views[: max(1, len(self._columns))]]
+        longest = max(bars, key=lambda bar: bar.maximum())
+        self.bar.setRange(0, longest.maximum())
+        self.bar.setPageStep(longest.pageStep())
+        self.bar.setSingleStep(LINE)
+        self.bar.setVisible(longest.maximum() > 0)
+
+    def _scroll(self, value: int) -> None:
+        for bar in (self.bar, *(view.verticalScrollBar() for view in self.views)):
+            if bar.value() != value:
+                bar.setValue(value)
+
+    def _tell(self, number: int, index: int) -> None:
+        if number >= len(self._columns) or not 0 <= index < len(self._columns[number]):
+            self.token_shown.emit("")
+            return
+        token = self._columns[number][index]
+        where = tr("special") if token.special else tr("characters {start}–{end}", start=token.start, end=token.end)
+        alike = "" if token.special else tr(", cut otherwise elsewhere") if token.differs else tr(", alike in all")
+        self.token_shown.emit(
+            tr("{piece} · id {id} · {where}{alike}", piece=token.piece, id=token.id, where=where, alike=alike)
+        )
+
+
+def _shown(token: ComparedToken) -> str:
+    """In one line: breaks of the text are the columns' own."""
+    return (token.text or token.piece).replace("\n", "⏎")

@@ -1,0 +1,307 @@
+"""Owns the side that compares two to four tokenizers: on one text line beside line, and on a whole column of data."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+
+from app.core.formatting import sentence
+from app.core.i18n import tr, trn
+from app.pages.tokenizer.compare.aligned_tokens import AlignedTokens
+from app.pages.tokenizer.compare.compared_data import ComparedData
+from app.pages.tokenizer.compare.compared_tokenizers import ComparedTokenizers
+from app.pages.tokenizer.data_choice import DataChoice
+from app.pages.tokenizer.run_data import RunData
+from app.services.backend_client import Ticket
+from app.services.comparison_answer import comparison_of
+from app.services.context import AppContext
+from app.services.latest_question import LatestQuestion
+from app.widgets.banner import Banner
+from app.widgets.empty_state import EmptyState
+from app.widgets.forms.chips import chips
+from app.widgets.icon_label import IconButton
+from app.widgets.text.directed_text import follow_direction
+from app.widgets.text.editor_text import text_of
+from app.widgets.text.elided_label import ElidedLabel
+from app.widgets.waiting_stack import WaitingStack
+from backend.contract.rpc.queries import Mistake, Progress
+from backend.contract.tokens.comparison import MOST, DataComparison
+
+CALM_MS = 200
+LONGEST = 10_000
+"""Characters of a text that are compared; whole files are compared as data."""
+EXAMPLE = tr(
+    "Tokenizers disagree about unbelievably long words, naïve cafés and 3.14159.\ndef add(a, "
+    "b):\n    return a + b\nEin Donaudampfschiff, el niño y l'été"
+)
+MODES = (tr("Text"), tr("Data"))
+
+
+class Side(QWidget):
+    """The page's tokenizer is the first; the others are chosen here."""
+
+    message = Signal(str, str)
+    draft_wanted = Signal()
+    """Whoever knows the run that is being set up should call `show_draft`."""
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self.tokenizer = ""
+        self._tickets: dict[str, Ticket] = {}
+        self._shown_text = ""
+        self._compare = LatestQuestion(
+            context.client, "compare_text", self._on_text, self._on_text_mistake, opened="tokenizers"
+        )
+        self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
+        self._calm.timeout.connect(self.compare_text)
+        self.banner = Banner()
+        self.others = ComparedTokenizers(context)
+        self.others.changed.connect(self._on_changed)
+        self.mode, modes = chips(MODES)
+        self.mode.idClicked.connect(self.show_mode)
+        self.special, self.only = QCheckBox(tr("Special tokens")), QCheckBox(tr("Colour only what differs"))
+        self.special.setChecked(True)
+        self.only.setChecked(True)
+        self.special.toggled.connect(lambda _: self.compare_text())
+        self.only.toggled.connect(lambda on: self.columns.set_only_differences(on))
+        self.add = IconButton(tr("Add tokenizer"), "plus")
+        self.add.clicked.connect(self._on_add)
+        top = QHBoxLayout()
+        top.setSpacing(14)
+        top.addLayout(modes)
+        top.addStretch(1)
+        for widget in (self.special, self.only, self.add):
+            top.addWidget(widget)
+        self.inputs, self.results = QStackedWidget(), QStackedWidget()
+        self.inputs.addWidget(self._text_input())
+        self.inputs.addWidget(self._data_input())
+        self.results.addWidget(self._text_result())
+        self.results.addWidget(self._data_result())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addLayout(top)
+        column.addWidget(self.banner)
+        column.addWidget(self.inputs)
+        column.addWidget(self.others)
+        column.addWidget(self.results, 1)
+        self.show_mode(0)
+
+    # Building
+
+    def _text_input(self) -> QWidget:
+        self.text = QPlainTextEdit(EXAMPLE, placeholderText=tr("Type or paste text"))
+        follow_direction(self.text)
+        self.text.setAccessibleName(tr("Text"))
+        self.text.setTabChangesFocus(True)
+        self.text.setFixedHeight(88)
+        self.text.textChanged.connect(self._calm.start)
+        return self.text
+
+    def _data_input(self) -> QWidget:
+        made = QWidget()
+        self.data = DataChoice(self._context, with_language=True)
+        self.data.changed.connect(self._show_state)
+        self.data.failed.connect(self._on_failed)
+        self.data.fix_offered.connect(self.banner.offer_fix)
+        self.banner.fix_taken.connect(self.data.take_fix)
+        self._run_data = RunData(self)
+        self.data.run_asked.connect(self._run_data.ask)
+        self._run_data.wanted.connect(self.draft_wanted)
+        self._run_data.message.connect(self.message)
+        self._run_data.taken.connect(self.data.take)
+        self.start = IconButton(tr("Compare"), "play", "primary")
+        self.start.clicked.connect(self.compare_data)
+        row = QHBoxLayout(made)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(10)
+        row.addWidget(self.data, 1)
+        row.addWidget(self.start)
+        return made
+
+    def _text_result(self) -> QWidget:
+        made = QWidget()
+        self.columns = AlignedTokens()
+        self.columns.token_shown.connect(self._show_token)
+        self.summary = ElidedLabel("", "muted")
+        column = QVBoxLayout(made)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self.columns, 1)
+        column.addWidget(self.summary)
+        return made
+
+    def _data_result(self) -> QWidget:
+        self.compared = ComparedData()
+        self.waiting = WaitingStack(self.compared)
+        self.waiting.stopped.connect(self.stop)
+        self.waiting.again.connect(self.compare_data)
+        self.nothing = EmptyState(
+            "chart",
+            tr("Compare on your data"),
+            tr(
+                "Choose a data file and the column with the texts: tokens per word, character and row of "
+                "each tokenizer, by language where a column names it."
+            ),
+            tr("Use the demo data"),
+        )
+        self.nothing.asked.connect(self.data.choose_demo)
+        self.waiting.addWidget(self.nothing)
+        self.waiting.setCurrentWidget(self.nothing)
+        return self.waiting
+
+    # The page
+
+    def use(self, tokenizer: str) -> None:
+        """Compare this one with the others."""
+        if tokenizer != self.tokenizer:
+            self.tokenizer = tokenizer
+            self.others.set_first(tokenizer)
+            self._on_changed()
+
+    def shown(self) -> None:
+        """New runs may have brought tokenizers."""
+        self.others.refresh()
+
+    def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
+        """The run that is being set up: its tokenizer is offered, its data taken if it was asked for."""
+        self.others.offer_draft(spec.get("model") or {})
+        self._run_data.show_draft(spec)
+
+    def show_mode(self, place: int) -> None:
+        """A text, or a column of data."""
+        self.mode.button(place).setChecked(True)
+        self.inputs.setCurrentIndex(place)
+        self.inputs.setFixedHeight(88 if place == 0 else 34)
+        self.results.setCurrentIndex(place)
+        self.others.row.setContentsMargins(0, 0, self.columns.bar_width if place == 0 else 0, 0)
+        for box in (self.special, self.only):
+            box.setVisible(place == 0)
+        self.banner.clear()
+        self._show_state()
+
+    def _on_add(self) -> None:
+        self.others.add()
+        self._on_changed()
+
+    def _on_changed(self) -> None:
+        self.stop()
+        if self.waiting.currentWidget() is self.compared:
+            self.waiting.setCurrentWidget(self.nothing)  # it was about other tokenizers
+            self.nothing.set_words(tr("Other tokenizers are chosen"), tr("Compare again to see them on your data."), "")
+        self._show_state()
+        self.compare_text()
+
+    def _show_state(self) -> None:
+        self.add.setEnabled(len(self.others.tokenizers) < MOST)
+        self.add.setToolTip("" if self.add.isEnabled() else tr("{MOST} at most can be compared", MOST=MOST))
+        self.start.setEnabled(self.data.ready and self.others.ready and "compare_data" not in self._tickets)
+
+    # One text
+
+    def compare_text(self) -> None:
+        """Ask for the tokens of the text that is written now."""
+        if not self.others.ready:
+            self._compare.stop()
+            return
+        text = text_of(self.text)[:LONGEST]
+        if not self.columns.views[0].count():
+            self.summary.setText(tr("Opening the tokenizers…"))
+            self.columns.show_number(len(self.others.tokenizers))
+        question = {"tokenizers": self.others.tokenizers, "text": text, "special_tokens": self.special.isChecked()}
+        self._compare.ask(question)
+
+    def _on_text(self, answer: Any) -> None:
+        found = comparison_of(answer)
+        self._clear_banner("compare_text")
+        self.columns.show_comparison(found, self._compare.answered["text"])
+        places = (
+            tr("{count} cut differently", count=trn("{count} place", "{count} places", found.places))
+            if found.places
+            else tr("Cut alike everywhere")
+        )
+        cut = len(text_of(self.text)) > LONGEST
+        words = [
+            places,
+            trn("{count} line", "{count} lines", found.lines),
+            trn("{count} character", "{count} characters", found.characters),
+            trn("{count} word", "{count} words", found.words),
+        ]
+        words += [tr("only the first {LONGEST:,} characters; compare files under Data", LONGEST=LONGEST)] if cut else []
+        self._shown_text = " · ".join(words)
+        self.summary.setText(self._shown_text)
+
+    def _show_token(self, words: str) -> None:
+        self.summary.setText(words or self._shown_text)
+
+    def _on_text_mistake(self, mistake: Mistake) -> None:
+        """Tokens of other tokenizers would only mislead."""
+        self.columns.show_number(len(self.others.tokenizers))
+        self._shown_text = ""
+        self.summary.setText("")
+        self._tell(mistake.message, "compare_text")
+
+    # A column of data
+
+    def compare_data(self) -> None:
+        """Count the tokens of the chosen column; the helper tells how far it is."""
+        if not (self.data.ready and self.others.ready):
+            return
+        self.stop()
+        names = self.others.names
+        question = {
+            "tokenizers": self.others.tokenizers,
+            "data": self.data.data,
+            "column": self.data.column.currentText(),
+            "language_column": self.data.language_column(),
+        }
+        self.waiting.show_waiting(tr("Reading the data"))
+        self._tickets["compare_data"] = self._context.client.ask(
+            "compare_data",
+            question,
+            lambda found: self._on_data(found, names),
+            self._on_data_mistake,
+            self._on_progress,
+        )
+        self._show_state()
+        self.waiting.stop.setFocus()
+
+    def _on_data(self, found: DataComparison, names: list[str]) -> None:
+        self._tickets.pop("compare_data", None)
+        self._clear_banner("compare_data")
+        self.compared.show_comparison(found, names)
+        self.waiting.show_content()
+        self._show_state()
+
+    def _on_data_mistake(self, mistake: Mistake) -> None:
+        self._tickets.pop("compare_data", None)
+        self._show_no_result(sentence(mistake.message, mistake.field))
+        self._show_state()
+
+    def _on_progress(self, progress: Progress) -> None:
+        self.waiting.show_progress(progress.done, progress.total, progress.unit, progress.text)
+
+    def _show_no_result(self, why: str) -> None:
+        self.waiting.show_sentence(tr("The comparison has no result"), why, tr("Try again"))
+
+    def stop(self) -> None:
+        """End a comparison on data that is under way."""
+        if "compare_data" in self._tickets:
+            self._tickets.pop("compare_data").cancel()
+            self._show_no_result(tr("It was stopped."))
+        self._show_state()
+
+    # Mistakes
+
+    def _on_failed(self, text: str) -> None:
+        self._tell(text, "data") if text else self._clear_banner("data")
+
+    def _tell(self, text: str, about: str) -> None:
+        self._told_about = about
+        self.banner.show_message("error", sentence(text))
+
+    def _clear_banner(self, about: str) -> None:
+        if getattr(self, "_told_about", about) == about:
+            self.banner.clear()

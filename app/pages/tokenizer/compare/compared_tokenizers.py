@@ -1,0 +1,176 @@
+"""Owns the row of tokenizers that are compared: the page's own first, and one to three others beside it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+
+from app import theme
+from app.core.i18n import tr
+from app.core.text.tokenizer_title import path_of, titles
+from app.pages.tokenizer.tokenizer_choice import TokenizerChoice
+from app.services.context import AppContext
+from app.widgets.card import label
+from app.widgets.icon_label import IconToolButton
+from app.widgets.text.elided_label import ElidedLabel
+from backend.contract.demo_models import DEMO_MODELS
+from backend.contract.tokens.comparison import MOST
+
+COLOR_TOKENS = ("plot_1", "plot_2", "plot_3", "plot_4")
+"""Of the tokenizers, in the plots and beside their names."""
+NARROW = 230
+"""Pixels of a head below which its name needs the room of the button that browses; the page's own button browses too."""
+HINT = tr("The tokenizer that is chosen at the top of the page")
+
+
+class ComparedTokenizers(QWidget):
+    """`tokenizers` and `names`, which are short; `changed` when one of them is another."""
+
+    changed = Signal()
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._first = ""
+        self._model: Mapping[str, Any] = {}
+        self.choices: list[TokenizerChoice] = []
+        self._heads: list[QWidget] = []
+        self.first = ElidedLabel("", "strong", Qt.TextElideMode.ElideLeft)
+        self.row = QHBoxLayout(self)
+        self.row.setContentsMargins(0, 0, 0, 0)
+        self.row.setSpacing(14)
+        self.row.addWidget(_head(0, self.first), 1)
+        self.add()
+
+    @property
+    def tokenizers(self) -> list[str]:
+        """Folders, files or hub ids, the page's own first."""
+        return [self._first, *(choice.tokenizer() for choice in self.choices)]
+
+    @property
+    def names(self) -> list[str]:
+        """What tells them apart: the last folder, or two where it alone would not."""
+        return titles(self.tokenizers)
+
+    @property
+    def ready(self) -> bool:
+        """Whether each of them is named."""
+        return all(self.tokenizers)
+
+    def set_first(self, tokenizer: str) -> None:
+        """The page's own is another one now; emits nothing."""
+        self._first = tokenizer
+        if len(self.choices) == 1 and self.choices[0].tokenizer() == tokenizer:
+            self._choose_another(self.choices[0])
+        self.first.setText(self.names[0])
+        self.first.setToolTip(f"{path_of(tokenizer)}\n{HINT}")
+
+    def add(self) -> None:
+        """One more, up to four."""
+        if len(self.tokenizers) == MOST:
+            return
+        choice = TokenizerChoice(self._context)
+        choice.offer_draft(self._model)
+        choice.browse_button.setText("")
+        choice.browse_button.setFixedWidth(36)
+        choice.browse_button.setToolTip(tr("Choose the folder of a model or tokenizer"))
+        choice.browse_button.setAccessibleName(tr("Browse"))
+        self._choose_another(choice)
+        choice.chosen.connect(self._on_chosen)
+        remove = IconToolButton("close", tr("Compare without this one"))
+        head = _head(len(self.tokenizers), choice, remove)
+        remove.clicked.connect(lambda: self.remove(self._heads.index(head)))
+        self.choices.append(choice)
+        self._heads.append(head)
+        self.row.addWidget(head, 1)
+        self._show_removable()
+
+    def remove(self, place: int) -> None:
+        """Compare without one of the others; the last of them stays."""
+        if len(self.choices) == 1:
+            return
+        self.choices.pop(place)
+        head = self._heads.pop(place)
+        self.row.removeWidget(head)
+        head.hide()
+        head.deleteLater()
+        for number, each in enumerate(self._heads, start=1):
+            each.findChild(Dot).set_number(number)  # type: ignore[union-attr]
+        self._show_removable()
+        self.changed.emit()
+
+    def refresh(self) -> None:
+        """New runs bring tokenizers."""
+        for choice in self.choices:
+            choice.refresh()
+
+    def offer_draft(self, model: Mapping[str, Any]) -> None:
+        """The run that is being set up has this tokenizer (`model` section of its spec)."""
+        self._model = model
+        for choice in self.choices:
+            choice.offer_draft(model)
+
+    def _on_chosen(self, _: str) -> None:
+        self.first.setText(self.names[0])
+        self.changed.emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """What a tokenizer is called goes before a button."""
+        super().resizeEvent(event)
+        self._show_browsing()
+
+    def _show_browsing(self) -> None:
+        room = self.width() / len(self.tokenizers)
+        for choice in self.choices:
+            choice.browse_button.setVisible(room >= NARROW)
+
+    def _show_removable(self) -> None:
+        self._show_browsing()
+        for head in self._heads:
+            head.findChildren(IconToolButton)[-1].setVisible(len(self._heads) > 1)
+
+    def _choose_another(self, choice: TokenizerChoice) -> None:
+        """One that is not compared yet, as far as one is known."""
+        known = [str(model.folder) for model in DEMO_MODELS]
+        other = next((each for each in known if each not in self.tokenizers), known[-1])
+        with QSignalBlocker(choice):
+            choice.choose(other)
+        line = choice.box.lineEdit()
+        assert line is not None
+        line.setCursorPosition(0)  # else the end of a name that is too long is shown
+
+
+class Dot(QWidget):
+    """The colour of a tokenizer, with its number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._label = label("●")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self._label)
+        self.set_number(number)
+
+    def set_number(self, number: int) -> None:
+        """Another place in the row."""
+        self._number = number
+        self.apply_theme()
+
+    def apply_theme(self) -> None:
+        """In the present colours."""
+        self._label.setStyleSheet(f"color: {theme.hex_color(COLOR_TOKENS[self._number])};")
+
+
+def _head(number: int, name: QWidget, *buttons: QWidget) -> QWidget:
+    made = QWidget()
+    made.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)  # as wide as its column below
+    row = QHBoxLayout(made)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(6)
+    row.addWidget(Dot(number))
+    row.addWidget(name, 1)
+    for button in buttons:
+        row.addWidget(button)
+    return made

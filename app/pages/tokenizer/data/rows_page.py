@@ -1,0 +1,242 @@
+"""Owns the page of rows: those of a training step or the data's own order, and what the model gets of the chosen one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.core.backend_words import COLUMNS as COLUMN_TITLES
+from app.core.i18n import tr
+from app.core.text.training_messages import short_place, step_words
+from app.pages.tokenizer.data.asking import READING, asked_on
+from app.pages.tokenizer.data.feature_card import FeatureCard
+from app.services.backend_client import BackendClient
+from app.services.latest_question import LatestQuestion
+from app.widgets.banner import Banner
+from app.widgets.card import Card, label
+from app.widgets.forms.chips import chips
+from app.widgets.forms.quiet_numbers import QuietSpinBox
+from app.widgets.tables.layout_memory import RememberedSplitter
+from app.widgets.tables.row_table import RowTable
+from app.widgets.waiting_stack import WaitingStack
+from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.training_data import FeatureLine, TrainingFeature, TrainingRows
+
+PAGE = 100
+BY_STEP, IN_ORDER = 0, 1
+PLACE_CHARACTERS = 15
+COLUMNS = ("place", "tokens", "label", "text")
+NARROWEST, WIDEST = 70, 136
+
+
+class _Lines:
+    """Features as a table's source."""
+
+    columns = COLUMNS
+
+    def __init__(self, lines: list[FeatureLine]) -> None:
+        self.lines = lines
+
+    @property
+    def row_count(self) -> int:
+        return len(self.lines)
+
+    def cell(self, row: int, column: int) -> object:
+        one = self.lines[row]
+        place = f"{one.place} ({one.part + 1})" if one.part else one.place
+        return (short_place(place, PLACE_CHARACTERS), one.tokens, one.label, one.text)[column]
+
+
+class RowsPage(WaitingStack):
+    """Shows a step or a part of the data; choosing a line shows its feature."""
+
+    answered = Signal(object)
+    """TrainingRows."""
+
+    def __init__(self, client: BackendClient, parent: QWidget | None = None) -> None:
+        self.feature_card, self.table = FeatureCard(), RowTable()
+        self.said, self.banner = label("", "muted", wrap=True), Banner()
+        super().__init__(self._placed(), parent)
+        self.answer: TrainingRows | None = None
+        self._rows = asked_on(self, client, "training_rows", self._on_rows)
+        self._feature = LatestQuestion(
+            client, "training_feature", self._on_feature, self._on_no_feature, opened="subject"
+        )
+        self._subject: Mapping[str, Any] = {}
+        self._asked: Mapping[str, Any] = {}
+        self._targets = {BY_STEP: 1, IN_ORDER: 1}
+        self.table.row_selected.connect(self._on_line)
+
+    def _placed(self) -> QWidget:
+        self.kinds, kinds = chips((tr("Step"), tr("In order")))
+        self.kinds.idClicked.connect(self._on_kind)
+        self.number = QuietSpinBox(minimum=1, maximum=1)
+        self.number.setKeyboardTracking(False)
+        self.number.setGroupSeparatorShown(True)
+        self.number.setAccessibleName(tr("Step"))
+        self.number.valueChanged.connect(self._on_number)
+        self.of = label("", "muted")
+        card = Card(tr("Rows"), spacing=8)
+        card.corner.addLayout(kinds)
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        self.caption = label(tr("Step"), "muted")
+        for widget in (self.caption, self.number, self.of):
+            top.addWidget(widget)
+        top.addStretch(1)
+        card.body.addLayout(top)
+        self.table.set_titles(COLUMN_TITLES)
+        self.table.setAccessibleName(tr("Rows"))
+        self.table.setMinimumHeight(120)
+        for widget in (self.said, self.banner):
+            card.add(widget)
+        card.add(self.table, 1)
+        split = RememberedSplitter("rows", Qt.Orientation.Horizontal)
+        split.addWidget(card)
+        split.addWidget(self.feature_card)
+        split.setSizes([500, 540])
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(split)
+        return page
+
+    # What is asked
+
+    @property
+    def kind(self) -> int:
+        """BY_STEP or IN_ORDER."""
+        return self.kinds.checkedId()
+
+    def show_subject(self, arguments: Mapping[str, Any]) -> None:
+        """Other data: begin with its first step, or its first row where it has no steps."""
+        if arguments != self._subject:
+            self._begin(arguments)
+            has_steps = arguments.get("split") == "train"
+            self.kinds.button(BY_STEP).setEnabled(has_steps)
+            self.kinds.button(BY_STEP if has_steps else IN_ORDER).setChecked(True)
+            self._targets = {BY_STEP: 1, IN_ORDER: 1}
+            self.number.setMaximum(1)
+        self._ask()
+
+    def show_step(self, arguments: Mapping[str, Any], step: int) -> None:
+        """The rows of a step of this training."""
+        self._aim(arguments, BY_STEP, step)
+
+    def show_row(self, arguments: Mapping[str, Any], row: int) -> None:
+        """A row, counted from 0, and those that follow it."""
+        self._aim(arguments, IN_ORDER, row + 1)
+
+    def _aim(self, arguments: Mapping[str, Any], kind: int, number: int) -> None:
+        if arguments != self._subject:
+            self._begin(arguments)
+        self.kinds.button(BY_STEP).setEnabled(arguments.get("split") == "train")
+        self.kinds.button(kind).setChecked(True)
+        self._targets[kind] = number
+        self._ask()
+
+    def forget(self) -> None:
+        """There is nothing to show."""
+        self._begin({})
+
+    def _begin(self, subject: Mapping[str, Any]) -> None:
+        """Nobody waits for answers about other data."""
+        self._rows.stop()
+        self._feature.stop()
+        self._subject, self._asked, self.answer = dict(subject), {}, None
+
+    def _ask(self) -> None:
+        number = self._targets[self.kind]
+        wanted = {"step": number, "count": 500} if self.kind == BY_STEP else {"row": number - 1, "count": PAGE}
+        arguments = {**self._subject, **wanted}
+        if arguments != self._asked or (self.answer is None and not self._rows.open):
+            if self._asked.keys() != arguments.keys():
+                self._rows.ignore()  # rows of the other kind are no longer looked for
+            self._asked = arguments
+            if self.answer is None or self.waits:
+                self.show_waiting(READING)
+            self._rows.ask(arguments)
+
+    def _on_kind(self, kind: int) -> None:
+        self._ask()
+
+    def _on_number(self, number: int) -> None:
+        self._targets[self.kind] = number
+        self._ask()
+
+    # What is answered
+
+    def _on_rows(self, answer: TrainingRows) -> None:
+        self.answer = answer
+        self._show_number(answer)
+        self.said.setText(step_words(answer.step) if answer.step else _span_words(answer))
+        self.banner.show_message("warning", answer.step.differs if answer.step else "")
+        columns = self._columns(answer)
+        self.table.set_source(_Lines(answer.lines), columns)
+        self.table.hideColumn(0)  # the place says more than a number
+        self.table.set_widths(_widths(answer.lines, columns), stretched="text")
+        self.answered.emit(answer)
+        if answer.lines:
+            self.table.selectRow(0)
+        else:
+            self.feature_card.show_nothing()
+
+    @staticmethod
+    def _columns(answer: TrainingRows) -> list[str]:
+        """Without an empty column of labels."""
+        has_labels = any(line.label for line in answer.lines)
+        return [name for name in COLUMNS if name != "label" or has_labels]
+
+    def _show_number(self, answer: TrainingRows) -> None:
+        by_step = answer.step is not None
+        most = max(1, answer.steps if by_step else answer.rows)
+        self.number.blockSignals(True)
+        self.number.setMaximum(most)
+        self.number.setSingleStep(1 if by_step else PAGE)
+        self.number.setValue(self._targets[self.kind])
+        self.number.blockSignals(False)
+        self.caption.setText(tr("Step") if by_step else tr("From row"))
+        self.number.setAccessibleName(self.caption.text())
+        self.of.setText(tr("of {most:,}", most=most))
+
+    def _on_line(self, line: int) -> None:
+        self._feature.ignore()
+        if self.answer is None or not 0 <= line < len(self.answer.lines):
+            return
+        step = self.answer.step.step if self.answer.step else None
+        question = {**self._subject, "feature": self.answer.lines[line].feature, "step": step}
+        self._feature.ask(question)
+
+    def _on_feature(self, feature: TrainingFeature) -> None:
+        self.feature_card.show_feature(feature)
+
+    def _on_no_feature(self, mistake: Mistake) -> None:
+        self.feature_card.show_nothing()
+        self.banner.show_message("error", mistake.message)
+
+
+def _widths(lines: list[FeatureLine], columns: list[str]) -> dict[str, int]:
+    """As wide as their longest cells; what is left belongs to the text."""
+    source = _Lines(lines)
+    letters = {
+        name: max((len(str(source.cell(row, COLUMNS.index(name)))) for row in range(len(lines))), default=0)
+        for name in columns
+    }
+    return {name: min(WIDEST, max(NARROWEST, 28 + 7 * most)) for name, most in letters.items()}
+
+
+def _span_words(answer: TrainingRows) -> str:
+    last = answer.start + len(answer.lines)
+    same = answer.features == answer.rows
+    return (
+        tr("Rows {start:,} to {last:,}", start=answer.start + 1, last=last)
+        if same
+        else tr(
+            "Features {start:,} to {last:,} of {features:,}, made of {rows:,} rows",
+            start=answer.start + 1,
+            last=last,
+            features=answer.features,
+            rows=answer.rows,
+        )
+    )

@@ -1,0 +1,202 @@
+"""Owns the choice of texts to count on: a data file, its column with the texts, and one with their languages if wanted."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
+
+from app.core.formatting import name_of_path, sentence
+from app.core.i18n import tr
+from app.services.backend_client import Ticket
+from app.services.context import AppContext
+from app.widgets.forms.path_line import PathLine
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.icon_label import IconToolButton
+from backend.contract.resources import resource
+from backend.contract.rpc.column_guess import language_column, text_column
+from backend.contract.rpc.queries import DataPreview, Mistake
+
+_NOT_OF_TEXTS = ("validation", "test", "columns")
+NO_LANGUAGE = tr("No languages")
+
+
+class DataChoice(QWidget):
+    """`ready` says whether there is something to count on; the file's first rows are asked for to know its columns."""
+
+    changed = Signal()
+    failed = Signal(str)
+    """Why the file cannot be read; empty when it can."""
+    fix_offered = Signal(object)
+    """A Fix with which it can be read (`take_fix`); comes after `failed`."""
+    run_asked = Signal()
+    """Take the data of the run that is being set up (`take`)."""
+
+    def __init__(self, context: AppContext, with_language: bool = False, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._with_language = with_language
+        self._ticket: Ticket | None = None
+        self._read: str | dict[str, Any] = ""
+        self._asked: tuple[dict[str, Any], str] = ({}, "")
+        """The `data` section that was asked about, and the column that is wanted of it."""
+        self._written = ""
+        self.line = PathLine(placeholderText=tr("A data file"))
+        self.line.setToolTip(tr("CSV, JSON lines, Parquet, text …"))
+        self.line.setAccessibleName(tr("Data file"))
+        self.line.editingFinished.connect(self._on_written)
+        self.browse = IconToolButton("folder", tr("Choose a data file"))
+        self.browse.clicked.connect(self._on_browse)
+        self.demo = IconToolButton("table", tr("Use the demo data: sentences of three kinds of reviews"))
+        self.demo.clicked.connect(self.choose_demo)
+        self.of_run = IconToolButton("bolt", tr("Take the data of the run that is being set up"))
+        self.of_run.clicked.connect(self.run_asked)
+        self.column, self.language = QuietComboBox(), QuietComboBox()
+        self.column.setAccessibleName(tr("Column with the texts"))
+        self.column.setToolTip(tr("The column with the texts"))
+        self.language.setAccessibleName(tr("Column with the languages"))
+        self.language.setToolTip(tr("A column that says each row's language, for counts by language"))
+        self.language.setVisible(with_language)
+        self.column.setPlaceholderText(tr("Column"))
+        self.language.setPlaceholderText(tr("Language"))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(6)
+        row.addWidget(self.line, 3)
+        row.addWidget(self.browse)
+        row.addWidget(self.demo)
+        row.addWidget(self.of_run)
+        row.addSpacing(4)
+        row.addWidget(self.column, 1)
+        row.addWidget(self.language, 1)
+        for box in (self.column, self.language):
+            box.setMinimumContentsLength(11)
+            box.setEnabled(False)
+            box.activated.connect(lambda _: self.changed.emit())
+        self.setAcceptDrops(True)
+
+    @property
+    def data(self) -> str | dict[str, Any]:
+        """The file whose columns are offered, or the `data` section of a run; empty where none was read."""
+        return self._read
+
+    @property
+    def name(self) -> str:
+        """What the data is called."""
+        return name_of_path(self.line.text())
+
+    @property
+    def ready(self) -> bool:
+        """Whether a file and a column of it are chosen."""
+        return bool(self._read and self.column.currentText())
+
+    def language_column(self) -> str | None:
+        """The chosen one, or None."""
+        return self.language.currentData() if self._with_language else None
+
+    def choose(self, path: str) -> None:
+        """Read the first rows of a file to learn its columns."""
+        path = path.strip()
+        if path == self._read or (self._ticket is not None and self._ticket.open and self.line.text() == path):
+            return
+        self._show(path, path)
+        if not path:
+            self._offer([], [])
+            self.failed.emit("")
+            return
+        self._ask(path, {"source": "files", "train": str(Path(path).expanduser())})
+
+    def take(self, data: Mapping[str, Any]) -> None:
+        """Count on the training rows of a run: the `data` section of its spec, whatever its source."""
+        section = {name: value for name, value in data.items() if name not in _NOT_OF_TEXTS and value is not None}
+        self._show(_name_of(section), tr("The training data of the new run"))
+        self._ask(section, section, str((data.get("columns") or {}).get("text") or ""))
+
+    def take_fix(self, changes: Mapping[str, Any]) -> None:
+        """Read the same data with other settings, dotted keys of a spec."""
+        data, column = self._asked
+        section = {**data, **{key.removeprefix("data."): value for key, value in changes.items()}}
+        self._ask(section, section, column)
+
+    def _show(self, words: str, hint: str) -> None:
+        self._written = words
+        self.line.setText(words)
+        self.line.setToolTip(hint)
+        self._forget()
+
+    def _ask(self, read: str | dict[str, Any], data: dict[str, Any], column: str = "") -> None:
+        self._asked = (data, column)
+        self._offer([], [])
+        self._ticket = self._context.client.ask(
+            "preview_data", {"data": data}, lambda answer: self._on_preview(read, answer, column), self._on_mistake
+        )
+
+    def _on_written(self) -> None:
+        """Leaving the line without writing changes nothing: of a run it shows a name that is no path."""
+        if self.line.text() != self._written:
+            self.choose(self.line.text())
+
+    def choose_demo(self) -> None:
+        """The reviews that Burnish brings along."""
+        self.choose(str(resource("demo", "sentiment", "train.csv")))
+
+    def _forget(self) -> None:
+        if self._ticket is not None:
+            self._ticket.cancel()
+        self._ticket, self._read = None, ""
+
+    def _on_preview(self, read: str | dict[str, Any], preview: DataPreview, column: str) -> None:
+        self._read = read
+        self._offer(preview.columns, preview.rows)
+        if column in preview.columns:
+            self.column.setCurrentText(column)
+        self.failed.emit("")
+        self.changed.emit()
+
+    def _offer(self, columns: list[str], rows: list[list[str]]) -> None:
+        for box in (self.column, self.language):
+            box.clear()
+            box.setEnabled(bool(columns))
+        self.column.addItems(columns)
+        self.column.setCurrentText(text_column(columns, rows))
+        if not columns:
+            self.changed.emit()
+            return
+        self.language.addItem(NO_LANGUAGE, None)
+        for name in columns:
+            self.language.addItem(name, name)
+        self.language.setCurrentIndex(max(0, self.language.findData(language_column(columns))))
+
+    def _on_mistake(self, mistake: Mistake) -> None:
+        self.failed.emit(sentence(mistake.message, mistake.field))
+        if mistake.fix is not None:
+            self.fix_offered.emit(mistake.fix)
+
+    def _on_browse(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(
+            self, tr("Choose a data file"), self._read if isinstance(self._read, str) else ""
+        )
+        if path:
+            self.choose(path)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """A file is welcome."""
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Take the first file that was dropped."""
+        path = next((url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()), "")
+        if path:
+            event.acceptProposedAction()
+            self.choose(path)
+
+
+def _name_of(section: Mapping[str, Any]) -> str:
+    """What the data of a run is called: its file, or the data set of another source."""
+    names = ("train",) if section.get("source", "files") == "files" else ("name", "pair", "folder", "task")
+    given = next((section[name] for name in names if section.get(name)), section.get("source", ""))
+    first = given[0] if isinstance(given, list) and given else given
+    return tr("New run · {first}", first=name_of_path(str(first)))

@@ -1,0 +1,161 @@
+"""Owns the Tokenizer page: which tokenizer it is about, and the sides that show it."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QStackedWidget, QWidget
+
+from app.core.actions import Action
+from app.core.i18n import tr
+from app.core.text import dropped_file
+from app.pages.tokenizer.tab import Side
+from app.pages.tokenizer.tokenizer_choice import TokenizerChoice
+from app.services.context import AppContext
+from app.widgets.forms.chips import chips
+from app.widgets.page_header import PageHeader, page_layout
+
+SIDES = (
+    (tr("Text"), "text_side", tr("Drop a tokenizer or a text file here")),
+    (tr("Vocabulary"), "vocabulary_side", tr("Search, sort, count and export all pieces")),
+    (
+        tr("Compare"),
+        "compare_side",
+        tr("Two to four tokenizers on a text, or on data"),
+    ),
+    (tr("My data"), "data_side", tr("Lengths, padding, and what the model gets")),
+    (tr("Make"), "make_side", tr("Train a tokenizer, or add tokens to this one")),
+)
+"""Title, module under `tokenizer_cards` with a class `Side`, subtitle; a side is imported when it is first shown."""
+
+
+class Panel(QWidget):
+    """One tokenizer, looked at from several sides."""
+
+    message = Signal(str, str)
+    settings_chosen = Signal(dict)
+    """Spec keys and values for the run that is being set up."""
+    draft_wanted = Signal()
+    """Whoever knows the run that is being set up should call `show_draft`."""
+    new_run_requested = Signal()
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("page")
+        self._context = context
+        self._sides: dict[int, QWidget] = {}
+        self.header = PageHeader(tr("Tokenizer"), parent=self)
+        self.titles, row = chips([title for title, _, _ in SIDES])
+        self.titles.idClicked.connect(self.show_side)
+        self.header.buttons.addLayout(row)
+        self.choice = TokenizerChoice(context, self)
+        self.choice.chosen.connect(self._on_chosen)
+        self.pages = QStackedWidget(self)
+        column = page_layout(self)
+        column.addWidget(self.header)
+        column.addWidget(self.choice)
+        column.addWidget(self.pages, 1)
+        self.setAcceptDrops(True)
+        self.show_side(0)
+
+    def shown(self) -> None:
+        """New runs may have brought tokenizers."""
+        self.choice.refresh()
+        self.draft_wanted.emit()
+        self.side().shown()
+
+    def side(self) -> Side:
+        """The side in view."""
+        return self.pages.currentWidget()  # type: ignore[return-value]
+
+    def show_side(self, place: int) -> None:
+        """Show a side, built if this is its first time."""
+        if place not in self._sides:
+            self._sides[place] = self._built(SIDES[place][1])
+        self.titles.button(place).setChecked(True)
+        self.header.set_subtitle(SIDES[place][2])
+        self.choice.setHidden(getattr(self._sides[place], "own_tokenizer", False))
+        self.pages.setCurrentWidget(self._sides[place])
+        self.draft_wanted.emit()
+        self.side().use(self.choice.tokenizer())
+        self.side().shown()
+
+    def offered_actions(self) -> list[Action]:
+        """For the palette."""
+        return [
+            Action(
+                tr("Tokenizer: {title}", title=title),
+                lambda place=place: self.show_side(place),
+                icon="text",
+                words=said,
+            )
+            for place, (title, _, said) in enumerate(SIDES)
+        ]
+
+    def show_tokenizer(self, name_or_path: str) -> None:
+        """Look at a folder, file or hub id."""
+        self.choice.choose(name_or_path)
+
+    def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
+        """The run that is being set up, for the sides that ask for it; `lacks` is a sentence, or empty."""
+        self.choice.offer_draft(spec.get("model") or {})
+        for side in self._sides.values():
+            if hasattr(side, "show_draft"):
+                side.show_draft(spec, lacks)  # type: ignore[attr-defined]
+
+    def show_data(self) -> None:
+        """Look at the data of the run that is being set up."""
+        self._data_side().look_at_draft()
+
+    def show_step(self, run: str, step: int) -> None:
+        """Look at the rows of an optimizer step of a run."""
+        self._data_side().show_step(run, step)
+
+    def _data_side(self) -> Any:
+        self.show_side([module for _, module, _ in SIDES].index("data_side"))
+        return self.side()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """A folder or file is welcome."""
+        if dropped(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """A tokenizer is chosen; of any other file the tokens are shown."""
+        self.take(Path(dropped(event)))
+        event.acceptProposedAction()
+
+    def take(self, path: Path) -> None:
+        """Look at a tokenizer, or at the tokens of a text file."""
+        if dropped_file.is_tokenizer(path):
+            self.show_tokenizer(str(dropped_file.tokenizer_of(path)))
+        else:
+            self.show_side(0)
+            self.side().open_file(str(path))  # type: ignore[attr-defined]  # the first side takes files
+
+    def _built(self, module: str) -> QWidget:
+        side = import_module(f"app.panels.tokenizer_cards.{module}").Side(self._context, self.pages)
+        side.message.connect(self.message)
+        for name in ("settings_chosen", "draft_wanted", "new_run_requested"):
+            if hasattr(side, name):
+                getattr(side, name).connect(getattr(self, name))
+        if hasattr(side, "tokenizer_made"):
+            side.tokenizer_made.connect(self._on_made)
+            side.made_changed.connect(self.choice.refresh)
+        self.pages.addWidget(side)
+        return side
+
+    def _on_made(self, tokenizer: str) -> None:
+        self.choice.refresh()
+        self.show_tokenizer(tokenizer)
+
+    def _on_chosen(self, tokenizer: str) -> None:
+        self.side().use(tokenizer)
+
+
+def dropped(event: QDropEvent) -> str:
+    """The file or folder that is dragged or dropped; empty where it is none."""
+    return next((url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()), "")

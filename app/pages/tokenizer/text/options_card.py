@@ -1,0 +1,257 @@
+"""Owns the options of a tokenizer call: what is added, where texts are cut, how they are filled."""
+
+from typing import Any, cast
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFormLayout,
+    QFrame,
+    QLabel,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.core.formatting import grouped
+from app.core.i18n import thin, tr
+from app.core.text.text_options import TextOptions
+from app.pages.tokenizer.text.template_field import TemplateField
+from app.widgets.card import Card, label
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.quiet_numbers import QuietSpinBox
+from app.widgets.icon_label import IconButton
+from backend.contract.tokens.options import Padding, Side, TokenOptions, Truncation
+from backend.contract.tokens.tokens import TokenizerDescription
+
+SIDES = ((tr("By default"), None), (tr("Left"), "left"), (tr("Right"), "right"))
+BEYOND = ((tr("Is cut off"), False), (tr("Into windows"), True))
+FILLS = ((tr("None"), ""), (tr("To the longest"), "longest"), (tr("To the limit"), "max_length"))
+CUTS = (
+    (tr("The longer one"), "longest_first"),
+    (tr("The first only"), "only_first"),
+    (tr("The second only"), "only_second"),
+)
+SWITCHES = {
+    "add_prefix_space": (
+        tr("Space before the text"),
+        tr("add_prefix_space: the first word is treated like one within a text"),
+    ),
+    "do_lower_case": (tr("Lower-case"), tr("do_lower_case: letters are made small before the text is cut")),
+}
+MOST = 1_000_000
+ROW = 32
+
+
+class OptionsCard(Card):
+    """`options()` are those chosen; a switch is offered where the tokenizer takes it."""
+
+    changed = Signal()
+    run_asked = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Options"), parent, spacing=8)
+        self._stored = TokenOptions()
+        self._own: dict[str, Any] = {}
+        self.facts = label("", "faint", wrap=True)
+        self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.special = QCheckBox(tr("Special tokens"))
+        self.special.setToolTip(tr("Add those that the model expects around a text, for example [CLS] and [SEP]"))
+        self.special.setChecked(True)
+        self.switches = {name: QCheckBox(words) for name, (words, _) in SWITCHES.items()}
+        self.max_length = _number(tr("no limit"), tr("Longest text in tokens, special ones counted"))
+        self.cut_side = _choice(SIDES, tr("Which side of a text is cut"))
+        self.beyond = _choice(BEYOND, tr("What happens to the rest of a long text"))
+        self.stride = _number("", tr("Tokens that a window shares with the one before"))
+        self.pair_cut = _choice(CUTS, tr("Which of two texts is cut"))
+        self.padding = _choice(FILLS, tr("Filling with padding tokens"))
+        self.padding_side = _choice(SIDES, tr("Which side is filled"))
+        self.multiple = _number("any", tr("The padded length is a multiple of this number"))
+        self.cost_limit = _number(tr("the model's"), tr("Tokens that the cost is compared with"))
+        self.template = TemplateField()
+        self.stored_note = label("", "faint", wrap=True)
+        self.stored_button = IconButton(tr("Use them"), "check", "quiet")
+        self.use_button = IconButton(tr("Use in my run"), "bolt")
+        self.use_button.setToolTip(
+            tr("Put the options that a run has into the New run page; what it decides by itself is said")
+        )
+        self._place()
+        self._connect()
+        self._show_what_applies()
+
+    def _place(self) -> None:
+        area = QScrollArea(self, widgetResizable=True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        holder = QWidget()
+        holder.setObjectName("scrolled")
+        area.setWidget(holder)
+        column = QVBoxLayout(holder)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(self.facts)
+        column.addWidget(self.special)
+        for name, box in self.switches.items():
+            box.setToolTip(SWITCHES[name][1])
+            box.hide()
+            column.addWidget(box)
+        self.form = QFormLayout()
+        self.form.setVerticalSpacing(6)
+        self.form.setHorizontalSpacing(10)
+        self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        for words, widget in (
+            (tr("Limit"), self.max_length), (tr("The rest"), self.beyond), (tr("Overlap"), self.stride),
+            (tr("Cut at"), self.cut_side), (tr("Of a pair"), self.pair_cut), (tr("Padding"), self.padding),
+            (tr("Pad at"), self.padding_side), (tr("Multiple of"), self.multiple), (tr("Cost limit"), self.cost_limit),
+        ):  # fmt: skip
+            title = QLabel(words)
+            title.setBuddy(widget)
+            title.setToolTip(widget.toolTip())
+            title.setMinimumHeight(ROW)
+            title.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+            self.form.addRow(title, widget)
+        column.addWidget(self.template)
+        column.addLayout(self.form)
+        self.template.hide()
+        column.addWidget(self.stored_note)
+        column.addWidget(self.stored_button, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addStretch(1)
+        self.add(area, 1)
+        self.add(self.use_button)
+        self.stored_button.hide()
+
+    def _connect(self) -> None:
+        for box in (self.special, *self.switches.values()):
+            box.toggled.connect(self._on_changed)
+        for number in (self.max_length, self.stride, self.multiple, self.cost_limit):
+            number.valueChanged.connect(self._on_changed)
+        for choice in (self.cut_side, self.beyond, self.pair_cut, self.padding, self.padding_side):
+            choice.currentIndexChanged.connect(self._on_changed)
+        self.template.changed.connect(self._on_changed)
+        self.use_button.clicked.connect(self.run_asked)
+        self.stored_button.clicked.connect(self.use_stored)
+
+    # What is chosen
+
+    def options(self) -> TextOptions:
+        """As the fields say; what does not apply keeps its default."""
+        limit = self.max_length.value() or None
+        windows = bool(self.beyond.currentData()) and limit is not None
+        return TextOptions(
+            special_tokens=self.special.isChecked() or self._is_chat,
+            construction=self._construction(),
+            max_length=limit,
+            truncation=cast("Truncation", self.pair_cut.currentData()) if limit and self._is_pair else "longest_first",
+            truncation_side=cast("Side | None", self.cut_side.currentData()) if limit else None,
+            windows=windows,
+            stride=self.stride.value() if windows else 0,
+            padding=cast("Padding", self.padding.currentData()),
+            padding_side=cast("Side | None", self.padding_side.currentData()) if self.padding.currentData() else None,
+            pad_to_multiple_of=(self.multiple.value() or None) if self.padding.currentData() else None,
+            chat_template=self.template.changed_template() if self._is_chat else None,
+        )
+
+    def cost(self) -> int | None:
+        """The limit that the cost is compared with, None for the model's."""
+        return self.cost_limit.value() or None
+
+    def _construction(self) -> dict[str, Any]:
+        chosen = {name: box.isChecked() for name, box in self.switches.items() if name in self._own}
+        return {name: on for name, on in chosen.items() if on != bool(self._own[name])}
+
+    # What is offered
+
+    def show_tokenizer(self, description: TokenizerDescription) -> None:
+        """Offer what this tokenizer takes; what was chosen by hand stays where it can."""
+        known = {option.name: option.value for option in description.options if option.kind == "switch"}
+        chosen = self._construction()
+        self._own = {name: known[name] for name in self.switches if name in known}
+        for name, box in self.switches.items():
+            with QSignalBlocker(box):
+                box.setVisible(name in self._own)
+                box.setChecked(bool(chosen.get(name, self._own.get(name))))
+        self.facts.setText(facts_line(description))
+        self.template.offer(description.chat_template, description.chat_template_is_plain)
+        self._stored = description.stored
+        self.stored_note.setText(description.stored_truncation)
+        self.stored_note.setVisible(bool(description.stored_truncation))
+        self.stored_button.setVisible(self._stored != TokenOptions())
+
+    def show_nothing(self) -> None:
+        """No tokenizer is open."""
+        self._own, self._stored = {}, TokenOptions()
+        for widget in (self.stored_note, self.stored_button, *self.switches.values()):
+            widget.hide()
+        self.facts.setText("")
+
+    def set_mode(self, *, is_pair: bool, is_chat: bool) -> None:
+        """Whether there are two texts, of which one may be spared, or messages, which a template writes out."""
+        self._is_pair, self._is_chat = is_pair, is_chat
+        self.template.setVisible(is_chat)
+        self.special.setVisible(not is_chat)  # the template writes them
+        self._show_what_applies()
+
+    def use_stored(self) -> None:
+        """Switch on what the tokenizer's file has stored."""
+        stored = self._stored
+        with QSignalBlocker(self):
+            self.max_length.setValue(stored.max_length or 0)
+            self.multiple.setValue(stored.pad_to_multiple_of or 0)
+            for box, value in (
+                (self.padding, stored.padding), (self.pair_cut, stored.truncation),
+                (self.cut_side, stored.truncation_side), (self.padding_side, stored.padding_side),
+            ):  # fmt: skip
+                box.setCurrentIndex(box.findData(value))
+        self._on_changed()
+
+    _is_pair = _is_chat = False
+
+    def _on_changed(self) -> None:
+        self._show_what_applies()
+        self.changed.emit()
+
+    def _show_what_applies(self) -> None:
+        limit, filled = self.max_length.value() > 0, bool(self.padding.currentData())
+        windows = limit and bool(self.beyond.currentData())
+        for widget, applies in (
+            (self.beyond, limit), (self.stride, windows), (self.cut_side, limit and not windows),
+            (self.pair_cut, limit and self._is_pair), (self.padding_side, filled), (self.multiple, filled),
+        ):  # fmt: skip
+            self.form.setRowVisible(widget, applies)
+        self.stride.setMaximum(max(0, self.max_length.value() - 1))
+        self.use_button.setEnabled(self.options() != TextOptions())
+
+
+def facts_line(description: TokenizerDescription) -> str:
+    """`WordPiece · 30 522 pieces · reads 512 tokens · fast`."""
+    model = description.model or description.tokenizer_class
+    words = [
+        tr("{model} on bytes", model=model) if description.byte_level else model,
+        tr("{vocabulary} pieces", vocabulary=grouped(description.vocabulary)),
+    ]
+    if description.byte_fallback:
+        words.append(tr("falls back to bytes"))
+    words.append(
+        tr("reads {limit} tokens", limit=grouped(description.limit)) if description.limit else tr("no limit of its own")
+    )
+    return " · ".join([*words, *map(thin, description.notes)]) if description.fast else " · ".join([*words, "slow"])
+
+
+def _number(nothing: str, hint: str) -> QuietSpinBox:
+    box = QuietSpinBox(minimum=0, maximum=MOST, value=0)
+    if nothing:
+        box.setSpecialValueText(nothing)
+    box.setToolTip(hint)
+    box.setAccessibleDescription(hint)
+    box.setKeyboardTracking(True)
+    box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    return box
+
+
+def _choice(offered: tuple[tuple[str, Any], ...], hint: str) -> QuietComboBox:
+    box = QuietComboBox()
+    for words, value in offered:
+        box.addItem(words, value)
+    box.setToolTip(hint)
+    box.setAccessibleDescription(hint)
+    return box

@@ -1,0 +1,197 @@
+"""Owns the pipeline of a tokenizer as a page to read: each step with what it made of the text, the model word by word."""
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QScrollArea,
+    QStackedWidget,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import theme
+from app.core.formatting import grouped
+from app.core.i18n import thin, tr
+from app.core.text import pipeline_steps
+from app.core.text.invisible_characters import visible
+from app.widgets.card import label
+from app.widgets.empty_state import EmptyState
+from app.widgets.pill import Pill
+from app.widgets.text.elided_label import ElidedLabel
+from app.widgets.text.marked_text import MarkedText, Piece
+from backend.contract.tokens.steps import MAX_CHARACTERS, Step, TokenizerSteps, WordTrace
+
+COLORS = 6
+MAX_WORDS = 200
+TREE_HEIGHT = 260
+SHORTENED = tr("These are the steps of the first {MAX_CHARACTERS} characters.", MAX_CHARACTERS=grouped(MAX_CHARACTERS))
+
+
+class StepsView(QStackedWidget):
+    """Steps from top to bottom, or a sentence where there are none."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.empty = EmptyState("text", tr("No steps to show"), tr("Type a text to see how it becomes tokens."))
+        self._holder = QWidget()
+        self._holder.setObjectName("scrolled")
+        self._column = QVBoxLayout(self._holder)
+        self._column.setContentsMargins(0, 0, 6, 0)
+        self._column.setSpacing(10)
+        self.notes = label("", "muted", wrap=True)
+        self.notes.hide()
+        self._column.addWidget(self.notes)
+        self._column.addStretch(1)
+        self.area = QScrollArea(widgetResizable=True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setWidget(self._holder)
+        self.area.setAccessibleName(tr("Steps"))
+        self.addWidget(self.empty)
+        self.addWidget(self.area)
+        self.frames: list[QWidget] = []
+        self._coming: list[tuple[int, str]] = []
+        self._old: list[QWidget] = []
+        self._answer = TokenizerSteps(text="")
+        # One step at a time, so that typing is never kept waiting.
+        self._next = QTimer(self, interval=0, singleShot=True)
+        self._next.timeout.connect(self._add_one)
+
+    def show_steps(self, answer: TokenizerSteps) -> None:
+        """Show other steps; the place that was looked at stays."""
+        if answer == self._answer and self.frames:
+            return
+        self._answer = answer
+        if not answer.steps:
+            self.say(tr("Type a text to see how it becomes tokens."))
+            return
+        self.notes.setText(" ".join([*map(thin, answer.notes), *([SHORTENED] if answer.shortened else [])]))
+        self.notes.setVisible(bool(self.notes.text()))
+        before = answer.text
+        self._coming = []
+        for number, step in enumerate(answer.steps):
+            self._coming.append((number, before))
+            before = pipeline_steps.text_after(step.parts) or before
+        self._old, self.frames = [*self.frames, *self._old[len(self.frames) :]], []
+        self.setCurrentWidget(self.area)
+        self._next.start()
+
+    def say(self, sentence: str) -> None:
+        """A sentence in place of steps."""
+        self._coming = []
+        self._clear([*self.frames, *self._old[len(self.frames) :]])
+        self.frames, self._old = [], []
+        self.empty.set_words(tr("No steps to show"), sentence)
+        self.setCurrentWidget(self.empty)
+
+    def _add_one(self) -> None:
+        if not self._coming:
+            return
+        number, before = self._coming.pop(0)
+        frame = _StepFrame(number + 1, self._answer.steps[number], before, self._answer)
+        if number < len(self._old):
+            self._column.replaceWidget(self._old[number], frame)
+            self._clear([self._old[number]])
+        else:
+            self._column.insertWidget(number + 1, frame)  # below the notes
+        self.frames.append(frame)
+        if self._coming:
+            self._next.start()
+        else:
+            self._clear(self._old[len(self.frames) :])
+            self._old = []
+
+    def _clear(self, frames: list[QWidget]) -> None:
+        for frame in frames:
+            self._column.removeWidget(frame)
+            frame.hide()
+            frame.deleteLater()
+
+
+class _StepFrame(QFrame):
+    """One step: its name, what it does, the text after it."""
+
+    def __init__(self, number: int, step: Step, before: str, answer: TokenizerSteps) -> None:
+        super().__init__()
+        theme.role(self, "inset")
+        self.step = step
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 9, 12, 10)
+        column.setSpacing(4)
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        top.addWidget(label(f"{number}. {step.name}", "strong"))
+        top.addWidget(label(pipeline_steps.STAGES[step.stage], "faint"), 1)
+        top.addWidget(Pill(pipeline_steps.outcome(step), "accent" if step.changed else "neutral"))
+        column.addLayout(top)
+        if step.sentence:
+            column.addWidget(label(thin(step.sentence), "muted", wrap=True))
+        if step.settings:
+            column.addWidget(ElidedLabel(pipeline_steps.settings_line(step), "faint"))
+        if step.changed or step.stage == "model":
+            self.text = MarkedText(tr("Text after step {number}", number=number))
+            self.text.show_pieces(_pieces(step, before))
+            column.addWidget(self.text)
+        if step.stage == "model" and answer.words:
+            self.tree = _WordTree(answer.words)
+            column.addWidget(self.tree)
+
+
+def _pieces(step: Step, before: str) -> list[Piece]:
+    if step.stage == "normalizer":
+        runs = pipeline_steps.changes(before, pipeline_steps.text_after(step.parts))
+        return [_run(run) for run in runs]
+    shown = step.parts[: pipeline_steps.MAX_PARTS]
+    pieces: list[Piece] = []
+    for number, part in enumerate(shown):
+        ground = "token_special" if part.fixed else f"token_{number % COLORS}"
+        tag = "" if part.id is None else str(part.id)
+        pieces += [Piece(visible(part.text), ground, ink="token_text", tag=tag), Piece("  ")]
+    left = len(step.parts) - len(shown)
+    return [*pieces, Piece(tr(" and {left:,} more", left=left), ink="muted")] if left else pieces
+
+
+def _run(run: pipeline_steps.Run) -> Piece:
+    if not run.changed:
+        return Piece(visible(run.text) if run.text else "")
+    return Piece(visible(run.text) if run.text else "⌫", "token_1", ink="token_text")
+
+
+class _WordTree(QTreeWidget):
+    """Words of the model; opened, one tells how its pieces came about."""
+
+    def __init__(self, words: list[WordTrace]) -> None:
+        super().__init__()
+        self.setAccessibleName(tr("Words of the model"))
+        self.setHeaderLabels([tr("Word"), tr("Pieces"), tr("Ids or score")])
+        theme.give_font(self, 12, mono=True)
+        self.setFixedHeight(TREE_HEIGHT)
+        self.setAlternatingRowColors(False)
+        self.setUniformRowHeights(True)
+        header = self.header()
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(2, QHeaderView.ResizeMode.ResizeToContents)
+        header.setStretchLastSection(False)
+        for trace in words[:MAX_WORDS]:
+            item = QTreeWidgetItem(list(pipeline_steps.word_row(trace)))
+            item.addChildren([self._child(row) for row in pipeline_steps.trace_rows(trace)])
+            self.addTopLevelItem(item)
+        if len(words) > MAX_WORDS:
+            self.addTopLevelItem(
+                QTreeWidgetItem(["", tr("and {number:,} more words", number=len(words) - MAX_WORDS), ""])
+            )
+        longest = max(range(min(len(words), MAX_WORDS)), key=lambda place: len(words[place].pieces), default=-1)
+        if longest >= 0:
+            self.topLevelItem(longest).setExpanded(True)  # type: ignore[union-attr]
+
+    def _child(self, row: pipeline_steps.Row) -> QTreeWidgetItem:
+        item = QTreeWidgetItem(list(row))
+        for column, token in enumerate(("faint", "text", "muted")):
+            item.setForeground(column, theme.color(token))
+            item.setToolTip(column, row[column])
+        return item

@@ -1,0 +1,197 @@
+"""Owns the field for a chat template: the tokenizer's own, until a person writes another one."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QTextCursor, QTextFormat
+from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
+
+from app import theme
+from app.core.i18n import tr
+from app.services import text_file
+from app.widgets.card import label
+from app.widgets.icon_label import IconToolButton
+
+HEIGHT = 150
+LARGE = (760, 520)
+
+
+class TemplateField(QWidget):
+    """Jinja in a small editor, which can be opened in a large window too."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._own, self._shown, self._is_plain = "", "", False
+        self._mistake: int | None = None
+        self.editor = _editor()
+        self.editor.setFixedHeight(HEIGHT)
+        self.editor.textChanged.connect(self._on_text)
+        self.whose = label("", "faint", wrap=True)
+        self.mistake = label("", "danger", wrap=True, selectable=True)
+        self.mistake.hide()
+        self.open_button = IconToolButton("folder", tr("Open a file with a template"))
+        self.large_button = IconToolButton("external", tr("Write in a large window"))
+        self.reset_button = IconToolButton("undo", tr("Back to the tokenizer's own template"))
+        self.open_button.clicked.connect(self._on_browse)
+        self.large_button.clicked.connect(self.show_large)
+        self.reset_button.clicked.connect(lambda: self.write(self._own))
+        top = QHBoxLayout()
+        top.setSpacing(2)
+        top.addWidget(label(tr("Chat template"), "strong"), 1)
+        for button in (self.reset_button, self.open_button, self.large_button):
+            top.addWidget(button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 6, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(top)
+        column.addWidget(self.editor)
+        column.addWidget(self.mistake)
+        column.addWidget(self.whose)
+        self.window_of_its_own: _Large | None = None
+        self._tell_whose()
+
+    def changed_template(self) -> str | None:
+        """What a person has written; None while it is the tokenizer's own, or nothing."""
+        written = self.editor.toPlainText()
+        return written if written.strip() and written != self._shown else None
+
+    def offer(self, own: str, is_plain: bool) -> None:
+        """Another tokenizer with its template; what a person has written stays."""
+        is_changed = self.changed_template() is not None
+        self._own, self._shown, self._is_plain = own, own, is_plain
+        if not is_changed:
+            with QSignalBlocker(self):
+                self.write(own)
+            self._shown = self.editor.toPlainText()  # an editor has one kind of line ends
+        self._tell_whose()
+
+    def write(self, template: str) -> None:
+        """Replace what is written, as a person would, so that it can be undone."""
+        if template == self.editor.toPlainText():
+            return
+        cursor = QTextCursor(self.editor.document())
+        cursor.select(QTextCursor.SelectionType.Document)
+        cursor.insertText(template)
+        self.editor.moveCursor(QTextCursor.MoveOperation.Start)
+
+    def show_mistake(self, sentence: str, line: int | None) -> None:
+        """Say what is wrong and mark the line, counted from 1."""
+        self._mistake = line
+        self.mistake.setText(sentence)
+        self.mistake.show()
+        self._mark()
+
+    def clear_mistake(self) -> None:
+        """The template is as it should be."""
+        self._mistake = None
+        self.mistake.hide()
+        self._mark()
+
+    def apply_theme(self) -> None:
+        """Mark the line in the present colours."""
+        self._mark()
+
+    def show_large(self) -> None:
+        """Write on in a window with room for long lines; both editors show the same."""
+        if self.window_of_its_own is None:
+            self.window_of_its_own = _Large(self)
+        self.window_of_its_own.open_beside()
+
+    def _on_text(self) -> None:
+        self._tell_whose()
+        self.changed.emit()
+
+    def _tell_whose(self) -> None:
+        is_changed = self.changed_template() is not None
+        self.reset_button.setEnabled(self.editor.toPlainText() != self._shown)
+        if is_changed:
+            self.whose.setText(tr("Yours, in place of the tokenizer's."))
+        elif self._is_plain:
+            self.whose.setText(tr("This tokenizer has none: a plain one is used, here and in training."))
+        else:
+            self.whose.setText(tr("The tokenizer's own; change it here to see what comes of it."))
+
+    def _mark(self) -> None:
+        block = self.editor.document().findBlockByNumber(-1 if self._mistake is None else self._mistake - 1)
+        found = []
+        if block.isValid():
+            mark = QTextEdit.ExtraSelection()
+            mark.format.setBackground(theme.color("danger_soft"))  # type: ignore[attr-defined]
+            mark.format.setProperty(QTextFormat.Property.FullWidthSelection, True)  # type: ignore[attr-defined]
+            mark.cursor = QTextCursor(block)  # type: ignore[attr-defined]
+            found.append(mark)
+        self.editor.setExtraSelections(found)
+        if self.window_of_its_own is not None:
+            self.window_of_its_own.editor.setExtraSelections(found)
+            self.window_of_its_own.mistake.setText(self.mistake.text() if found else "")
+
+    def _on_browse(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(
+            self,
+            tr("Choose a chat template"),
+            str(Path.home()),
+            tr("Templates (*.jinja *.jinja2 *.j2 *.txt);;All files (*)"),
+        )
+        if path:
+            self.open_file(Path(path))
+
+    def open_file(self, path: Path) -> None:
+        """Take the template of a file."""
+        try:
+            if not text_file.is_small(path):
+                self.show_mistake(
+                    tr("{name} is too large for a chat template; choose another file.", name=path.name), None
+                )
+                return
+            self.write(text_file.read_text(path))
+        except OSError as error:
+            self.show_mistake(
+                tr(
+                    "{name} cannot be read ({strerror}); choose another file.",
+                    name=path.name,
+                    strerror=error.strerror or error,
+                ),
+                None,
+            )
+
+
+class _Large(QDialog):
+    """The same document in a window of its own."""
+
+    def __init__(self, field: TemplateField) -> None:
+        super().__init__(field)
+        self.setWindowTitle(tr("Chat template"))
+        self.resize(*LARGE)
+        self.editor = _editor()
+        self.editor.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.mistake = label("", "danger", wrap=True, selectable=True)
+        column = QVBoxLayout(self)
+        column.addWidget(self.editor, 1)
+        column.addWidget(self.mistake)
+        self._field = field
+        self.editor.textChanged.connect(lambda: field.write(self.editor.toPlainText()))
+        field.editor.textChanged.connect(self._take)
+
+    def open_beside(self) -> None:
+        """Show it, with what is written now."""
+        self._take()
+        self.show()
+        self.raise_()
+
+    def _take(self) -> None:
+        written = self._field.editor.toPlainText()
+        if written != self.editor.toPlainText():
+            with QSignalBlocker(self.editor):
+                self.editor.setPlainText(written)
+
+
+def _editor() -> QPlainTextEdit:
+    editor = QPlainTextEdit(placeholderText=tr("A Jinja template of messages"))
+    editor.setAccessibleName(tr("Chat template"))
+    editor.setTabChangesFocus(True)
+    editor.setWordWrapMode(editor.wordWrapMode().WrapAnywhere)
+    editor.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+    theme.role(editor, "mono")
+    return editor

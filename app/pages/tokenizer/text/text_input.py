@@ -1,0 +1,233 @@
+"""Owns what is turned into tokens: a text, a pair, words, a conversation, several texts, or ids on their way back."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtGui import QTextCursor
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+
+from app import theme
+from app.core.formatting import grouped, megabytes
+from app.core.i18n import tr
+from app.core.text.utf16 import Places
+from app.services import text_file
+from app.widgets.card import Card, label
+from app.widgets.forms.chips import chips
+from app.widgets.icon_label import IconButton, IconToolButton
+from app.widgets.text.chat_editor import ChatEditor
+from app.widgets.text.editor_text import text_of
+from app.widgets.text.elided_label import ElidedLabel
+from app.widgets.text.text_editor import TextEditor, fits
+
+TEXT, PAIR, WORDS, CHAT, BATCH, IDS, FILE = range(7)
+MODES = (
+    (tr("Text"), tr("One text as it stands")),
+    (tr("Pair"), tr("Two texts that the model gets as one, for example a question and its context")),
+    (tr("Words"), tr("Words parted by white space, as for tagging (is_split_into_words)")),
+    (tr("Chat"), tr("A conversation, written out by the chat template")),
+    (tr("Batch"), tr("Several texts, one a line, as the padded batch that the model gets")),
+    (tr("Ids"), tr("Ids or pieces back to text, one list a line")),
+)
+EXAMPLE = tr(
+    "Fine-tuning transformers shouldn't require a terminal.\nUnbelievably long words get split into sub-word pieces."
+)
+SECOND = tr("The second text of a pair.")
+SEVERAL = tr("A short one.\nA somewhat longer text, which decides how wide the batch is.\nUnbelievable!")
+MAX_PASTED = 10_000_000
+SOME_IDS = "101, 7592, 2088, 102"
+
+
+class TextInput(Card):
+    """`mode` is one of the constants above; FILE is a file, or a pasted text, that is too long for an editor."""
+
+    changed = Signal()
+    mode_changed = Signal()
+    selected = Signal(int, int, int)
+    """Which text, first and last + 1 of the selected characters."""
+    refused = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent, spacing=8)
+        self.path: Path | None = None
+        self.pasted: str | None = None
+        """What is shown in FILE where it is no file."""
+        self._places: dict[int, tuple[int, Places]] = {}
+        self.modes, row = chips([title for title, _ in MODES])
+        for place, (_, hint) in enumerate(MODES):
+            self.modes.button(place).setToolTip(hint)
+        self.open_button = IconToolButton("folder", tr("Open a text file (or drop one here)"))
+        self.open_button.clicked.connect(self._browse)
+        row.setSpacing(3)
+        top = QHBoxLayout()
+        top.setSpacing(2)
+        top.addLayout(row)
+        top.addStretch(1)
+        top.addWidget(self.open_button)
+        self.body.addLayout(top)
+        self.text, self.second = _editor(tr("Text"), EXAMPLE), _editor(tr("Second text"), SECOND)
+        self.words, self.lines = _editor(tr("Words"), EXAMPLE), _editor(tr("Texts, one a line"), SEVERAL)
+        self.ids = _editor(tr("Ids or pieces, one list a line"), SOME_IDS)
+        theme.role(self.ids, "mono")
+        self.chat = ChatEditor()
+        self._texts = QHBoxLayout()
+        self._texts.setContentsMargins(0, 0, 0, 0)
+        self._texts.setSpacing(10)
+        self._texts.addWidget(self.text)
+        self._texts.addWidget(self.second)
+        both = QWidget()
+        both.setLayout(self._texts)
+        self.second.hide()
+        self.pages = QStackedWidget(self)
+        for page in (both, self.words, self.chat, self.lines, self.ids, self._file_page()):
+            self.pages.addWidget(page)
+        self.add(self.pages, 1)
+        self._connect()
+
+    def _file_page(self) -> QWidget:
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        self.file_name, self.file_size = ElidedLabel("", "strong"), label("", "faint")
+        self.close_file = IconButton(tr("Close"), "close", "quiet")
+        self.close_file.clicked.connect(lambda: self.set_mode(TEXT))
+        row = QHBoxLayout()
+        row.addWidget(self.file_name, 1)
+        row.addWidget(self.close_file)
+        column.addLayout(row)
+        column.addWidget(self.file_size)
+        column.addStretch(1)
+        return page
+
+    def _connect(self) -> None:
+        self.modes.idClicked.connect(self.set_mode)
+        for editor in (self.text, self.second, self.words, self.lines, self.ids):
+            editor.textChanged.connect(self._on_text)
+        self.text.too_long.connect(self._on_long_text)
+        for editor in (self.second, self.words, self.lines, self.ids, self.chat):
+            editor.too_long.connect(self._on_too_long)
+        self.chat.changed.connect(self.changed)
+        for sequence, editor in ((0, self.text), (1, self.second), (0, self.words)):
+            editor.selectionChanged.connect(lambda number=sequence, one=editor: self._tell_selection(number, one))
+
+    # What is written
+
+    def mode(self) -> int:
+        """Which of the constants above."""
+        return FILE if self.pages.currentIndex() == 5 else self.modes.checkedId()
+
+    def set_mode(self, mode: int) -> None:
+        """Show another way of input."""
+        if mode != FILE:
+            self.modes.button(mode).setChecked(True)
+        self.second.setVisible(mode == PAIR)
+        self.pages.setCurrentIndex({TEXT: 0, PAIR: 0, WORDS: 1, CHAT: 2, BATCH: 3, IDS: 4, FILE: 5}[mode])
+        self.mode_changed.emit()
+
+    def set_text(self, text: str) -> None:
+        """Write a text, as if a person had."""
+        if not fits(text):
+            self._on_long_text(text)
+            return
+        self.text.setPlainText(text)
+        if self.mode() not in (TEXT, PAIR):
+            self.set_mode(TEXT)
+
+    def texts(self) -> list[str]:
+        """Several texts, one a line; empty lines at the end are none."""
+        return text_of(self.lines).rstrip("\n").split("\n")
+
+    def length(self) -> int:
+        """About how many characters are asked about."""
+        return sum(one.document().characterCount() for one in (self.text, self.second, self.words, self.lines))
+
+    def open_file(self, path: str) -> None:
+        """A small file is put into the editor, a large one stays a file."""
+        self.path = Path(path)
+        try:
+            if text_file.is_small(self.path) and fits(text := text_file.read_text(self.path)):
+                self.set_text(text)
+                return
+            size = self.path.stat().st_size
+        except OSError as error:
+            self.refused.emit(
+                tr(
+                    "{name} cannot be read ({strerror}); choose another file.",
+                    name=self.path.name,
+                    strerror=error.strerror or error,
+                )
+            )
+            return
+        self.pasted = None
+        self.file_name.setText(str(self.path))
+        self.file_size.setText(
+            tr("{size}: too long for an editor, so its tokens alone are shown.", size=megabytes(size / 1000000.0))
+        )
+        self.set_mode(FILE)
+
+    def _on_long_text(self, text: str) -> None:
+        if len(text) > MAX_PASTED:
+            self._on_too_long(text)
+            return
+        self.pasted = text
+        self.file_name.setText(tr("The pasted text"))
+        self.file_size.setText(
+            tr("{number} characters: too long for an editor, so its tokens alone are shown.", number=grouped(len(text)))
+        )
+        self.set_mode(FILE)
+
+    def _on_too_long(self, text: str) -> None:
+        self.refused.emit(
+            tr("{number} characters are too long for this field; open them as a file.", number=grouped(len(text)))
+        )
+
+    def _browse(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, tr("Choose a text file"), str(Path.home()))
+        if path:
+            self.open_file(path)
+
+    def _on_text(self) -> None:
+        self._places.clear()
+        self.changed.emit()
+
+    # Selection
+
+    def show_selection(self, sequence: int, begin: int, end: int) -> None:
+        """Select characters of a text in its editor; tells nobody."""
+        editor = self._editor_of(sequence)
+        if editor is None:
+            return
+        places = self._places_of(sequence, editor)
+        cursor = editor.textCursor()
+        cursor.setPosition(places.units(begin))
+        cursor.setPosition(places.units(end), QTextCursor.MoveMode.KeepAnchor)
+        with QSignalBlocker(editor):
+            editor.setTextCursor(cursor)
+            editor.ensureCursorVisible()
+
+    def _editor_of(self, sequence: int) -> QPlainTextEdit | None:
+        return {(TEXT, 0): self.text, (PAIR, 0): self.text, (PAIR, 1): self.second, (WORDS, 0): self.words}.get(
+            (self.mode(), sequence)
+        )
+
+    def _tell_selection(self, sequence: int, editor: QPlainTextEdit) -> None:
+        if editor is not self._editor_of(sequence):
+            return
+        cursor, places = editor.textCursor(), self._places_of(sequence, editor)
+        begin, end = places.characters(cursor.selectionStart()), places.characters(cursor.selectionEnd())
+        self.selected.emit(sequence, begin, end)
+
+    def _places_of(self, sequence: int, editor: QPlainTextEdit) -> Places:
+        revision = editor.document().revision()
+        known = self._places.get(sequence)
+        if known is None or known[0] != revision:
+            known = self._places[sequence] = revision, Places(text_of(editor))
+        return known[1]
+
+
+def _editor(name: str, text: str) -> TextEditor:
+    editor = TextEditor(text, name)
+    editor.setAccessibleName(name)
+    editor.setTabChangesFocus(True)
+    editor.setAcceptDrops(False)
+    editor.setMinimumHeight(48)
+    return editor

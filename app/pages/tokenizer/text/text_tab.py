@@ -1,0 +1,336 @@
+"""Owns the side that shows one text: what is typed is asked about at once, and every card shows its part of the answer."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+
+from app.core import formatting
+from app.core.i18n import thin, tr
+from app.core.text import typed_ids
+from app.core.text.token_table import TokenTable
+from app.pages.tokenizer.text import text_input, text_questions, tokens_card
+from app.pages.tokenizer.text.batch_card import BatchCard
+from app.pages.tokenizer.text.code_question import CodeQuestion
+from app.pages.tokenizer.text.decoded_view import DecodedView
+from app.pages.tokenizer.text.options_card import OptionsCard
+from app.pages.tokenizer.text.run_use import RunUse
+from app.pages.tokenizer.text.selection_link import SelectionLink
+from app.pages.tokenizer.text.text_input import TextInput
+from app.pages.tokenizer.text.token_card import TokenCard
+from app.pages.tokenizer.text.tokens_card import TokensCard
+from app.pages.tokenizer.text.working_row import WorkingRow
+from app.services.context import AppContext
+from app.services.latest_question import LatestQuestion
+from app.services.token_answer import part_of, token_table, warm_up
+from app.widgets.banner import Banner
+from app.widgets.card import Card
+from app.widgets.tables.layout_memory import RememberedSplitter
+from backend.contract.rpc.queries import Mistake
+from backend.contract.tokens.batches import Decoded, PiecesAsText, TokenGrid
+from backend.contract.tokens.steps import TokenizerSteps
+from backend.contract.tokens.tokens import TokenizerDescription
+
+CALM_MS = 150
+AT_ONCE = 20_000
+"""Characters up to which every key press is answered; a longer text waits until a person pauses."""
+BESIDE = 300
+ROOM_OF_CHAT = 215
+TEMPLATE = "task.template"
+"""The field of mistakes that a chat template makes."""
+RESULTS = {text_input.BATCH: 1, text_input.IDS: 2}
+
+
+class Side(QWidget):
+    """The text above its tokens; options and the chosen token beside them."""
+
+    message = Signal(str, str)
+    settings_chosen = Signal(dict)
+    draft_wanted = Signal()
+    """Whoever knows the run that is being set up should call `show_draft`."""
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self.tokenizer = ""
+        self.run_use = RunUse(context.client, self)
+        self._whole: TokenTable | None = None
+        ask = self._question
+        self._tokens = ask("tokenize", self._on_tokens, self._on_mistake)
+        self._steps = ask("tokenizer_steps", self._on_steps, self._on_no_steps)
+        self._batch = ask("tokenize_batch", self._on_batch, self._on_mistake)
+        self._decode = ask("decode", self._on_decoded, self._on_not_decoded)
+        self._pieces = ask("pieces_to_text", self._on_pieces, self._on_not_decoded)
+        self._describe = ask("describe_tokenizer", self._on_description, lambda mistake: self.options.show_nothing())
+        self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
+        self._calm.timeout.connect(self.ask)
+        self._build()
+        self._connect()
+
+    # Building
+
+    def _build(self) -> None:
+        self.banner = Banner(self)
+        self.code = CodeQuestion(self._context, self.banner, self)
+        self.code.agreed.connect(self.ask)
+        self._split = RememberedSplitter("text", Qt.Orientation.Vertical, self)
+        self.input, answer = TextInput(self._split), self._answer(self._split)
+        self._split.hold((self.input, answer), (1, 3), (150, 420))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(14)
+        column.addWidget(self.banner)
+        row = QHBoxLayout()
+        row.setSpacing(14)
+        row.addWidget(self._split, 1)
+        row.addWidget(self._beside())
+        column.addLayout(row, 1)
+        # What other pages and scripts know this side by.
+        self.text, self.view, self.ids, self.counts = self.input.text, self.tokens.view, self.tokens.ids, self.tokens.counts  # fmt: skip
+
+    def _beside(self) -> QWidget:
+        holder = QWidget(self)  # a splitter forgets its fixed width
+        holder.setFixedWidth(BESIDE)
+        inner = QVBoxLayout(holder)
+        inner.setContentsMargins(0, 0, 0, 0)
+        split = RememberedSplitter("text-side", Qt.Orientation.Vertical, holder)
+        self.token, self.options = TokenCard(split), OptionsCard(split)
+        split.hold((self.token, self.options), (1, 3), (236, 380))
+        inner.addWidget(split)
+        return holder
+
+    def _answer(self, parent: QWidget) -> QWidget:
+        holder = QWidget(parent)
+        column = QVBoxLayout(holder)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        self.working = WorkingRow(lambda: any(one.open for one in self._questions() if one is not self._steps))
+        self.working.stop_asked.connect(self.stop)
+        self.results = QStackedWidget(holder)
+        self.tokens, self.batch, decoded = TokensCard(self.results), BatchCard(self.results), Card(tr("As text"))
+        self.decoded = DecodedView(decoded)
+        decoded.add(self.decoded, 100)
+        decoded.body.addStretch(1)
+        for card in (self.tokens, self.batch, decoded):
+            self.results.addWidget(card)
+        column.addWidget(self.working)
+        column.addWidget(self.results, 1)
+        return holder
+
+    def _connect(self) -> None:
+        self.input.changed.connect(self._on_typed)
+        self.input.mode_changed.connect(self._on_mode)
+        self.input.refused.connect(lambda sentence: self.message.emit("error", sentence))
+        self.options.changed.connect(self._on_options)
+        self.options.run_asked.connect(lambda: self.run_use.hand_over(self.options.options()))
+        self.run_use.message.connect(self.message)
+        self.run_use.settings_chosen.connect(self.settings_chosen)
+        self.run_use.draft_wanted.connect(self.draft_wanted)
+        self.tokens.message.connect(self.message)
+        self.batch.message.connect(self.message)
+        self.tokens.view_changed.connect(self._ask_steps)
+        self.tokens.part_asked.connect(self._show_part)
+        self._link = SelectionLink(self.input, self.tokens, self.token)
+
+    def _question(self, query: str, on_answer: Any, on_error: Any) -> LatestQuestion:
+        return LatestQuestion(
+            self._context.client, query, on_answer, on_error, lambda progress: self.working.tell(progress)
+        )
+
+    # What the page asks for
+
+    def use(self, tokenizer: str) -> None:
+        """Show the text as this tokenizer cuts it."""
+        if tokenizer != self.tokenizer:
+            self.tokenizer = tokenizer
+            self._describe.ask({"tokenizer": tokenizer})
+            if not len(self.tokens.table):
+                self.counts.setText(tr("Opening the tokenizer…"))
+            self.ask()
+
+    def shown(self) -> None:
+        """The text stands until it is changed."""
+        self.run_use.learn_tasks()
+
+    def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
+        """The run that is being set up, whose task decides which options it has."""
+        self.run_use.show_draft(spec)
+
+    def open_file(self, path: str) -> None:
+        """Show the tokens of a text file."""
+        self.input.open_file(path)
+
+    # Questions
+
+    def _on_typed(self) -> None:
+        if self.input.length() <= AT_ONCE:
+            self.ask()
+        else:
+            self._calm.start()
+
+    def _on_mode(self) -> None:
+        mode = self.input.mode()
+        self.results.setCurrentIndex(RESULTS.get(mode, 0))
+        self.options.set_mode(is_pair=mode == text_input.PAIR, is_chat=mode == text_input.CHAT)
+        upper, lower = self._split.sizes()
+        if mode == text_input.CHAT and upper < ROOM_OF_CHAT:
+            self._split.setSizes([ROOM_OF_CHAT, upper + lower - ROOM_OF_CHAT])
+        self.token.show_nothing()
+        self.tokens.forget_part()
+        self.ask()
+
+    def _on_options(self) -> None:
+        self.tokens.set_cost(self.options.cost())
+        self.ask()
+
+    def ask(self) -> None:
+        """Ask about what is written, with the options as they stand."""
+        self._calm.stop()
+        if not self.tokenizer:
+            return
+        mode = self.input.mode()
+        self._stop_other_file()
+        if mode == text_input.BATCH:
+            self._ignore_all_but(self._batch)
+            self._batch.ask(self.options.options().batch_question(self.tokenizer, self.input.texts()))
+        elif mode == text_input.IDS:
+            self._ask_text()
+        else:
+            self._ignore_all_but(self._tokens, self._steps)
+            self._tokens.ask(text_questions.about_text(self.input, self.options.options(), self.tokenizer))
+            self._ask_steps()
+        self.working.begin()
+
+    def _stop_other_file(self) -> None:
+        """A large file takes long, and nobody waits for it once it is closed or another one is open."""
+        is_file = self.input.mode() == text_input.FILE and self.input.pasted is None
+        wanted = str(self.input.path) if is_file else None
+        if self._tokens.asked.get("file", wanted) != wanted:
+            self._tokens.stop()
+
+    def _ask_steps(self) -> None:
+        if self.tokens.view_shown() != tokens_card.STEPS or not self.tokenizer:
+            return
+        self.tokens.offer_parts(*text_questions.parts_of(self.input))
+        part, options = self.tokens.chosen_part(), self.options.options()
+        question = text_questions.about_steps(self.input, options, self.tokenizer, part)
+        if question is None:
+            self._steps.ignore()
+            self.tokens.steps.say(tr("This is too long for steps; write some of it under “Text”."))
+        else:
+            self._steps.ask(question)
+
+    def _ask_text(self) -> None:
+        written = typed_ids.read(self.input.ids.toPlainText())
+        question = text_questions.about_written(written, self.options.options(), self.tokenizer)
+        if written.problem or written.nothing:
+            self._ignore_all_but()
+            self.working.end()
+            self.decoded.say(
+                written.problem or tr("Write ids such as 101, 7592, 102, or pieces such as un ##believ ##able.")
+            )
+        elif written.ids:
+            self._ignore_all_but(self._decode)
+            self._decode.ask(question)
+        else:
+            self._ignore_all_but(self._pieces)
+            self._pieces.ask(question)
+
+    def _ignore_all_but(self, *wanted: LatestQuestion) -> None:
+        """An answer to what is written no more would overwrite what is said of what is written now."""
+        for question in self._questions():
+            if question not in wanted:
+                question.ignore()
+
+    def _questions(self) -> tuple[LatestQuestion, ...]:
+        return self._tokens, self._steps, self._batch, self._decode, self._pieces
+
+    def stop(self) -> None:
+        """End what is being worked on; what was shown stays."""
+        for question in self._questions():
+            question.stop()
+        self.working.end()
+        if self.input.mode() == text_input.FILE:
+            self.tokens.show_nothing(tr("Stopped."))
+
+    # Answers
+
+    def _on_tokens(self, answer: Any) -> None:
+        self.working.end()
+        self.options.template.clear_mistake()
+        self._whole = token_table(answer)
+        self.banner.show_message("info", thin(" ".join(self._whole.answer.notes)))
+        self.code.hide()
+        self._show_part(0)
+
+    def _show_part(self, first: int) -> None:
+        if self._whole is None:
+            return
+        try:
+            shown = part_of(self._whole, first)
+        except OSError as error:
+            self._on_mistake(_unreadable(Path(self._whole.answer.file), error))
+            return
+        self.tokens.show_table(shown, len(self._whole))
+        self.token.show_nothing()
+
+    def _on_mistake(self, mistake: Mistake) -> None:
+        """Tokens of another tokenizer would only mislead."""
+        self.working.end()
+        self._whole = None
+        is_of_template, said = mistake.field == TEMPLATE, formatting.sentence(mistake.message, mistake.field)
+        self.tokens.show_nothing(said if is_of_template else "")
+        self.tokens.steps.say(tr("There are no steps without tokens."))
+        self.batch.show_grid(TokenGrid())
+        self.token.show_nothing()
+        if is_of_template:  # said beside what is being written, which a banner would move at every key press
+            self.banner.clear()
+            self.options.template.show_mistake(said, mistake.line)
+        else:
+            self.banner.show_message("error", said)
+        self.code.look(self.tokenizer, mistake)
+
+    def _on_steps(self, answer: TokenizerSteps) -> None:
+        self.tokens.steps.show_steps(answer)
+
+    def _on_no_steps(self, mistake: Mistake) -> None:
+        self.tokens.steps.say(mistake.message)
+
+    def _on_batch(self, answer: TokenGrid) -> None:
+        self.working.end()
+        self.banner.clear()
+        self.batch.show_grid(answer)
+
+    def _on_decoded(self, answer: Decoded) -> None:
+        self.working.end()
+        self.banner.clear()
+        self.decoded.show_decoded(answer)
+
+    def _on_pieces(self, answer: PiecesAsText) -> None:
+        self.working.end()
+        self.banner.clear()
+        self.decoded.show_pieces_as_text(answer)
+
+    def _on_not_decoded(self, mistake: Mistake) -> None:
+        self.working.end()
+        self.decoded.say(mistake.message)
+
+    def _on_description(self, description: TokenizerDescription) -> None:
+        asked = self.options.options()
+        self.options.show_tokenizer(description)
+        if self.options.options() != asked:  # this tokenizer refuses a switch of the one before
+            self.ask()
+        # Now, and not when the first long text is waited for.
+        QTimer.singleShot(0, self, warm_up)
+
+
+def _unreadable(path: Path, error: OSError) -> Mistake:
+    return Mistake(
+        tr(
+            "{name} cannot be read any more ({strerror}); open it again or another file.",
+            name=path.name,
+            strerror=error.strerror or error,
+        )
+    )

@@ -1,0 +1,229 @@
+"""Owns the card with the coloured tokens of a text, their ids and the steps that led to them, and what they cost."""
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+
+from app import theme
+from app.core.i18n import tr, trn
+from app.core.text import text_parts, token_facts
+from app.core.text.table_boxes import boxes_of
+from app.core.text.token_boxes import TokenBoxes
+from app.core.text.token_table import SHOWN_AT_ONCE, TokenTable, no_tokens
+from app.pages.tokenizer.text.steps_view import StepsView
+from app.widgets.card import Card, label
+from app.widgets.forms.chips import chips
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.icon_label import IconToolButton
+from app.widgets.pill import Pill
+from app.widgets.text import missing_glyphs
+from app.widgets.text.elided_label import ElidedLabel
+from app.widgets.text.token_view import TokenView
+from backend.contract.tokens.tokens import Tokens
+
+TOKENS, IDS, STEPS = range(3)
+AT_ONCE = 10_000
+SHOWN_IDS = 2_000
+"""Ids shown as text; all of the shown tokens are copied."""
+
+
+class TokensCard(Card):
+    """Shows a table of tokens; `part_asked` wants another stretch of a long one."""
+
+    message = Signal(str, str)
+    view_changed = Signal()
+    part_asked = Signal(int)
+    """The first token that shall be shown."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", parent, spacing=8)
+        self.table = no_tokens()
+        self._answer = Tokens()
+        self._boxes: TokenBoxes | None = None
+        self._cost: int | None = None
+        self._looked_at = -1
+        self.chips, row = chips([tr("Tokens"), tr("Ids"), tr("Pipeline")])
+        self.chips.idClicked.connect(self.show_view)
+        self.whitespace = QCheckBox(tr("Show spaces"))
+        self.whitespace.setToolTip(tr("Spaces as dots, line breaks as arrows, other unseen characters by name"))
+        self.whitespace.setChecked(True)
+        self.copy_button = IconToolButton("copy", tr("Copy all ids"))
+        self.copy_button.clicked.connect(self.copy_ids)
+        self.part_box = QuietComboBox()
+        self.part_box.setMaximumWidth(260)
+        self.part_box.setMinimumContentsLength(18)
+        self.part_box.setToolTip(tr("What the steps are shown of"))
+        self.part_box.setAccessibleName(tr("What the steps are shown of"))
+        self.part_box.activated.connect(self.view_changed)
+        self.part_box.hide()
+        row.setSpacing(4)
+        top = QHBoxLayout()
+        top.addLayout(row)
+        top.addStretch(1)
+        top.addWidget(self.part_box)
+        top.addWidget(self.whitespace)
+        top.addWidget(self.copy_button)
+        self.body.addLayout(top)
+        self.view = TokenView()
+        self.view.hint = self._hint
+        self.whitespace.toggled.connect(self.view.set_whitespace_visible)
+        self.ids = QPlainTextEdit(readOnly=True)
+        self.ids.setAccessibleName(tr("Ids"))
+        theme.role(self.ids, "mono")
+        self.steps = StepsView()
+        self.pages = QStackedWidget()
+        for page in (self.view, self.ids, self.steps):
+            self.pages.addWidget(page)
+        self.add(self.pages, 1)
+        self.body.addLayout(self._pager())
+        self.body.addLayout(self._numbers())
+        # What a long text takes is spread over turns of the event loop: columns, boxes, lines, paint.
+        self._draw = QTimer(self, interval=0, singleShot=True)
+        self._draw.timeout.connect(self._show_boxes)
+
+    def _pager(self) -> QHBoxLayout:
+        self.before = IconToolButton("chevron-up", tr("The tokens before"))
+        self.after = IconToolButton("chevron-down", tr("The tokens after"))
+        self.part = label("", "faint")
+        row = QHBoxLayout()
+        for widget in (self.before, self.after, self.part):
+            row.addWidget(widget)
+            widget.hide()
+        row.addStretch(1)
+        self.before.clicked.connect(lambda: self.part_asked.emit(max(0, self.table.first - SHOWN_AT_ONCE)))
+        self.after.clicked.connect(lambda: self.part_asked.emit(self.table.first + SHOWN_AT_ONCE))
+        return row
+
+    def _numbers(self) -> QVBoxLayout:
+        self.counts = label("", "muted", wrap=True)
+        self.back, self.limit = ElidedLabel("", "faint"), Pill()
+        self.limit.setToolTip(
+            tr(
+                "Tokens, of several windows those of the longest, against the limit of the model or the "
+                "one under “Cost limit”"
+            )
+        )
+        row, column = QHBoxLayout(), QVBoxLayout()
+        row.setSpacing(12)
+        row.addWidget(self.back, 1)
+        row.addWidget(self.limit)
+        column.setSpacing(4)
+        column.addWidget(self.counts)
+        column.addLayout(row)
+        self.limit.hide()
+        return column
+
+    # What is shown
+
+    def show_view(self, place: int) -> None:
+        """TOKENS, IDS or STEPS."""
+        self.chips.button(place).setChecked(True)
+        self.pages.setCurrentIndex(place)
+        self.whitespace.setVisible(place == TOKENS)
+        self.part_box.setVisible(place == STEPS and self.part_box.count() > 1)
+        self._looked_at = self.view.current() if place == STEPS else -1
+        self._write_ids()
+        self.view_changed.emit()
+
+    def view_shown(self) -> int:
+        """TOKENS, IDS or STEPS."""
+        return self.pages.currentIndex()
+
+    def offer_parts(self, whole: str, parts: list[str]) -> None:
+        """What the steps can be shown of: `whole` (unless empty) and parts; the choice stays where it can."""
+        offered = [(words, number) for number, words in enumerate(parts)]
+        offered = [(whole, None), *offered] if whole else offered
+        if [self.part_box.itemText(place) for place in range(self.part_box.count())] != [one for one, _ in offered]:
+            chosen = self.chosen_part()
+            self.part_box.clear()
+            for words, number in offered:
+                self.part_box.addItem(words, number)
+            self._choose_part(chosen)
+        if self._looked_at >= 0:  # the pipeline was opened while a token was chosen
+            self._choose_part(text_parts.part_of_token(self.table, self._looked_at))
+            self._looked_at = -1
+        self.part_box.setVisible(self.view_shown() == STEPS and len(offered) > 1)
+
+    def chosen_part(self) -> int | None:
+        """Which part the steps are shown of; None for the whole."""
+        return self.part_box.currentData()
+
+    def forget_part(self) -> None:
+        """Something else is written: the steps begin with all of it."""
+        self.part_box.clear()
+
+    def _choose_part(self, part: int | None) -> None:
+        self.part_box.setCurrentIndex(max(0, self.part_box.findData(part)))
+
+    def show_table(self, table: TokenTable, whole: int) -> None:
+        """Show these tokens, which are all `whole` or a part of them."""
+        self.table, self._answer, self._boxes = table, table.answer, None
+        self._draw.start()
+        is_part = whole > len(table)
+        for widget in (self.before, self.after, self.part):
+            widget.setVisible(is_part)
+        copied = tr("Copy these ids") if is_part else tr("Copy all ids")
+        self.copy_button.setToolTip(copied)
+        self.copy_button.setAccessibleName(copied)
+        if is_part:
+            last = table.first + len(table)
+            self.part.setText(
+                tr("Tokens {first:,} to {last:,} of {whole:,}", first=table.first + 1, last=last, whole=whole)
+            )
+            self.before.setEnabled(table.first > 0)
+            self.after.setEnabled(last < whole)
+        self._write_ids()
+        self._write_numbers()
+
+    def show_nothing(self, words: str = "") -> None:
+        """No tokens; `words` say why."""
+        self.show_table(no_tokens(), 0)
+        self._show_boxes()
+        self.counts.setText(words)
+
+    def set_cost(self, limit: int | None) -> None:
+        """Compare with this number of tokens, None for the model's own limit."""
+        self._cost = limit
+        self._write_limit()
+
+    def is_drawn(self) -> bool:
+        """Whether the view shows the present table."""
+        return not self._draw.isActive()
+
+    def _show_boxes(self) -> None:
+        if self._boxes is None:
+            self._boxes = boxes_of(self.table)
+            if len(self.table) > AT_ONCE:
+                self._draw.start()
+                return
+        self._draw.stop()
+        self.view.set_boxes(self._boxes)
+
+    def _write_ids(self) -> None:
+        if self.view_shown() == IDS:
+            self.ids.setPlainText(token_facts.ids_line(self.table.ids[: SHOWN_IDS + 1].tolist(), SHOWN_IDS))
+            if len(self.table) > SHOWN_IDS:
+                self.ids.setPlainText(token_facts.ids_line(self.table.ids.tolist(), SHOWN_IDS))
+
+    def _write_numbers(self) -> None:
+        self.counts.setText(token_facts.counts_line(self._answer))
+        words, role = token_facts.round_trip(self._answer)
+        self.back.setText(words)
+        theme.role(self.back, role)
+        self._write_limit()
+
+    def _write_limit(self) -> None:
+        words, kind = token_facts.against_limit(self.table.longest_window, self._cost or self._answer.limit)
+        self.limit.set(words, kind)
+        self.limit.setVisible(bool(words) and self._answer.tokens > 0)
+
+    def _hint(self, index: int) -> str:
+        if index >= len(self.table):
+            return ""
+        drawing = missing_glyphs.sentence_of(self.table.text(index))
+        return "\n".join(filter(None, (token_facts.hint_of(self.table, index), drawing)))
+
+    def copy_ids(self) -> None:
+        """Put the ids of the shown tokens on the clipboard."""
+        QGuiApplication.clipboard().setText(", ".join(map(str, self.table.ids.tolist())))
+        self.message.emit("success", tr("Copied {count}.", count=trn("{count} id", "{count} ids", len(self.table))))

@@ -1,0 +1,136 @@
+"""Owns the choice of a tokenizer: the demo models', the runs', those made here, recent and cached ones, a folder, a file or a hub id."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
+
+from app.core.i18n import tr
+from app.core.text import dropped_file, tokenizer_title, user_tokenizers
+from app.services.context import AppContext
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.icon_label import IconButton
+from backend.contract.demo_models import DEMO_MODELS
+from backend.contract.rpc.queries import CachedModels
+
+
+class TokenizerChoice(QWidget):
+    """A list that may be typed into, and a button that looks for a folder or a file."""
+
+    chosen = Signal(str)
+    """The folder, file or hub id that is now to be used."""
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._last = self._of_draft = self._title_of_draft = ""
+        self._made: set[str] = set()
+        self.box = QuietComboBox()
+        self.box.setEditable(True)
+        self.box.setAccessibleName(tr("Tokenizer"))
+        self.box.setToolTip(tr("Choose one, or type a folder or the id of a model on the hub and press Enter"))
+        self.box.activated.connect(lambda _: self._on_chosen())
+        line = self.box.lineEdit()
+        assert line is not None
+        line.returnPressed.connect(self._on_chosen)
+        line.setAcceptDrops(False)  # what is dropped on the page is the page's
+        self.browse_button = IconButton(tr("Browse"), "folder")
+        self.browse_button.setToolTip(tr("Look for the folder of a model or tokenizer, or for a tokenizer's file"))
+        self.browse_menu = QMenu(self.browse_button)
+        self.browse_menu.addAction(tr("Browse folder…"), self._browse)
+        self.browse_menu.addAction(tr("Browse file…"), self._browse_file)
+        self.browse_button.clicked.connect(self._open_menu)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(12)
+        row.addWidget(self.box, 1)
+        row.addWidget(self.browse_button)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Offer what has come since: new runs bring tokenizers."""
+        for model in DEMO_MODELS:
+            self._add(tr("{name} · demo model", name=model.name), str(model.folder))
+        for run in self._context.library.runs:
+            if (run.path / "model").is_dir():
+                self._add(f"{run.title} · {run.name}", str(run.path / "model"))
+        self._offer_made()
+        for name in self._context.preferences.recent_models:
+            self._add(name, name)
+        if self.isVisible():
+            self._context.client.ask("cached_models", {}, self._on_cached, lambda mistake: None)
+
+    def offer_draft(self, model: Mapping[str, Any]) -> None:
+        """Offer the tokenizer of the run that is being set up, with its options (the `model` section of its spec)."""
+        value, title = tokenizer_title.of_draft(model)
+        if value == self._of_draft:
+            return
+        was_chosen = bool(self._of_draft) and self._last == self._of_draft
+        if self._of_draft:
+            self.box.removeItem(self.box.findText(self._title_of_draft))
+        self._of_draft, self._title_of_draft = value, title
+        if value:
+            self.box.insertItem(0, title, value)
+        if was_chosen and value:
+            self.box.setCurrentIndex(0)
+            self._on_chosen()
+
+    def tokenizer(self) -> str:
+        """The folder, file or hub id that is chosen or typed; with options as `contract.tokenizer_name` writes it."""
+        text = self.box.currentText().strip()
+        place = self.box.findText(text)
+        return self.box.itemData(place) if place >= 0 and self.box.itemData(place) else text
+
+    def choose(self, name_or_path: str) -> None:
+        """Use a folder, file or hub id."""
+        self._add(name_or_path, name_or_path)
+        self.box.setCurrentIndex(self.box.findData(name_or_path))
+        self._last = name_or_path
+        self.chosen.emit(name_or_path)
+
+    def _on_chosen(self) -> None:
+        """Enter both activates an entry and is pressed; it chooses once."""
+        if self.tokenizer() != self._last:
+            self._last = self.tokenizer()
+            self.chosen.emit(self._last)
+
+    def _add(self, title: str, value: str) -> None:
+        if self.box.findData(value) < 0:
+            self.box.addItem(title, value)
+
+    def _offer_made(self) -> None:
+        """Tokenizers that were made here; those that are gone or forgotten are offered no more."""
+        there = {one.path: one.title for one in user_tokenizers.remembered(self._context.preferences) if one.is_there}
+        for path in self._made - there.keys():
+            if path != self.tokenizer():
+                self.box.removeItem(self.box.findData(path))
+        self._made = set(there)
+        for path, title in there.items():
+            if (place := self.box.findData(path)) >= 0:
+                self.box.setItemText(place, title)
+            else:
+                self._add(title, path)
+
+    def _on_cached(self, answer: CachedModels) -> None:
+        for model in answer.models:
+            self._add(tr("{name} · in the hub's cache", name=model.name), model.name)
+
+    def _open_menu(self) -> None:
+        corner = self.browse_button.rect().bottomLeft()
+        self.browse_menu.popup(self.browse_button.mapToGlobal(corner))
+
+    def _browse_file(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(
+            self, tr("Choose a tokenizer's file"), str(Path.home()), dropped_file.PATTERNS
+        )
+        if path:
+            self.choose(str(dropped_file.tokenizer_of(Path(path))))
+
+    def _browse(self) -> None:
+        folder = QFileDialog.getExistingDirectory(
+            self, tr("Choose the folder of a model or tokenizer"), str(Path.home())
+        )
+        if folder:
+            self.choose(folder)

@@ -1,0 +1,203 @@
+"""Owns adding tokens to a tokenizer in the window: the lists, what they replace, and the saved tokenizer."""
+
+from typing import Any
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QCheckBox, QPlainTextEdit
+
+from app import theme
+from app.core import formatting
+from app.core.i18n import tr
+from app.core.text import tokenizer_title
+from app.core.text.proposed_tokens import new_tokens, tokens_of
+from app.core.text.tokenizer_command import extend_command
+from app.pages.tokenizer.text_source import TextSource
+from app.pages.tokenizer.train.making_part import MakingPart
+from app.pages.tokenizer.train.proposal_card import ProposalCard
+from app.services.context import AppContext
+from app.services.latest_question import LatestQuestion
+from app.widgets.card import Card, label
+from app.widgets.text.plain_signs import show_plain_signs
+from backend.contract.rpc.queries import Mistake, Progress
+from backend.contract.tokens.making import MadeTokenizer, ProposedToken, ProposedTokens, TokenCounts
+
+CALM_MS, COUNT_MS = 200, 700
+NOTHING = tr("Write a token to add.")
+
+
+class ExtendPart(MakingPart):
+    """`settings` holds the lists, `result` the table; there may be no texts."""
+
+    query, verb, icon = "extend_tokenizer", tr("Add tokens"), "plus"
+    working = tr("Adding the tokens")
+    copied = tr("Copied: the command that adds the same tokens.")
+
+    def __init__(self, context: AppContext, texts: TextSource, parent: QObject | None = None) -> None:
+        super().__init__(context, texts, parent)
+        self._tokens: list[ProposedToken] = []
+        self._propose = LatestQuestion(
+            context.client,
+            "propose_tokens",
+            self._on_proposed,
+            self._on_no_proposal,
+            arguments=self._proposal,
+            delay_ms=CALM_MS,
+            parent=self,
+        )
+        self._count = LatestQuestion(
+            context.client,
+            "count_proposed",
+            self._on_counts,
+            self._on_no_counts,
+            self._on_counting,
+            opened="",
+            arguments=self._counting,
+            delay_ms=COUNT_MS,
+            parent=self,
+        )
+        self.settings = self._lists()
+        self.result = ProposalCard()
+        self.result.stopped.connect(self._stop_counting)
+        texts.changed.connect(self._ask_counts)
+        self.show_reason()
+
+    def _lists(self) -> Card:
+        card = Card(tr("Tokens to add"), spacing=6)
+        self.ordinary, self.special = (
+            _list(tr("Tokens, one on each line")),
+            _list(tr("Special tokens, one on each line")),
+        )
+        self.special.setPlaceholderText("<speaker>")
+        self.ordinary.setPlaceholderText(tr("photosynthesis\nsodium chloride"))
+        self.whole_words = QCheckBox(tr("Only as whole words"))
+        self.whole_words.setToolTip(
+            tr("Finds an added token only where no letter stands beside it: “cat”, but not in “cats”")
+        )
+        self.whole_words.toggled.connect(self._on_edited)
+        for caption, box in (
+            (tr("Tokens"), self.ordinary),
+            (tr("Special tokens, never split and left out of texts"), self.special),
+        ):
+            words = label(caption, "muted")
+            words.setBuddy(box)
+            card.add(words)
+            card.add(box)
+            box.textChanged.connect(self._on_edited)
+        card.add(self.whole_words)
+        return card
+
+    def use(self, tokenizer: str) -> None:
+        """Add to another tokenizer."""
+        self.tokenizer = tokenizer
+        self._on_edited()
+
+    def lacking(self) -> str:
+        """What stands in the way."""
+        if not self.tokenizer:
+            return tr("Choose a tokenizer.")
+        if not (self.words(self.ordinary) or self.words(self.special)):
+            return NOTHING
+        if self._propose.waits:
+            return tr("Looking at the tokens…")
+        if not new_tokens(self._tokens):
+            return tr("None of these can be added; write another one.")
+        wrong = next((one for one in self._tokens if one.problem and one.known is None), None)
+        return (
+            tr("“{text}”: {problem}; leave it out.", text=wrong.text, problem=wrong.problem)
+            if wrong is not None
+            else ""
+        )
+
+    def question(self) -> dict[str, Any]:
+        """The tokenizer and what is added to it."""
+        return {
+            "tokenizer": self.tokenizer,
+            "add": self.words(self.ordinary),
+            "special": self.words(self.special),
+            "whole_words": self.whole_words.isChecked(),
+        }
+
+    def command(self) -> str:
+        """`burnish tokenizer extend …`."""
+        about = self.question()
+        return extend_command(self.tokenizer, about["add"], about["special"], about["whole_words"], self.foot.output())
+
+    def show_made(self, made: MadeTokenizer) -> None:
+        """Other tokens may follow."""
+        for box in (self.ordinary, self.special):
+            box.clear()
+
+    @staticmethod
+    def words(box: QPlainTextEdit) -> list[str]:
+        """The tokens of a list."""
+        return tokens_of(box.toPlainText())
+
+    # Questions
+
+    def _proposal(self) -> dict[str, Any] | None:
+        about = self.question()
+        return about if self.tokenizer and (about["add"] or about["special"]) else None
+
+    def _counting(self) -> dict[str, Any] | None:
+        about = self._proposal()
+        if about is None or not new_tokens(self._tokens) or self._texts.reason():
+            return None
+        return {**about, "data": self._texts.data(), "columns": self._texts.columns()}
+
+    def _on_edited(self) -> None:
+        self._count.forget()
+        if self._proposal() is None:
+            self._propose.forget()
+            self._show_tokens([])
+        else:
+            self._propose.ask_soon()
+            self.foot.propose(f"{tokenizer_title.short_title(self.tokenizer)}-extended")
+        self.show_reason()
+
+    def _on_proposed(self, answer: ProposedTokens) -> None:
+        self.failed.emit("")
+        self._show_tokens(answer.tokens)
+        self._ask_counts()
+        self.show_reason()
+
+    def _on_no_proposal(self, mistake: Mistake) -> None:
+        self._show_tokens([])
+        self.failed.emit(formatting.sentence(mistake.message, mistake.field))
+        self.show_reason()
+
+    def _show_tokens(self, tokens: list[ProposedToken]) -> None:
+        self._tokens = tokens
+        self.result.show_tokens(tokens)
+
+    def _ask_counts(self) -> None:
+        if self._propose.waits:
+            return
+        self._count.forget()
+        self.result.show_tokens(self._tokens)
+        if self._counting() is not None:
+            self.result.show_counting(Progress())
+            self._count.ask_soon()
+
+    def _on_counting(self, progress: Progress) -> None:
+        self.result.show_counting(progress)
+
+    def _on_counts(self, counts: TokenCounts) -> None:
+        self.result.show_tokens(self._tokens, counts)
+
+    def _on_no_counts(self, mistake: Mistake) -> None:
+        self.result.show_counting(None)
+        self._texts.show_mistake(formatting.sentence(mistake.message, mistake.field))
+
+    def _stop_counting(self) -> None:
+        self._count.forget()
+        self.result.show_counting(None)
+
+
+def _list(name: str) -> QPlainTextEdit:
+    box = QPlainTextEdit()
+    box.setAccessibleName(name)
+    box.setTabChangesFocus(True)
+    box.setMinimumHeight(88)
+    theme.role(box, "mono")
+    show_plain_signs(box)
+    return box

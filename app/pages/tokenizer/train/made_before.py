@@ -1,0 +1,121 @@
+"""Owns the list of tokenizers that were made here before: where each lies, to open it, use it or forget it."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
+
+from app.core.backend_words import COLUMNS as COLUMN_TITLES
+from app.core.formatting import name_of_path
+from app.core.i18n import tr
+from app.core.preferences import Preferences
+from app.core.text import user_tokenizers
+from app.core.text.user_tokenizers import MadeBefore, MadeRows
+from app.widgets.card import Card
+from app.widgets.empty_state import EmptyState
+from app.widgets.icon_label import IconButton
+from app.widgets.tables.row_table import RowTable
+from app.widgets.text.elided_label import ElidedLabel
+
+WIDTHS = {"name": 240, "pieces": 90, "made": 120, "folder": 200}
+GONE = tr("The folder {path} is gone; this tokenizer can only be forgotten.")
+
+
+class MadeBeforeCard(Card):
+    """Forgetting one deletes nothing."""
+
+    open_asked = Signal(str)
+    use_asked = Signal(str)
+    forgotten = Signal(str)
+    copied = Signal(str)
+
+    def __init__(self, preferences: Preferences, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Made before"), parent)
+        self._preferences = preferences
+        self._rows = MadeRows([])
+        self._row = -1
+        self.table = RowTable()
+        self.table.remember("made_tokenizers")
+        self.table.set_titles(COLUMN_TITLES)
+        self.table.setAccessibleName(tr("Tokenizers that were made before"))
+        self.table.row_selected.connect(self._on_selected)
+        self.table.activated.connect(lambda index: self._open())
+        self.where = ElidedLabel("", "muted")
+        empty = EmptyState(
+            "text",
+            tr("Nothing made yet"),
+            tr("Tokenizers that you train or extend here are listed with their folders."),
+        )
+        self.pages = QStackedWidget()
+        self.pages.addWidget(empty)
+        self.pages.addWidget(self.table)
+        self.add(self.pages, 1)
+        self.add(self.where)
+        self.body.addLayout(self._buttons())
+        self.refresh()
+
+    def _buttons(self) -> QHBoxLayout:
+        self.open = IconButton(tr("Open"), "search", "primary")
+        self.open.setToolTip(tr("Look at it on every side of this page"))
+        self.use = IconButton(tr("Use it in my run"), "bolt")
+        self.copy = IconButton(tr("Copy path"), "copy", "quiet")
+        self.forget = IconButton(tr("Forget"), "close", "quiet")
+        self.forget.setToolTip(tr("Take it off this list; its folder stays as it is"))
+        row = QHBoxLayout()
+        for button, slot in (
+            (self.open, self._open),
+            (self.use, lambda: self._emit(self.use_asked)),
+            (self.copy, self._copy),
+            (self.forget, self._forget),
+        ):
+            button.clicked.connect(slot)
+            row.addWidget(button)
+        row.addStretch(1)
+        return row
+
+    def refresh(self) -> None:
+        """Show what is remembered now, and which of it is still there."""
+        self._rows = MadeRows(user_tokenizers.remembered(self._preferences))
+        self.table.set_source(self._rows)  # type: ignore[arg-type]
+        self.table.hideColumn(0)
+        self.table.set_color(self._rows.color)
+        self.table.set_widths(WIDTHS, stretched="folder")
+        self.pages.setCurrentIndex(1 if self._rows.row_count else 0)
+        self._on_selected(-1)
+
+    def chosen(self) -> MadeBefore | None:
+        """The one that is selected."""
+        return self._rows.tokenizers[self._row] if 0 <= self._row < self._rows.row_count else None
+
+    def _on_selected(self, row: int) -> None:
+        self._row = row
+        one = self.chosen()
+        there = one is not None and self._rows.is_there(row)
+        for button in (self.open, self.use, self.copy, self.forget):
+            button.setVisible(self._rows.row_count > 0)
+        for button in (self.open, self.use):
+            button.setEnabled(there)
+        for button in (self.copy, self.forget):
+            button.setEnabled(one is not None)
+        self.where.setText("" if one is None else one.path if there else GONE.format(path=one.path))
+
+    def _emit(self, signal: object) -> None:
+        if (one := self.chosen()) is not None and one.is_there:
+            signal.emit(one.path)  # type: ignore[attr-defined]
+        else:
+            self.refresh()
+
+    def _open(self) -> None:
+        self._emit(self.open_asked)
+
+    def _copy(self) -> None:
+        if (one := self.chosen()) is not None:
+            QGuiApplication.clipboard().setText(one.path)
+            self.copied.emit(tr("Copied the folder of the tokenizer."))
+
+    def _forget(self) -> None:
+        if (one := self.chosen()) is not None:
+            user_tokenizers.forget(self._preferences, one.path)
+            self.refresh()
+            self.forgotten.emit(
+                tr("{path} is off the list; its folder stays where it is.", path=name_of_path(one.path))
+            )

@@ -1,0 +1,182 @@
+"""Owns the side on which tokenizers are made: a new one learnt from texts, or the chosen one with more tokens."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+
+from app.core import formatting
+from app.core.i18n import tr, trn
+from app.core.text import user_tokenizers
+from app.pages.tokenizer.run_data import RunData
+from app.pages.tokenizer.text_source import TextSource
+from app.pages.tokenizer.train.extend_part import ExtendPart
+from app.pages.tokenizer.train.made_before import MadeBeforeCard
+from app.pages.tokenizer.train.train_part import TrainPart
+from app.services.context import AppContext
+from app.widgets.banner import Banner
+from app.widgets.forms.chips import chips
+from app.widgets.icon_label import IconButton
+from backend.contract.catalog import Catalog
+from backend.contract.rpc.queries import Mistake
+from backend.contract.tokens.making import MadeTokenizer
+
+TITLES = (tr("Train a new one"), tr("Add tokens to this one"), tr("Made before"))
+MADE_BEFORE = 2
+
+NARROWEST = 400
+"""Pixels of the settings, which are not scrolled sideways."""
+TEXTS = (tr("Texts"), tr("Count in (optional)"), tr("Texts"))
+
+
+class Side(QWidget):
+    """Two ways to make a tokenizer, which share the choice of texts."""
+
+    message = Signal(str, str)
+    settings_chosen = Signal(dict)
+    tokenizer_made = Signal(str)
+    made_changed = Signal()
+    """Another list of tokenizers that were made here is remembered."""
+    draft_wanted = Signal()
+    """Whoever knows the run that is being set up should call `show_draft`."""
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._extended = ""
+        self.tokenizer = ""
+        self.banner = Banner()
+        self.use_button = IconButton(tr("Use it in my run"), "bolt")
+        self.use_button.clicked.connect(lambda: self._use_in_run(self._extended))
+        self.banner.buttons.addWidget(self.use_button)
+        self.texts = TextSource(context.client)
+        self._run_data = RunData(self)
+        self.texts.run_asked.connect(self._run_data.ask)
+        self._run_data.wanted.connect(self.draft_wanted)
+        self._run_data.message.connect(self.message)
+        self._run_data.taken.connect(self.texts.take)
+        self.training, self.extending = TrainPart(context, self.texts, self), ExtendPart(context, self.texts, self)
+        self._parts = (self.training, self.extending)
+        self.ways, row = chips(TITLES)
+        row.addStretch(1)
+        self.ways.idClicked.connect(self.show_way)
+        self._results = QStackedWidget()
+        for part in self._parts:
+            self._results.addWidget(part.result)
+            part.message.connect(self.message)
+            part.use_asked.connect(self._use_in_run)
+            part.failed.connect(self._show_failure)
+        self.made_before = MadeBeforeCard(context.preferences)
+        self._results.addWidget(self.made_before)
+        self.made_before.open_asked.connect(self.tokenizer_made)
+        self.made_before.use_asked.connect(self._use_in_run)
+        self.made_before.copied.connect(lambda words: self.message.emit("success", words))
+        self.made_before.forgotten.connect(self._on_forgotten)
+        self.training.made.connect(self._on_trained)
+        self.extending.made.connect(self._on_extended)
+        self._place(row)
+        self.show_way(0)
+        self._ask_catalog()
+
+    def _place(self, row: QHBoxLayout) -> None:
+        inside = QWidget()
+        inside.setObjectName("scrolled")
+        left = QVBoxLayout(inside)
+        left.setContentsMargins(0, 0, 0, 0)
+        left.setSpacing(14)
+        # Texts come first where something is learnt from them, and last where they only help to decide.
+        for card in (self.extending.settings, self.texts, self.training.settings):
+            left.addWidget(card)
+        left.addStretch(1)
+        area = QScrollArea(widgetResizable=True)
+        area.setWidget(inside)
+        area.setMinimumWidth(NARROWEST)
+        self._settings = area
+        middle = QHBoxLayout()
+        middle.setSpacing(14)
+        middle.addWidget(area, 4)
+        middle.addWidget(self._results, 5)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(14)
+        column.addLayout(row)
+        column.addWidget(self.banner)
+        column.addLayout(middle, 1)
+        for part in self._parts:
+            column.addWidget(part.foot)
+
+    def show_way(self, place: int) -> None:
+        """Train, or add tokens."""
+        self.ways.button(place).setChecked(True)
+        self.texts.set_title(TEXTS[place])
+        self._results.setCurrentIndex(place)
+        self._settings.setVisible(place != MADE_BEFORE)
+        self.made_before.refresh()
+        for number, part in enumerate(self._parts):
+            part.settings.setVisible(number == place)
+            part.foot.setVisible(number == place)
+        self.banner.clear()
+
+    def use(self, tokenizer: str) -> None:
+        """Compare with this one, and add tokens to it."""
+        if tokenizer != self.tokenizer:
+            self.tokenizer = tokenizer
+            self.training.use(tokenizer)
+            self.extending.use(tokenizer)
+
+    def shown(self) -> None:
+        """What was written and chosen stands."""
+        self.made_before.refresh()
+        if self.training.form is None:
+            self._ask_catalog()
+
+    def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
+        """The run that is being set up; its data is taken if this side has asked for it."""
+        self._run_data.show_draft(spec)
+
+    def _ask_catalog(self) -> None:
+        self._context.client.ask("catalog", {}, self._on_catalog, self._on_no_catalog)
+
+    def _on_catalog(self, catalog: Catalog) -> None:
+        self.texts.set_sources(catalog.sources)
+        self.training.offer(catalog.tokenizer_training)
+
+    def _on_no_catalog(self, mistake: Mistake) -> None:
+        self._show_failure(mistake.message)
+
+    def _show_failure(self, sentence: str) -> None:
+        self.use_button.hide()
+        self.banner.show_message("error", sentence)
+
+    def _on_trained(self, made: MadeTokenizer) -> None:
+        self._remember(made)
+        self.tokenizer_made.emit(made.path)
+
+    def _remember(self, made: MadeTokenizer) -> None:
+        user_tokenizers.remember(self._context.preferences, made)
+        self.made_before.refresh()
+
+    def _on_forgotten(self, words: str) -> None:
+        self.made_changed.emit()
+        self.message.emit("info", words)
+
+    def _on_extended(self, made: MadeTokenizer) -> None:
+        self._remember(made)
+        self._extended = made.path
+        self.use_button.show()
+        self.banner.show_message(
+            "success",
+            tr(
+                "Added {count}, {vocabulary} in all, saved in {path}. The embeddings of a run that uses "
+                "it grow by themselves.",
+                count=trn("{count} token", "{count} tokens", made.added),
+                vocabulary=formatting.grouped(made.vocabulary),
+                path=made.path,
+            ),
+        )
+        self.tokenizer_made.emit(made.path)
+
+    def _use_in_run(self, path: str) -> None:
+        self.settings_chosen.emit({"model.tokenizer": path})
+        self.message.emit("success", tr("The new run uses this tokenizer."))

@@ -1,0 +1,308 @@
+"""Owns the side with the whole vocabulary: all pieces or merges in a table, searched and sorted by the helper."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+
+from app.core.formatting import sentence
+from app.core.i18n import tr, trn
+from app.core.text.tokenizer_title import short_title
+from app.pages.tokenizer.run_data import RunData
+from app.pages.tokenizer.vocabulary.convert_card import ConvertCard
+from app.pages.tokenizer.vocabulary.frequency_bar import FrequencyBar
+from app.pages.tokenizer.vocabulary.piece_card import PieceCard
+from app.pages.tokenizer.vocabulary.piece_search import PieceSearch
+from app.pages.tokenizer.vocabulary.vocabulary_export import VocabularyExport
+from app.pages.tokenizer.vocabulary.vocabulary_table import VocabularyTable
+from app.services.backend_client import Ticket
+from app.services.context import AppContext
+from app.services.latest_question import LatestQuestion
+from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, VocabularyRows, read_numbers, write_numbers
+from app.widgets.banner import Banner
+from app.widgets.forms.chips import chips
+from app.widgets.waiting_stack import WaitingStack
+from backend.contract.rpc.queries import Mistake, Progress
+from backend.contract.tokens.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
+
+SIDE_WIDTH = 296
+OPENING = tr("Opening the tokenizer")
+
+
+class Side(QWidget):
+    """Opens the vocabulary when it is first looked at; the window never walks through it."""
+
+    message = Signal(str, str)
+    draft_wanted = Signal()
+    """Whoever knows the run that is being set up should call `show_draft`."""
+
+    def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self.tokenizer = ""
+        self.vocabulary: Vocabulary | None = None
+        self._folder: VocabularyFolder | None = None
+        self._tables: dict[str, VocabularyRows] = {}
+        self._indices: np.ndarray | None = None
+        self._sort: tuple[str, bool] = ("", False)
+        self._opening: Ticket | None = None
+        self._converted: Callable[[Conversion], None] = lambda answer: None
+        self._find = self._question("find_pieces", self._on_found, self._on_not_found)
+        self._origin = self._question("piece_origin", self._on_origin)
+        self._convert = self._question("convert_pieces", lambda answer: self._converted(answer))
+        self._counted = ""
+        self.banner = Banner()
+        self.search = PieceSearch()
+        self.search.changed.connect(self.find_rows)
+        self.search.table_chosen.connect(self._show_table)
+        self.search.export_requested.connect(self._choose_output)
+        self._export = VocabularyExport(context.client, context.preferences, self)
+        self._export.busy.connect(self.search.export.setDisabled)
+        self._export.message.connect(self.message)
+        self.frequency = FrequencyBar(context)
+        self.frequency.counted.connect(self._on_counts)
+        self.frequency.failed.connect(self._on_failed)
+        self.frequency.data.fix_offered.connect(self.banner.offer_fix)
+        self.banner.fix_taken.connect(self.frequency.data.take_fix)
+        self._run_data = RunData(self)
+        self.frequency.data.run_asked.connect(self._run_data.ask)
+        self._run_data.wanted.connect(self.draft_wanted)
+        self._run_data.message.connect(self.message)
+        self._run_data.taken.connect(self.frequency.data.take)
+        self.waiting = WaitingStack(self._content())
+        self.waiting.stopped.connect(self._on_stopped)
+        self.waiting.again.connect(self._load)
+        self.waiting.show_waiting(OPENING)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addWidget(self.banner)
+        column.addWidget(self.waiting, 1)
+
+    def _content(self) -> QWidget:
+        card = self._card = VocabularyTable()
+        self.table, self.counts = card.table, card.counts
+        self.table.row_selected.connect(self._show_row)
+        self.table.sort_requested.connect(self._on_sort_requested)
+        self.piece, self.convert = PieceCard(), ConvertCard(self._ask_conversion)
+        row = QHBoxLayout()
+        row.setSpacing(14)
+        row.addWidget(card, 1)
+        row.addWidget(self._cards())
+        content = QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addWidget(self.search)
+        column.addWidget(self.frequency)
+        column.addLayout(row, 1)
+        return content
+
+    def _cards(self) -> QWidget:
+        side = QWidget()
+        side.setFixedWidth(SIDE_WIDTH)
+        self.beside, titles = chips((tr("Piece"), tr("Convert")))
+        titles.addStretch(1)
+        cards = QStackedWidget()
+        cards.addWidget(self.piece)
+        cards.addWidget(self.convert)
+        self.beside.idClicked.connect(cards.setCurrentIndex)
+        column = QVBoxLayout(side)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(titles)
+        column.addWidget(cards, 1)
+        return side
+
+    # Opening
+
+    def use(self, tokenizer: str) -> None:
+        """Show the vocabulary of this one."""
+        if tokenizer != self.tokenizer:
+            self.tokenizer = tokenizer
+            self._load()
+
+    def shown(self) -> None:
+        """The vocabulary stands until another tokenizer is chosen."""
+
+    def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
+        """The run that is being set up; its data is taken if it was asked for."""
+        self._run_data.show_draft(spec)
+
+    def _load(self) -> None:
+        self._stop_opening()
+        self._export.stop()
+        for question in (self._find, self._origin, self._convert):
+            question.stop()
+        self.frequency.set_about({})
+        self._card.show_nothing()
+        self._tables, self._indices, self._sort = {}, None, ("", False)
+        self.vocabulary, self._counted = None, ""
+        self.piece.show_piece(None)
+        self.banner.clear()
+        folder = VocabularyFolder()
+        if not self.tokenizer:
+            self._on_not_opened(tr("Choose a tokenizer above."))
+            return
+        self.waiting.show_waiting(OPENING)
+        question = {"tokenizer": self.tokenizer, "folder": str(folder.path)}
+        self._opening = self._context.client.ask(
+            "vocabulary",
+            question,
+            lambda answer: self._on_vocabulary(folder, answer),
+            lambda mistake: self._on_not_opened(sentence(mistake.message, mistake.field)),
+            self._on_progress,
+        )
+
+    def _on_progress(self, progress: Progress) -> None:
+        self.waiting.show_progress(progress.done, progress.total, progress.unit, progress.text)
+
+    def _on_not_opened(self, why: str) -> None:
+        self.waiting.show_sentence(tr("The vocabulary cannot be shown"), why, tr("Try again"))
+
+    def _stop_opening(self) -> None:
+        if self._opening is not None:
+            self._opening.cancel()
+            self._opening = None
+
+    def _on_stopped(self) -> None:
+        self._stop_opening()
+        self._on_not_opened(tr("Opening the vocabulary was stopped."))
+
+    def _on_vocabulary(self, folder: VocabularyFolder, vocabulary: Vocabulary) -> None:
+        self._folder, self.vocabulary = folder, vocabulary
+        self._tables = {"pieces": VocabularyRows(folder, "pieces", vocabulary.columns)}
+        if vocabulary.merges:
+            self._tables["merges"] = VocabularyRows(folder, "merges", vocabulary.merge_columns)
+        self.search.offer(vocabulary)
+        self.frequency.set_about({"tokenizer": self.tokenizer, "folder": str(folder.path)})
+        self.waiting.show_content()
+        self._show_table()
+        self.convert.convert()
+        if not self._find.open:
+            # The helper has then read the vocabulary, and loaded its libraries, when the first search comes.
+            self._find.ask(self._about({"search": "a"}))
+            self._find.ignore()
+
+    # The table
+
+    def rows(self) -> VocabularyRows:
+        """Those of the table in view."""
+        return self._tables[self.search.table]
+
+    def _show_table(self) -> None:
+        if not self._tables:
+            return
+        self._sort = ("", False)
+        self._card.show_rows(self.rows(), self.search.table)
+        self.piece.show_piece(None)
+        self.find_rows()
+
+    def _on_sort_requested(self, column: str, descending: bool) -> None:
+        self._sort = (column, descending)
+        self.find_rows()
+
+    def find_rows(self) -> None:
+        """Show the rows that are asked for."""
+        if not self._tables:
+            return
+        if self.search.is_all and not self._sort[0]:
+            self._find.ignore()
+            self._show_indices(None)
+            return
+        question = {
+            "table": self.search.table,
+            "search": self.search.search,
+            "by": self.search.by,
+            "types": self.search.types,
+            "sort_by": self._sort[0],
+            "descending": self._sort[1],
+        }
+        self._find.ask(self._about(question))
+
+    def _on_found(self, found: FoundRows) -> None:
+        numbers = read_numbers(found.path)
+        if self._find.answered["table"] == self.search.table and not self._find.open:
+            self.banner.clear()
+            self._show_indices(numbers)
+
+    def _on_not_found(self, mistake: Mistake) -> None:
+        self.banner.show_message("warning", sentence(mistake.message.removeprefix("search: ")))
+
+    def _show_indices(self, indices: np.ndarray | None) -> None:
+        if indices is None:
+            self.banner.clear()
+        self._indices = indices
+        self.search.offer_export(self._card.show_indices(indices), self.rows().row_count)
+        assert self.vocabulary is not None
+        self._card.show_summary(self.vocabulary, self._counted)
+
+    # One piece
+
+    def _show_row(self, row: int) -> None:
+        if row < 0 or not self._tables:
+            self.piece.show_piece(None)
+            return
+        pieces = self._tables["pieces"]
+        if self.search.table == "merges":
+            number = self.rows().raw(row, "id")
+            row = pieces.row_of_id(int(number)) if number else -1
+            if row < 0:
+                self.piece.show_piece(None)
+                return
+        self.piece.show_piece({name: pieces.raw(row, name) for name in pieces.columns})
+        self._origin.ask(self._about({"row": row}))
+
+    def _on_origin(self, origin: PieceOrigin) -> None:
+        if not self._origin.open:
+            self.piece.show_origin(origin)
+
+    def _ask_conversion(self, given: dict[str, Any], on_answer: Callable[[Conversion], None]) -> None:
+        if self._tables:
+            self._converted = on_answer
+            self._convert.ask(self._about(given))
+
+    def _question(
+        self, query: str, on_answer: Callable[[Any], None], on_mistake: Callable[[Mistake], None] | None = None
+    ) -> LatestQuestion:
+        """One about the folder, whose worker has the vocabulary in memory."""
+        return LatestQuestion(
+            self._context.client, query, on_answer, on_mistake or self._on_mistake, opened="folder", parent=self
+        )
+
+    def _about(self, question: dict[str, Any]) -> dict[str, Any]:
+        assert self._folder is not None
+        return {"folder": str(self._folder.path), **question}
+
+    def _on_mistake(self, mistake: Mistake) -> None:
+        self._on_failed(mistake.message)
+
+    def _on_failed(self, text: str) -> None:
+        self.banner.show_message("error", sentence(text))
+
+    # Frequency and export
+
+    def _on_counts(self, counts: PieceCounts) -> None:
+        self._tables["pieces"].set_counts(counts.path)
+        self._counted = tr(
+            "{count} occur in {name}",
+            count=trn("{count} piece", "{count} pieces", counts.used),
+            name=self.frequency.data.name,
+        )
+        self.search.tables.button(0).setChecked(True)
+        self._show_table()
+        self._card.mark_most_frequent_first()
+        self._on_sort_requested(FREQUENCY, descending=True)
+
+    def _choose_output(self, whole: bool) -> None:
+        path = self._export.asked_path(f"{short_title(self.tokenizer)}-{self.search.table}")
+        if path:
+            self.export(path, whole)
+
+    def export(self, path: str, whole: bool) -> None:
+        """Write the rows that are shown, or all, to a CSV file."""
+        assert self._folder is not None
+        rows = None if whole or self._indices is None else write_numbers(self._folder, self._indices)
+        self._export.export(self._about({"table": self.search.table, "rows": rows}), path)

@@ -1,1 +1,0 @@
-"""Owns the cards of the Settings page."""

@@ -1,0 +1,201 @@
+"""Owns one field of a form: title, editor, help, the way back to its default, and a line for its mistake."""
+
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QLabel, QToolButton, QWidget
+
+from app import theme
+from app.core.i18n import tr
+from app.widgets.card import label
+from app.widgets.forms.field_editor import Editor
+from app.widgets.forms.field_editors import editor_for
+from app.widgets.forms.field_help import FieldHelp, help_lines, value_words
+from app.widgets.forms.field_values import NotUsableError
+from app.widgets.forms.schema_field import FieldSchema
+from app.widgets.icon_label import IconToolButton
+
+GAP = 8
+"""Pixels below a field."""
+COLUMNS = 4
+
+
+class FieldRow(QObject):
+    """Takes the next three lines of a grid; `key` is what the field is called in a spec."""
+
+    edited = Signal()
+    reset_asked = Signal()
+
+    def __init__(
+        self, parent: QWidget, field: FieldSchema, key: str, grid: QGridLayout, width: int, shows_help: bool
+    ) -> None:
+        super().__init__(parent)
+        self.field, self.key = field, key
+        self.usual: Any = field.default
+        self.editor: Editor = editor_for(field)
+        self.editor.changed.connect(self.edited)
+        self.title = label(field.title + (f" ({field.unit})" if field.unit else ""), "muted", wrap=True)
+        self.title.setMaximumWidth(width)
+        self.title.setBuddy(self.editor.target)
+        hint = "\n".join(help_lines(field, key))
+        self.title.setToolTip(hint)
+        self.editor.target.setToolTip(hint)
+        self._reset: IconToolButton | None = None
+        self.ask = QToolButton()
+        self.ask.setText("?")
+        theme.role(self.ask, "help")
+        self.ask.setToolTip(hint)
+        self.ask.setAccessibleName(tr("What is {title}?", title=field.title))
+        self.ask.clicked.connect(self.show_help)
+        self._mistake: QLabel | None = None
+        self._help = label(field.help, "faint", wrap=True) if shows_help and field.help else None
+        self._used = self._sought = True
+        self._place(grid)
+        self.show_value(field.default)
+
+    def _place(self, grid: QGridLayout) -> None:
+        row = self._line = grid.rowCount()
+        is_tall = self.field.editor == "yaml"
+        self._top = Qt.AlignmentFlag.AlignTop if is_tall else Qt.AlignmentFlag.AlignVCenter
+        self.title.setContentsMargins(0, 7 if is_tall else 0, 0, 0)
+        grid.addWidget(self.title, row, 0, self._top)
+        grid.addWidget(self.editor.widget, row, 1)
+        grid.addWidget(self.ask, row, 3, self._top | Qt.AlignmentFlag.AlignRight)
+        if self._help is not None:
+            grid.addWidget(self._help, row + 2, 1)
+        self._grid, self._gap = grid, row + 3
+        grid.setRowMinimumHeight(self._gap, GAP)
+
+    # What most fields never show is made when it is first shown: a form has dozens of them.
+
+    @property
+    def reset(self) -> IconToolButton:
+        """The way back to the default."""
+        if self._reset is None:
+            self._reset = IconToolButton("undo", self._reset_words(), "faint", 14)
+            self._reset.clicked.connect(self.reset_asked)
+            self._reset.hide()
+            self._grid.addWidget(self._reset, self._line, 2, self._top | Qt.AlignmentFlag.AlignHCenter)
+            QWidget.setTabOrder(self.editor.target, self._reset)
+        return self._reset
+
+    def _reset_words(self) -> str:
+        return tr("Reset {title} to {value_words}", title=self.field.title, value_words=value_words(self.usual))
+
+    @property
+    def mistake(self) -> str:
+        """What is wrong with the field, as said below it; empty where nothing is."""
+        return self._mistake.text() if self._mistake is not None else ""
+
+    # The value
+
+    def show_value(self, value: Any) -> None:
+        """Put a value into the editor; one that it shows already is left as a person is writing it."""
+        self.value = value
+        if not self._shows(value):
+            self.editor.set_value(value)
+        # A value that somebody chose may be wrong; what is not chosen yet is no mistake.
+        self.mark("" if value == self.field.default else self.field.mistake(value))
+        self._show_changed()
+
+    def is_changed(self) -> bool:
+        """Whether the value differs from the default that there is."""
+        return "default" in self.field.schema and self.value != self.usual
+
+    def set_usual(self, value: Any) -> None:
+        """Take a value for the default that somebody goes back to; one of a task comes before the field's own."""
+        self.usual = value
+        if self._reset is not None:
+            self._reset.setToolTip(self._reset_words())
+            self._reset.setAccessibleName(self._reset_words())
+        self._show_changed()
+
+    def read(self) -> str:
+        """Take the editor's value over; returns the mistake, in which case the old value stays."""
+        value, mistake = self._looked_at()
+        if not mistake:
+            self.value = value
+        self.mark(mistake)
+        self._show_changed()
+        return mistake
+
+    def own_mistake(self) -> str:
+        """What is wrong with what the editor shows; takes nothing over, as nobody would be told."""
+        return self._looked_at()[1]
+
+    def _looked_at(self) -> tuple[Any, str]:
+        try:
+            value = self.editor.value()
+        except NotUsableError as error:
+            return None, str(error)
+        return value, self.field.mistake(value)
+
+    def _shows(self, value: Any) -> bool:
+        shown, mistake = self._looked_at()
+        return not mistake and shown == value and isinstance(shown, bool) == isinstance(value, bool)
+
+    def mark(self, sentence: str) -> None:
+        """Show a mistake at the field; empty takes it away."""
+        if self._mistake is None and sentence:
+            self._mistake = label("", "mistake", wrap=True)
+            self._grid.addWidget(self._mistake, self._line + 1, 1)
+        if self._mistake is not None:
+            self._mistake.setText(sentence)
+            self._mistake.setVisible(bool(sentence) and self.is_shown)
+        target = self.editor.target
+        _set_property(target, "mistaken", bool(sentence))
+        target.setAccessibleDescription(sentence or self.field.help)
+
+    # What is shown of it
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the field means something under the values of the others."""
+        return self._used
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the field means something now and is not left out by a search."""
+        return self._used and self._sought
+
+    def show_used(self, used: bool) -> None:
+        """Show the field where its setting means something; what was typed wrong into it goes with it."""
+        if used != self._used:
+            self._used = used
+            if not used and self.own_mistake():
+                self.show_value(self.value)
+            self._show()
+
+    def show_sought(self, sought: bool) -> None:
+        """Leave the field out of what is shown, or take it in again."""
+        if sought != self._sought:
+            self._sought = sought
+            self._show()
+
+    def _show(self) -> None:
+        for widget in (self.title, self.editor.widget, self.ask):
+            widget.setVisible(self.is_shown)
+        if self._mistake is not None:
+            self._mistake.setVisible(self.is_shown and bool(self.mistake))
+        if self._help is not None:
+            self._help.setVisible(self.is_shown)
+        self._grid.setRowMinimumHeight(self._gap, GAP if self.is_shown else 0)
+        self._show_changed()
+
+    def _show_changed(self) -> None:
+        changed = self.is_changed()
+        if changed or self._reset is not None:
+            self.reset.setVisible(changed and self.is_shown)
+        _set_property(self.title, "changed", changed)
+
+    def show_help(self) -> None:
+        """All that is known of the field, beside it, until a key or a click elsewhere."""
+        FieldHelp(self.field.title, help_lines(self.field, self.key), self.ask).popup_at(self.ask)
+
+
+def _set_property(widget: QWidget, name: str, value: bool) -> None:
+    if bool(widget.property(name)) != value:
+        widget.setProperty(name, value)
+        if widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
+            widget.style().unpolish(widget)
+            widget.style().polish(widget)

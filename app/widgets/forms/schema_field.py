@@ -1,0 +1,200 @@
+"""Owns what a JSON Schema says about one field: which editor it wants, and what is wrong with a value in plain words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError, best_match
+
+from app.core.backend_words import begun, said
+from app.core.draft.setting_index import value_words
+from app.core.i18n import grouped, tr
+
+
+@dataclass(frozen=True)
+class FieldSchema:
+    """One property of a section."""
+
+    name: str
+    schema: Mapping[str, Any]
+    kinds: tuple[str, ...]
+    """The JSON types that are allowed besides null, for example ("integer",)."""
+    choices: tuple[Any, ...]
+    nullable: bool
+    required: bool = False
+    _validator: Draft202012Validator = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_validator", Draft202012Validator(dict(self.schema)))
+
+    @property
+    def title(self) -> str:
+        """What stands before the field."""
+        return str(self.schema.get("title") or begun(self.name.replace("_", " ")))
+
+    @property
+    def help(self) -> str:
+        """One sentence about it."""
+        return str(self.schema.get("description") or "")
+
+    @property
+    def unit(self) -> str:
+        """What a number counts."""
+        return said(str(self.schema.get("unit") or ""))
+
+    @property
+    def group(self) -> str:
+        """The heading under which it stands."""
+        return str(self.schema.get("group") or "")
+
+    @property
+    def advanced(self) -> bool:
+        """Whether it is folded away."""
+        return bool(self.schema.get("advanced"))
+
+    @property
+    def default(self) -> Any:
+        """The value without a person's doing; None where there is none."""
+        return self.schema.get("default")
+
+    @property
+    def examples(self) -> list[str]:
+        """Values that people often want."""
+        return [str(example) for example in self.schema.get("examples", ())]
+
+    def choice_title(self, choice: Any) -> str:
+        """What a choice is called where somebody chooses."""
+        return str(self.schema.get("choices", {}).get(choice, {}).get("title") or choice)
+
+    @property
+    def member_kinds(self) -> tuple[str, ...]:
+        """The JSON types of a list's members; empty where they are lists or mappings themselves."""
+        parts = [
+            part for one in _parts(self.schema) if one.get("type") == "array" for part in _parts(one.get("items", {}))
+        ]
+        kinds = tuple(str(part.get("type")) for part in parts)
+        return kinds if kinds and set(kinds) <= {"string", "integer", "number"} else ()
+
+    @property
+    def holds_texts(self) -> bool:
+        """Whether it is a mapping whose values are texts, such as environment variables."""
+        return any(
+            one.get("type") == "object" and dict(one.get("additionalProperties") or {}).get("type") == "string"
+            for one in _parts(self.schema)
+            if isinstance(one.get("additionalProperties"), dict)
+        )
+
+    def bound(self, name: str) -> int | float | None:
+        """A limit such as `minimum` of the first alternative that has one."""
+        return next((part[name] for part in _parts(self.schema) if name in part), None)
+
+    @property
+    def editor(self) -> str:
+        """boolean, enum, number, text, words, path, list, mixed (words and numbers) or yaml."""
+        if self.schema.get("path"):
+            return "path"
+        if self.kinds == ("boolean",):
+            return "boolean"
+        if self.choices and not self.kinds:
+            return "enum"
+        if self.kinds and set(self.kinds) <= {"integer", "number"} and not self.choices:
+            return "number"
+        if self.kinds == ("string",) and not self.choices:
+            return "words" if len(self.examples) > 1 else "text"
+        if self.kinds == ("array",) and not self.choices and self.member_kinds:
+            return "list"
+        if set(self.kinds) <= {"object", "array"} and not self.choices:
+            return "yaml"
+        return "mixed"
+
+    def mistake(self, value: Any) -> str:
+        """Why a value cannot be used, as one plain sentence; empty where it can."""
+        error = best_match(self._validator.iter_errors(value))
+        return sentence_of(error, self) if error else ""
+
+
+def fields_of(schema: Mapping[str, Any]) -> list[FieldSchema]:
+    """The fields of an object schema, in order; `$ref` into its own `$defs` is followed."""
+    needed = schema.get("required", ())
+    properties = schema.get("properties", {})
+    return [field_of(name, _followed(part, schema), name in needed) for name, part in properties.items()]
+
+
+def field_of(name: str, schema: Mapping[str, Any], required: bool = False) -> FieldSchema:
+    """One field."""
+    kinds: list[str] = []
+    choices: list[Any] = []
+    nullable = False
+    for part in _parts(schema):
+        kind = part.get("type")
+        named = kind if isinstance(kind, list) else [kind]
+        nullable = nullable or "null" in named
+        if "enum" in part or "const" in part:
+            choices += part.get("enum") or [part["const"]]
+        else:
+            kinds += [one for one in named if one not in (None, "null")]
+    return FieldSchema(name, schema, tuple(dict.fromkeys(kinds)), tuple(choices), nullable or None in choices, required)
+
+
+def _parts(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The alternatives of a schema; itself where it has none."""
+    return list(schema.get("anyOf") or schema.get("oneOf") or [schema])
+
+
+def _followed(part: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    reference = part.get("$ref")
+    if not isinstance(reference, str):
+        return part
+    target: Any = root
+    for key in reference.removeprefix("#/").split("/"):
+        target = target[key]
+    return {**target, **{key: value for key, value in part.items() if key != "$ref"}}
+
+
+_KIND_WORDS = {
+    "integer": tr("a whole number"), "number": tr("a number such as 0.1 or 3e-5"), "string": tr("text"), "boolean": tr("yes or no"),
+    "array": tr("a list such as [a, b]"), "object": tr("a mapping such as {name: value}"),
+}  # fmt: skip
+
+
+def wanted(field: FieldSchema) -> str:
+    """What a field takes, for people: `epoch`, `never` or a whole number."""
+    words = [f"“{choice}”" for choice in field.choices if choice is not None]
+    words += [_kind_words(kind, field) for kind in field.kinds if kind in _KIND_WORDS]
+    if field.nullable:
+        words.append(tr("nothing"))
+    return (
+        words[0]
+        if len(words) == 1
+        else tr("{words} or {words_2}", words=", ".join(words[:-1]), words_2=words[-1])
+        if words
+        else tr("another value")
+    )
+
+
+def _kind_words(kind: str, field: FieldSchema) -> str:
+    usual = field.default
+    if kind == "number" and isinstance(usual, int | float) and not isinstance(usual, bool):
+        return tr("a number such as {usual}", usual=value_words(usual))
+    return _KIND_WORDS[kind]
+
+
+def sentence_of(error: ValidationError, field: FieldSchema) -> str:
+    """A validation error in plain words."""
+    limit = error.validator_value
+    if isinstance(limit, int):
+        limit = grouped(limit)
+    bounds = {
+        "minimum": tr("Enter {limit} or more.", limit=limit),
+        "maximum": tr("Enter {limit} or less.", limit=limit),
+        "exclusiveMinimum": tr("Enter a number above {limit}.", limit=limit),
+        "exclusiveMaximum": tr("Enter a number below {limit}.", limit=limit),
+        "minLength": tr("This cannot be empty."),
+        "minItems": tr("Enter at least {limit}.", limit=limit),
+        "maxLength": tr("Use at most {limit} characters.", limit=limit),
+        "pattern": tr("This is not written as it has to be."),
+    }
+    if "propertyNames" in error.schema_path:
+        return tr("A spec may not set {name}. Set it in your own environment.", name=error.instance)
+    return bounds.get(str(error.validator)) or tr("Enter {wanted}.", wanted=wanted(field))

@@ -1,0 +1,247 @@
+"""Owns the form that is made from a JSON Schema alone: it knows types of fields, never fields."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+
+from app import theme
+from app.core import formatting
+from app.core.i18n import tr
+from app.widgets.card import label
+from app.widgets.forms.field_editor import Editor
+from app.widgets.forms.field_row import COLUMNS, FieldRow
+from app.widgets.forms.schema_field import FieldSchema, fields_of
+
+LABEL_WIDTH = 150
+GAP, RESET_WIDTH, HELP_WIDTH = 10, 34, 28
+"""Pixels after a title, and those for the way back to a default and for the help; kept where there is none, so that all
+fields end below each other."""
+
+
+class SchemaForm(QWidget):
+    """`prefix` is put before the keys of `changed`: a form for `training` tells of `training.batch_size`."""
+
+    changed = Signal(str, object)
+    """Dotted key and the new, valid value."""
+    mistakes_changed = Signal()
+
+    def __init__(
+        self,
+        schema: Mapping[str, Any],
+        prefix: str = "",
+        shows_help: bool = False,
+        parent: QWidget | None = None,
+        label_width: int = LABEL_WIDTH,
+    ) -> None:
+        super().__init__(parent)
+        self.prefix, self.shows_help, self.label_width = prefix, shows_help, label_width
+        self._rows: dict[str, FieldRow] = {}
+        self._headings: list[tuple[QLabel, list[FieldRow]]] = []
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        fields = [field for field in fields_of(schema) if not field.schema.get("hidden")]
+        column.addWidget(self._section([field for field in fields if not field.advanced]))
+        folded = [field for field in fields if field.advanced]
+        self._fold = self._fold_button(len(folded))
+        self._more = self._section(folded)
+        self._has_fold = bool(folded)
+        if folded:
+            column.addWidget(self._fold, 0, Qt.AlignmentFlag.AlignLeft)
+            column.addWidget(self._more)
+        else:
+            self._fold.hide()
+        self._more.hide()
+        column.addStretch(1)
+        self._show_used()
+
+    def _section(self, fields: list[FieldSchema]) -> QWidget:
+        holder = QWidget(self)
+        grid = QGridLayout(holder)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(0)  # an empty column would have none
+        grid.setVerticalSpacing(0)
+        grid.setColumnMinimumWidth(0, self.label_width + GAP)
+        grid.setColumnStretch(1, 1)
+        grid.setColumnMinimumWidth(2, RESET_WIDTH)
+        grid.setColumnMinimumWidth(3, HELP_WIDTH)
+        group = ""
+        for field in fields:
+            if field.group != group:
+                group = field.group
+                heading = label(group.upper(), "heading")
+                grid.addWidget(heading, grid.rowCount(), 0, 1, COLUMNS)
+                self._headings.append((heading, []))
+            key = f"{self.prefix}.{field.name}" if self.prefix else field.name
+            row = self._rows[field.name] = FieldRow(self, field, key, grid, self.label_width, self.shows_help)
+            row.edited.connect(lambda row=row: self._on_edited(row))
+            row.reset_asked.connect(lambda row=row: self._on_reset(row))
+            if group:
+                self._headings[-1][1].append(row)
+        return holder
+
+    def _fold_button(self, count: int) -> QToolButton:
+        button = QToolButton(self)
+        button.setText(tr("More settings ({count})", count=count))
+        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        button.setCheckable(True)
+        button.toggled.connect(self.set_unfolded)
+        theme.role(button, "fold")
+        button.setIcon(theme.icon("chevron-right", "muted", 14))
+        return button
+
+    def apply_theme(self) -> None:
+        """The fold's arrow in the present colour."""
+        name = "chevron-down" if self._fold.isChecked() else "chevron-right"
+        self._fold.setIcon(theme.icon(name, "muted", 14))
+
+    def set_unfolded(self, unfolded: bool) -> None:
+        """Show the advanced fields or fold them away."""
+        self._fold.setChecked(unfolded)
+        self._more.setVisible(unfolded)
+        self.apply_theme()
+
+    # Values
+
+    def values(self) -> dict[str, Any]:
+        """Field → last valid value."""
+        return {name: row.value for name, row in self._rows.items()}
+
+    def changed_values(self) -> dict[str, Any]:
+        """Only what differs from the defaults, and what has no default."""
+        return {
+            name: row.value
+            for name, row in self._rows.items()
+            if row.is_changed() or ("default" not in row.field.schema and row.value is not None)
+        }
+
+    def set_values(self, values: Mapping[str, Any]) -> None:
+        """Show these values; fields that are not named keep theirs; emits nothing."""
+        for name, value in values.items():
+            if name in self._rows:
+                self._rows[name].show_value(value)
+        self._show_used()
+
+    def show_values(self, values: Mapping[str, Any]) -> None:
+        """Show these values, and the defaults where none is named; emits no change.
+
+        What a field shows already is left alone, cursor and all: somebody may be writing it.
+        """
+        for name, row in self._rows.items():
+            row.show_value(values.get(name, row.field.default))
+        self._show_used()
+        self.mistakes_changed.emit()
+
+    def set_defaults(self) -> None:
+        """Show the defaults everywhere; emits nothing."""
+        for row in self._rows.values():
+            row.show_value(row.field.default)
+        self._show_used()
+
+    def set_usual(self, values: Mapping[str, Any]) -> None:
+        """Defaults that come before those of the schema; no shown value changes by it."""
+        for name, row in self._rows.items():
+            row.set_usual(values.get(name, row.field.default))
+
+    def _show_used(self) -> None:
+        """Fields whose `when` names other values of other fields mean nothing now, and nor does what is wrong there."""
+        before = self.mistakes()
+        for row in self._rows.values():
+            wanted = row.field.schema.get("when")
+            if wanted:
+                row.show_used(
+                    all(self._rows[name].value in values for name, values in wanted.items() if name in self._rows)
+                )
+        if self.mistakes() != before:
+            self.mistakes_changed.emit()
+
+    def editor(self, name: str) -> Editor:
+        """The editor of a field, for a panel that must enable or focus it."""
+        return self._rows[self._own(name)].editor
+
+    # Mistakes
+
+    def mistakes(self) -> dict[str, str]:
+        """Field → sentence, for the marked fields that mean something now."""
+        return {name: row.mistake for name, row in self._rows.items() if row.mistake and row.is_used}
+
+    def first_mistaken(self) -> FieldRow | None:
+        """The first marked field that means something now."""
+        return next((self._rows[name] for name in self.mistakes()), None)
+
+    def mistake_sentences(self) -> list[str]:
+        """The same as sentences that name their fields: `Batch size: enter 1 or more.`"""
+        return [formatting.mistake(self._rows[name].title.text(), text) for name, text in self.mistakes().items()]
+
+    def mark(self, name: str, sentence: str) -> bool:
+        """Show a mistake at a field, given by dotted key or name; returns whether the form has the field."""
+        row = self._rows.get(self._own(name))
+        if row is None:
+            return False
+        row.mark(sentence)
+        if row.field.advanced and sentence:
+            self.set_unfolded(True)
+        self.mistakes_changed.emit()
+        return True
+
+    def clear_marks(self) -> None:
+        """Take away the mistakes that were said from outside; what cannot be read stays marked."""
+        for row in self._rows.values():
+            row.mark(row.own_mistake())
+        self.mistakes_changed.emit()
+
+    def _own(self, key: str) -> str:
+        own = key.removeprefix(f"{self.prefix}.") if self.prefix else key
+        return own if own in self._rows else own.split(".")[0]
+
+    def _on_edited(self, row: FieldRow) -> None:
+        before, had = row.value, row.mistake
+        row.read()
+        if row.mistake != had:
+            self.mistakes_changed.emit()
+        if not row.mistake and row.value != before:
+            self._show_used()
+            self.changed.emit(row.key, row.value)
+
+    def _on_reset(self, row: FieldRow) -> None:
+        row.show_value(row.usual)
+        self._show_used()
+        self.mistakes_changed.emit()
+        self.changed.emit(row.key, row.value)
+
+    def flush(self) -> None:
+        """Take over what an editor has not told yet, as it waits for the next letter."""
+        for row in self._rows.values():
+            row.editor.flush()
+
+    def forget_typed(self) -> bool:
+        """Show the last good value wherever something wrong was typed; says whether there was such a field."""
+        wrong = [row for row in self._rows.values() if row.own_mistake()]
+        for row in wrong:
+            row.editor.set_value(row.value)
+            row.mark("")
+        if wrong:
+            self.mistakes_changed.emit()
+        return bool(wrong)
+
+    # Looking for fields
+
+    def keys(self) -> list[str]:
+        """The dotted keys of all fields that mean something now, in their order."""
+        return [row.key for row in self._rows.values() if row.is_used]
+
+    def show_matches(self, keys: Collection[str], *, alone: bool) -> None:
+        """Unfold the fields of these dotted keys; `alone` leaves all others out."""
+        for row in self._rows.values():
+            row.show_sought(not alone or row.key in keys)
+        for heading, rows in self._headings:
+            heading.setVisible(any(row.is_shown for row in rows))
+        if any(row.field.advanced and row.key in keys for row in self._rows.values()):
+            self.set_unfolded(True)
+        self._fold.setVisible(self._has_fold and not alone)
+
+    def row_of(self, key: str) -> FieldRow | None:
+        """The field of a dotted key."""
+        return next((row for row in self._rows.values() if row.key == key), None)

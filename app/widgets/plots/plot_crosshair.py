@@ -1,0 +1,130 @@
+"""Owns the cross-hair of a plot, moved by the mouse or by keys, and what is said beside it."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+
+from app import theme
+from app.core.i18n import figure, grouped, tr
+from app.widgets.plots.plot_marks import NEAR, PlotMarks
+from app.widgets.plots.plot_readout import Line, PlotReadout
+from app.widgets.plots.plot_scale import Kind, in_words
+from app.widgets.plots.plot_series import PlotSeries
+from app.widgets.plots.plot_view import STEP, PlotView
+
+KEY_STEP = 0.01
+"""The share of the view by which an arrow key moves the cross-hair."""
+
+
+class PlotCrosshair(QObject):
+    """Stands at one x; `moved` tells of a person's moves alone, so that other plots can follow."""
+
+    moved = Signal(object)
+    """The x, or None where it left."""
+    all_asked = Signal()
+
+    def __init__(
+        self, widget: pg.PlotWidget, view: PlotView, series: Mapping[str, PlotSeries], marks: PlotMarks
+    ) -> None:
+        super().__init__(widget)
+        self._widget, self._view, self._series, self._marks = widget, view, series, marks
+        self.x: float | None = None
+        self.x_label = "step"
+        self.x_kind: Kind = "number"
+        self.tells_values = True
+        """Whether the values stand beside it; else somebody else shows them, and only its place does."""
+        self.readout = PlotReadout(widget)
+        self._line = pg.InfiniteLine(angle=90, movable=False)
+        self._line.hide()
+        plot: pg.PlotItem = widget.getPlotItem()  # type: ignore[assignment]
+        plot.addItem(self._line, ignoreBounds=True)
+        widget.scene().sigMouseMoved.connect(self.on_mouse_moved)  # type: ignore[attr-defined]
+        for watched in (widget, widget.viewport()):
+            watched.installEventFilter(self)
+
+    def apply_theme(self) -> None:
+        """The line in the present colours."""
+        self._line.setPen(pg.mkPen(theme.color("border_strong")))
+
+    def on_mouse_moved(self, place: QPointF) -> None:
+        """The mouse is at a place of the scene."""
+        inside = self._view.sceneBoundingRect().contains(place)
+        self._move(self._view.mapSceneToView(place).x() if inside else None)
+
+    def _move(self, x: float | None) -> None:
+        if x != self.x:
+            self.show_at(x)
+            self.moved.emit(x)
+
+    def show_at(self, x: float | None) -> None:
+        """Stand at x; None goes away."""
+        self.x = x
+        left, right = self._view.viewRange()[0]
+        inside = x is not None and bool(left <= x <= right) and self._widget.isVisible()
+        self._line.setVisible(inside)
+        if x is None or not inside:
+            self.readout.hide()
+            return
+        self._line.setPos(x)
+        shown = [series for series in self._series.values() if not series.is_hidden] if self.tells_values else []
+        lines = [line for series in shown if (line := self._said(series, x))]
+        words = [in_words(x, self.x_label, self.x_kind), *self._marks.near(x, right - left)]
+        at = round(self._view.mapViewToScene(QPointF(x, 0)).x())
+        self.readout.show_at(self._widget.rect(), at, " · ".join(words), lines)
+
+    def _said(self, series: PlotSeries, x: float) -> Line | None:
+        point, mean = series.value_at(x), series.mean_at(x)
+        if point is None:
+            return None
+        owner = self._series.get(series.style.twin_of)
+        name = f"{series.style.label} {owner.style.label}" if owner else series.style.label
+        value = short_number(point[1]) + (
+            tr(" · mean {short_number}", short_number=short_number(mean)) if mean is not None else ""
+        )
+        left, right = self._view.viewRange()[0]
+        if series.style.kind == "markers" and abs(point[0] - x) > NEAR * (right - left):
+            place = in_words(point[0], self.x_label, self.x_kind)
+            value = tr("{value} at {place}", value=value, place=place)
+        return Line(series.style.color_token, name, value, owner is not None)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """A double-click asks for everything; leaving takes the cross-hair away; keys do what the mouse does."""
+        kind = event.type()
+        if kind == QEvent.Type.MouseButtonDblClick:
+            self.all_asked.emit()
+            return True
+        if kind == QEvent.Type.KeyPress and watched is self._widget and isinstance(event, QKeyEvent):
+            return self._on_key(event)
+        if kind == QEvent.Type.FocusIn and watched is self._widget:
+            self._move(sum(self._view.viewRange()[0]) / 2)
+        if kind in (QEvent.Type.Leave, QEvent.Type.FocusOut):
+            self._move(None)
+        return False
+
+    def _on_key(self, event: QKeyEvent) -> bool:
+        left, right = self._view.viewRange()[0]
+        here = (left + right) / 2 if self.x is None else self.x
+        side = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
+        if side and event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._view.move(side * STEP)
+        elif side:
+            self._move(min(right, max(left, here + side * KEY_STEP * (right - left))))
+        elif event.key() in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
+            self._view.zoom(here, event.key() != Qt.Key.Key_Minus)
+        elif event.key() == Qt.Key.Key_Home:
+            self.all_asked.emit()
+        else:
+            return False
+        return True
+
+
+def short_number(value: float) -> str:
+    """Four significant digits, as people write them."""
+    if not np.isfinite(value):
+        return tr("not a number")
+    if value and (abs(value) < 1e-3 or abs(value) >= 1e6):
+        return figure(value, ".2e")
+    return figure(value, ".4g") if abs(value) < 1000 else grouped(value)

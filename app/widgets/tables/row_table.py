@@ -1,0 +1,378 @@
+"""Owns the table over rows that are fetched page by page: it holds a view on a million rows, never the rows."""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
+
+from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QTableView,
+    QWidget,
+)
+
+from app import theme
+from app.core.backend_words import begun
+from app.core.i18n import figure, grouped, tr
+from app.widgets.tables.layout_memory import RememberedColumns
+from app.widgets.tables.row_blocks import Block, RowBlocks
+from app.widgets.tables.row_copy import MAX_LINES, as_tsv, chosen_lines
+from app.widgets.tables.row_delegate import RowDelegate
+
+ROW_HEIGHT = 34
+NUMBER_WIDTH, FEW_NUMBERS_WIDTH, FEW = 60, 48, 1000
+"""Pixels of the row numbers, and of those below a thousand."""
+TITLES = {"prediction": tr("Prediction"), "actual": tr("Actual"), "confidence": tr("Confidence")}
+"""Columns that are not a person's own."""
+LEAST_ALONE, LEAST_STRETCHED = 160, 130
+"""Pixels of a column, one alone or each of several, below which a table is rather scrolled sideways."""
+ANSWERS = ("actual", "prediction")
+"""Columns that are seen without scrolling where a narrower text leaves them room."""
+LEAST_TEXT = 96
+SHARE = 0.36
+"""Of the table's width, for a column of texts in a table that is scrolled sideways."""
+LONGEST_CELL = 300
+"""Characters of a cell that are drawn; a whole document in a cell would slow every paint."""
+
+
+AnyIndex = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+
+
+class PagedModel(Protocol):
+    """Where rows come from; reading a cell may read a page, but never the whole file.
+
+    A source with `cells(rows, name)` gives many values of a column at once, and its rows are fetched in blocks.
+    """
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Names, in order."""
+        ...
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def cell(self, row: int, column: int) -> object:
+        """One value."""
+        ...
+
+
+CellColor = Callable[[int, str], str]
+"""(row of the source, column name) → colour token, or empty for the usual colour."""
+
+
+class _Rows(QAbstractTableModel):
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.source: PagedModel | None = None
+        self.shown: list[str] = []
+        self.places: list[int] = []
+        self.indices: Sequence[int] | None = None
+        self.color: CellColor = lambda row, column: ""
+        self.titles: dict[str, str] = {}
+        self._blocks = RowBlocks(self._made)
+
+    def set(self, source: PagedModel | None, shown: list[str], indices: Sequence[int] | None) -> None:
+        """Show other rows or other columns."""
+        self.beginResetModel()
+        self.source, self.shown, self.indices = source, shown, indices
+        self.places = [list(source.columns).index(name) for name in shown] if source else []
+        self._blocks.clear()
+        self.endResetModel()
+
+    def forget(self) -> None:
+        """The same rows hold something else now."""
+        self._blocks.clear()
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the source gives many values at once."""
+        return hasattr(self.source, "cells")
+
+    def _made(self, lines: range) -> Block:
+        rows = [self.source_row(line) for line in lines if line < self.rowCount()]
+        fetch = self.source.cells  # type: ignore[union-attr]
+        texts = [[cell_text(value) for value in fetch(rows, name)] for name in self.shown]
+        return Block(texts, [[self.color(row, name) for row in rows] for name in self.shown])
+
+    def source_row(self, row: int) -> int:
+        """The row of the source that stands in a line."""
+        return int(self.indices[row]) if self.indices is not None else row
+
+    def rowCount(self, parent: AnyIndex = _ROOT) -> int:
+        if self.source is None or parent.isValid():
+            return 0
+        return len(self.indices) if self.indices is not None else self.source.row_count
+
+    def row_total(self) -> int:
+        """Rows of the source, shown or not."""
+        return self.source.row_count if self.source is not None else 0
+
+    def columnCount(self, parent: AnyIndex = _ROOT) -> int:
+        return len(self.shown) + 1 if self.source else 0
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
+            return "#" if section == 0 else self.title(self.shown[section - 1])
+        return None
+
+    def title(self, name: str) -> str:
+        """A column's name for people."""
+        return self.titles.get(name) or TITLES.get(name) or begun(name.replace("_", " "))
+
+    def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(index.row(), index.column())
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return self._color(index.row(), index.column())
+        return None
+
+    def _text(self, row: int, column: int) -> str:
+        number = self.source_row(row)
+        if column == 0 or self.source is None:
+            return grouped(number + 1)
+        if self.in_blocks:
+            block, place = self._blocks.at(row)
+            return block.texts[column - 1][place]
+        return cell_text(self.source.cell(number, self.places[column - 1]))
+
+    def _color(self, row: int, column: int) -> object:
+        if column == 0:
+            return theme.color("faint")
+        if self.in_blocks:
+            block, place = self._blocks.at(row)
+            token = block.tokens[column - 1][place]
+            return theme.color(token) if token else None
+        token = self.color(self.source_row(row), self.shown[column - 1])
+        return theme.color(token) if token else None
+
+
+def cell_text(value: object) -> str:
+    """A value in one line: numbers short, line breaks visible, long texts cut."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return figure(value, ".4f" if value == 0 or 1e-3 <= abs(value) < 1e3 else ".4g")
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    line = (text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…").replace("\n", " ⏎ ")
+    return line if line.isprintable() else "".join(letter if letter.isprintable() else " " for letter in line)
+
+
+class RowTable(QTableView):
+    """Shows a PagedModel, or those of its rows that `indices` names, in that order."""
+
+    row_selected = Signal(int)
+    """The row of the source, or −1."""
+    sort_requested = Signal(str, bool)
+    """Column name (empty: the source's own order) and whether descending."""
+    column_resized = Signal(str, int)
+    """A person has made a column so wide, in pixels."""
+    copied_part = Signal(int)
+    """More lines were chosen than are copied; how many were."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = _Rows(self)
+        self._sorted: tuple[str, bool] = ("", False)
+        self._widths: dict[str, int] = {}
+        self._stretched: frozenset[str] = frozenset()
+        self._arrangement: tuple[bool, bool] | None = None
+        self._is_laying_out = False
+        self._remembered: RememberedColumns | None = None
+        self.setModel(self._model)
+        self.setItemDelegate(RowDelegate(self))
+        self.setShowGrid(False)
+        self.setAlternatingRowColors(True)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)  # Tab leaves the table
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        for header in (self.horizontalHeader(), self.verticalHeader()):
+            # Their own selection: with the table's, selecting everything asks every header section for every row.
+            header.setSelectionModel(QItemSelectionModel(self._model, self))
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+        header = self.horizontalHeader()
+        header.setFixedHeight(36)
+        header.setHighlightSections(False)
+        header.setSectionsClickable(True)
+        header.setStretchLastSection(False)
+        header.sectionClicked.connect(self._on_header_clicked)
+        header.sectionResized.connect(self._on_section_resized)
+        self.selectionModel().currentRowChanged.connect(self._on_current_changed)
+
+    # What is shown
+
+    def set_source(self, source: PagedModel | None, columns: Sequence[str] | None = None) -> None:
+        """Show all rows of a source; `columns` chooses and orders."""
+        self._sorted = ("", False)
+        self.horizontalHeader().setSortIndicatorShown(False)
+        names = list(columns if columns is not None else source.columns if source else [])
+        self._model.set(source, names, None)
+
+    def set_indices(self, indices: Sequence[int] | None) -> None:
+        """Show only these rows of the source, in this order; None shows all."""
+        self._model.set(self._model.source, self._model.shown, indices)
+
+    def set_many(self) -> None:
+        """Let choose several rows, with Shift and Ctrl."""
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+
+    def set_columns(self, columns: Sequence[str]) -> None:
+        """Show other columns of the same rows."""
+        self._arrangement = None
+        self._model.set(self._model.source, list(columns), self._model.indices)
+
+    def set_titles(self, titles: dict[str, str]) -> None:
+        """Name columns otherwise than by their own names."""
+        self._model.titles = titles
+
+    def title(self, name: str) -> str:
+        """A column's name for people."""
+        return self._model.title(name)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are shown, in order."""
+        return list(self._model.shown)
+
+    def source_row(self, line: int) -> int:
+        """The row of the source that stands in a line."""
+        return self._model.source_row(line)
+
+    def column_of(self, section: int) -> str:
+        """The column under a place of the header; empty for the row numbers."""
+        return self._model.shown[section - 1] if section > 0 else ""
+
+    def refresh(self) -> None:
+        """Read the rows in view again."""
+        self._model.forget()
+        self.viewport().update()
+
+    def set_color(self, color: CellColor) -> None:
+        """Decide the colour of each cell."""
+        self._model.color = color
+
+    def remember(self, name: str) -> None:
+        """Keep widths and order of the columns, by their names, as a person leaves them; `name` is the table's own."""
+        self._remembered = RememberedColumns(self, name, lambda: ["", *self._model.shown])
+
+    def set_widths(self, widths: dict[str, int], stretched: Collection[str] = ()) -> None:
+        """Widths by column name; those that are `stretched` share what is left, unless it is too little."""
+        self._widths = {name: max(width, self._title_width(name)) for name, width in widths.items()}
+        self._stretched = frozenset([stretched] if isinstance(stretched, str) else stretched)
+        self._arrangement = None
+        self._lay_out_columns()
+
+    def _title_width(self, name: str) -> int:
+        if name not in self._model.shown:
+            return 0
+        return self.horizontalHeader().sectionSizeHint(self._model.shown.index(name) + 1)
+
+    def _lay_out_columns(self) -> None:
+        number_width = FEW_NUMBERS_WIDTH if self._model.row_total() < FEW else NUMBER_WIDTH
+        room = self.viewport().width() - (0 if self.isColumnHidden(0) else number_width)
+        shown = {name: self._widths.get(name, 120) for name in self._model.shown}
+        taken = sum(width for name, width in shown.items() if name not in self._stretched)
+        texts = {name: max(shown[name], round(SHARE * room)) for name in self._stretched if name in shown}
+        least = LEAST_ALONE if len(texts) == 1 else LEAST_STRETCHED * len(texts)
+        stretches = room - taken >= min(least, sum(texts.values()))  # else there would be nothing to scroll to
+        tight = not stretches and room < sum(texts.values()) + sum(shown.get(name, 0) for name in ANSWERS)
+        if (stretches, tight) == self._arrangement:
+            return
+        self._arrangement = (stretches, tight)
+        if tight and not self._stretched.isdisjoint(shown) and any(name in shown for name in ANSWERS):
+            texts = {name: width if name in ANSWERS else LEAST_TEXT for name, width in texts.items()}
+        self._is_laying_out = True
+        self.setColumnWidth(0, number_width)
+        for section, name in enumerate(self._model.shown, start=1):
+            fills = stretches and name in self._stretched
+            mode = QHeaderView.ResizeMode.Stretch if fills else QHeaderView.ResizeMode.Interactive
+            self.horizontalHeader().setSectionResizeMode(section, mode)
+            self.setColumnWidth(section, texts.get(name, shown[name]))
+        if self._remembered is not None:
+            self._remembered.restore()
+        self._is_laying_out = False
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Columns share what is left only where that is enough."""
+        super().resizeEvent(event)
+        if self._widths:
+            self._lay_out_columns()
+
+    def shown_count(self) -> int:
+        """How many rows can be scrolled to."""
+        return self._model.rowCount()
+
+    def shown_text(self, line: int, column: str) -> str:
+        """The text in a line under a column name."""
+        return self._model._text(line, self._model.shown.index(column) + 1)
+
+    def apply_theme(self) -> None:
+        """Cell colours are asked for at every paint."""
+        self.viewport().update()
+
+    # What people do
+
+    def _on_header_clicked(self, section: int) -> None:
+        if section == 0:
+            self._sorted = ("", False)
+            self.horizontalHeader().setSortIndicatorShown(False)
+        else:
+            name = self._model.shown[section - 1]
+            self._sorted = (name, not self._sorted[1] if self._sorted[0] == name else False)
+            order = Qt.SortOrder.DescendingOrder if self._sorted[1] else Qt.SortOrder.AscendingOrder
+            self.horizontalHeader().setSortIndicatorShown(True)
+            self.horizontalHeader().setSortIndicator(section, order)
+        self.sort_requested.emit(*self._sorted)
+
+    def _on_section_resized(self, section: int, old: int, new: int) -> None:
+        mode = self.horizontalHeader().sectionResizeMode(section)
+        if section > 0 and not self._is_laying_out and mode == QHeaderView.ResizeMode.Interactive:
+            self.column_resized.emit(self._model.shown[section - 1], new)
+
+    def _on_current_changed(self, current: QModelIndex) -> None:
+        self.row_selected.emit(self._model.source_row(current.row()) if current.isValid() else -1)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Ctrl+C copies the chosen rows, cells separated by tabs."""
+        if event.matches(QKeySequence.StandardKey.Copy) and self.selectionModel().hasSelection():
+            self.copy_rows()
+            return
+        super().keyPressEvent(event)
+
+    def copy_rows(self, with_titles: bool = False) -> None:
+        """Put the chosen rows on the clipboard as they are shown, uncut."""
+        lines, is_part = chosen_lines(self.selectionModel().selection())
+        rows = [self._model.source_row(line) for line in lines]
+        cells = list(zip(*[self._values(rows, place) for place in range(len(self._model.shown))], strict=True))
+        titles = [tuple(self._model.shown)] if with_titles else []
+        QGuiApplication.clipboard().setText(as_tsv([*titles, *cells]))
+        if is_part:
+            self.copied_part.emit(MAX_LINES)
+
+    def copy_cell(self) -> None:
+        """Put the value of the present cell on the clipboard, uncut."""
+        index = self.currentIndex()
+        if index.isValid() and index.column() > 0:
+            [value] = self._values([self._model.source_row(index.row())], index.column() - 1)
+            text = " ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+            QGuiApplication.clipboard().setText(text)
+
+    def _values(self, rows: Sequence[int], place: int) -> Sequence[object]:
+        source = self._model.source
+        assert source is not None
+        if self._model.in_blocks:
+            return source.cells(rows, self._model.shown[place])  # type: ignore[attr-defined]
+        if hasattr(source, "copied"):
+            return [source.copied(row, self._model.places[place]) for row in rows]  # type: ignore[attr-defined]
+        return [source.cell(row, self._model.places[place]) for row in rows]

@@ -1,0 +1,125 @@
+"""Owns the small table of texts that can be read, marked and copied, such as a comparison."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+from app import theme
+from app.core.i18n import plain
+from app.widgets.text.directed_text import DirectedText
+
+ROW_HEIGHT = 30
+LEAST_WIDTH, MAX_WIDTH = 90, 260
+Index = QModelIndex | QPersistentModelIndex
+_ROOT = QModelIndex()
+
+
+class _Texts(QAbstractTableModel):
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.header: Sequence[str] = ()
+        self.rows: Sequence[Sequence[str]] = ()
+        self.hint = ""
+
+    def set(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        self.beginResetModel()
+        self.header, self.rows = header, rows
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self.header)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        named = role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole)
+        return self.header[section] if named else None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if role == Qt.ItemDataRole.ToolTipRole and self.hint:
+            return self.hint
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            return self.rows[index.row()][index.column()]
+        if role == Qt.ItemDataRole.ForegroundRole and index.column() == 0:
+            return theme.color("muted")
+        return None
+
+
+class TextTable(QTableView):
+    """`show_rows` fills it; the first column names the row."""
+
+    row_chosen = Signal(int)
+    """A row was clicked, or Enter pressed on it, in a table whose rows can be chosen."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._texts = _Texts(self)
+        self.setModel(self._texts)
+        self.setItemDelegate(DirectedText(self))
+        self.setAccessibleName(name)
+        self.setShowGrid(False)
+        self.setAlternatingRowColors(True)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)  # Tab leaves the table
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.clicked.connect(lambda index: self._choose(index.row()))
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setStretchLastSection(True)
+        header.setHighlightSections(False)
+        header.setMinimumHeight(ROW_HEIGHT)
+
+    def show_rows(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Show these texts, each column as wide as its texts within limits."""
+        self._texts.set(header, rows)
+        metrics = self.fontMetrics()
+        for column, title in enumerate(header):
+            longest = max((metrics.horizontalAdvance(row[column]) for row in rows[:200]), default=0)
+            wanted = max(longest, metrics.horizontalAdvance(title)) + 32
+            self.setColumnWidth(column, min(MAX_WIDTH, max(LEAST_WIDTH, wanted)))
+
+    def set_choosable(self, hint: str) -> None:
+        """Rows can be chosen, of which the hint says what comes of it; empty: they cannot."""
+        self._texts.hint = hint
+        shape = Qt.CursorShape.PointingHandCursor if hint else Qt.CursorShape.ArrowCursor
+        self.viewport().setCursor(shape)
+
+    def _choose(self, row: int) -> None:
+        if self._texts.hint:
+            self.row_chosen.emit(row)
+
+    def texts(self) -> list[list[str]]:
+        """What is shown, row by row."""
+        return [list(row) for row in self._texts.rows]
+
+    def header_texts(self) -> list[str]:
+        """The titles of the columns."""
+        return list(self._texts.header)
+
+    def apply_theme(self) -> None:
+        """Colours are asked for at every paint."""
+        self.viewport().update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter chooses a row; copying takes the marked cells, with tabs between them, numbers as programs read them."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._texts.hint and self.currentIndex().isValid():
+            self._choose(self.currentIndex().row())
+            return
+        if not event.matches(QKeySequence.StandardKey.Copy):
+            super().keyPressEvent(event)
+            return
+        rows: dict[int, list[str]] = {}
+        for index in sorted(self.selectedIndexes(), key=lambda one: (one.row(), one.column())):
+            shown = str(index.data())
+            rows.setdefault(index.row(), []).append(plain(shown) if index.column() else shown)
+        QGuiApplication.clipboard().setText("\n".join("\t".join(row) for row in rows.values()))

@@ -1,0 +1,44 @@
+"""Owns cells and lines of lists whose text runs as it is written: what begins in Hebrew or Arabic stands at the right."""
+
+import unicodedata
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtWidgets import QPlainTextEdit, QStyledItemDelegate, QStyleOptionViewItem
+
+JUDGED = 120
+"""Characters among which the first with a direction is looked for."""
+
+
+def direction_of(text: str) -> Qt.LayoutDirection:
+    """Where a text begins; without any letter at the left."""
+    # Qt draws a cell in the direction of its table: a sentence of the other would have its full stop at the wrong end.
+    # Not by `app.core.text.bidirectional`, which loads numpy: this stands in the first paint.
+    strong = () if text.isascii() else map(unicodedata.bidirectional, text[:JUDGED])
+    is_right = next((kind != "L" for kind in strong if kind in ("L", "R", "AL")), False)
+    return Qt.LayoutDirection.RightToLeft if is_right else Qt.LayoutDirection.LeftToRight
+
+
+def follow_direction(field: QPlainTextEdit) -> None:
+    """Let what is typed begin at the side where its first letter wants it; a plain field has one side for all lines."""
+
+    def turn() -> None:
+        document = field.document()
+        is_right = direction_of(document.firstBlock().text()) == Qt.LayoutDirection.RightToLeft
+        side = Qt.AlignmentFlag.AlignRight if is_right else Qt.AlignmentFlag.AlignLeft
+        option = document.defaultTextOption()
+        if option.alignment() != side:
+            option.setAlignment(side)
+            field.blockSignals(True)  # the text is the same
+            document.setDefaultTextOption(option)
+            field.blockSignals(False)
+
+    field.textChanged.connect(turn)
+
+
+class DirectedText(QStyledItemDelegate):
+    """Draws each text in its own direction."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
+        """The direction beside what the style wants to know."""
+        super().initStyleOption(option, index)
+        option.direction = direction_of(option.text)  # type: ignore[attr-defined]

@@ -1,0 +1,71 @@
+"""Owns the label that shortens its text with an ellipsis and shows the whole in its tooltip."""
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+
+from app import theme
+from app.widgets.text.directed_text import direction_of
+
+WRAPPED = 0.2
+"""The share of a line that is left empty where the text is wrapped."""
+
+
+class ElidedLabel(QLabel):
+    """Takes whatever width it is given; `mode` says which part is left out. A text may be given room for more `lines`."""
+
+    def __init__(
+        self,
+        text: str = "",
+        role: str = "",
+        mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+        parent: QWidget | None = None,
+        lines: int = 1,
+    ) -> None:
+        super().__init__(parent)
+        self._mode, self._lines = mode, lines
+        self._whole = ""
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        if role:
+            theme.role(self, role)
+        self.setText(text)
+
+    def setText(self, text: str) -> None:
+        """Also sets tooltip and accessible name to the whole text.
+
+        The text is kept here and not in QLabel, which would lay out the whole window again at every change.
+        """
+        self._whole = text
+        self.setToolTip(text)
+        self.setAccessibleName(text)
+        self.update()
+
+    def text(self) -> str:
+        """The whole text."""
+        return self._whole
+
+    def sizeHint(self) -> QSize:
+        """Its lines, whatever the text."""
+        self.ensurePolished()
+        margins = self.contentsMargins()
+        return QSize(120, self._lines * self.fontMetrics().height() + margins.top() + margins.bottom())
+
+    def minimumSizeHint(self) -> QSize:
+        """A few letters, so that layouts may squeeze it."""
+        return QSize(40, self.sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The text, shortened to the present width."""
+        area = self.contentsRect()
+        flags = int(self.alignment() | Qt.AlignmentFlag.AlignVCenter)
+        shown = self.fontMetrics().elidedText(self.text(), self._mode, area.width())
+        if shown != self.text() and self._lines > 1:
+            # What wraps leaves some room at the end of each line.
+            flags |= int(Qt.TextFlag.TextWordWrap)
+            room = round(area.width() * (self._lines - WRAPPED))
+            shown = self.fontMetrics().elidedText(self.text(), self._mode, room)
+        with QPainter(self) as painter:
+            painter.setPen(self.palette().color(QPalette.ColorRole.WindowText))
+            painter.setLayoutDirection(direction_of(self.text()))
+            painter.drawText(area, flags, shown)

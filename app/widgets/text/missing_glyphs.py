@@ -1,0 +1,48 @@
+"""Owns finding out which characters no font of this machine has: Qt draws boxes in their place and says nothing."""
+
+from functools import lru_cache
+
+from PySide6.QtGui import QTextLayout
+
+from app import theme
+from app.core.i18n import tr
+from app.core.text import invisible_characters
+
+MOST = 3
+MAX_LOOKED_AT = 200
+
+
+def sentence_of(text: str) -> str:
+    """What a box stands for, in a sentence; empty where everything can be drawn."""
+    missing = [letter for letter in dict.fromkeys(text[:MAX_LOOKED_AT]) if not is_drawn(letter)]
+    if not missing:
+        return ""
+    names = ", ".join(invisible_characters.name(letter) for letter in missing[:MOST])
+    if len(missing) > MOST:
+        return tr(
+            "No font here has {names} and {number} more; boxes are drawn instead.",
+            names=names,
+            number=len(missing) - MOST,
+        )
+    return tr("No font here has {names}; a box is drawn instead.", names=names)
+
+
+@lru_cache(4096)
+def is_drawn(letter: str) -> bool:
+    """Whether any font, asked as the tokens are drawn, has a sign for it; what is not to be seen counts as drawn."""
+    return letter.isspace() or invisible_characters.is_invisible(letter) or _is_in_a_font(letter)
+
+
+def _is_in_a_font(letter: str) -> bool:
+    layout = QTextLayout(letter, theme.mono_font(13))
+    layout.beginLayout()
+    layout.createLine()
+    layout.endLayout()
+    return not any(_is_box(run) for run in layout.glyphRuns())
+
+
+def _is_box(run: object) -> bool:
+    """Glyph 0 is a font's own box. Where a script has no font at all Qt draws with a font of boxes, an em as tall as its
+    pixels; its names must not be asked for, which crashes."""
+    raw = run.rawFont()  # type: ignore[attr-defined]
+    return 0 in run.glyphIndexes() or raw.unitsPerEm() == raw.pixelSize()  # type: ignore[attr-defined]

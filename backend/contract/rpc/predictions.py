@@ -1,0 +1,165 @@
+"""Owns what the helper says of predictions: their pages, which rows fit, how good each label is, how honest the confidence."""
+
+import msgspec
+
+from backend.contract.rpc.queries import Confusion, Exported, PredictionRows
+
+AT_THRESHOLD = "prediction_at_threshold"
+"""The column of what a prediction becomes at a threshold."""
+RIGHT = "is_right"
+"""The derived column of whether a prediction is the actual value."""
+THRESHOLD_STEPS = 1000
+"""Thresholds are counted at 0, 0.001, … 1."""
+
+
+class PredictionPages(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `open_predictions {parquet}`: the same rows, uncompressed, so that any of them is read at once.
+
+    The file also has the derived columns; it lies in the cache and is made anew where it is gone.
+    """
+
+    arrow: str
+    rows: int
+
+
+class LabelScore(msgspec.Struct, frozen=True, kw_only=True):
+    """How well one label, or one type of entity, is predicted."""
+
+    label: str
+    precision: float | None
+    """Of those predicted so, the share that is; None where none is predicted."""
+    recall: float | None
+    """Of those that are so, the share predicted; None where none is."""
+    f1: float | None
+    actual: int
+    predicted: int
+
+
+class ReliabilityBin(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows whose confidence is above `low` and at most `high`."""
+
+    low: float
+    high: float
+    count: int
+    confidence: float | None
+    """Mean confidence; None in an empty bin."""
+    accuracy: float | None
+
+
+class PredictionStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `prediction_statistics {parquet}`: predicted labels against actual ones, over rows that have an actual one."""
+
+    rows: int
+    right: int
+    confusion: Confusion
+    labels: list[LabelScore]
+    macro_f1: float | None
+    bins: list[ReliabilityBin] = []
+    """Empty without probabilities."""
+    calibration_error: float | None = None
+    """Expected calibration error over these bins."""
+    probabilities: list[str] = []
+    """Labels whose probability is in the file."""
+
+
+class ThresholdCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `threshold_counts {parquet, label}`: what is predicted as `label` from each threshold on.
+
+    `true_positives[k]` and `false_positives[k]` count rows whose probability of the label is at least
+    k / THRESHOLD_STEPS.
+    """
+
+    label: str
+    true_positives: list[int]
+    false_positives: list[int]
+    positives: int
+    negatives: int
+
+
+class NumberPoint(msgspec.Struct, frozen=True):
+    """One row of a scatter plot."""
+
+    row: int
+    actual: float
+    predicted: float
+
+
+class NumberStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `number_statistics {parquet}`: predicted numbers against actual ones."""
+
+    rows: int
+    pearson: float | None
+    spearman: float | None
+    mean_absolute_error: float
+    root_mean_squared_error: float
+    mean_error: float
+    """Predicted less actual."""
+    low: float
+    high: float
+    """Of predicted and actual numbers together."""
+    points: list[NumberPoint]
+    """All rows, or evenly chosen ones and those that are furthest off."""
+
+
+class EntityScores(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `entity_scores {parquet}`: whole entities, as the CoNLL script counts them."""
+
+    rows: int
+    right: int
+    """Rows whose tags are all right."""
+    types: list[LabelScore]
+    precision: float | None
+    recall: float | None
+    f1: float | None
+
+
+class FilePart(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of the task that a column of a file plays."""
+
+    name: str
+    title: str
+    column: str = ""
+    """The column that plays it; empty where none has been found."""
+    needed: bool = True
+
+
+class FileFit(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `file_parts {run, data}`: which columns a file has, and which a run needs."""
+
+    columns: list[str]
+    rows: int
+    parts: list[FilePart]
+    first: dict[str, str] = {}
+    """Column → its first value."""
+
+
+class PredictedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `predict_file {run, data, columns, settings}`: the run's predictions of one more file, in the run's folder."""
+
+    name: str
+    """As in `predictions_<name>.csv`."""
+    csv: str
+    parquet: str
+    rows: int
+    skipped: list[str]
+    """The first hundred rows that could not be used, as `file:line reason`."""
+    skipped_count: int
+    metrics: dict[str, float]
+    seconds: float
+    notes: list[str] = []
+    """What is odd about the file's text, a sentence each: it seems to be read with the wrong encoding."""
+
+
+ANSWERS: dict[str, type] = {
+    "open_predictions": PredictionPages,
+    "filter_predictions": PredictionRows,
+    "export_predictions": Exported,
+    "confusion": Confusion,
+    "prediction_statistics": PredictionStatistics,
+    "threshold_counts": ThresholdCounts,
+    "number_statistics": NumberStatistics,
+    "entity_scores": EntityScores,
+    "file_parts": FileFit,
+    "predict_file": PredictedFile,
+}
+"""Query → what its answer becomes."""

@@ -1,0 +1,115 @@
+"""Owns the quick reading of a run's events: everything but the steps and the sampled rows, each after the step before it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from backend.contract.run.events import LONGEST_LINE_BYTES, AnyEvent, decode
+from backend.contract.safe_files import open_unlinked
+
+CHUNK_BYTES = 1_000_000
+"""About four milliseconds."""
+_OTHER_THAN_STEPS = re.compile(rb'^\{"event":"(?!StepFinished|MemoryMeasured|StageProgress|RowsSampled)', re.MULTILINE)
+
+_STEP = b'{"event":"StepFinished"'
+_SAMPLES = b'{"event":"RowsSampled"'
+
+
+class _Step(msgspec.Struct):
+    """As much of a step as its curves need; other events have no loss of their own."""
+
+    step: int = 0
+    loss: float | None = None
+    learning_rate: float = 0.0
+
+
+_STEPS = msgspec.json.Decoder(_Step)
+
+
+class Landmarks:
+    """Reads on from where it stopped; what it gives folds to the same run as all events do, but with few of its steps.
+
+    Of the steps between two other events the last is given, so that times, pauses and the present step are exact.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._data = b""
+        self.is_complete = False
+        """Whether the last `read` came to the end of the file."""
+        self.began_anew = False
+        """Whether the last `read` found a shorter file, so that what was given before is void."""
+
+    def read(self, size: int = CHUNK_BYTES) -> list[AnyEvent]:
+        """What the next `size` bytes hold; a half-written last line waits."""
+        try:
+            with open_unlinked(self._path) as file:
+                end = file.seek(0, 2)
+                self.began_anew = end < self._offset
+                if self.began_anew:
+                    self._offset = 0
+                file.seek(self._offset)
+                data = file.read(size)
+                while data and b"\n" not in data and len(data) < LONGEST_LINE_BYTES and (longer := file.read(size)):
+                    data += longer
+        except OSError:
+            self.is_complete, self._data = True, b""
+            return []
+        lines = data[: data.rfind(b"\n") + 1]
+        passed = len(lines) or (len(data) if len(data) >= LONGEST_LINE_BYTES else 0)
+        self._offset += passed
+        self._data = lines
+        self.is_complete = self._offset >= end or not passed
+        return _landmarks(lines)
+
+    def losses(self) -> Iterator[tuple[int, float, float]]:
+        """Step, loss and learning rate of every step that the last `read` passed, once; half as quick as the reading itself."""
+        data, self._data = self._data, b""  # a list of many runs has a reader for each
+        try:
+            steps = _STEPS.decode_lines(data)
+        except (msgspec.DecodeError, RecursionError):  # a line that was torn by a crash, or is nested too deep
+            steps = filter(None, map(_step_in, data.splitlines()))
+        for step in steps:
+            if step.loss is not None:
+                yield step.step, step.loss, step.learning_rate
+
+
+def landmarks(path: Path) -> list[AnyEvent]:
+    """Those of the whole file."""
+    reader, found = Landmarks(path), []
+    while not reader.is_complete:
+        found += reader.read()
+    return found
+
+
+def _landmarks(data: bytes) -> list[AnyEvent]:
+    found: list[AnyEvent | None] = []
+    begun = 0  # of the first line that was not given yet
+    for match in _OTHER_THAN_STEPS.finditer(data):
+        start = match.start()
+        found += _between(data, begun, start)
+        begun = data.find(b"\n", start) + 1
+        found.append(decode(data[start:begun]))
+    found += _between(data, begun, len(data))
+    return [event for event in found if event is not None]
+
+
+def _between(data: bytes, begun: int, end: int) -> list[AnyEvent | None]:
+    """The last step of some lines, and what came after it, which tells the time, unless it is long: sampled rows."""
+    if begun >= end:
+        return []
+    last = max(begun, data.rfind(b"\n", begun, end - 1) + 1)
+    step = data.rfind(_STEP, begun, end)
+    starts = [last] if step == last else [step, last]
+    short = [start for start in starts if start != -1 and not data.startswith(_SAMPLES, start)]
+    return [decode(data[start : data.find(b"\n", start) + 1]) for start in short]
+
+
+def _step_in(line: bytes) -> _Step | None:
+    try:
+        return _STEPS.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return None

@@ -1,0 +1,304 @@
+"""Owns the events that a run appends to `events.jsonl`, one JSON object a line, and their fast decoding.
+
+Each event carries `time`, seconds since the epoch. A reader skips event types that it does not know, so that a
+window can open a run of a newer minor version.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from backend.contract.run.fixes import Mend
+
+RUN_STATES = ("queued", "starting", "running", "finished", "stopped", "paused", "interrupted", "failed", "lost")
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
+    """What every event has."""
+
+    time: float
+
+
+class RunStarted(Event, frozen=True, tag=True):
+    """The first event of the first attempt."""
+
+    name: str
+    task: str
+    model: str
+    attempt: int = 1
+    contract_version: str = ""
+    engine: str = ""
+    device: str = ""
+    precision: str = ""
+    versions: dict[str, str] = {}
+
+
+class RunResumed(Event, frozen=True, tag=True):
+    """A later attempt begins; every step and evaluation after `from_step` before this line is void."""
+
+    attempt: int
+    from_step: int
+    versions: dict[str, str] = {}
+    device: str = ""
+    precision: str = ""
+    engine: str = ""
+
+
+class StageStarted(Event, frozen=True, tag=True):
+    """The run entered a stage; `total` is 0 where the amount of work is unknown."""
+
+    stage: str
+    """One of: finding model, loading data, tokenising, loading model, compiling, training, evaluating, predicting,
+    saving. Compiling comes in the midst of another stage, which then starts again."""
+    total: int = 0
+    unit: str = ""
+
+
+class StageProgress(Event, frozen=True, tag=True):
+    """How far the present stage is, in the stage's unit."""
+
+    stage: str
+    done: int
+    total: int = 0
+
+
+class ProgramCompiled(Event, frozen=True, tag=True):
+    """An engine compiled one more program, because a shape came that it had not seen."""
+
+    count: int
+    """Programs of this attempt so far."""
+    seconds: float
+
+
+class DataLoaded(Event, frozen=True, tag=True):
+    """One split is read; `skipped` rows could not be used (see `RowsSkipped`)."""
+
+    split: str
+    rows: int
+    skipped: int = 0
+    files: list[str] = []
+    features: int = 0
+    labels: dict[str, int] = {}
+    fingerprint: str = ""
+    """Changes with any byte of the rows; a resume on other rows is refused."""
+    cached: bool = False
+    """The features were made before; nothing was tokenised."""
+
+
+class RowsSkipped(Event, frozen=True, tag=True):
+    """Rows that could not be used, with where they stand; `places` holds the first hundred as file:line."""
+
+    split: str
+    reason: str
+    count: int
+    places: list[str] = []
+
+
+class ModelLoaded(Event, frozen=True, tag=True):
+    """The weights are in place."""
+
+    architecture: str
+    parameters: int
+    trainable: int
+    new_weights: list[str] = []
+    unused_weights: list[str] = []
+
+
+class PlanMade(Event, frozen=True, tag=True):
+    """What training will do; the denominators of progress and ETA."""
+
+    total_steps: int
+    steps_per_epoch: int
+    batch_size: int
+    micro_batch_size: int
+    accumulation: int
+    epochs: float
+    best_metric: str | None = None
+    greater_is_better: bool = True
+    """Of `best_metric`, or of the loss where there is none."""
+    metrics: dict[str, bool] = {}
+    """Whether a greater value is better, of every metric of which that is declared; variants of it inherit that."""
+    replicas: int = 1
+    """Devices, or groups of them, that each read `micro_batch_size` rows in a pass."""
+
+
+class StepFinished(Event, frozen=True, tag=True):
+    """One optimizer step. `loss` is the sum over the step's targets divided by their number."""
+
+    step: int
+    epoch: float
+    loss: float | None
+    learning_rate: float
+    gradient_norm: float | None
+    rows: int
+    tokens: int
+    seconds: float
+    """Duration of this step; evaluation and checkpoints are not in it."""
+
+
+class MemoryMeasured(Event, frozen=True, tag=True):
+    """Resident memory of the training process and memory taken on the accelerator, in megabytes (10^6 bytes)."""
+
+    step: int
+    memory_mb: float
+    device_memory_mb: float | None = None
+
+
+class EvaluationFinished(Event, frozen=True, tag=True):
+    """One evaluation; `metrics` by name (see the metric names of the contract)."""
+
+    step: int
+    epoch: float
+    metrics: dict[str, float | None]
+    rows: int
+    seconds: float
+    split: str = "validation"
+    is_best: bool = False
+
+
+class SampledRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One row of a split with what the model says of it; `kind` is worst, best or drawn."""
+
+    row: int
+    """Its number in the split, from 0."""
+    kind: str
+    values: dict[str, Any]
+    """By column as in `predictions.csv`; long texts are cut."""
+    rating: float | None = None
+    """How good the prediction is, more being better; None where nobody knows."""
+
+
+class RowsSampled(Event, frozen=True, tag=True):
+    """A few predictions of an evaluation, which follows; the drawn rows are the same at every step."""
+
+    step: int
+    rows: list[SampledRow]
+    measure: str = ""
+    """What `rating` is, in words."""
+    columns: dict[str, str] = {}
+    """Which input column plays which part, as in a spec's `data.columns`."""
+    split: str = "validation"
+
+
+class CheckpointSaved(Event, frozen=True, tag=True):
+    """A checkpoint stands complete on disk; `folder` is relative to the run folder."""
+
+    step: int
+    folder: str
+    seconds: float = 0.0
+    """How long training stood still for it."""
+    is_best: bool = False
+
+
+class CheckpointRemoved(Event, frozen=True, tag=True):
+    """An older checkpoint was deleted to keep their number limited."""
+
+    step: int
+    folder: str
+
+
+class RequestAnswered(Event, frozen=True, tag=True):
+    """A request file (stop, pause, interrupt, checkpoint) was seen and is being obeyed."""
+
+    request: str
+    step: int
+
+
+class Warned(Event, frozen=True, tag=True):
+    """Something that a person should know and that does not stop the run; `code` is stable."""
+
+    code: str
+    message: str
+
+
+class ModelExported(Event, frozen=True, tag=True):
+    """`model/` is written."""
+
+    folder: str
+    step: int
+
+
+class PredictionsWritten(Event, frozen=True, tag=True):
+    """A predictions file is written; paths are relative to the run folder."""
+
+    split: str
+    csv: str
+    parquet: str
+    rows: int
+    seconds: float
+    metrics: dict[str, float | None] = {}
+
+
+class RunFinished(Event, frozen=True, tag=True):
+    """The last event of an attempt that ended by itself: finished, stopped, paused, interrupted or failed."""
+
+    state: str
+    step: int
+    message: str = ""
+    code: str = ""
+    hint: str = ""
+    mend: Mend | None = None
+    """What helps a run that failed, where a click can do it."""
+    best_step: int | None = None
+    metrics: dict[str, float | None] = {}
+
+    def can_go_on(self, *, has_checkpoint: bool) -> bool:
+        """Whether a resumed run could come to another end; without a checkpoint a loss that became NaN does so again."""
+        return self.code != "nan_loss" or has_checkpoint
+
+
+AnyEvent = (
+    RunStarted
+    | RunResumed
+    | StageStarted
+    | StageProgress
+    | ProgramCompiled
+    | DataLoaded
+    | RowsSkipped
+    | ModelLoaded
+    | PlanMade
+    | StepFinished
+    | MemoryMeasured
+    | EvaluationFinished
+    | RowsSampled
+    | CheckpointSaved
+    | CheckpointRemoved
+    | RequestAnswered
+    | Warned
+    | ModelExported
+    | PredictionsWritten
+    | RunFinished
+)
+
+LONGEST_LINE_BYTES = 8_000_000
+"""A longer line is not an event. Readers pass over it in portions, so that it is never in memory as a whole."""
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(AnyEvent)
+
+
+def encode(event: Event) -> bytes:
+    """One line, newline included. NaN and infinity become null, as JSON has neither."""
+    return _encoder.encode(event) + b"\n"
+
+
+def decode(line: bytes) -> AnyEvent | None:
+    """The event of a whole line, or None where its type is unknown or the line is damaged."""
+    try:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def decode_lines(data: bytes) -> tuple[list[AnyEvent], int]:
+    """The events of all complete lines and how many bytes they took; a half-written last line waits."""
+    end = data.rfind(b"\n") + 1
+    return list(decode_all(data[:end].split(b"\n"))), end
+
+
+def decode_all(lines: Iterable[bytes]) -> Iterable[AnyEvent]:
+    """Every event that can be read, in order."""
+    for line in lines:
+        event = decode(line) if line.strip() else None
+        if event is not None:
+            yield event

@@ -1,0 +1,69 @@
+"""Owns `notes.json` of a run: what a person wrote about it, and the tags by which it is found."""
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from backend.contract.errors import InputError
+from backend.contract.run.folder import RECORD_BYTES, RunFolder, write_json
+from backend.contract.run_lock import changing
+from backend.contract.safe_files import read_unlinked
+from backend.contract.safe_text import parse_json
+
+LONGEST_TAG = 40
+
+
+class RunNotes(msgspec.Struct, frozen=True):
+    """A person's words about a run."""
+
+    note: str = ""
+    tags: tuple[str, ...] = ()
+
+    def edited(self, before: "RunNotes", after: "RunNotes") -> "RunNotes":
+        """These with what a person changed who saw `before` and wrote `after`; the rest may be another window's."""
+        note = after.note if after.note != before.note else self.note
+        return RunNotes(note, after.tags if after.tags != before.tags else self.tags)
+
+
+def notes_file(folder: RunFolder) -> Path:
+    """Where they lie."""
+    return folder.path / "notes.json"
+
+
+def read_notes(folder: RunFolder) -> RunNotes:
+    """What was written, or nothing; a file that somebody damaged counts as none."""
+    try:
+        return msgspec.convert(parse_json(read_unlinked(notes_file(folder), RECORD_BYTES)), RunNotes)
+    except (OSError, ValueError, msgspec.ValidationError):
+        return RunNotes()
+
+
+def write_notes(folder: RunFolder, notes: RunNotes) -> None:
+    """Put them in place, whole. Raises InputError where the folder takes no file."""
+    change_notes(folder, lambda _: notes)
+
+
+def change_notes(folder: RunFolder, change: Callable[[RunNotes], RunNotes]) -> RunNotes:
+    """Write what `change` makes of the notes as they are now. Raises InputError where the folder takes no file."""
+    try:
+        with changing(notes_file(folder), of_all_users=True):
+            before = read_notes(folder)
+            after = change(before)
+            if after != before:
+                write_json(notes_file(folder), {"note": after.note, "tags": list(after.tags)})
+            return after
+    except OSError as error:
+        raise InputError(f"{folder.path}: the note cannot be written there: {error.strerror}") from None
+
+
+def tags_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """Tags from what was typed, which commas, semicolons or spaces divide: each once, in the order given. Raises InputError."""
+    words = [word.lstrip("#") for text in texts for word in re.split(r"[,;\s]+", text)]
+    found = tuple(dict.fromkeys(word for word in words if word))
+    if long := next((word for word in found if len(word) > LONGEST_TAG), ""):
+        raise InputError(
+            f"{long[:LONGEST_TAG]}…: a tag has at most {LONGEST_TAG} letters; put longer words into the note"
+        )
+    return found

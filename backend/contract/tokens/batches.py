@@ -1,0 +1,76 @@
+"""Owns the answers about several texts at once, and about ids and pieces on their way back to text."""
+
+import msgspec
+
+from backend.contract.tokens.options import Padding, TokenizerQuestion
+
+MAX_CELLS = 300_000
+"""Rows times the longest row; more are refused in a sentence."""
+
+
+class BatchQuestion(TokenizerQuestion, frozen=True, kw_only=True, omit_defaults=True):
+    """Arguments of `tokenize_batch`; every row is one window."""
+
+    texts: list[str]
+    pairs: list[str] | None = None
+    """As many as texts."""
+    padding: Padding = "longest"
+
+
+class TokenGrid(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `tokenize_batch`: what the model gets, of at most `MAX_CELLS` tokens."""
+
+    rows: int = 0
+    width: int = 0
+    """The longest row."""
+    ids: list[int] = []
+    """Row after row, `rows * width` numbers; without padding shorter rows are filled with −1 (mask 0)."""
+    mask: list[int] = []
+    types: list[int] = []
+    lengths: list[int] = []
+    """Per row, padding left out."""
+    left_out: list[int] = []
+    """Per row: tokens that truncation cut off."""
+    piece_ids: list[int] = []
+    pieces: list[str] = []
+    """Every id that occurs, ascending, with its piece."""
+    special_ids: list[int] = []
+    pad_id: int | None = None
+    """What padding is filled with; where the tokenizer has no padding token, as training fills (a note says so)."""
+    limit: int | None = None
+    stored_truncation: str = ""
+    notes: list[str] = []
+
+
+class DecodedRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One list of ids as text. An id that does not exist stands in every text as `⟨no token 99999⟩`."""
+
+    text: str
+    """As the question's switches ask (special tokens kept or skipped, spaces cleaned up or not)."""
+    with_special: str
+    without_special: str
+    cleaned: str
+    """With special tokens, and the spaces before punctuation taken away (`clean_up_tokenization_spaces`, which
+    transformers does not do for BPE)."""
+    pieces: list[str]
+    """Of each id; empty where it does not exist."""
+    missing: list[int] = []
+    """Places in the list whose ids do not exist."""
+
+
+class Decoded(msgspec.Struct, frozen=True):
+    """Answer of `decode {tokenizer, ids, revision, options, skip_special, clean_up}`; `ids` is a list of ids or a list
+    of such lists. Without `clean_up` the tokenizer's own setting holds."""
+
+    rows: list[DecodedRow]
+
+
+class PiecesAsText(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `pieces_to_text {tokenizer, pieces, revision, options}`."""
+
+    text: str
+    """What the ids decode to, special tokens kept; unknown pieces stand in it as `⟨no piece abc⟩`."""
+    ids: list[int]
+    """−1 where the vocabulary has no such piece."""
+    unknown: list[int] = []
+    """Their places in the question's list."""

@@ -1,0 +1,57 @@
+"""Owns what every engine asks before a model writes: how an answer begins, what ends it, how much room there is."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from backend.contract.errors import InputError
+from backend.contract.rpc.generation import GenerationSettings
+from backend.engines.engine import Batch
+from backend.models.positions import longest_sequence
+
+
+def answer_beginning(batch: Batch, defaults: Any) -> np.ndarray:
+    """What the decoder sees before it writes: the start token and the batch's prompt, (rows, 1 + prompt).
+
+    A prompt that has the start token already, or whose model has none (mBART starts with a language), stands alone.
+    `defaults` is transformers' GenerationConfig of the model. Raises InputError where it names no token to start with.
+    """
+    start, rows = defaults.decoder_start_token_id, len(batch["input_ids"])
+    prompt = batch.get("decoder_prompt", np.zeros((rows, 0), dtype=np.int64))
+    if prompt.shape[1] and (start is None or (prompt[:, 0] == start).all()):
+        return prompt
+    start = defaults.bos_token_id if start is None else start
+    if start is None:
+        raise InputError(
+            "model.name_or_path: this model does not say with which token its answers start; "
+            "set model.config.decoder_start_token_id",
+            "model.config.decoder_start_token_id",
+        )
+    return np.concatenate([np.full((rows, 1), start, dtype=np.int64), prompt], axis=1)
+
+
+def end_tokens(settings: GenerationSettings, *owners: Any) -> frozenset[int]:
+    """The ids that end a text: the settings', else those of the first owner (GenerationConfig, configuration) with any."""
+    if settings.eos_token_id is not None:
+        return frozenset({settings.eos_token_id})
+    for owner in owners:
+        found = getattr(owner, "eos_token_id", None)
+        if found is not None:
+            return frozenset(found if isinstance(found, Sequence) else [found])
+    return frozenset()
+
+
+def room_for(settings: GenerationSettings, config: Any, known: int) -> int:
+    """How many tokens may be written after `known` ones: the settings' number, or fewer where positions end."""
+    limit = longest_sequence(config.to_dict())
+    return settings.max_new_tokens if limit is None else max(0, min(settings.max_new_tokens, limit - known))
+
+
+def check_prompt(length: int, config: Any) -> None:
+    """Raises InputError for a prompt of a decoder that fills all its positions."""
+    limit = longest_sequence(config.to_dict())
+    if limit is not None and length >= limit:
+        raise InputError(
+            f"prompt: it has {length} tokens, and this model reads {limit} with what it writes; shorten it", "prompt"
+        )

@@ -1,0 +1,44 @@
+"""Owns `catalog`, `demo_spec`, `devices` and `doctor`: what there is to choose and to use here."""
+
+from typing import Any
+
+from backend.contract.resources import resource
+from backend.contract.rpc.queries import DeviceList, Progress
+from backend.helper.query import Arguments, Query, Tell
+
+
+def _catalog(arguments: Arguments, tell: Tell) -> Any:
+    from backend import catalog  # loads the tasks
+
+    return catalog.catalog()
+
+
+def _demo_spec(arguments: Arguments, tell: Tell) -> Any:
+    from backend.preflight import resolve  # loads the data room
+
+    spec = resolve.read_spec(resource("demo", "sentiment.yaml"))
+    return {"spec": spec.model_dump(mode="json")}
+
+
+def _devices(arguments: Arguments, tell: Tell) -> DeviceList:
+    from backend.hardware import devices
+
+    return devices.ask(str(arguments.get("engine") or "torch"))
+
+
+def _doctor(arguments: Arguments, tell: Tell) -> Any:
+    from backend.hardware import checkup
+
+    findings = []
+    for finding in checkup.check_up():
+        findings.append(finding)
+        tell(Progress(len(findings), 0, "checks", finding.text))
+    return {"findings": findings}
+
+
+QUERIES = (
+    Query("catalog", _catalog),
+    Query("demo_spec", _demo_spec),
+    Query("devices", _devices),
+    Query("doctor", _doctor),
+)

@@ -1,0 +1,214 @@
+"""Owns the questions about data that is being chosen: what files are, their first rows, all rows at a glance, a report.
+
+`recognise_data`, `preview_data`, `data_row`, `data_glance`, `export_unusable`, `data_report`.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from backend.contract.catalog import Column, plays_a_part
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.contract.rpc.data_choice import DataGlance, DataRow, RecognisedData
+from backend.contract.rpc.queries import DataPreview, DataReport, Exported, GuessedColumn
+from backend.contract.safe_files import user_path
+from backend.data.cells import cell_text
+from backend.helper.query import Arguments, Query, Tell, needed, reporting
+
+ROWS = 100
+CELL_CHARACTERS = 2000
+WHOLE_CHARACTERS = 200_000
+"""Of a cell of a row that is looked at alone; more would be slow to show."""
+LABELLING = {Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION, Head.MULTIPLE_CHOICE}
+CHARACTERS = 200_000
+"""Of all cells together: however long and wide the rows are, the answer stays below the size of an Arrow file."""
+
+
+def _preview(arguments: Arguments, tell: Tell) -> DataPreview:
+    from backend.data.paths import passed_over  # these load the data room
+    from backend.preflight.column_guess import ColumnGuess
+
+    section, kind, rows = _training_rows(arguments, tell)
+    parts = _parts(arguments.get("task"))
+    guess = ColumnGuess(rows.table)
+    guesses, alone = guess.guesses(parts, section.columns), guess.guesses(parts, {})
+    columns = {part: one.column for part, one in guesses.items() if one.column is not None}
+    return DataPreview(
+        columns=list(rows.table.column_names),
+        rows=_first_rows(rows.table),
+        row_count=len(rows),
+        guessed_columns=columns,
+        guess_reasons={part: _reason(one, alone.get(part)) for part, one in guesses.items()},
+        best_guesses={
+            part: GuessedColumn(one.column, one.reason)
+            for part, one in alone.items()
+            if one.column is not None and one.column != columns.get(part)
+        },
+        looks=[guess.looks[name] for name in rows.table.column_names],
+        unfit=guess.unfit_columns(parts),
+        label_counts=_label_counts(rows.table, arguments.get("task"), columns),
+        skipped_count=len(rows.skipped),
+        skipped=[f"{one.place} {one.reason}" for one in rows.skipped[:100]],
+        files=list(rows.files),
+        passed_over=passed_over(section.train) if "train" in kind.path_fields else [],
+    )
+
+
+def _training_rows(arguments: Arguments, tell: Tell) -> tuple[Any, Any, Any]:
+    """The `data` section with whole paths, its source and the training rows. Raises InputError."""
+    from backend import registry  # these load the data room
+    from backend.contract.spec import DataSection, validated
+    from backend.preflight import datasets
+
+    section = validated(DataSection, needed(arguments, "data", dict), "data")
+    kind = registry.find("source", section.source, "data.source")
+    settings = validated(kind.Settings, section.model_extra or {}, "data")
+    section = _with_paths(section, settings, kind)
+    rows = kind(settings).read("train", section, datasets.reading(reporting(tell)))
+    if rows is None:
+        raise InputError("data.train: name the training data, for example a CSV file", "data.train")
+    return section, kind, rows
+
+
+def _first_rows(table: Any) -> list[list[str]]:
+    """The first rows as texts; long ones are cut before they leave the file."""
+    from backend.data.column_looks import shortened
+
+    first = table.slice(0, ROWS)
+    most = min(CELL_CHARACTERS, CHARACTERS // max(1, first.num_rows * first.num_columns))
+    columns = [shortened(column, most + 1).to_pylist() for column in first.columns]
+    return [
+        list(row) for row in zip(*([cell_text(value, most) for value in column] for column in columns), strict=True)
+    ]
+
+
+def _reason(one: Any, alone: Any) -> str:
+    """Why a column is chosen: the guess's reason where a person has chosen what would be guessed."""
+    return alone.reason if alone is not None and alone.column == one.column else one.reason
+
+
+def _with_paths(section: Any, settings: Any, kind: Any) -> Any:
+    from backend.preflight import resolve
+
+    values = {**section.model_dump(), **settings.model_dump()}
+    return section.model_copy(
+        update={
+            **settings.model_dump(),
+            **{name: resolve.absolute(values[name], Path.home()) for name in kind.path_fields if values.get(name)},
+        }
+    )
+
+
+def _parts(task: Any) -> list[Column]:
+    """The parts that play under the task's settings; none where no task is named."""
+    from backend import registry
+
+    name = task.get("type") if isinstance(task, dict) else task
+    if not name:
+        return []
+    return _playing(registry.find("task", str(name), "task.type"), task if isinstance(task, dict) else {})
+
+
+def _playing(kind: Any, settings: dict[str, Any]) -> list[Column]:
+    """The task's columns under these settings, as far as they are given: a form is still being filled."""
+    fields = kind.Settings.model_fields
+    return [
+        column
+        for column in kind.columns
+        if plays_a_part(column, lambda name: settings.get(name, fields[name].default))
+    ]  # fmt: skip
+
+
+def _label_counts(table: Any, task: Any, columns: dict[str, str]) -> dict[str, int]:
+    """How often each label is there, or each tag of the words; nothing where the task learns no labels."""
+    from backend import registry
+    from backend.data.label_counts import counted_labels
+
+    name = task.get("type") if isinstance(task, dict) else task
+    if not name:
+        return {}
+    kind = registry.find("task", str(name), "task.type")
+    targets = [one.name for one in kind.columns if one.required and not one.needed_to_predict]
+    column = next((columns[part] for part in targets if part in columns), None)
+    if column is None or kind.head not in LABELLING:
+        return {}
+    return counted_labels(table[column])
+
+
+def _report(arguments: Arguments, tell: Tell) -> DataReport:
+    """Of a whole spec (`spec`, `folder`), or of a `data` section with `task` and `tokenizer` where they are known."""
+    from backend.inspect import data_report
+    from backend.preflight import resolve
+
+    folder = Path(str(arguments.get("folder") or Path.home()))
+    if arguments.get("spec"):
+        subject = data_report.subject_of(resolve.resolve(needed(arguments, "spec", dict), folder))
+    else:
+        task = arguments.get("task") or {}
+        section = task if isinstance(task, dict) else {"type": str(task)}
+        tokenizer = arguments.get("tokenizer")
+        subject = data_report.subject_of_data(
+            needed(arguments, "data", dict), section, str(tokenizer) if tokenizer else None, folder
+        )
+    return data_report.data_report(subject, reporting(tell))
+
+
+def _recognise(arguments: Arguments, tell: Tell) -> RecognisedData:
+    from backend.inspect.recognition import recognise  # loads every source
+
+    split = arguments.get("split")
+    return recognise([str(one) for one in needed(arguments, "paths", list)], str(split) if split else None)
+
+
+def _subject(arguments: Arguments) -> Any:
+    from backend.inspect import data_report
+
+    task = arguments.get("task") or {}
+    section = task if isinstance(task, dict) else {"type": str(task)}
+    if not section.get("type"):
+        raise InputError("task.type: name the task, which says which rows can be used", "task.type")
+    return data_report.subject_of_data(needed(arguments, "data", dict), section, None, Path.home())
+
+
+def _glance(arguments: Arguments, tell: Tell) -> DataGlance:
+    from backend.inspect.data_glance import data_glance  # loads the data room
+
+    model = arguments.get("model")
+    return data_glance(_subject(arguments), str(model) if model else None, reporting(tell))
+
+
+def _export_unusable(arguments: Arguments, tell: Tell) -> Exported:
+    import csv
+
+    from backend.inspect.data_glance import unusable_rows
+
+    found = unusable_rows(_subject(arguments), reporting(tell))
+    output = user_path(needed(arguments, "output"))
+    try:
+        with output.open("w", newline="", encoding="utf-8-sig") as file:
+            writer = csv.writer(file)
+            writer.writerow(("split", "file", "line", "reason"))
+            writer.writerows((split, row.file, row.line, row.reason) for split, row in found)
+    except OSError as error:
+        raise InputError(f"{output}: it cannot be written: {error.strerror}; choose another place") from None
+    return Exported(str(output), len(found))
+
+
+def _row(arguments: Arguments, tell: Tell) -> DataRow:
+    rows = _training_rows(arguments, tell)[2]
+    number = int(arguments.get("row") or 0)
+    if not 0 <= number < len(rows):
+        raise InputError(f"there is no row {number}; the data has {len(rows)}")
+    [values] = rows.table.slice(number, 1).to_pylist()
+    whole = {name: cell_text(value, WHOLE_CHARACTERS) for name, value in values.items()}
+    return DataRow(place=rows.place(number), cells=whole)
+
+
+QUERIES = (
+    Query("preview_data", _preview),
+    Query("data_report", _report),
+    Query("recognise_data", _recognise),
+    Query("data_glance", _glance, warm_by="model"),
+    Query("data_row", _row),
+    Query("export_unusable", _export_unusable),
+)

@@ -1,0 +1,119 @@
+"""Owns what people sort and filter predictions by though no file has it: how sure, whether right, how far off."""
+
+from typing import TYPE_CHECKING, Any
+
+from backend.contract.arrow_numbers import numbers
+from backend.contract.rpc.predictions import AT_THRESHOLD, RIGHT
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PROBABILITY = "probability_"
+
+
+def with_all_columns(table: "pa.Table") -> "pa.Table":
+    """The table with every derived column that can be computed and whose name no column bears."""
+    for name in _DERIVED:
+        if name != "wrong_tags" or not {"lost_words", "predicted_lost_words"}.isdisjoint(table.column_names):
+            table = with_column(table, name)
+    return table
+
+
+def with_column(table: "pa.Table", name: str) -> "pa.Table":
+    """The table with a derived column where its name is asked for, no column bears it, and it can be computed."""
+    derive = _DERIVED.get(name)
+    column = derive(table) if derive and name not in table.column_names else None
+    return table if column is None else table.append_column(name, column)
+
+
+def at_threshold(table: "pa.Table", label: str, threshold: float) -> "pa.Table":
+    """The table with the column of what each prediction becomes where `label` is predicted from a probability on.
+
+    Below it the most probable of the other labels is predicted.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    names = [name for name in table.column_names if name.startswith(PROBABILITY)]
+    if f"{PROBABILITY}{label}" not in names or len(names) < 2:
+        return table
+    labels = np.array([name.removeprefix(PROBABILITY) for name in names], dtype=object)
+    chances = np.stack([numbers(table[name]) for name in names], axis=1)  # (rows, labels)
+    place = names.index(f"{PROBABILITY}{label}")
+    known, chosen = ~np.isnan(chances).any(axis=1), chances[:, place] >= threshold
+    chances[:, place] = -1
+    others = np.where(np.isnan(chances), -1, chances).argmax(axis=1)
+    column = pa.array(labels[np.where(chosen, place, others)], pa.string(), mask=~known)
+    names = table.column_names
+    return table.add_column(
+        names.index("prediction") + 1 if "prediction" in names else len(names), AT_THRESHOLD, column
+    )
+
+
+def _confidence(table: "pa.Table") -> Any:
+    """The largest probability of each row."""
+    import pyarrow.compute as compute
+
+    names = [name for name in table.column_names if name.startswith(PROBABILITY)]
+    return compute.max_element_wise(*[table[name] for name in names]) if names else None
+
+
+def _right(table: "pa.Table") -> Any:
+    """Whether the prediction is the actual value, as text; none where nothing is known."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    if not {"prediction", "actual"} <= set(table.column_names):
+        return None
+    pair = [compute.cast(table[name], pa.string()) for name in ("prediction", "actual")]
+    return compute.call_function("equal", pair)
+
+
+def _error(table: "pa.Table") -> Any:
+    """How far a predicted number is from the actual one; none where either is no number."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    if not {"prediction", "actual"} <= set(table.column_names):
+        return None
+    if not all(_is_number(table[name].type) for name in ("prediction", "actual")):
+        return None
+    predicted, actual = (compute.cast(table[name], pa.float64()) for name in ("prediction", "actual"))
+    return compute.call_function("abs", [compute.call_function("subtract", [predicted, actual])])
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+
+
+def _wrong_tags(table: "pa.Table") -> Any:
+    """How many of a row's space-joined tags are not the actual ones; none where nothing is known."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    if not {"prediction", "actual"} <= set(table.column_names):
+        return None
+    lists = [compute.split_pattern(compute.cast(table[name], pa.string()), " ") for name in ("prediction", "actual")]
+    lengths = [compute.fill_null(compute.list_value_length(one), 0).to_numpy() for one in lists]
+    if not (lengths[0] == lengths[1]).all():
+        return pa.array(
+            [_differing(*pair) for pair in zip(*(one.to_pylist() for one in lists), strict=True)], pa.int64()
+        )
+    flat = [compute.list_flatten(one) for one in lists]
+    differs = compute.fill_null(compute.call_function("not_equal", flat), True).to_numpy().astype(np.int64)
+    ends = np.concatenate([[0], np.cumsum(differs)])[np.concatenate([[0], np.cumsum(lengths[0])])]
+    known = compute.call_function("is_valid", [table["actual"]]).to_numpy()
+    return pa.array(np.diff(ends), pa.int64(), mask=~known)
+
+
+def _differing(predicted: list[str] | None, actual: list[str] | None) -> int | None:
+    if predicted is None or actual is None:
+        return None
+    same = sum(one == other for one, other in zip(predicted, actual, strict=False))
+    return max(len(predicted), len(actual)) - same
+
+
+_DERIVED = {"confidence": _confidence, RIGHT: _right, "error": _error, "wrong_tags": _wrong_tags}

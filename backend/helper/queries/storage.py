@@ -1,0 +1,77 @@
+"""Owns `storage` and `clear_cache`: how much room runs and caches take, and making room."""
+
+import shutil
+from pathlib import Path
+
+from backend.contract.errors import InputError
+from backend.contract.places import cache_folder, runs_folder
+from backend.contract.rpc.queries import Progress
+from backend.contract.rpc.storage import Cleared, Storage, StoredPart
+from backend.contract.run.folder import RunFolder, run_folders
+from backend.helper.query import Arguments, Query, Tell, listed
+
+TITLES = {
+    "features": ("Tokenised features", "Made again by the next run that needs them."),
+    "lengths": ("Measured lengths", "Measured again when they are looked at."),
+    "report": ("Data reports", "Made again when they are asked for."),
+    "tables": ("Rows read from data", "Read again from your files; rows of the hub are downloaded again."),
+    "pages": ("Opened predictions", "Read again from the run's folder when they are opened."),
+    "weights": ("Converted weights", "Converted again, after your consent."),
+    "jax": ("Compiled programs", "Compiled again, which takes JAX up to minutes."),
+}
+"""Part of the cache → its title, and what clearing it costs."""
+
+
+def _storage(arguments: Arguments, tell: Tell) -> Storage:
+    from backend.data.cache_room import size_of  # the file lock's library, which no other question needs
+
+    cache, runs, hub = cache_folder(), runs_folder(), _hub_folder()
+    parts = []
+    for number, (name, (title, note)) in enumerate(TITLES.items()):
+        tell(Progress(number, len(TITLES), "parts"))
+        parts.append(StoredPart(name=name, title=title, size=size_of(cache / name), note=note))
+    return Storage(
+        runs=len(run_folders(runs)),
+        runs_size=size_of(runs),
+        cache_size=size_of(cache),
+        hub_folder=str(hub),
+        hub_size=size_of(hub),
+        free=shutil.disk_usage(_existing(cache)).free,
+        parts=parts,
+    )
+
+
+def _clear(arguments: Arguments, tell: Tell) -> Cleared:
+    from backend.data import cache_room
+
+    names = [str(name) for name in listed(arguments, "parts", len(TITLES))]
+    if unknown := [name for name in names if name not in TITLES]:
+        raise InputError(f"parts: {unknown[0]!r} is no part of the cache; there are {', '.join(TITLES)}", "parts")
+    alive = [run for run in run_folders(runs_folder()) if run.life() == "alive"]
+    begun = min((_begun(run) for run in alive), default=None)
+    freed, kept, failed = 0, 0, list[str]()
+    for number, name in enumerate(names):
+        tell(Progress(number, len(names), "parts"))
+        room = cache_room.clear(cache_folder() / name, begun)
+        freed, kept, failed = freed + room.freed, kept + room.kept, [*failed, *room.failed]
+    return Cleared(freed=freed, kept=kept, kept_for=[run.name for run in alive] if kept else [], failed=failed)
+
+
+def _begun(run: RunFolder) -> float:
+    """When its present attempt began; a run that has said nothing yet may use everything."""
+    process = run.process_record()
+    return process.started if process is not None else 0.0
+
+
+def _hub_folder() -> Path:
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE)
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above that is there."""
+    return next(one for one in (folder, *folder.absolute().parents) if one.exists())
+
+
+QUERIES = (Query("storage", _storage), Query("clear_cache", _clear))

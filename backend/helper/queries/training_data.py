@@ -1,0 +1,96 @@
+"""Owns `training_lengths`, `training_rows` and `training_feature`: data as the training of a spec or a run sees it."""
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backend.contract.errors import InputError
+from backend.contract.places import runs_folder
+from backend.contract.rpc.queries import Progress
+from backend.contract.rpc.training_data import TrainingFeature, TrainingLengths, TrainingRows
+from backend.contract.run.folder import find_run
+from backend.helper.query import Arguments, Query, Tell, needed, reporting
+
+if TYPE_CHECKING:
+    from backend.data.sources.source import Report
+    from backend.inspect.batch_preview import Look
+
+PAGE = 100
+MAX_NUMBERS = 12_000
+"""Of an array that are sent to the window, so that no answer becomes too large for a line."""
+
+
+def _lengths(arguments: Arguments, tell: Tell) -> TrainingLengths:
+    from backend.inspect.shown_lengths import training_lengths  # loads the data room
+
+    return training_lengths(_look(arguments, tell), _stages(tell))
+
+
+def _rows(arguments: Arguments, tell: Tell) -> TrainingRows:
+    from backend.inspect import shown_features
+
+    look = _look(arguments, tell)
+    start, count = int(arguments.get("start") or 0), int(arguments.get("count") or PAGE)
+    if arguments.get("step") is not None:
+        return shown_features.rows_of_step(_with_news(look, arguments), int(arguments["step"]), start, count)
+    if arguments.get("row") is not None:
+        start = int(look.features_of(int(arguments["row"]))[0])
+    return shown_features.rows_in_order(look, start, count)
+
+
+def _feature(arguments: Arguments, tell: Tell) -> TrainingFeature:
+    from backend.inspect import shown_features
+
+    step = arguments.get("step")
+    feature = int(needed(arguments, "feature", int))
+    return shown_features.shown_feature(
+        _look(arguments, tell), feature, None if step is None else int(step), MAX_NUMBERS
+    )
+
+
+def _look(arguments: Arguments, tell: Tell) -> "Look":
+    """Of a run (`run`) or of a spec (`spec`, `folder`); `asked` changes when files are to be looked at anew."""
+    _present["tell"] = tell
+    subject = {name: arguments.get(name) for name in ("run", "spec", "folder", "asked")}
+    return _opened(json.dumps(subject, sort_keys=True), str(arguments.get("split") or "train"))
+
+
+def _with_news(look: "Look", arguments: Arguments) -> "Look":
+    """The same; of a run that goes on with what it has said since."""
+    run = find_run(str(arguments["run"]), runs_folder()) if arguments.get("run") else None
+    return look.with_news(run.whole()) if run is not None else look
+
+
+_present: dict[str, Tell] = {}
+"""Whom to tell; no part of the key by which a look is found again."""
+
+
+@lru_cache(maxsize=2)
+def _opened(subject: str, split: str) -> "Look":
+    from backend.inspect import batch_preview
+    from backend.preflight import resolve
+
+    asked: dict[str, Any] = json.loads(subject)
+    if asked["run"]:
+        run = find_run(asked["run"], runs_folder())
+        if run is None:
+            raise InputError(f"{asked['run']}: there is no such run any more", "run")
+        return batch_preview.look_at_run(run.whole(), _stages(_present["tell"]), split)
+    spec = resolve.resolve(needed(asked, "spec", dict), Path(str(asked["folder"] or Path.home())))
+    return batch_preview.look(spec, _stages(_present["tell"]), split)
+
+
+def _stages(tell: Tell) -> "Any":
+    def stage(name: str) -> "Report":
+        tell(Progress(text=name))
+        return reporting(tell)
+
+    return stage
+
+
+QUERIES = (
+    Query("training_lengths", _lengths, warm_by="subject"),
+    Query("training_rows", _rows, warm_by="subject"),
+    Query("training_feature", _feature, warm_by="subject"),
+)

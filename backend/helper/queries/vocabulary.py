@@ -1,0 +1,237 @@
+"""Owns the questions about a tokenizer's vocabulary; `backend.contract.tokens.vocabulary` says how their answers hang together."""
+
+import os
+import tempfile
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backend.contract.errors import InputError
+from backend.contract.rpc.queries import Exported, Progress
+from backend.contract.safe_files import user_path
+from backend.contract.tokens.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
+from backend.helper.queries.tokens import MAX_IDS, _tokenizer
+from backend.helper.query import Arguments, Query, Tell, listed, needed
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from backend.tokenizers.piece_origin import Merges
+    from backend.tokenizers.vocabulary_tables import VocabularyTables
+
+TABLES = ("pieces", "merges")
+FREQUENCY = "frequency"
+KEPT = 2
+"""Vocabularies that stay open in a worker."""
+
+
+def _vocabulary(arguments: Arguments, tell: Tell) -> Vocabulary:
+    from backend.tokenizers.vocabulary_tables import read_vocabulary
+
+    folder = Path(needed(arguments, "folder"))
+    tell(Progress(text="Opening the tokenizer…"))
+    tokenizer = _tokenizer(arguments)
+    tell(Progress(text="Reading the vocabulary…"))
+    return fill(folder, read_vocabulary(tokenizer))
+
+
+def fill(folder: Path, read: "VocabularyTables") -> Vocabulary:
+    """Write what the other questions and the window read."""
+    from backend.tokenizers.scripts import counted
+
+    tables = {"pieces": read.pieces} | ({} if read.merges is None else {"merges": read.merges})
+    for name, table in tables.items():
+        _write_table(table.replace_schema_metadata({"kind": read.kind}), folder, name)
+    return Vocabulary(
+        kind=read.kind,
+        size=read.size,
+        columns=read.pieces.column_names,
+        types=read.types(),
+        scripts=counted(read.pieces["script"]),
+        missing=read.missing,
+        merges=0 if read.merges is None else read.merges.num_rows,
+        merge_columns=[] if read.merges is None else read.merges.column_names,
+    )
+
+
+def _find(arguments: Arguments, tell: Tell) -> FoundRows:
+    from backend.tokenizers.vocabulary_search import Search, find
+
+    folder, table = _table_of(arguments)
+    search = Search(
+        text=str(arguments.get("search") or ""),
+        by=_one_of(arguments.get("by") or "text"),
+        types=tuple(arguments.get("types") or ()),
+        sort_by=str(arguments.get("sort_by") or ""),
+        descending=bool(arguments.get("descending")),
+    )
+    rows = find(table, search)
+    return FoundRows(_written(folder, rows.astype("int32")), len(rows))
+
+
+def _origin(arguments: Arguments, tell: Tell) -> PieceOrigin:
+    from backend.tokenizers import piece_origin
+
+    folder = Path(needed(arguments, "folder"))
+    pieces = _opened(str(folder), "pieces")
+    row = int(needed(arguments, "row", int))
+    values = {name: pieces[name][row].as_py() for name in pieces.column_names}
+    kind = (pieces.schema.metadata or {}).get(b"kind", b"").decode()
+    if values["piece"] is None:
+        named = pieces["id"].filter(pieces["piece"].is_valid())
+        return piece_origin.origin_of_no_piece(values["id"], int(named[-1].as_py()) if len(named) else -1)
+    if values["type"] in ("special", "added", "unused"):
+        return piece_origin.origin_of_type(kind, values["type"], values["piece"])
+    if values.get("score") is not None:
+        scores = pieces["score"].drop_null().to_numpy()
+        return piece_origin.origin_by_score(values["score"], int((scores > values["score"]).sum()) + 1, len(scores))
+    if (folder / "merges.arrow").is_file():
+        return piece_origin.origin_by_merges(values["piece"], _merges(str(folder)))
+    return piece_origin.origin_of_type(kind, values["type"], values["piece"])
+
+
+def _convert(arguments: Arguments, tell: Tell) -> Conversion:
+    pieces, ids = _both_ways(needed(arguments, "folder"))
+    if isinstance(arguments.get("ids"), list):
+        numbers = [int(one) for one in listed(arguments, "ids", MAX_IDS)]
+        return Conversion(ids=list(numbers), pieces=[pieces.get(one) for one in numbers])
+    needed(arguments, "pieces", list)
+    words = [str(one) for one in listed(arguments, "pieces", MAX_IDS)]
+    return Conversion(ids=[ids.get(one) for one in words], pieces=list(words))
+
+
+def _count(arguments: Arguments, tell: Tell) -> PieceCounts:
+    from backend.helper.query import reporting
+    from backend.inspect.text_column import read_text_column
+    from backend.tokenizers.counting import count_pieces, in_order_of
+
+    started = time.monotonic()
+    folder = Path(needed(arguments, "folder"))
+    column = read_text_column(
+        needed(arguments, "data", (str, list, dict)), str(arguments.get("column") or ""), None, reporting(tell)
+    )
+    tokenizer = _tokenizer(arguments)
+    total = len(column)
+    by_id = count_pieces(tokenizer, column.texts(), lambda done: tell(Progress(done, total, "rows")))
+    counts = in_order_of(_opened(str(folder), "pieces")["id"].to_numpy(), by_id)
+    path = _written(folder, counts)
+    Path(path).replace(folder / f"{FREQUENCY}.npy")
+    return PieceCounts(
+        path=str(folder / f"{FREQUENCY}.npy"),
+        rows=total,
+        tokens=int(counts.sum()),
+        used=int((counts > 0).sum()),
+        seconds=time.monotonic() - started,
+    )
+
+
+def _export(arguments: Arguments, tell: Tell) -> Exported:
+    from backend.data.csv_file import write_csv
+
+    _, table = _table_of(arguments)
+    if rows := arguments.get("rows"):
+        import numpy as np
+
+        table = table.take(np.load(rows))
+    output = user_path(needed(arguments, "output")).absolute()
+    defuse, bom = bool(arguments.get("defuse", False)), bool(arguments.get("bom", False))
+    try:
+        write_csv(table, output, defuse, bom, lambda done: tell(Progress(done, table.num_rows, "rows")))
+    except OSError as error:
+        raise InputError(f"{output} cannot be written: {error.strerror}; choose another file") from None
+    return Exported(path=str(output), rows=table.num_rows)
+
+
+# The folder
+
+
+def _table_of(arguments: Arguments) -> "tuple[Path, pa.Table]":
+    """The table that is asked about, with the frequency where it was counted."""
+    import numpy as np
+    import pyarrow as pa
+
+    folder = Path(needed(arguments, "folder"))
+    name = str(arguments.get("table") or "pieces")
+    table = _opened(str(folder), name)
+    counts = folder / f"{FREQUENCY}.npy"
+    if name == "pieces" and counts.is_file():
+        table = table.append_column(FREQUENCY, pa.array(np.load(counts)))
+    return folder, table
+
+
+@lru_cache(2 * KEPT)
+def _opened(folder: str, name: str) -> "pa.Table":
+    import pyarrow as pa
+
+    if name not in TABLES:
+        raise InputError(f"table: there is no {name!r}; there are pieces and merges")
+    try:
+        with pa.memory_map(str(Path(folder, f"{name}.arrow"))) as source:
+            return pa.ipc.open_file(source).read_all()
+    except FileNotFoundError:
+        raise InputError("this vocabulary is not open any more, or has no such table; open it again") from None
+
+
+@lru_cache(KEPT)
+def _merges(folder: str) -> "Merges":
+    from backend.tokenizers.piece_origin import merges_of
+
+    return merges_of(_opened(folder, "pieces"), _opened(folder, "merges"))
+
+
+@lru_cache(KEPT)
+def _both_ways(folder: str) -> tuple[dict[int, str], dict[str, int]]:
+    table = _opened(folder, "pieces")
+    table = table.filter(table["piece"].is_valid())
+    ids, pieces = table["id"].to_pylist(), table["piece"].to_pylist()
+    return dict(zip(ids, pieces, strict=True)), dict(zip(pieces, ids, strict=True))
+
+
+def _write_table(table: "pa.Table", folder: Path, name: str) -> None:
+    """As Arrow for the questions that follow, and as numpy files of text cells for the window."""
+    import numpy as np
+    import pyarrow as pa
+
+    with pa.OSFile(str(folder / f"{name}.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    cells, offsets, start = [], [], 0
+    for column in table.columns:
+        texts = column.cast(pa.large_string()).combine_chunks().fill_null("")
+        begins = np.frombuffer(texts.buffers()[1], np.int64, len(texts) + 1, 8 * texts.offset)
+        data = texts.buffers()[2]
+        content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+        content = content[begins[0] : begins[-1]]
+        cells.append(content)
+        offsets.append(begins - begins[0] + start)
+        start += len(content)
+    np.save(folder / f"{name}.cells.npy", np.concatenate(cells))
+    np.save(folder / f"{name}.offsets.npy", np.stack(offsets))
+
+
+def _written(folder: Path, numbers: "np.ndarray") -> str:
+    import numpy as np
+
+    descriptor, path = tempfile.mkstemp(suffix=".npy", dir=folder)
+    with os.fdopen(descriptor, "wb") as file:
+        np.save(file, numbers)
+    return path
+
+
+def _one_of(by: Any) -> Any:
+    from backend.contract.tokens.vocabulary import SEARCH_BY
+
+    if by not in SEARCH_BY:
+        raise InputError(f"by: {by!r} is no way to search; there are {', '.join(SEARCH_BY)}")
+    return by
+
+
+QUERIES = (
+    Query("vocabulary", _vocabulary, warm_by="tokenizer"),
+    Query("find_pieces", _find, warm_by="folder"),
+    Query("piece_origin", _origin, warm_by="folder"),
+    Query("convert_pieces", _convert, warm_by="folder"),
+    Query("count_pieces", _count, warm_by="tokenizer"),
+    Query("export_vocabulary", _export, warm_by="folder"),
+)

@@ -1,0 +1,59 @@
+"""Owns what a query is, and the careful reading of its arguments."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from backend.contract.errors import InputError
+from backend.contract.rpc.queries import Progress
+
+Tell = Callable[[Progress], None]
+"""Called with how far a long answer is."""
+Arguments = dict[str, Any]
+DEVICE_GIVEN_UP = 75
+"""Exit code of a worker that made room for a run on its accelerator."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """One question. `answer` gets its arguments and may raise InputError; it runs in a worker process."""
+
+    name: str
+    answer: Callable[..., Any]
+    """Takes (Arguments, Tell), and where it `can_stop` also `stop_requested`."""
+    warm_by: str = ""
+    """The argument whose value a worker keeps in memory, so that the next question about it goes to the same worker."""
+    as_table: bool = False
+    """An answer above 1 MB becomes an Arrow file, which whoever asks this knows to read; any other is a line of any size."""
+    takes_device: bool = False
+    """The worker may hold an accelerator afterwards, so it is ended with the answer."""
+    can_stop: bool = False
+    """It asks `stop_requested` again and again and then raises GenerationStopped; what is open stays open."""
+    trains: bool = False
+    """It starts a training, whose time is to be that of a run: a worker that gives way to nobody answers this alone.
+
+    What a worker starts has its priority, and no process may raise its own again, so that worker never lowers it.
+    """
+
+
+def needed(arguments: Arguments, name: str, kind: type | tuple[type, ...] = str) -> Any:
+    """An argument that must be there. Raises InputError."""
+    value = arguments.get(name)
+    if not isinstance(value, kind):
+        raise InputError(f"the question needs {name!r}")
+    return value
+
+
+def listed(arguments: Arguments, name: str, most: int) -> list[Any]:
+    """An argument that is a list of so many at most, empty where it is not there. Raises InputError."""
+    values = list(arguments.get(name) or [])
+    if len(values) > most:
+        raise InputError(
+            f"{name}: there are {len(values):,}, and at most {most:,} can be asked about at once; do it in parts"
+        )
+    return values
+
+
+def reporting(tell: Tell) -> Callable[[int, int, str], None]:
+    """`tell` as the function that data and models report their progress to."""
+    return lambda done, total, unit: tell(Progress(done, total, unit))

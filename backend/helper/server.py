@@ -1,0 +1,336 @@
+"""Owns the helper process of the window: questions as JSON lines on stdin, answers on stdout, in whatever order.
+
+It answers nothing itself but what its workers have open: they do, one question at a time each, so no slow question
+delays another and none can take the helper down. A worker that has something in memory (a tokenizer) gets the next question about it.
+"""
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+import msgspec
+
+from backend import process_tree
+from backend.contract import scratch
+from backend.contract.processes import child_environment, python_command
+from backend.contract.rpc.open_models import OpenModels
+from backend.contract.rpc.queries import CANCEL, CANCELLED, LONGEST_LINE, Mistake, Reply, Request, id_in
+from backend.helper.channel import Channel
+from backend.helper.query import DEVICE_GIVEN_UP
+from backend.helper.worker import QUERIES
+
+MAX_WORKERS = 6
+IDLE_KEPT = 3
+"""Workers that wait for the next question; a fresh one takes up to seconds to load its libraries."""
+IDLE_SECONDS = 300.0
+STOP_SECONDS = 5.0
+"""Until a worker that was asked to stop is ended, with all that it has in memory."""
+OPEN_MODELS, LET_GO = "open_models", "let_go"
+"""What the helper answers itself, since it alone knows what its workers have in memory."""
+MODEL = "target="
+"""How the name begins of what a worker has in memory, where that is a model."""
+
+
+@dataclass(eq=False)
+class Worker:
+    """A child that answers; `warm` names what it has in memory, which an answer has proved where it is `proven`."""
+
+    process: "subprocess.Popen[bytes]"
+    request: Request | None = None
+    warm: str = ""
+    proven: bool = False
+    deadline: float | None = None
+    """Until when it has to stop what nobody waits for any more."""
+    free_since: float = field(default_factory=time.monotonic)
+
+    def write(self, request: Request) -> None:
+        """Send it a line. Raises BrokenPipeError where it has died."""
+        assert self.process.stdin
+        self.process.stdin.write(msgspec.json.encode(request) + b"\n")
+        self.process.stdin.flush()
+
+
+class _Kind(msgspec.Struct):
+    """As much of a reply as the helper looks at."""
+
+    id: int
+    progress: Any = None
+    error: Mistake | None = None
+
+
+Line = tuple[Worker | None, bytes]
+"""A line from a worker, or from the window (None); an empty one is the end of the pipe."""
+
+
+def run() -> int:
+    """Serve until stdin closes; then every worker is ended."""
+    helper = Helper(Channel())
+    try:
+        helper.serve()
+    except BrokenPipeError:
+        sys.stderr.write("nobody reads the answers any more\n")
+    finally:
+        helper.close()
+    return 0
+
+
+class Helper:
+    """Hands questions to workers and passes their lines on."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._lines: queue.Queue[Line] = queue.Queue()
+        self._workers: list[Worker] = []
+        self._waiting: deque[Request] = deque()
+
+    def serve(self) -> None:
+        """Until stdin closes."""
+        self._listen(None, os.fdopen(os.dup(0), "rb"))
+        self._hire()  # its libraries load while the window makes its first question
+        while True:
+            self._end_overdue()
+            try:
+                worker, line = self._lines.get(timeout=self._patience())
+            except queue.Empty:
+                self._dismiss_idle()
+                continue
+            if worker is None and not line:
+                return
+            if worker is None:
+                if not self._asked(line):
+                    return
+            else:
+                self._said(worker, line)
+
+    def close(self) -> None:
+        """End every worker and whatever it started."""
+        for worker in list(self._workers):
+            self._end(worker)
+
+    def _asked(self, line: bytes) -> bool:
+        """Take a question; False if it cannot even be refused, so that the window must start another helper and ask again."""
+        try:
+            request = msgspec.json.decode(line, type=Request)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return self._refuse_unreadable(line, str(error))
+        if request.query == CANCEL:
+            self._cancel(request.id)
+        elif request.query in (OPEN_MODELS, LET_GO):
+            if request.query == LET_GO:
+                self._let_go(request.arguments.get("target"))
+            self._channel.send(Reply(request.id, OpenModels(self._open_models())))
+        elif request.query not in QUERIES:
+            self._channel.refuse(request.id, f"there is no question {request.query!r}; update Burnish")
+        else:
+            self._waiting.append(request)
+            self._hand_out()
+        return True
+
+    def _refuse_unreadable(self, line: bytes, why: str) -> bool:
+        number = id_in(line)
+        sys.stderr.write(f"a question that cannot be read: {why}\n")
+        if number is None or not line.endswith(b"\n"):
+            return False
+        self._channel.refuse(number, f"the question cannot be read ({why}); ask again, or run burnish doctor")
+        return True
+
+    def _hand_out(self) -> None:
+        for request in [one for one in self._waiting if not self._is_about_to_be_free(one)]:
+            worker = self._worker_for(request)
+            while worker is not None and not self._give(worker, request):
+                worker = self._worker_for(request)  # the other died while it waited
+            if worker is None:
+                return
+            self._waiting.remove(request)
+
+    def _is_about_to_be_free(self, request: Request) -> bool:
+        """Whether a worker that has what is needed in memory is just stopping; another would open it a second time."""
+        warm = _warm(request)
+        return bool(warm) and any(one.deadline is not None and one.warm == warm for one in self._workers)
+
+    def _give(self, worker: Worker, request: Request) -> bool:
+        worker.request = request
+        if (warm := _warm(request)) and warm != worker.warm:
+            worker.warm, worker.proven = warm, False
+        try:
+            worker.write(request)
+        except BrokenPipeError:
+            self._end(worker)
+            return False
+        return True
+
+    def _worker_for(self, request: Request) -> Worker | None:
+        free = [worker for worker in self._workers if worker.request is None]
+        if QUERIES[request.query].trains:
+            if free and len(self._workers) >= MAX_WORKERS:
+                self._end(free[0])
+            return self._hire("--as-run") if len(self._workers) < MAX_WORKERS else None
+        warm = _warm(request)
+        for worker in free:
+            if warm and worker.warm == warm:
+                return worker
+        for worker in free:
+            if not worker.warm:
+                return worker
+        if len(self._workers) < MAX_WORKERS:
+            return self._hire()
+        return free[0] if free else None
+
+    def _hire(self, *options: str) -> Worker:
+        process = subprocess.Popen(
+            python_command("backend", "_query", *options),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            env=child_environment(),
+        )
+        worker = Worker(process)
+        self._workers.append(worker)
+        assert process.stdout
+        self._listen(worker, process.stdout)
+        return worker
+
+    def _listen(self, worker: Worker | None, pipe: IO[bytes]) -> None:
+        # One thread per pipe, since Windows cannot wait for several pipes at once; it does nothing but read lines.
+        def read() -> None:
+            with pipe:
+                while line := pipe.readline(LONGEST_LINE):
+                    self._lines.put((worker, line))
+                    if not line.endswith(b"\n"):
+                        break  # the end, or a line without one
+            self._lines.put((worker, b""))
+
+        threading.Thread(target=read, daemon=True).start()
+
+    def _said(self, worker: Worker, line: bytes) -> None:
+        if worker not in self._workers:
+            return  # cancelled; these are its last words
+        if not line:
+            self._died(worker)
+            return
+        kind = _kind(line)
+        if kind is None or worker.request is None or kind.id != worker.request.id:
+            self._end(worker)
+            if worker.request is not None and worker.deadline is None:
+                self._channel.refuse(worker.request.id, _unreadable(worker.request.query))
+            self._hand_out()
+            return
+        if worker.deadline is None:
+            self._channel.send_line(line)
+        if kind.progress is not None:
+            return
+        request, worker.request, worker.deadline = worker.request, None, None
+        has_worked = kind.error is None or kind.error.message == CANCELLED
+        worker.proven = worker.proven or (has_worked and bool(request and _warm(request)))
+        worker.free_since = time.monotonic()
+        if request and (QUERIES[request.query].takes_device or QUERIES[request.query].trains):
+            self._end(worker)
+        self._dismiss_idle()
+        self._hand_out()
+
+    def _died(self, worker: Worker) -> None:
+        self._end(worker)
+        if worker.request and worker.deadline is None:
+            self._channel.refuse(worker.request.id, _epitaph(worker.process.returncode, worker.request.query))
+        self._hand_out()
+
+    def _cancel(self, number: int) -> None:
+        for request in [one for one in self._waiting if one.id == number]:
+            self._waiting.remove(request)
+            self._channel.refuse(number, CANCELLED)
+        for worker in [one for one in self._workers if one.request and one.request.id == number]:
+            if worker.deadline is not None:
+                continue
+            self._stop(worker)  # first, so that whoever hears of it finds nothing written any more
+            self._channel.refuse(number, CANCELLED)
+        self._hand_out()
+
+    def _stop(self, worker: Worker) -> None:
+        """Let it stop by itself and keep what it has in memory, if it can; else end it."""
+        assert worker.request is not None
+        if not QUERIES[worker.request.query].can_stop:
+            self._end(worker)
+            return
+        try:
+            worker.write(Request(worker.request.id, CANCEL))
+            worker.deadline = time.monotonic() + STOP_SECONDS
+        except BrokenPipeError:
+            self._end(worker)
+
+    def _patience(self) -> float:
+        """Seconds until the next thing is due."""
+        ends = [worker.deadline - time.monotonic() for worker in self._workers if worker.deadline is not None]
+        return max(0.0, min(IDLE_SECONDS / 4, *ends)) if ends else IDLE_SECONDS / 4
+
+    def _end_overdue(self) -> None:
+        overdue = [one for one in self._workers if one.deadline is not None and one.deadline <= time.monotonic()]
+        for worker in overdue:
+            self._end(worker)
+        if overdue:
+            self._hand_out()
+
+    def _open_models(self) -> list[str]:
+        proven = (worker.warm for worker in self._workers if worker.proven and worker.warm.startswith(MODEL))
+        return sorted({warm.removeprefix(MODEL) for warm in proven})
+
+    def _let_go(self, target: object) -> None:
+        free = [one for one in self._workers if one.request is None or one.deadline is not None]
+        for worker in [one for one in free if one.warm.startswith(MODEL)]:
+            if target is None or worker.warm == f"{MODEL}{target}":
+                self._end(worker)
+
+    def _dismiss_idle(self) -> None:
+        """Keep a few workers that wait, and none that has waited long."""
+        free = sorted((one for one in self._workers if one.request is None), key=lambda one: one.free_since)
+        surplus = len(free) - IDLE_KEPT
+        for position, worker in enumerate(free):
+            if position < surplus or time.monotonic() - worker.free_since > IDLE_SECONDS:
+                self._end(worker)
+
+    def _end(self, worker: Worker) -> None:
+        self._workers.remove(worker)
+        process = worker.process
+        if process.poll() is None:
+            below = process_tree.descendants(process.pid)
+            for pid in below:
+                process_tree.kill(pid)
+            process.kill()
+            for pid in below:
+                scratch.remove(pid)
+        process.wait()
+        assert process.stdin
+        with suppress(BrokenPipeError):  # a question that it never took is still in the buffer
+            process.stdin.close()
+
+
+def _kind(line: bytes) -> _Kind | None:
+    """What kind of reply a line is; None if it is not a whole one."""
+    try:
+        return msgspec.json.decode(line, type=_Kind) if line.endswith(b"\n") else None
+    except msgspec.DecodeError:
+        return None
+
+
+def _unreadable(query: str) -> str:
+    return f"the process that answered {query} said what cannot be read; ask again, or run burnish doctor"
+
+
+def _epitaph(code: int, query: str) -> str:
+    """Why there is no answer, for people."""
+    if code == DEVICE_GIVEN_UP:
+        return "a run has started on the device of this model; ask again when the run is over"
+    how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+    return f"the process that answered {query} ended ({how}); ask again, or run burnish doctor"
+
+
+def _warm(request: Request) -> str:
+    """What a worker has in memory after this question."""
+    by = QUERIES[request.query].warm_by
+    return f"{by}={request.arguments.get(by)}" if by else ""

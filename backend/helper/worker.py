@@ -1,0 +1,157 @@
+"""Answers one question of the helper after another over its own stdin and stdout; a question can be taken back meanwhile."""
+
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+
+import msgspec
+import psutil
+
+from backend.contract.errors import InputError, RunFailed, panics_as_errors, plain_reason
+from backend.contract.redaction import redacted
+from backend.contract.rpc.generation import GenerationStopped, never
+from backend.contract.rpc.queries import CANCEL, CANCELLED, Mistake, Progress, Reply, Request
+from backend.helper import large_answer
+from backend.helper.channel import LARGEST_ANSWER, Channel
+from backend.helper.queries import (
+    answer,
+    catalog,
+    chosen_rows,
+    collected_rows,
+    comparison,
+    cost,
+    curves,
+    data,
+    further_predictions,
+    generation,
+    hub,
+    hub_account,
+    measurement,
+    models,
+    number_statistics,
+    own_code,
+    prediction_pages,
+    prediction_statistics,
+    predictions,
+    storage,
+    tokenizer_making,
+    tokens,
+    training_data,
+    vocabulary,
+)
+from backend.helper.query import Query
+
+QUERIES: dict[str, Query] = {
+    query.name: query
+    for module in (
+        answer,
+        catalog,
+        chosen_rows,
+        collected_rows,
+        comparison,
+        cost,
+        curves,
+        data,
+        further_predictions,
+        generation,
+        hub_account,
+        hub,
+        measurement,
+        models,
+        own_code,
+        number_statistics,
+        own_code,
+        prediction_pages,
+        prediction_statistics,
+        predictions,
+        storage,
+        tokenizer_making,
+        tokens,
+        training_data,
+        vocabulary,
+    )
+    for query in module.QUERIES
+}
+NICENESS = 5
+PROGRESS_SECONDS = 0.1
+"""Progress without text is sent at most this often."""
+
+
+def run(*, gives_way: bool = True) -> int:
+    """Answer until stdin closes; then end at once, even in the middle of an answer, since nobody waits for it."""
+    if gives_way:
+        _give_way()
+    channel = Channel()
+    inbox = Inbox()
+    threading.Thread(target=inbox.read, daemon=True).start()
+    while True:
+        request = inbox.questions.get()
+        channel.send(answered(request, channel, lambda number=request.id: inbox.cancelled == number))
+
+
+def _give_way() -> None:
+    """Let the window go first where both want the processor: it should scroll while a file is read."""
+    own = psutil.Process()
+    own.nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if psutil.WINDOWS else own.nice() + NICENESS)
+
+
+def answered(request: Request, channel: Channel, stop_requested: Callable[[], bool] = never) -> Reply:
+    """The last reply to a request; the one place of this process where an exception becomes a sentence."""
+    try:
+        query = QUERIES[request.query]
+        more = {"stop_requested": stop_requested} if query.can_stop else {}
+        with panics_as_errors():
+            answer = query.answer(request.arguments, Teller(request.id, channel), **more)
+        encoded = msgspec.json.encode(answer)
+        if query.as_table and len(encoded) > LARGEST_ANSWER and isinstance(answer, msgspec.Struct):
+            return Reply(request.id, {"arrow": large_answer.written(answer)})
+        return Reply(request.id, msgspec.Raw(encoded))
+    except GenerationStopped:
+        return Reply(request.id, error=Mistake(CANCELLED))
+    except InputError as error:
+        return Reply(request.id, error=Mistake(redacted(str(error)), error.field, error.line, error.fix))
+    except RunFailed as error:
+        return Reply(request.id, error=Mistake(redacted(f"{error} {error.hint}".strip())))
+    except Exception as error:
+        sys.stderr.write(redacted(traceback.format_exc()))
+        sys.stderr.flush()
+        if reason := plain_reason(error):
+            return Reply(request.id, error=Mistake(redacted(reason)))
+        first = next(iter(str(error).splitlines()), "it has no words")
+        message = f"{request.query} failed unexpectedly: {type(error).__name__}: {first}"
+        return Reply(request.id, error=Mistake(redacted(message)))
+
+
+class Teller:
+    """Sends progress; bare numbers only now and then, text always."""
+
+    def __init__(self, number: int, channel: Channel) -> None:
+        self._number, self._channel, self._told = number, channel, 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if progress.text or now - self._told >= PROGRESS_SECONDS:
+            self._told = now
+            self._channel.send(Reply(self._number, progress=progress))
+
+
+class Inbox:
+    """What comes in: questions in their order, and beside them which one was taken back last."""
+
+    def __init__(self) -> None:
+        self.questions: queue.Queue[Request] = queue.Queue()
+        self.cancelled = -1
+
+    def read(self) -> None:
+        """Until stdin closes; then the process ends at once."""
+        for line in sys.stdin.buffer:
+            request = msgspec.json.decode(line, type=Request)
+            if request.query == CANCEL:
+                self.cancelled = request.id
+            else:
+                self.questions.put(request)
+        os._exit(0)

@@ -1,0 +1,76 @@
+"""Owns how an answered row goes into a person's own file: under the names of the training data, the right answer with it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from backend.contract.catalog import Column
+from backend.contract.errors import InputError
+from backend.contract.rpc.feedback import AddedRow
+from backend.contract.safe_files import user_path
+from backend.data.appended_row import NewRow, append_row
+
+SPANS, TAGS = "answers", "tags"
+"""Roles of right answers that are more than a word: a place in the context, one tag for each word."""
+
+
+def answer_role(roles: Sequence[Column]) -> str | None:
+    """The part that says what is right: needed to train, or to measure, and not to predict."""
+    found = [role.name for role in roles if role.required and not role.needed_to_predict]
+    return found[0] if found else SPANS if any(role.name == SPANS for role in roles) else None
+
+
+def add(
+    path: Path,
+    roles: Sequence[Column],
+    columns: Mapping[str, str],
+    answered: Mapping[str, Any],
+    right: str | None = None,
+    *,
+    defuse: bool = False,
+    bom: bool = False,
+) -> AddedRow:
+    """Append an answered row (role → value, and `prediction`). Raises InputError.
+
+    `columns` says which column plays which part; parts without one go by their own name. `right` is what a person says
+    is right.
+    """
+    answer = answer_role(roles)
+    if right and answer is None:
+        raise InputError("this task has no column for a right answer; add the row without one")
+    inputs = {
+        columns.get(role.name, role.name): answered.get(role.name)
+        for role in roles
+        if role.name != answer and (role.name in answered or role.name in columns)
+    }
+    new = NewRow(
+        inputs,
+        ("predicted" if "prediction" in inputs else "prediction", answered.get("prediction")),
+        None if answer is None else (columns.get(answer, answer), _told(answer, right, answered)),
+    )
+    appended = append_row(user_path(path).absolute(), new, defuse=defuse, bom=bom)
+    return AddedRow(
+        path=str(user_path(path).absolute()), columns=appended.columns, rows=appended.rows, created=appended.created
+    )
+
+
+def _told(role: str, right: str | None, answered: Mapping[str, Any]) -> Any:
+    """The right answer as its column holds it. Raises InputError where it cannot be that."""
+    if not right:
+        return None
+    if role == SPANS:
+        start = str(answered.get("context") or "").find(right)
+        if start < 0:
+            raise InputError(
+                "the right answer does not stand in the context to the letter; copy it from there", "answers"
+            )
+        return {"text": [right], "answer_start": [start]}
+    if role == TAGS:
+        words = answered.get("tokens")
+        count = len(words.split() if isinstance(words, str) else words or ())
+        if len(right.split()) != count:
+            raise InputError(
+                f"there are {count} words and {len(right.split())} tags; write one tag for each word, separated by blanks",
+                "tags",
+            )
+    return right

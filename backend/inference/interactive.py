@@ -1,0 +1,193 @@
+"""Owns answers to typed rows: a model is opened once and asked again and again, in memory alone."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pyarrow as pa
+
+from backend.contract.catalog import Column
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.contract.rpc.feedback import AddedRow
+from backend.contract.rpc.generation import never
+from backend.contract.rpc.queries import Answer
+from backend.contract.spec import validated
+from backend.data.rows import Rows
+from backend.data.sources.source import Report
+from backend.inference import feedback_file, predict
+from backend.inference.model import open_model
+from backend.inference.spec import spec_of
+from backend.inference.typed_lengths import cut_sentences
+from backend.preflight.datasets import quiet
+from backend.preflight.session import Session
+from backend.tasks.task import generation, used_columns
+
+BATCH_SIZE = 16
+MAX_ROWS = 1000
+"""Of one question; more rows are a file for `burnish predict`."""
+
+Say = Callable[[str], None]
+"""Called with each piece of text as it is written."""
+TypedRow = Mapping[str, Any]
+"""Role, or the column that played it in training → what was typed."""
+
+
+@dataclass(frozen=True)
+class _Typed:
+    """Rows as a person typed them, under their roles."""
+
+    rows: Rows
+    columns: dict[str, str]
+
+
+class Answerer:
+    """A run's or a folder's model in place. Raises InputError, RunFailed where it cannot be opened.
+
+    A model that was never trained for the task is taken too: `note` says so.
+    """
+
+    def __init__(
+        self, target: str, task: str | None = None, changes: Sequence[str] = (), report: Report = quiet
+    ) -> None:
+        opened = open_model(spec_of(target, task, list(changes)), report, accepts_untrained=True)
+        self._session, self.device = opened.session, opened.device
+        self.note = _untrained(len(opened.loaded.new_weights), opened.session.task.title)
+
+    def answer(
+        self,
+        rows: Sequence[TypedRow],
+        settings: Mapping[str, Any] | None = None,
+        say: Say = lambda piece: None,
+        stop_requested: Callable[[], bool] = never,
+    ) -> Answer:
+        """One answer per row; `settings` are the task's decoding settings.
+
+        Raises InputError naming what is missing, and GenerationStopped between two tokens once `stop_requested`.
+        """
+        started = time.perf_counter()
+        session = _under(self._session, settings or {})
+        typed = _typed(rows, used_columns(session.task), session.columns)
+        session = replace(session, columns=typed.columns, stop_requested=stop_requested)
+        _refuse_unusable(session, typed.rows)
+        answers = (
+            _continued(session, typed.rows, settings or {}, say)
+            if _continues(session)
+            else _predicted(session, typed.rows)
+        )
+        seconds = time.perf_counter() - started
+        return Answer(
+            task=session.spec.task["type"],
+            model=session.spec.model.name_or_path,
+            device=self.device,
+            rows=answers,
+            note=self.note,
+            cuts=[] if _continues(session) else cut_sentences(session, typed.rows),
+            seconds=seconds,
+            memory_mb=psutil.Process().memory_info().rss / 1e6,
+            device_memory_mb=session.engine.device_memory_mb(),
+        )
+
+    def collect(self, path: Path, row: TypedRow, right: str | None = None) -> AddedRow:
+        """Append an answered row to a person's own file, under the names of the training data. Raises InputError."""
+        return feedback_file.add(path, used_columns(self._session.task), self._session.columns, row, right)
+
+
+def _untrained(new_weights: int, task: str) -> str:
+    if not new_weights:
+        return ""
+    return (
+        f"This model was not trained for this task ({task.lower()}): a new head was drawn by chance, so the answer means "
+        "nothing yet."
+    )
+
+
+def _under(session: Session, settings: Mapping[str, Any]) -> Session:
+    """The session under other decoding settings of its task."""
+    own = {name: value for name, value in settings.items() if name != "seed"}
+    if not own:
+        return session
+    kind, section = type(session.task), {**session.spec.task, **own}
+    task = kind(validated(kind.Settings, section, "task"))
+    return replace(session, task=task, spec=session.spec.model_copy(update={"task": task.settings.model_dump()}))
+
+
+def _typed(rows: Sequence[TypedRow], roles: Sequence[Column], columns: Mapping[str, str]) -> _Typed:
+    if not 0 < len(rows) <= MAX_ROWS:
+        raise InputError(f"input: give 1 to {MAX_ROWS} rows; for more, write a file and use burnish predict --data")
+    names = {**{name: role for role, name in columns.items()}, **{role.name: role.name for role in roles}}
+    for row in rows:
+        for key in row:
+            if key not in names:
+                known = ", ".join(role.name for role in roles)
+                raise InputError(f"input: {key!r} is no column of this task; it has {known}", key)
+    by_role = [{names[key]: _said(names[key], value) for key, value in row.items()} for row in rows]
+    given = [role for role in roles if any(row.get(role.name) not in (None, "", []) for row in by_role)]
+    for role in roles:
+        if role.required and role.needed_to_predict and role not in given:
+            raise InputError(f"{role.title} is empty; write it first", role.name)
+    table = pa.table({role.name: _column([row.get(role.name) for row in by_role]) for role in given})
+    count = len(rows)
+    return _Typed(
+        Rows(table, ("input",), np.zeros(count, np.int32), np.arange(1, count + 1, dtype=np.int64), "typed"),
+        {role.name: role.name for role in given},
+    )
+
+
+def _said(role: str, value: Any) -> Any:
+    """Plain text where messages are wanted is what the user says; whoever knows how may write the whole chat as JSON."""
+    is_plain = role == "messages" and isinstance(value, str) and value.strip() and not value.lstrip().startswith("[")
+    return json.dumps([{"role": "user", "content": value}]) if is_plain else value
+
+
+def _column(values: list[Any]) -> pa.Array:
+    """Text, or lists or numbers where a person gave such."""
+    if any(isinstance(value, str) for value in values):
+        return pa.array(["" if value is None else str(value) for value in values], pa.string())
+    return pa.array(values)
+
+
+def _refuse_unusable(session: Session, rows: Rows) -> None:
+    unusable = session.task.unusable(rows, session.columns, "predicting")
+    if unusable:
+        row, reason = unusable[0]
+        where = f"row {row + 1}: " if len(rows) > 1 else ""
+        raise InputError(f"input: {where}{reason}; write something else")
+
+
+def _predicted(session: Session, rows: Rows) -> list[dict[str, Any]]:
+    scored = session.score(rows, session.typed_features(rows), BATCH_SIZE)
+    table = scored.predictions.table
+    if table["actual"].null_count == table.num_rows:
+        table = table.drop_columns(["actual"])
+    return [{**row, **answer} for row, answer in zip(rows.table.to_pylist(), table.to_pylist(), strict=True)]
+
+
+def _continues(session: Session) -> bool:
+    """Whether the answer is the text that follows, though the task measures otherwise."""
+    return session.task.head is Head.CAUSAL_LM and session.task.evaluates_by == "outputs"
+
+
+def _continued(session: Session, rows: Rows, settings: Mapping[str, Any], say: Say) -> list[dict[str, Any]]:
+    answers = []
+    for row in rows.table.to_pylist():
+        pieces = []
+        for piece in _pieces(session, row, settings):
+            pieces.append(piece)
+            say(piece)
+        answers.append({**row, "prediction": "".join(pieces)})
+    return answers
+
+
+def _pieces(session: Session, cells: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:
+    wanted = generation(session.task, session.tokenizer)
+    chosen = replace(wanted, seed=int(settings.get("seed") or 0), stop_requested=session.stop_requested)
+    ids = predict.ids_of_prompt(session.task, cells, session.tokenizer)
+    if not ids:
+        raise InputError("input: the text holds no token; write at least a word")
+    return predict.as_text(session.engine.continue_prompt(ids, chosen), session.tokenizer, ids)

@@ -1,0 +1,131 @@
+"""Owns opening a model to ask it: tokenizer, weights and device, without what training needs."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from backend import registry
+from backend.contract.errors import InputError
+from backend.contract.heads import Head, HeadFacts
+from backend.contract.places import is_offline
+from backend.contract.spec import RunSpec, Section
+from backend.data.sources.source import Report
+from backend.engines.engine import Loaded, Loading
+from backend.engines.new_rows import NewTokens
+from backend.hardware import devices, planner
+from backend.inference.checkpoint_target import begun_from, checkpoint_of, note_of
+from backend.models import inspection
+from backend.models.base_weights import check_base
+from backend.models.saved_model import damaged_note, read_note
+from backend.preflight import model_options
+from backend.preflight.added_tokens import new_tokens
+from backend.preflight.checks import locate_model
+from backend.preflight.datasets import make_task, model_labels, quiet, with_max_length
+from backend.preflight.engine_choice import check_engine
+from backend.preflight.session import Session
+from backend.preflight.timing import Compiled
+from backend.tasks.task import Task
+from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
+from backend.tokenizers.replaced import rows_needed
+
+_LABELLED = (Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION)
+"""Heads that name their labels."""
+
+
+@dataclass(frozen=True)
+class OpenedModel:
+    """A model that can be asked: the session, what became of its weights, and the device it is on."""
+
+    session: Session
+    loaded: Loaded
+    device: str
+    compiled: Compiled
+    """What its engine has compiled since."""
+    folder: Path
+    """Where its configuration is."""
+
+
+def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool = False) -> OpenedModel:
+    """Tokenizer and model in place for evaluation.
+
+    Raises InputError for weights that were not trained for the task, unless they are accepted: then a new head is drawn.
+    """
+    task, checkpoint = make_task(spec), checkpoint_of(spec.model.name_or_path)
+    begun = begun_from(checkpoint) if checkpoint is not None else None
+    if begun is not None:
+        spec = spec.model_copy(update={"model": begun.model})
+    folder = checkpoint.run.model if checkpoint and begun is None else locate_model(spec, report).folder
+    check_engine(spec, folder, task.head, trains=False)
+    inspection.check(
+        folder,
+        task.head,
+        max_length=None,
+        needs_tokenizer=spec.model.tokenizer is None,
+        runs_code=spec.model.trust_remote_code,
+    )
+    note = note_of(checkpoint) if checkpoint is not None and begun is not None else read_note(folder)
+    if begun is not None and begun.adapter is not None:
+        check_base(checkpoint.folder if checkpoint else folder, note, folder)
+    is_own = note is not None and note["task"]["type"] == spec.task["type"]
+    facts = note["facts"] if note and is_own else _facts_of(spec, folder, accepts_untrained)
+    tokenizer = open_tokenizer(
+        spec.model.tokenizer or str(folder), options=spec.model.tokenizer_options, offline=is_offline()
+    )
+    engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    choice = devices.choose(spec, engine_kind.devices())
+    engine = engine_kind.create()
+    pad_token_id, compiled = ensure_pad_token(tokenizer), Compiled()
+    loaded = engine.load(
+        Loading(
+            folder=folder,
+            head=_head_facts(task, facts, folder),
+            model=spec.model,
+            training=begun.training if begun is not None and begun.adapter is not None else None,
+            devices=choice.names,
+            precision=choice.precision,
+            vocabulary=rows_needed(tokenizer),
+            new_tokens=new_tokens(begun, tokenizer, folder) if begun is not None else NewTokens(),
+            pad_token_id=pad_token_id,
+            bos_token_id=tokenizer.bos_token_id,  # type: ignore[arg-type]
+            eos_token_id=tokenizer.eos_token_id,  # type: ignore[arg-type]
+            adapter=_in_place(begun) if begun is not None else None,
+            compiling=compiled,
+            hardware=planner.engine_settings(spec),
+        )
+    )
+    if checkpoint is not None:
+        engine.restore(checkpoint.folder)
+        loaded = replace(loaded, new_weights=[])  # they are in the checkpoint
+    if loaded.new_weights and not accepts_untrained:
+        raise InputError(
+            f"{spec.model.name_or_path}: this model was not trained for {spec.task['type']} (it lacks {loaded.new_weights[0]}); "
+            "train it first, or choose a model that was",
+            "model.name_or_path",
+        )
+    columns = {role: name for role, name in spec.data.columns.items() if name is not None}
+    session = Session(spec, task, facts, columns, tokenizer, pad_token_id, engine)
+    return OpenedModel(session, loaded, choice.words, compiled, folder)
+
+
+def _head_facts(task: Task, facts: dict[str, Any], folder: Path) -> HeadFacts:
+    """What the head must be by the note's facts, which may be a stranger's. Raises InputError."""
+    try:
+        return task.head_facts(facts)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise damaged_note(folder) from None
+
+
+def _in_place(begun: RunSpec) -> Section | None:
+    """The adapter of a checkpoint: whatever it leaves as, here it stands in its model."""
+    settings = model_options.adapter_settings(begun)
+    known = settings is not None and "saved" in type(settings).model_fields
+    return settings.model_copy(update={"saved": "merged"}) if settings is not None and known else settings
+
+
+def _facts_of(spec: RunSpec, folder: Path, accepts_untrained: bool = False) -> dict[str, Any]:
+    """What the configuration tells; a head that must name its labels and was never trained gets the nameless ones."""
+    task = make_task(spec)
+    labels = model_labels(folder)
+    if not labels and accepts_untrained and task.head in _LABELLED:
+        labels = tuple(getattr(task.settings, "labels", None) or inspection.nameless_labels(folder))
+    return with_max_length(task, task.facts_of_model(labels), folder)

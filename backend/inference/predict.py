@@ -1,0 +1,210 @@
+"""Owns what a trained model does with new rows: evaluate, predict, generate; the same tail as a training run's."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.contract.safe_files import user_path
+from backend.contract.spec import RunSpec
+from backend.data.rows import Rows, Skipped
+from backend.data.sources.source import Report
+from backend.inference import glue_file, predictions_file
+from backend.inference.model import open_model
+from backend.inference.spec import spec_of
+from backend.preflight.datasets import (
+    choose_columns,
+    make_source,
+    make_task,
+    misread,
+    quiet,
+    reading,
+    usable,
+)
+from backend.preflight.session import Scored
+from backend.preflight.timing import Timing, timed
+from backend.tasks.task import generation, to_predict, used_columns
+
+BATCH_SIZE = 64
+
+
+@dataclass(frozen=True)
+class EvaluationResult:
+    """`evaluate`: metrics over the labelled rows."""
+
+    metrics: dict[str, float]
+    rows: int
+    skipped: tuple[Skipped, ...]
+    timing: Timing
+    notes: tuple[str, ...] = ()
+    """How the task took the rows, in sentences."""
+
+
+@dataclass(frozen=True)
+class PredictionResult:
+    """`predict`: as `evaluate`, and where the file is; `metrics` is empty where no labels are known."""
+
+    output: Path
+    metrics: dict[str, float]
+    rows: int
+    skipped: tuple[Skipped, ...]
+    timing: Timing
+    notes: tuple[str, ...] = ()
+
+
+def evaluate(
+    target: str, data: Path, task: str | None = None, changes: list[str] | None = None, report: Report = quiet
+) -> EvaluationResult:
+    """Measure a run's or a folder's model on a labelled file. Raises InputError, RunFailed."""
+    started = time.perf_counter()
+    spec = spec_of(target, task, changes or [], data)
+    notes, rows, scored, timing = _scored(spec, data, report, started, labelled=True)
+    if not scored.metrics:
+        raise InputError(
+            f"{data}: no row has a label, so nothing can be measured; use burnish predict instead", "data.columns.label"
+        )
+    return EvaluationResult(scored.metrics, len(rows), rows.skipped, timing, notes)
+
+
+def predict(
+    target: str,
+    data: Path,
+    output: Path,
+    task: str | None = None,
+    changes: list[str] | None = None,
+    report: Report = quiet,
+    glue: Path | None = None,
+    parquet: Path | None = None,
+    say: Callable[[str], None] = lambda stage: None,
+) -> PredictionResult:
+    """Write the predictions for a file, labelled or not; to `glue` as that benchmark wants them, to `parquet` for the window.
+
+    `say` is told each stage before its `report`s. Raises InputError, RunFailed.
+    """
+    started = time.perf_counter()
+    _check_output("--output", output, data)
+    if glue is not None:
+        _check_output("--glue", glue, data)
+        _check_output("--glue", glue, output)
+    spec = spec_of(target, task, changes or [], data)
+    notes, rows, scored, timing = _scored(spec, data, report, started, labelled=False, say=say)
+    table, documents = predictions_file.joined(rows, scored.predictions), scored.predictions.documents
+    predictions_file.write(table, output, parquet, documents=documents)
+    if glue is not None:
+        glue_file.write(rows, scored.predictions, glue)
+    return PredictionResult(output.absolute(), scored.metrics, len(rows), rows.skipped, timing, notes)
+
+
+def _check_output(option: str, output: Path, other: Path) -> None:
+    if not output.absolute().parent.is_dir():
+        raise InputError(f"{option}: the folder {output.absolute().parent} does not exist; make it first")
+    other = user_path(other)
+    is_same = output.samefile(other) if output.exists() and other.exists() else output.resolve() == other.resolve()
+    if is_same:
+        raise InputError(f"{option}: {output} is the file that is read, or written as well; name another one")
+
+
+def generate(
+    target: str,
+    prompt: str,
+    changes: list[str] | None = None,
+    seed: int | None = None,
+) -> Iterator[str]:
+    """Continue `prompt` as the task's settings say, piece by piece of text as it is made, or answer it as a whole.
+
+    `seed` repeats a sample; without it the spec's is taken. Raises InputError where the model writes no text.
+    """
+    spec = spec_of(target, None, changes or [], generates=True)
+    task = make_task(spec)
+    if task.head is Head.SEQ2SEQ_LM:
+        return _answer(spec, prompt, seed)
+    if task.head is not Head.CAUSAL_LM:
+        raise InputError(
+            f"{target}: a model for {spec.task['type']} writes no text; choose a language model or one of text to text"
+        )
+    session = open_model(spec).session
+    chosen = replace(generation(task, session.tokenizer), seed=spec.training.seed if seed is None else seed)
+    prompt_ids = ids_of_prompt(task, {used_columns(task)[0].name: prompt}, session.tokenizer)
+    if not prompt_ids:
+        raise InputError("--prompt: the prompt holds no token; write at least a word")
+    ids = session.engine.continue_prompt(prompt_ids, chosen)
+    return as_text(ids, session.tokenizer, prompt_ids)
+
+
+def _answer(spec: RunSpec, prompt: str, seed: int | None) -> Iterator[str]:
+    """What a model of text to text writes for one source."""
+    if seed is not None:
+        spec = spec.model_copy(update={"training": spec.training.model_copy(update={"seed": seed})})
+    role = make_task(spec).columns[0].name
+    rows = Rows(pa.table({role: [prompt]}), ("--prompt",), np.zeros(1, np.int32), np.ones(1, np.int64), "typed")
+    usable(make_task(spec), rows, {role: role}, "--prompt", "predicting")
+    session = replace(open_model(spec).session, columns={role: role})
+    yield session.score(rows, session.typed_features(rows), 1).predictions.table["prediction"][0].as_py()
+
+
+def ids_of_prompt(task: Any, cells: Mapping[str, Any], tokenizer: Any) -> list[int]:
+    """The tokens that are to be continued: of a question as its task writes it out, else of the first cell's text.
+
+    A text that ended with end-of-text would be finished already.
+    """
+    asked = task.prompt_ids(cells, tokenizer) if hasattr(task, "prompt_ids") else None
+    if asked is not None:
+        return asked
+    ids, end = tokenizer(next(iter(cells.values())))["input_ids"], tokenizer.eos_token_id
+    return ids[:-1] if end is not None and ids[-1:] == [end] else ids
+
+
+def as_text(ids: Iterator[int], tokenizer: Any, prompt_ids: list[int]) -> Iterator[str]:
+    """Text that is certain by now: a character that is still being made of bytes waits."""
+    made: list[int] = []
+    said = len(tokenizer.decode(prompt_ids, skip_special_tokens=True))
+    for one in ids:
+        made.append(one)
+        text = tokenizer.decode([*prompt_ids, *made], skip_special_tokens=True)
+        if not text.endswith("\ufffd"):
+            yield text[said:]
+            said = len(text)
+    rest = tokenizer.decode([*prompt_ids, *made], skip_special_tokens=True)[said:]
+    if rest:
+        yield rest
+
+
+def _scored(
+    spec: RunSpec,
+    data: Path,
+    report: Report,
+    started: float,
+    *,
+    labelled: bool,
+    say: Callable[[str], None] = lambda stage: None,
+) -> tuple[tuple[str, ...], Rows, Scored, Timing]:
+    """What a person should know of the rows, the rows, their predictions, and how long these took."""
+    task, source = make_task(spec), make_source(spec)
+    say("Reading the file")
+    rows = source.read_file(user_path(data).absolute(), spec.data, reading(report))
+    wrong = misread({"--data": rows}, spec.data)
+    columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
+    rows = usable(task, rows, columns, "--data", "measuring" if labelled else "predicting")
+    say("Loading the model")
+    opened = open_model(spec, report)
+    session = replace(opened.session, columns=columns)
+    if not labelled:
+        session = replace(session, task=to_predict(task, rows, columns))
+    facts = dict(session.facts)  # the session's own are part of the key under which features are kept
+    if labelled:
+        task.check(rows, columns, facts, "--data")
+    say("Tokenising")
+    source_features = session.features(rows, report)
+    say("Predicting")
+    ready = time.perf_counter()
+    batch_size = spec.evaluation.batch_size or BATCH_SIZE
+    scored = session.score(rows, source_features, batch_size, lambda done, total: report(done, total, "rows"))
+    tokens = int(source_features.lengths.sum())
+    timing = timed(len(rows), tokens, scored.seconds, opened.compiled.seconds, ready - started)
+    return (*(facts.get("notes", ()) if labelled else ()), *filter(None, [wrong])), rows, scored, timing

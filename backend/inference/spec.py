@@ -1,0 +1,110 @@
+"""Owns the spec under which a run, one of its checkpoints or a model folder answers for new rows."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from backend import registry
+from backend.contract import spec_file
+from backend.contract.errors import InputError
+from backend.contract.places import runs_folder
+from backend.contract.run.folder import RunFolder, find_run
+from backend.contract.safe_files import user_path
+from backend.contract.spec import RunSpec, run_spec
+from backend.inference.checkpoint_target import checkpoint_of, has_model
+from backend.inspect.recognition import detected_format
+from backend.models import inspection
+from backend.models.saved_model import read_note
+from backend.preflight.engine_choice import to_ask
+from backend.preflight.resolve import SPLITS, resolve
+
+OVERRIDABLE = ("hardware", "evaluation", "task", "data", "model")
+"""Sections that `--set` reaches without training again."""
+_NAMES_COLUMNS = "column_names"
+"""What a run says of its files and no file says of itself: the names that `data.columns` and the model's labels go by."""
+
+
+def spec_of(
+    target: str, task: str | None, changes: list[str], data: Path | None = None, *, generates: bool = False
+) -> RunSpec:
+    """The spec under which a target predicts: a run's own, or a fresh one around a model folder. Raises InputError.
+
+    `data` is the file whose rows are asked about: how the run's files were read says nothing of another one.
+    """
+    _check_changes(changes)
+    checkpoint = checkpoint_of(target)
+    run = checkpoint.run if checkpoint else find_run(target, runs_folder())
+    if run is None:
+        return _of_model(target, task, changes, generates)
+    if checkpoint is None and not has_model(run):
+        raise InputError(
+            f"{target}: this run has no model yet; name one of its checkpoints, or let it finish, or stop it, first"
+        )
+    return _of_run(run, checkpoint.folder if checkpoint else run.model, changes, data)
+
+
+def _of_run(run: RunFolder, model: Path, changes: list[str], data: Path | None) -> RunSpec:
+    values = spec_file.read_run(run.spec)
+    run_spec(values)  # the sections are what they must be before some are changed
+    values["model"] = {
+        **values["model"],
+        "name_or_path": str(model),
+        "tokenizer": None,
+        "initialise": "pretrained",
+        "config": {},
+    }
+    if data is not None:
+        values["data"] = _reading(values["data"], user_path(data).absolute())
+    hardware = values.get("hardware") or {}
+    wish = spec_file.with_changes({"hardware": {}}, changes)["hardware"].get("engine")
+    values["hardware"] = to_ask(hardware, wish)
+    return resolve(spec_file.with_changes(values, changes), run.path)
+
+
+def _reading(own: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    """A run's `data` section for one more file: without the settings of the run's files, unless it is one of them."""
+    named = [own[split] for split in SPLITS if isinstance(own.get(split), str | list)]
+    files = {Path(path).resolve() for one in named for path in ([one] if isinstance(one, str) else one)}
+    if files & {file.resolve(), file.resolve().parent}:
+        return dict(own)
+    settings = registry.find("source", own.get("source", "files"), "data.source").Settings.model_fields
+    of_file = {name for name, field in settings.items() if (field.json_schema_extra or {}).get("of_file")}
+    kept = {name: value for name, value in own.items() if name not in of_file - {_NAMES_COLUMNS}}
+    if own.get("format", "auto") not in ("auto", "text") and file.is_file():
+        kept["format"] = detected_format(file)  # a table named .txt, as the run's may have been
+    return kept
+
+
+def _of_model(target: str, task: str | None, changes: list[str], generates: bool) -> RunSpec:
+    folder = user_path(target)
+    note = read_note(folder) if folder.is_dir() else None
+    kind = task or (note["task"]["type"] if note else _writing_task(folder) if generates else None)
+    if kind is None:
+        raise InputError(
+            f"{target}: there is no run of that name (burnish runs lists them); for a model add --task, one of {', '.join(registry.names('task'))}"
+        )
+    own = note["task"] if note and note["task"]["type"] == kind else {"type": kind}
+    values = {
+        "task": own,
+        "model": {"name_or_path": target, "trust_remote_code": True},  # a consent is asked for all the same
+        "data": {"columns": note["columns"] if note else {}},
+    }
+    return resolve(spec_file.with_changes(values, changes), Path.cwd())
+
+
+def _writing_task(folder: Path) -> str:
+    """What a model of another origin does with a prompt: one with an encoder answers it, any other continues it."""
+    return "seq2seq_lm" if inspection.read_config(folder).get("is_encoder_decoder") else "causal_lm"
+
+
+def _check_changes(changes: list[str]) -> None:
+    for change in changes:
+        section = change.split(".", 1)[0].split("=", 1)[0]
+        if section not in OVERRIDABLE:
+            raise InputError(
+                f"--set {change}: without training again only {', '.join(OVERRIDABLE)} can be changed", section
+            )
+        if change.startswith("data.max_rows"):
+            raise InputError(
+                f"--set {change}: every row of --data is taken; give a file with fewer rows", "data.max_rows"
+            )

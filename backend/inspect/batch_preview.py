@@ -1,0 +1,207 @@
+"""Owns looking at a training without training: its features and the batch of any step, of a spec or of a run that was."""
+
+import math
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from backend.contract.errors import InputError
+from backend.contract.run.events import DataLoaded, PlanMade, RunResumed, RunStarted, StepFinished, decode_all
+from backend.contract.run.folder import RunFolder
+from backend.contract.safe_files import open_unlinked
+from backend.contract.spec import RunSpec
+from backend.data.features import Features
+from backend.data.order import Order
+from backend.data.rows import Rows
+from backend.data.sources.source import Report
+from backend.engines.engine import Batch
+from backend.models.location import ModelLocation
+from backend.preflight.checks import check_model, locate_small_files
+from backend.preflight.datasets import Material, read_material
+from backend.preflight.resolve import read_run
+from backend.preflight.session import Session, open_session
+from backend.preflight.steps import total_steps, training_order
+
+Stage = Callable[[str], Report]
+"""Begins a stage of that name and gives what its progress is told to."""
+
+
+@dataclass(frozen=True)
+class Padder:
+    """Stands in for an engine that is not loaded: what batches must know of it."""
+
+    constant_rows: bool
+    """Whether it compiles shapes, as every engine does but torch's."""
+    on_accelerator: bool
+
+    def device_memory_mb(self) -> float | None:
+        """A number where there is an accelerator; none is held."""
+        return 0.0 if self.on_accelerator else None
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a run's events say of its steps; empty for a run that is still to be."""
+
+    plan: PlanMade | None = None
+    device: str = ""
+    fingerprints: tuple[tuple[str, str], ...] = ()
+    size: int = 0
+    """Bytes of events that were read."""
+    steps: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))  # (steps, 3) number, tokens, loss or NaN
+
+    def step(self, number: int) -> tuple[int, float] | None:
+        """Tokens and loss, as the last attempt that took the step reported them."""
+        found = np.flatnonzero(self.steps[:, 0] == number)
+        return (int(self.steps[found[-1], 1]), float(self.steps[found[-1], 2])) if len(found) else None
+
+
+@dataclass(frozen=True)
+class Look:
+    """One split's features, tokenised as the training has them, and how batches are made of them."""
+
+    session: Session
+    material: Material
+    model: ModelLocation
+    split: str
+    features: Features
+    past: Past
+
+    @property
+    def spec(self) -> RunSpec:
+        """What is trained."""
+        return self.session.spec
+
+    @property
+    def rows(self) -> Rows:
+        """The split's rows."""
+        return self.material.rows[self.split]
+
+    @cached_property
+    def order(self) -> Order | None:
+        """None for a split that is not trained on."""
+        return training_order(self.spec, self.features) if self.split == "train" else None
+
+    @property
+    def total_steps(self) -> int:
+        """Of the training; 0 for a split that is not trained on."""
+        if self.order is None:
+            return 0
+        if self.past.plan is not None:
+            return self.past.plan.total_steps
+        return total_steps(self.spec.training, self.order.steps_per_epoch)
+
+    def with_news(self, folder: RunFolder) -> "Look":
+        """The same with what the run in `folder` has said by now; itself where that is nothing new."""
+        size = _size(folder)
+        return self if size == self.past.size else replace(self, past=past_of(folder))
+
+    def indices(self, step: int) -> np.ndarray:
+        """The features of optimizer step `step`, counted from 1. Raises InputError where there is no such step."""
+        if self.order is None:
+            raise InputError(f"only the training data has steps, and this is the {self.split} data", "step")
+        if not 1 <= step <= self.total_steps:
+            raise InputError(f"there is no step {step}: this training has steps 1 to {self.total_steps:,}", "step")
+        return self.order.indices(step)
+
+    def epoch(self, step: int) -> int:
+        """The epoch to which a step belongs, counted from 0."""
+        assert self.order is not None
+        return (step - 1) // self.order.steps_per_epoch
+
+    def passes(self, step: int) -> list[Batch]:
+        """The arrays of a step as the engine gets them, a batch for each pass."""
+        return self.session.micro_batches(self.features, self.indices(step), self._rows_in_pass(), self.epoch(step))
+
+    def batch_around(self, feature: int, step: int | None) -> tuple[Batch, int]:
+        """The pass of a step in which a feature is, and its place there; without a step the feature by itself."""
+        if step is not None:
+            indices = self.indices(step)
+            places = np.flatnonzero(indices == feature)
+            if not len(places):
+                raise InputError(f"feature {feature} is not among those of step {step}", "feature")
+            number, place = divmod(int(places[0]), self._rows_in_pass())
+            part = indices[number * self._rows_in_pass() :][: self._rows_in_pass()]
+            return self.session.micro_batches(self.features, part, len(part), self.epoch(step))[0], place
+        if not 0 <= feature < len(self.features):
+            raise InputError(f"there is no feature {feature}: there are {len(self.features):,} from 0", "feature")
+        alone = np.array([feature])
+        if self.split == "train":
+            return self.session.micro_batches(self.features, alone, 1, 0)[0], 0
+        return self.session.batch(self.features, alone), 0
+
+    def features_of(self, row: int) -> np.ndarray:
+        """The features in which a row is, as far as they say so. Raises InputError where there is no such row."""
+        if not 0 <= row < len(self.rows):
+            raise InputError(f"there is no row {row + 1}: there are {len(self.rows):,}", "row")
+        owners = self.features.scalars["row"]
+        first, after = np.searchsorted(owners, [row, row + 1])
+        # In blocks a row may begin before the first block that begins with it, or lie wholly within another.
+        return np.arange(max(0, first - (first == after)), max(after, 1)) if first == after else np.arange(first, after)
+
+    def _rows_in_pass(self) -> int:
+        plan = self.past.plan
+        return plan.micro_batch_size * plan.replicas if plan else min(self.spec.training.batch_size, len(self.features))
+
+
+def look(spec: RunSpec, stage: Stage, split: str = "train", past: Past | None = None) -> Look:
+    """What a training of `spec` sees of a split. Raises InputError; what `stage`'s reports raise ends it."""
+    past = past or Past()
+    model = locate_small_files(spec, stage("finding the model"))
+    if past.plan is None:  # what was trained may be looked at, whether or not its engine could train it today
+        check_model(spec, model.folder, looks_at_weights=False)
+    material = read_material(spec, model.folder, stage("reading the data"))
+    if split not in material.rows:
+        raise InputError(f"there is no {split} data; there is {', '.join(material.rows)}", "split")
+    _check_rows(material, past)
+    session = open_session(spec, material, model, engine=_padder(spec, past))
+    features = session.features(material.rows[split], stage("tokenising"), to_train=split == "train")
+    return Look(session, material, model, split, features, past)
+
+
+def look_at_run(folder: RunFolder, stage: Stage, split: str = "train") -> Look:
+    """What a run has seen, or will. Raises InputError, also where its files have changed since."""
+    return look(read_run(folder), stage, split, past_of(folder))
+
+
+def past_of(folder: RunFolder) -> Past:
+    """What the run's events say of its steps; of a step that was taken again the last word."""
+    plan: PlanMade | None = None
+    device, loaded, steps, size = "", {}, array("d"), _size(folder)
+    if not size:
+        return Past()
+    with open_unlinked(folder.events) as file:
+        for event in decode_all(file):
+            if isinstance(event, StepFinished):
+                steps.extend((event.step, event.tokens, math.nan if event.loss is None else event.loss))
+            elif isinstance(event, PlanMade):
+                plan = event
+            elif isinstance(event, RunStarted | RunResumed):
+                device = event.device or device
+            elif isinstance(event, DataLoaded):
+                loaded.setdefault(event.split, event.fingerprint)
+    return Past(plan, device, tuple(loaded.items()), size, np.array(steps).reshape(-1, 3))
+
+
+def _size(folder: RunFolder) -> int:
+    return folder.events.stat().st_size if folder.events.exists() else 0
+
+
+def _check_rows(material: Material, past: Past) -> None:
+    for split, fingerprint in past.fingerprints:
+        rows = material.rows.get(split)
+        if rows is not None and fingerprint not in ("", rows.fingerprint):
+            raise InputError(
+                f"the {split} data ({', '.join(rows.files[:3])}) is not what it was when the run began, so its steps cannot "
+                "be shown; put the old files back",
+                f"data.{split}",
+            )
+
+
+def _padder(spec: RunSpec, past: Past) -> Padder:
+    """Of a run that has not begun and may choose its device, nobody knows that it will be an accelerator."""
+    device = past.device or spec.hardware.device
+    return Padder(spec.hardware.engine != "torch", not device.startswith(("cpu", "auto")))

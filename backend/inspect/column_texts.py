@@ -1,0 +1,132 @@
+"""Owns the texts that stand in the columns of some data, however they are stored, a thousand rows at a time."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from backend.contract.errors import InputError
+from backend.data.rows import Rows
+from backend.data.sources.source import Report
+from backend.inspect.data_report import subject_of_data
+from backend.preflight.datasets import quiet, reading
+
+AT_ONCE = 1000
+MAX_HELD_OUT = 1000
+
+
+@dataclass(frozen=True)
+class ColumnTexts:
+    """The texts of some columns. Of every `every`th row, at most `most` of them, nothing is learnt; 0 takes all rows."""
+
+    rows: Rows
+    columns: tuple[str, ...]
+    every: int = 0
+
+    def __len__(self) -> int:
+        """How many cells there are to learn from."""
+        return (len(self.rows) - self.held_out_rows) * len(self.columns)
+
+    @property
+    def held_out_rows(self) -> int:
+        """How many rows nothing is learnt from."""
+        return min(MAX_HELD_OUT, -(-len(self.rows) // self.every)) if self.every else 0
+
+    def __iter__(self) -> Iterator[str]:
+        """The texts to learn from."""
+        return self._texts(held_out=False)
+
+    def measured(self) -> Iterator[str]:
+        """The texts of the rows that are held out; where none are, those of the first thousand rows."""
+        return self._texts(held_out=True)
+
+    def without(self, share: float) -> "ColumnTexts":
+        """The same with that share of the rows held out, spread evenly; none of fewer than two rows."""
+        if not share or len(self.rows) < 2:
+            return ColumnTexts(self.rows, self.columns)
+        wanted = min(MAX_HELD_OUT, max(1, int(len(self.rows) * share)))
+        return ColumnTexts(self.rows, self.columns, max(2, len(self.rows) // wanted))
+
+    def _texts(self, *, held_out: bool) -> Iterator[str]:
+        for start in range(0, len(self.rows), AT_ONCE):
+            if held_out and not self.every and start >= MAX_HELD_OUT:
+                return
+            part = self.rows.table.slice(start, AT_ONCE)
+            for name in self.columns:
+                for row, value in enumerate(part[name].to_pylist(), start):
+                    if self._is_held_out(row) == (held_out and bool(self.every)):
+                        yield text_of(value)
+
+    def _is_held_out(self, row: int) -> bool:
+        return bool(self.every) and row % self.every == 0 and row // self.every < MAX_HELD_OUT
+
+
+def read_column_texts(
+    data: dict[str, Any], columns: list[str] | None, base: Path, report: Report = quiet, field: str = "data.columns"
+) -> ColumnTexts:
+    """The training rows of a `data` section; without `columns` all that hold text. Relative paths start at `base`.
+
+    Raises InputError where there are no rows, no such column, or no text.
+    """
+    rows = read_rows(data, base, report)
+    check_columns(rows, columns or [], field)
+    found = columns or columns_with_text(rows)
+    if not found:
+        raise InputError(f"{field}: no column holds text; there are {', '.join(rows.table.column_names)}", field)
+    return ColumnTexts(rows, tuple(found))
+
+
+def read_rows(data: dict[str, Any], base: Path, report: Report = quiet) -> Rows:
+    """The training rows of a `data` section, as they stand. Raises InputError where there are none."""
+    subject = subject_of_data(data, {}, None, base)
+    rows = subject.source.read("train", subject.data, reading(report))
+    if rows is None:
+        raise InputError("data.train: name the data, for example a CSV file", "data.train")
+    return rows
+
+
+def check_columns(rows: Rows, names: Sequence[str], field: str, *, numbers_too: bool = False) -> None:
+    """Raises InputError for a column that is not there, or cannot be read as text; single numbers can where wanted."""
+    there = {one.name: one.type for one in rows.table.schema}
+    if missing := [name for name in names if name not in there]:
+        raise InputError(f"{field}: there is no column {missing[0]!r}; there are {', '.join(there)}", field)
+    wrong = [
+        name for name in names if not holds_text(kind := there[name]) and (pa.types.is_nested(kind) or not numbers_too)
+    ]
+    if wrong:
+        raise InputError(f"{field}: the column {wrong[0]!r} holds no text but {there[wrong[0]]}", field)
+
+
+def columns_with_text(rows: Rows) -> list[str]:
+    """Those whose cells hold text, however they are stored."""
+    return [one.name for one in rows.table.schema if holds_text(one.type)]
+
+
+def cells(rows: Rows, name: str) -> Iterator[Any]:
+    """The values of a column, some rows at a time in memory."""
+    for start in range(0, len(rows), AT_ONCE):
+        yield from rows.table[name].slice(start, AT_ONCE).to_pylist()
+
+
+def holds_text(kind: pa.DataType) -> bool:
+    """Whether cells of that type have text in them, be it in lists (words, messages) or under names (translations)."""
+    if pa.types.is_dictionary(kind):
+        return holds_text(kind.value_type)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return holds_text(kind.value_type)
+    if pa.types.is_struct(kind):
+        return any(holds_text(kind.field(number).type) for number in range(kind.num_fields))
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def text_of(value: Any) -> str:
+    """The text of one cell: words of a list are joined by spaces, longer parts and those under names by line breaks."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return "\n".join(filter(None, map(text_of, value.values())))
+    if isinstance(value, list):
+        return (" " if all(isinstance(each, str) for each in value) else "\n").join(filter(None, map(text_of, value)))
+    return ""

@@ -1,0 +1,221 @@
+"""Owns the glance at data that somebody is choosing: every row of every split accounted for, labels, lengths, repetitions."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.contract.places import is_offline
+from backend.contract.rpc.data_choice import DataGlance, LengthGlance, SplitGlance, UnusableRow
+from backend.contract.safe_files import user_path
+from backend.data.label_counts import counted_labels
+from backend.data.rows import Rows
+from backend.data.same_rows import repeated, row_numbers, shared
+from backend.data.sources.source import Report
+from backend.data.split import split_off
+from backend.data.spread import spread_of_counts
+from backend.inspect.data_report import Subject, inputs_of, targets_of
+from backend.inspect.glance_words import warnings_of
+from backend.models.inspection import read_config
+from backend.models.positions import longest_sequence
+from backend.preflight.datasets import choose_columns, misread, quiet, reading
+from backend.preflight.resolve import SPLITS
+from backend.tasks.task import Columns, Task, Use
+from backend.tokenizers.loading import open_tokenizer
+
+LISTED = 1000
+"""Unusable rows that are told of each split; a file holds all."""
+MEASURED = 2000
+"""Rows whose tokens are counted, evenly from all."""
+BINS = 24
+_CUT = {Head.SEQUENCE_CLASSIFICATION, Head.SEQUENCE_REGRESSION}
+"""Heads for which what is longer than the limit is cut off and lost; others go on in a next window or block."""
+_USES: dict[str, Use] = {"train": "training", "validation": "measuring", "test": "predicting"}
+
+
+@dataclass
+class _Split:
+    """Rows as they were read, and those that cannot be used."""
+
+    rows: Rows
+    unusable: list[UnusableRow] = field(default_factory=list)
+
+
+def data_glance(subject: Subject, model: str | None = None, report: Report = quiet) -> DataGlance:
+    """All rows that a run on this data would read; `model` gives the tokenizer and the limit. Raises InputError."""
+    assert subject.task is not None
+    splits, columns = _read(subject, subject.task, report)
+    inputs = inputs_of(subject.task, columns, splits["train"].rows)
+    label = next(iter(targets_of(subject.task, columns)), "")
+    glances: list[SplitGlance] = []
+    numbers: dict[str, np.ndarray] = {}
+    for split, found in splits.items():
+        names = set(found.rows.table.column_names)
+        there = [name for name in inputs if name in names]
+        numbers[split] = row_numbers(found.rows.table, there, report)
+        known = numbers["train"] if split != "train" and there == inputs else None
+        glances.append(_glance(split, found, _Seen(columns, label, numbers[split], known), glances))
+    lengths, notes = _lengths(subject, inputs, splits["train"].rows, model)
+    told = DataGlance(splits=glances, lengths=lengths, label_column=label, inputs=inputs, notes=notes)
+    wrong = misread({split: found.rows for split, found in splits.items()}, subject.data)
+    return _warned(told, subject.task, wrong)
+
+
+def unusable_rows(subject: Subject, report: Report = quiet) -> list[tuple[str, UnusableRow]]:
+    """Split and row of everything that is left out. Raises InputError."""
+    assert subject.task is not None
+    splits, _ = _read(subject, subject.task, report)
+    return [(split, row) for split, found in splits.items() for row in found.unusable]
+
+
+def _warned(told: DataGlance, task: Task, wrong: str) -> DataGlance:
+    weighs = "class_weights" in type(task).Settings.model_fields if hasattr(type(task), "Settings") else False
+    return DataGlance(
+        splits=told.splits,
+        lengths=told.lengths,
+        label_column=told.label_column,
+        inputs=told.inputs,
+        notes=told.notes,
+        warnings=[
+            *([wrong] if wrong else []),
+            *warnings_of(told, can_weigh=weighs and getattr(task.settings, "class_weights", None) is None),
+        ],
+    )
+
+
+def _read(subject: Subject, task: Task, report: Report) -> tuple[dict[str, _Split], Columns]:
+    """The rows that can be used of every split, as a run would have them."""
+    data = subject.data
+    read = {split: subject.source.read(split, data, reading(report)) for split in SPLITS}
+    if read["train"] is None:
+        raise InputError("data.train: name the training data, for example a CSV file", "data.train")
+    columns = choose_columns(task, data.columns, read["train"])
+    splits = {split: _parted(task, rows, columns, split) for split, rows in read.items() if rows is not None}
+    fraction = data.validation
+    if isinstance(fraction, float | int) and 0 < fraction < 1 and len(splits["train"].rows) > 1:
+        train = splits["train"]
+        name = task.label_column(columns)
+        labels = train.rows.table[name] if name and task.split_by == "label" else None
+        kept, taken = split_off(train.rows, float(fraction), subject.seed, task.split_by, labels)
+        splits = {"train": _Split(kept, train.unusable), "validation": _Split(taken), **_without_first(splits)}
+    return splits, columns
+
+
+def _without_first(splits: dict[str, _Split]) -> dict[str, _Split]:
+    return {split: one for split, one in splits.items() if split not in ("train", "validation")}
+
+
+def _parted(task: Task, rows: Rows, columns: Columns, split: str) -> _Split:
+    there = {part: column for part, column in columns.items() if column in rows.table.column_names}
+    use = _USES[split] if there == dict(columns) else "predicting"
+    unusable = task.unusable(rows, there, use)
+    places = [(one.place, one.reason) for one in rows.skipped] + [(rows.place(row), reason) for row, reason in unusable]
+    return _Split(rows.without(unusable, f"{rows.fingerprint}-{use}"), [_placed(*one) for one in places])
+
+
+def _placed(place: str, reason: str) -> UnusableRow:
+    file, _, line = place.rpartition(":")
+    return UnusableRow(file, int(line), reason)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What is known of a split beside its rows."""
+
+    columns: Columns
+    label: str
+    numbers: np.ndarray
+    known: np.ndarray | None
+
+
+def _glance(split: str, found: _Split, seen: _Seen, before: list[SplitGlance]) -> SplitGlance:
+    table = found.rows.table
+    labels = _labels(table, seen.label)
+    train = before[0].labels if before else labels
+    used = [name for name in dict.fromkeys(seen.columns.values()) if name in table.column_names]
+    return SplitGlance(
+        split=split,
+        rows=len(found.rows),
+        unusable=len(found.unusable),
+        reasons=dict(Counter(one.reason for one in found.unusable).most_common(20)),
+        first_unusable=found.unusable[:LISTED],
+        labels=labels,
+        label_count=len(labels),
+        repeated=repeated(seen.numbers),
+        in_train=shared(seen.numbers, seen.known) if seen.known is not None else None,
+        only_here=[label for label in labels if label not in train] if train else [],
+        empty={name: count for name in used if (count := _empty(table[name]))},
+    )
+
+
+def _labels(table: pa.Table, name: str) -> dict[str, int]:
+    """Label → how often; of texts with several tags each tag."""
+    if name not in table.column_names:
+        return {}
+    return counted_labels(table[name])
+
+
+def _empty(column: pa.ChunkedArray) -> int:
+    if pa.types.is_string(column.type):
+        filled = pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(column), ""), False)
+        return len(column) - int(pc.sum(filled).as_py() or 0)
+    return column.null_count
+
+
+def _lengths(
+    subject: Subject, inputs: list[str], rows: Rows, model: str | None
+) -> tuple[LengthGlance | None, list[str]]:
+    places = np.unique(np.linspace(0, len(rows) - 1, min(MEASURED, len(rows))).astype(np.int64)) if len(rows) else []
+    sample = rows.take(np.asarray(places, dtype=np.int64), "glance").table
+    names = set(sample.column_names)
+    texts = [[_text(cell) for cell in sample[name].to_pylist()] for name in inputs if name in names]
+    if not texts:
+        return None, []
+    counts, limit, notes = _tokens(subject, texts, model)
+    unit = "tokens" if counts is not None else "words"
+    counts = (
+        counts if counts is not None else [sum(len(text.split()) for text in row) for row in zip(*texts, strict=True)]
+    )
+    spread = spread_of_counts(Counter(counts))
+    if spread is None:
+        return None, notes
+    width = max(1.0, (max(spread.p99_9, limit or 0) if limit and limit < 2 * spread.max else spread.p99_9) / BINS)
+    bins = np.minimum((np.array(counts) / width).astype(np.int64), BINS - 1)
+    return LengthGlance(
+        unit=unit,
+        rows=len(counts),
+        spread=spread,
+        limit=limit,
+        over=sum(count > limit for count in counts) if limit else 0,
+        counts=np.bincount(bins, minlength=BINS).tolist(),
+        width=width,
+    ), notes
+
+
+def _tokens(
+    subject: Subject, texts: list[list[str]], model: str | None
+) -> tuple[list[int] | None, int | None, list[str]]:
+    """Tokens of each row, the limit beyond which they are cut, and why they could not be counted."""
+    if not model or not user_path(model).is_dir():
+        return None, None, []
+    try:
+        tokenizer = open_tokenizer(model, offline=is_offline())
+    except InputError as error:
+        return None, None, [f"Tokens were not counted: {error}"]
+    given: Any = texts[:2] if len(texts) > 1 else texts[:1]
+    ids = tokenizer(*given, return_attention_mask=False, verbose=False)["input_ids"]
+    own = getattr(subject.task.settings, "max_length", None) if subject.task else None
+    cuts = subject.task is not None and subject.task.head in _CUT
+    limit = (own or longest_sequence(read_config(user_path(model)))) if cuts else None
+    return [len(one) for one in ids], limit, []
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, str):
+        return cell
+    return " ".join(map(str, cell)) if isinstance(cell, list) else "" if cell is None else str(cell)

@@ -1,0 +1,215 @@
+"""Owns what a report on data is made of: the source's rows, the task's columns, the model's tokenizer."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from backend import registry
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.contract.places import cache_folder, is_offline
+from backend.contract.rpc.queries import DataReport, SplitReport
+from backend.contract.spec import DataSection, RunSpec, validated
+from backend.data.report import CountTokens, SplitMeasure
+from backend.data.rows import Rows
+from backend.data.sources.source import Report, Source
+from backend.data.split import split_off
+from backend.preflight.datasets import choose_columns, make_source, make_task, misread, quiet, reading
+from backend.preflight.resolve import SPLITS, absolute
+from backend.tasks.task import Columns, Task, Use, used_columns
+from backend.tokenizers.loading import open_tokenizer
+
+_LABELLING = {Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION, Head.MULTIPLE_CHOICE}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is to be reported on."""
+
+    data: DataSection
+    source: Source
+    task: Task | None = None
+    task_name: str = ""
+    tokenizer: str | None = None
+    tokenizer_revision: str = "main"
+    tokenizer_options: dict[str, Any] = field(default_factory=dict)
+    needs_tokenizer: bool = True
+    """Whether a tokenizer that cannot be opened ends the report; else a note says so."""
+    seed: int = 42
+
+
+def subject_of(spec: RunSpec) -> Subject:
+    """The data, task and tokenizer of a spec; a tokenizer that is not here is done without."""
+    return Subject(
+        data=spec.data,
+        source=make_source(spec),
+        task=make_task(spec),
+        task_name=spec.task["type"],
+        tokenizer=spec.model.tokenizer or spec.model.name_or_path,
+        tokenizer_revision=spec.model.revision,
+        tokenizer_options=spec.model.tokenizer_options,
+        needs_tokenizer=False,
+        seed=spec.training.seed,
+    )
+
+
+def subject_of_data(data: dict[str, Any], task: dict[str, Any], tokenizer: str | None, base: Path) -> Subject:
+    """Data by itself: a `data` section, a task section or an empty one, and a tokenizer if tokens are to be counted.
+
+    Relative paths are taken from `base`. Raises InputError.
+    """
+    section = validated(DataSection, data, "data")
+    kind = registry.find("source", section.source, "data.source")
+    settings = validated(kind.Settings, section.model_extra or {}, "data")
+    values = {**section.model_dump(), **settings.model_dump()}
+    paths = {name: absolute(values[name], base) for name in kind.path_fields if values.get(name) is not None}
+    name = task.get("type", "")
+    task_kind = registry.find("task", name, "task.type") if name else None
+    return Subject(
+        data=section.model_copy(update={**settings.model_dump(), **paths}),
+        source=kind(settings),
+        task=task_kind(validated(task_kind.Settings, task, "task")) if task_kind else None,
+        task_name=name,
+        tokenizer=tokenizer,
+    )
+
+
+def named(source: str, target: str) -> dict[str, Any]:
+    """The `data` section's keys that let a source read one file, folder or data set."""
+    kind = registry.find("source", source, "data.source")
+    if "train" in kind.path_fields:
+        return {"train": target}
+    if kind.path_fields:
+        return {kind.path_fields[0]: target}
+    return {"name": target, "train": "train"}
+
+
+def data_report(subject: Subject, report: Report = quiet) -> DataReport:
+    """Measure every split that there is. Raises InputError; `report` may raise to stop it."""
+    started = time.monotonic()
+    count_tokens, notes = _token_counter(subject)
+    splits, columns = _splits(subject, report)
+    inputs = inputs_of(subject.task, columns, next(iter(splits.values()))[0])
+    targets = targets_of(subject.task, columns)
+    tagged = frozenset(targets) if subject.task and subject.task.head is Head.TOKEN_CLASSIFICATION else frozenset[str]()
+    reports: dict[str, SplitReport] = {}
+    train: SplitMeasure | None = None
+    measures: list[SplitMeasure] = []
+    kinds: dict[str, str] = {}
+    try:
+        for split, (rows, unusable) in splits.items():
+            names = set(rows.table.column_names)
+            there = [name for name in inputs if name in names]
+            measure = SplitMeasure(rows, there, count_tokens, cache_folder() / "report", report, tagged)
+            measures.append(measure)
+            kinds = {**measure.kinds(targets), **kinds}
+            parts = {column: part for part, column in columns.items()}
+            compared = train if there == inputs else None
+            reports[split] = measure.told(parts, kinds, unusable, compared)
+            train = measure if split == "train" else train
+    finally:
+        for measure in measures:
+            measure.close()
+    return DataReport(
+        splits=reports,
+        inputs=inputs,
+        task=subject.task_name,
+        tokenizer=subject.tokenizer or "" if count_tokens else "",
+        notes=[
+            *notes,
+            *_sheets(subject.data, splits),
+            *filter(None, [misread({split: rows for split, (rows, _) in splits.items()}, subject.data)]),
+        ],
+        seconds=time.monotonic() - started,
+    )
+
+
+def _sheets(data: DataSection, splits: dict[str, "_Split"]) -> list[str]:
+    """Which sheets were read where a workbook has several and nobody chose one."""
+    chosen = (data.model_extra or {}).get("sheet")
+    return [] if chosen else list(dict.fromkeys(f"{rows.sheets}." for rows, _ in splits.values() if rows.sheets))
+
+
+_Split = tuple[Rows, list[tuple[str, str]]]
+"""The rows that were read, and place and reason of those that cannot be used."""
+
+
+def _splits(subject: Subject, report: Report) -> tuple[dict[str, _Split], Columns]:
+    data, task = subject.data, subject.task
+    read = {split: subject.source.read(split, data, reading(report)) for split in SPLITS}
+    rows = {split: found for split, found in read.items() if found is not None}
+    if not rows:
+        raise InputError("data.train: name the data, for example a CSV file", "data.train")
+    first = next(iter(rows.values()))
+    columns = choose_columns(task, data.columns, first) if task else {}
+    unusable = {
+        split: _unusable(task, found, columns, "training" if split == "train" else "measuring")
+        for split, found in rows.items()
+    }
+    if isinstance(data.validation, float | int) and "train" in rows:
+        kept, taken = _apart(subject, rows["train"], unusable["train"], columns)
+        rows = {"train": kept, "validation": taken, **{split: rows[split] for split in rows.keys() - {"train"}}}
+        unusable["validation"] = []
+    return {split: (found, unusable[split]) for split, found in rows.items()}, columns
+
+
+def _unusable(task: Task | None, rows: Rows, columns: Columns, use: Use) -> list[tuple[str, str]]:
+    found = [(one.place, one.reason) for one in rows.skipped]
+    there = {part: column for part, column in columns.items() if column in rows.table.column_names}
+    if task is None or any(
+        column.name not in there for column in used_columns(task) if column.needed_to_predict and column.required
+    ):
+        return found
+    use = use if there == dict(columns) else "predicting"
+    return found + [(rows.place(row), reason) for row, reason in task.unusable(rows, there, use)]
+
+
+def _apart(subject: Subject, rows: Rows, unusable: list[tuple[str, str]], columns: Columns) -> tuple[Rows, Rows]:
+    """Training and validation rows as a run with this fraction has them."""
+    task, fraction = subject.task, subject.data.validation
+    assert isinstance(fraction, float | int)
+    if task is None:
+        return split_off(rows, float(fraction), subject.seed, "random", None)
+    usable = rows.without(task.unusable(rows, columns, "training"), f"{rows.fingerprint}-training")
+    label = task.label_column(columns)
+    labels = usable.table[label] if label and task.split_by == "label" else None
+    return split_off(usable, float(fraction), subject.seed, task.split_by, labels)
+
+
+def inputs_of(task: Task | None, columns: Columns, rows: Rows) -> list[str]:
+    """The columns that a model sees; without a task all of them."""
+    chosen = used_columns(task) if task else ()
+    seen = [columns[one.name] for one in chosen if one.name in columns and (one.needed_to_predict or not one.required)]
+    return seen or list(rows.table.column_names)
+
+
+def targets_of(task: Task | None, columns: Columns) -> set[str]:
+    """The columns that hold labels, whatever their values look like."""
+    if task is None or task.head not in _LABELLING:
+        return set()
+    return {
+        columns[one.name]
+        for one in used_columns(task)
+        if one.name in columns and not one.needed_to_predict and one.required
+    }
+
+
+def _token_counter(subject: Subject) -> tuple[CountTokens | None, list[str]]:
+    if subject.tokenizer is None:
+        return None, []
+    try:
+        tokenizer = open_tokenizer(
+            subject.tokenizer, subject.tokenizer_revision, subject.tokenizer_options, offline=is_offline()
+        )
+    except InputError as error:
+        if subject.needs_tokenizer:
+            raise
+        return None, [f"Tokens were not counted: {error}"]
+
+    def count(texts: Sequence[str | list[str]]) -> list[int]:
+        given = [text if isinstance(text, str) else " ".join(text) for text in texts]
+        return [len(ids) for ids in tokenizer(given, return_attention_mask=False, verbose=False)["input_ids"]]
+
+    return count, []

@@ -1,0 +1,142 @@
+"""Owns the sentences on lengths: what a limit costs the rows, what would serve them better, and what else happens to them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from backend.contract.heads import IGNORE, Head
+from backend.contract.rpc.training_data import Beyond, LengthMeasure, Loss
+from backend.inspect.batch_preview import Look
+from backend.inspect.measured_lengths import without_limits
+from backend.tasks.task import Limit
+
+LITTLE = 0.005
+"""A share of rows that people are ready to cut."""
+
+
+def percent(share: float) -> str:
+    """`12 %`, `0.4 %`, `< 0.1 %`."""
+    if 0 < share < 0.001:
+        return "< 0.1 %"
+    return f"{100 * share:.0f} %" if share >= 0.0995 or share == 0 else f"{100 * share:.1f} %"
+
+
+def suggested(beyond: Beyond, limit: int, losses: Sequence[Loss]) -> int | None:
+    """The smallest usual limit that cuts hardly any row, or none where hardly any is cut now; None where none is better."""
+    now = next(one.share for one in losses if one.limit == limit)
+    larger = [one for one in losses if one.limit > limit and one.share < now]
+    if beyond != "cut" or not larger:
+        return None
+    wanted = LITTLE if now > LITTLE else 0.0
+    return next((one.limit for one in larger if one.share <= wanted), larger[-1].limit)
+
+
+def limit_sentence(bound: Limit, limit: int, losses: Sequence[Loss], better: int | None, longest: int) -> str:
+    """What a limit does to the rows, and what another one would."""
+    share = next(one.share for one in losses if one.limit == limit)
+    what = bound.what
+    if bound.beyond == "blocks":
+        return (
+            f"The {what} are joined and cut into blocks of {limit:,} tokens, so no text is lost; the longest has "
+            f"{longest:,}{f', and {percent(share)} are longer than a block' if share else ''}."
+        )
+    if not share:
+        lost = "needs a second window" if bound.beyond == "windows" else f"loses {bound.loses}"
+        return f"None of the {what} {lost} at {limit:,} tokens: the longest has {longest:,}."
+    if bound.beyond == "windows":
+        return (
+            f"{percent(share)} of the {what} are longer than {limit:,} tokens and are read in several windows; no text "
+            "is lost."
+        )
+    first = f"{percent(share)} of the {what} lose {bound.loses} at {limit:,} tokens"
+    if better is None:
+        return f"{first}, and the model reads no more."
+    left = next(one.share for one in losses if one.limit == better)
+    return f"{first}; {better:,} {f'loses {percent(left)}' if left else 'loses none'}."
+
+
+def unknown_sentence(token: str, tokens: int, unknown: int, rows: int, all_rows: int) -> str:
+    """How much of the data the tokenizer has no piece for."""
+    if not token:
+        return "This tokenizer has no unknown token: it spells whatever it does not know."
+    if not unknown:
+        return f"Every token is known: {token} is nowhere in {tokens:,} tokens."
+    return (
+        f"{unknown:,} of {tokens:,} tokens ({percent(unknown / tokens)}) are {token}, in {rows:,} of {all_rows:,} rows."
+    )
+
+
+def limit_notes(look: Look, measures: Sequence[LengthMeasure]) -> list[str]:
+    """What becomes of the rows beside being cut."""
+    if measures[0].beyond == "windows":
+        return [*_windows(look), *_lost_answers(look)]
+    if "segment" in look.features.table.column_names:
+        return _packing(look)
+    if measures[0].beyond == "blocks":
+        return [f"{len(look.rows):,} rows make {len(look.features):,} blocks."]
+    return _nothing_to_learn(look)
+
+
+def _windows(look: Look) -> list[str]:
+    parts = np.bincount(look.features.scalars["row"], minlength=len(look.rows))
+    several = parts[parts > 1]
+    if not len(several):
+        return []
+    return [
+        f"{len(several):,} of {len(look.rows):,} rows are read in several windows, {several.mean():.1f} on average: "
+        f"{len(look.features):,} features in all."
+    ]
+
+
+def _lost_answers(look: Look) -> list[str]:
+    """Questions whose answer is there, but whole in none of their windows, so that "no answer" is trained."""
+    scalars = look.features.scalars
+    if "null_index" not in scalars:
+        return []
+    starts, row = scalars["start_positions"], scalars["row"]
+    cut = np.zeros(len(look.rows), dtype=bool)
+    several = np.bincount(row, minlength=len(look.rows)) > 1
+    answered = (starts != scalars["null_index"]) & (starts != IGNORE)
+    held = np.bincount(row[answered], minlength=len(look.rows)) > 0
+    cut[several & ~held] = True
+    count = _with_answer(look, np.flatnonzero(cut))
+    if not count:
+        return []
+    return [
+        f'{count:,} {"answer is" if count == 1 else "answers are"} whole in no window, which trains "no answer"; a larger '
+        "task.doc_stride or task.max_length keeps it whole."
+    ]
+
+
+def _with_answer(look: Look, rows: np.ndarray) -> int:
+    """How many of these rows have an answer in their context, by encoding them once more without a limit."""
+    if not len(rows):
+        return 0
+    free = without_limits(look.session)
+    found = free.typed_features(look.rows.take(rows, "whole"))
+    starts = found.scalars["start_positions"]
+    return int(np.count_nonzero((starts != found.scalars["null_index"]) & (starts != IGNORE)))
+
+
+def _packing(look: Look) -> list[str]:
+    segments = look.features.lists["segment"]
+    examples = sum(int(one[-1]) for one in segments.take(np.arange(len(look.features))))
+    full = look.features.lengths.mean() / look.session.facts["max_length"]
+    return [f"{examples:,} examples are packed into {len(look.features):,} features, {percent(float(full))} full."]
+
+
+def _nothing_to_learn(look: Look) -> list[str]:
+    """Features without any target: of a long prompt nothing of the answer may be left."""
+    if look.session.task.head is not Head.CAUSAL_LM or "labels" not in look.features.lists:
+        return []
+    empty = 0
+    for batch in look.features.table.to_batches(max_chunksize=1000):
+        labels = batch["labels"]
+        known = np.concatenate([[0], np.cumsum(labels.flatten().to_numpy() != IGNORE)])
+        offsets = labels.offsets.to_numpy() - labels.offsets[0].as_py()
+        begins, ends = offsets[:-1], offsets[1:]
+        # The first token is never a target, for nothing stands before it.
+        empty += int(np.count_nonzero(known[ends] == known[np.minimum(begins + 1, ends)]))
+    if not empty:
+        return []
+    return [f"{empty:,} of {len(look.features):,} features have no token to learn from; they count for nothing."]

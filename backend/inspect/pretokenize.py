@@ -1,0 +1,108 @@
+"""Owns tokenising without training: the features that a run of the same spec will find cached, and their export."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from backend.contract.errors import InputError
+from backend.contract.run.folder import write_json
+from backend.contract.spec import RunSpec
+from backend.data.export import write_arrays, write_parquet
+from backend.data.features import Features
+from backend.data.sources.source import Report
+from backend.models.decoder_start import decoder_start
+from backend.models.inspection import read_config
+from backend.preflight.checks import check_model, locate_small_files
+from backend.preflight.datasets import read_material
+from backend.preflight.session import Session, open_session
+
+Format = Literal["npy", "parquet"]
+Stage = Callable[[str], Report]
+"""Begins a stage of that name and gives what its progress is told to."""
+
+
+@dataclass(frozen=True)
+class PreparedSplit:
+    """One split as features."""
+
+    rows: int
+    skipped: int
+    features: int
+    tokens: int
+    seconds: float
+    cached: bool
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Every split, what a person should know of the data, and the files that were written."""
+
+    splits: dict[str, PreparedSplit]
+    notes: tuple[str, ...]
+    files: tuple[Path, ...]
+
+
+def prepare(spec: RunSpec, stage: Stage, export: Path | None = None, file_format: Format = "npy") -> Prepared:
+    """Tokenise what a run of `spec` trains and measures on, and write it to the folder `export` if one is given.
+
+    Raises InputError. Whatever ends it early, neither the cache nor the folder holds anything half-written.
+    """
+    if export is not None and (export.is_file() or not export.absolute().parent.is_dir()):
+        raise InputError(f"--export: {export} must be a folder in a folder that exists; name another one")
+    if export is not None and any(export.glob(f"*.{file_format}")):
+        raise InputError(f"--export: {export} holds .{file_format} files already; name another folder")
+    model = locate_small_files(spec, stage("finding model"))
+    check_model(spec, model.folder, looks_at_weights=False)
+    material = read_material(spec, model.folder, stage("loading data"))
+    session = open_session(spec, material, model, engine=None)
+    splits: dict[str, PreparedSplit] = {}
+    features: dict[str, Features] = {}
+    for split, rows in material.rows.items():
+        started = time.perf_counter()
+        found = session.features(rows, stage(f"tokenising {split}"), to_train=split == "train")
+        seconds = time.perf_counter() - started
+        splits[split] = PreparedSplit(
+            len(rows), len(rows.skipped), len(found), int(found.lengths.sum()), seconds, found.cached
+        )
+        features[split] = found
+    files = _exported(session, features, model.folder, export, file_format, stage) if export is not None else ()
+    return Prepared(splits, material.notes, tuple(files))
+
+
+def _exported(
+    session: Session, features: dict[str, Features], model: Path, export: Path, file_format: Format, stage: Stage
+) -> list[Path]:
+    """Written beside and moved into the folder at the end; files of the same names are replaced."""
+    export = export.absolute()
+    beside = export.with_name(f".{export.name}.{os.getpid()}")
+    head = session.task.head
+    config = read_config(model)
+    start = decoder_start(config.get("model_type"), config.get("decoder_start_token_id"), session.pad_token_id)
+    try:
+        beside.mkdir()
+        written: list[Path] = []
+        for split, one in features.items():
+            report = stage(f"writing {split}")
+            if file_format == "parquet":
+                written += write_parquet(one, beside / f"{split}.parquet", report)
+            else:
+                written += write_arrays(one, beside, split, head, session.pad_token_id, start, report)
+        note = {
+            "task": session.spec.task,
+            "facts": session.facts,
+            "columns": dict(session.columns),
+            "head": str(head),
+            "pad_token_id": session.pad_token_id,
+            "features": {split: len(one) for split, one in features.items()},
+        }
+        write_json(beside / "features.json", note)
+        export.mkdir(exist_ok=True)
+        for path in beside.iterdir():
+            path.replace(export / path.name)
+        return [export / path.name for path in written]
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)

@@ -1,0 +1,322 @@
+"""Recognises what files, folders and addresses that a person drops or types are: the source, its settings, the splits."""
+
+import glob
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+
+from backend import registry
+from backend.contract.errors import Fix, InputError
+from backend.contract.rpc.data_choice import LeftOut, RecognisedData
+from backend.contract.safe_files import user_path
+from backend.data import mojibake
+from backend.data.formats.delimited import is_one_column_with_commas
+from backend.data.formats.detect import content_format, format_of, open_reader
+from backend.data.formats.packed import packer_of
+from backend.data.formats.reader import Options, Piece
+from backend.data.formats.text_file import TextFile
+from backend.data.formats.workbook import sheets_in_words
+from backend.data.paths import folder_files, pattern_files, saved_splits
+from backend.data.sources.source import Known
+from backend.data.split_names import by_split, files_for, split_of
+
+_LOOKED_AT = 2000
+"""Rows whose text is looked at for a wrong encoding."""
+_LONGEST_JSON = 1 << 25
+"""Characters of one JSON document that is looked at in this way."""
+FORMATS = {
+    "csv": "a table (CSV)", "tsv": "a table (TSV)", "jsonl": "JSON lines", "json": "JSON", "parquet": "Parquet", "arrow": "Arrow",
+    "text": "plain text", "workbook": "a workbook",
+}  # fmt: skip
+_SPLITS = {"train": "training", "validation": "validation", "test": "test"}
+_NAMELESS = "its name says neither training nor validation nor test"
+_HUB = re.compile(r"(?:https?://(?:www\.)?huggingface\.co/datasets/|hf://datasets/)([\w.-]+(?:/[\w.-]+)?)")
+
+
+@dataclass
+class _Found:
+    """What is known so far."""
+
+    source: str
+    what: str
+    data: dict[str, Any] = field(default_factory=dict)
+    task: str = ""
+    left_out: list[LeftOut] = field(default_factory=list)
+
+
+def recognise(paths: Sequence[str], split: str | None = None) -> RecognisedData:
+    """What they are by content; `split` puts all of them into that one. Raises InputError where nothing can be used."""
+    given = [one.strip() for one in paths if one.strip()]
+    if not given:
+        raise InputError("nothing was named; give a file, several files or a folder")
+    if name := _hub_name(given):
+        return _told(_Found("hub", "a data set of the hub", {"name": name, "train": "train", "validation": 0.1}))
+    places = [place for one in given for place in _places_of(one)]
+    found = _known(places) if split is None else None
+    return _told(found or _files(places, split))
+
+
+def _hub_name(given: list[str]) -> str:
+    matched = _HUB.match(given[0]) if len(given) == 1 else None
+    return matched.group(1) if matched else ""
+
+
+def _places_of(one: str) -> list[Path]:
+    """A file, a folder, or the files of a pattern."""
+    address = urlparse(one)
+    if address.scheme in ("http", "https", "ftp", "s3"):
+        raise InputError(f"{one} is an address of the network; fetch the file first, or name a data set of the hub")
+    path = user_path(unquote(address.path) if address.scheme == "file" else one)
+    if not path.exists() and glob.has_magic(one):
+        return [found.absolute() for found in pattern_files(one)]
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file or folder; check the path")
+    return [path.absolute()]
+
+
+def _known(paths: Sequence[Path]) -> _Found | None:
+    """What one of the sources says of all of it together."""
+    for name, kind in registry.all_of("source").items():
+        recognise_all = getattr(kind, "recognise", None)
+        known: Known | None = recognise_all(paths) if recognise_all else None
+        if known is not None and known.settings:
+            return _Found(name, known.what, dict(known.settings), known.task)
+    return None
+
+
+def _files(paths: list[Path], split: str | None) -> _Found:
+    """Files that each hold rows, put into the splits after which they are named."""
+    if len(paths) == 1 and paths[0].is_dir() and saved_splits(paths[0]) is not None:
+        return _saved(paths[0], split)
+    files, left_out = _listed(paths)
+    kinds, refused = _kinds(files)
+    left_out += refused
+    if not kinds:
+        raise InputError(_nothing(paths, left_out))
+    source = _chosen_source(kinds)
+    left_out += [
+        LeftOut(path.name, f"is {what} and the other files are not")
+        for path, (name, what, _) in kinds.items()
+        if name != source
+    ]
+    kept = {path: found for path, found in kinds.items() if found[0] == source}
+    within = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
+    splits, unnamed = _splits(list(kept), within, split)
+    left_out += [
+        LeftOut(path.name, "is named for another split" if split_of(path, within) else _NAMELESS) for path in unnamed
+    ]
+    if not splits:
+        raise InputError(_nothing(paths, left_out))
+    _, what, task = next(iter(kept.values()))
+    found = _Found(source, what, {name: _value(one) for name, one in splits.items()}, task, left_out)
+    if source == "files":
+        _set_format(found, [path for one in splits.values() for path in one])
+    return found
+
+
+def _saved(folder: Path, split: str | None) -> _Found:
+    splits = saved_splits(folder)
+    if not splits or split:
+        return _Found("files", "a saved data set", {split or "train": str(folder)})
+    data = {name: str(folder / one) for one in splits if (name := split_of(Path(one)))}
+    left = [LeftOut(one, _NAMELESS) for one in splits if not split_of(Path(one))]
+    if "train" not in data and len(splits) == 1:
+        data, left = {"train": str(folder / splits[0])}, []
+    return _Found("files", "a saved data set", data, left_out=left)
+
+
+def _listed(paths: list[Path]) -> tuple[list[Path], list[LeftOut]]:
+    """All files, also those of the folders, and the ones that hold no rows by their name."""
+    files: list[Path] = []
+    left_out: list[LeftOut] = []
+    for path in paths:
+        own, others = folder_files(path) if path.is_dir() else ([path], {})
+        files += own
+        left_out += [LeftOut(other.name, reason) for other, reason in others.items()]
+    return files, left_out
+
+
+_Kind = tuple[str, str, str]
+"""Source, what it is, task."""
+
+
+def _kinds(files: list[Path]) -> tuple[dict[Path, _Kind], list[LeftOut]]:
+    kinds: dict[Path, _Kind] = {}
+    refused: list[LeftOut] = []
+    for path in files:
+        try:
+            kinds[path] = _kind(path)
+        except InputError as error:
+            refused.append(LeftOut(path.name, str(error).removeprefix(f"{path.name} ").removeprefix(f"{path} ")))
+    return kinds, refused
+
+
+def _kind(path: Path) -> _Kind:
+    format_of(path, "text")  # refuses what is empty, unreadable or no data at all
+    for name, kind in registry.all_of("source").items():
+        recognise_one = getattr(kind, "recognise", None)
+        known: Known | None = recognise_one([path]) if recognise_one else None
+        if known is not None and not known.settings:
+            return name, known.what, known.task
+    return "files", FORMATS[detected_format(path)], ""
+
+
+def detected_format(path: Path) -> str:
+    """What the file is read as; its content speaks where its ending says plain text."""
+    by_name = format_of(path)
+    return content_format(path) if by_name == "text" else by_name
+
+
+def _chosen_source(kinds: dict[Path, _Kind]) -> str:
+    """That of the training file where one is named so, else of most."""
+    for path, (name, _, _) in kinds.items():
+        if split_of(path) == "train":
+            return name
+    names = [name for name, _, _ in kinds.values()]
+    return max(dict.fromkeys(names), key=names.count)
+
+
+def _splits(files: list[Path], within: Path | None, split: str | None) -> tuple[dict[str, list[Path]], list[Path]]:
+    """Split → files, and those that are in none because the others are named for theirs."""
+    if split is not None and within is not None and len(files) > 1:
+        chosen = files_for(split, files, within)
+        return {split: chosen} if chosen else {}, [path for path in files if path not in chosen]
+    if split is not None or len(files) == 1:
+        return {split or "train": files}, []
+    named = by_split(files, within)
+    unnamed = named.pop(None, [])
+    if "train" not in named and unnamed:
+        named, unnamed = {"train": unnamed, **named}, []
+    return {name: named[name] for name in _SPLITS if name in named}, unnamed
+
+
+def _value(files: list[Path]) -> str | list[str]:
+    return str(files[0]) if len(files) == 1 else [str(path) for path in files]
+
+
+def _set_format(found: _Found, files: list[Path]) -> None:
+    """Say the format where the ending says another one; files of several formats are read each as its own."""
+    kinds = {detected_format(path) for path in files}
+    if len(kinds) == 1 and any(format_of(path) != kind for path in files for kind in kinds):
+        found.data["format"] = next(iter(kinds))
+
+
+def _nothing(paths: list[Path], left_out: list[LeftOut]) -> str:
+    if not left_out:
+        return f"{paths[0]} holds no files; give a folder with files that hold rows"
+    if len(left_out) == 1 and paths[0].is_file():
+        return f"{left_out[0].name} {left_out[0].reason}"
+    first = left_out[0]
+    if len(left_out) == 1:
+        return (
+            f"{first.name}, the only file here, holds no rows ({first.reason}); "
+            "give CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument or plain text"
+        )
+    return (
+        f"none of these {len(left_out)} files holds rows, for example {first.name} ({first.reason}); "
+        "give CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument or plain text"
+    )
+
+
+def _told(found: _Found) -> RecognisedData:
+    kind = registry.find("source", found.source, "data.source")
+    warnings, unreadable = _warnings(found)
+    return RecognisedData(
+        data={"source": found.source, **found.data},
+        source_title=kind.title,
+        words=_words(found),
+        task=found.task,
+        left_out=found.left_out,
+        warnings=warnings,
+        unreadable=unreadable,
+    )
+
+
+def _warnings(found: _Found) -> tuple[list[str], list[str]]:
+    """What is odd about each split's first file (its sheets, the text of its first rows), and why one cannot be read.
+
+    Where all of them can be read in one other encoding, the data says so.
+    """
+    said, refused = list[str](), list[tuple[Path, InputError]]()
+    looked_at = 0
+    for split in _SPLITS if found.source == "files" else ():
+        value = found.data.get(split)
+        path = Path(value[0] if isinstance(value, list) else value) if isinstance(value, list | str) else None
+        if path is None or not path.is_file():
+            continue
+        looked_at += 1
+        kind = found.data.get("format") or detected_format(path)
+        try:
+            if kind == "json" and len(TextFile(path).head(_LONGEST_JSON)) == _LONGEST_JSON:
+                continue  # it can only be read whole, which is for whoever uses it
+            if kind == "workbook" and (sheets := sheets_in_words(path, None)):
+                said.append(f"{sheets}.")
+            if kind == "csv" and is_one_column_with_commas(path):
+                found.data["delimiter"] = "\t"
+                said.append(_describe_commas(path))
+            reader = open_reader(path, kind, Options(found.data.get("delimiter"), max_rows=_LOOKED_AT))
+            piece = next(iter(reader.pieces(reader.schema())), None)
+        except InputError as error:
+            refused.append((path, error))
+            continue
+        if piece is not None:
+            said += _decoding_warnings(path, piece)
+    fixes = [(path, error.fix) for path, error in refused if error.fix and "data.encoding" in error.fix.changes]
+    encodings = {fix.changes["data.encoding"] for _, fix in fixes}
+    if len(fixes) == looked_at and len(encodings) == 1:
+        found.data["encoding"] = encodings.pop()
+        return [*said, *(_describe_encoding(path, fix) for path, fix in fixes)], []
+    return said, [str(error) for _, error in refused]
+
+
+def _describe_commas(path: Path) -> str:
+    return (
+        f"{path.name} names one column and its rows hold commas, so every line is read as one text (data.delimiter is a tab); if it has "
+        "several columns, name them all in its first line"
+    )
+
+
+def _describe_encoding(path: Path, fix: Fix) -> str:
+    """What the `data` section already says of a file that is not UTF-8, with a line of it to judge by."""
+    example = next((line for line in fix.preview if not line.isascii()), "")
+    return (
+        f"{path.name} is not UTF-8; as Windows-1252 it reads “{example}”, and data.encoding is set so; if that text is wrong, change "
+        f"{fix.changes['data.encoding']} to the encoding that the file has, or save it again as UTF-8"
+    )
+
+
+def _words(found: _Found) -> str:
+    places, packer = _places(found.data), _packer(found.data)
+    packed = f", unpacked from {packer}" if packer else ""
+    return f"This is {found.what}: {places}{packed}." if places else f"This is {found.what}{packed}."
+
+
+def _places(data: dict[str, Any]) -> str:
+    parts = [
+        f"{_short(data[split])} for {words}"
+        for split, words in _SPLITS.items()
+        if isinstance(data.get(split), str | list)
+    ]
+    return ", ".join(parts)
+
+
+def _short(value: str | list[str]) -> str:
+    if isinstance(value, list):
+        return f"{Path(value[0]).name} and {len(value) - 1} more"
+    return Path(value).name
+
+
+def _packer(data: dict[str, Any]) -> str:
+    first = data.get("train")
+    path = Path(first if isinstance(first, str) else first[0]) if first else None
+    return packer_of(path) if path is not None and path.is_file() else ""
+
+
+def _decoding_warnings(path: Path, piece: Piece) -> Iterator[str]:
+    table = pa.Table.from_batches([piece.batch])
+    return mojibake.warnings(table, lambda row: f"{path.name}:{piece.lines[row]}", "auto")

@@ -1,0 +1,192 @@
+"""Owns the answer on lengths: which rows a limit cuts, what the tokenizer does not know, and what padding costs."""
+
+import time
+
+import numpy as np
+import pyarrow.compute as pc
+
+from backend.contract.heads import Head
+from backend.contract.rpc.training_data import (
+    LengthMeasure,
+    Loss,
+    PaddingRule,
+    TrainingLengths,
+    UnknownRow,
+    UnknownTokens,
+)
+from backend.data.batches import CHOICE_LENGTHS
+from backend.data.lengths import Widths, counted, in_order, of_order, quantiles, usual_limits
+from backend.data.order import Order
+from backend.data.rows import Rows
+from backend.inspect.batch_preview import Look, Stage
+from backend.inspect.limit_words import limit_notes, limit_sentence, suggested, unknown_sentence
+from backend.inspect.measured_lengths import RowCounts, measured
+from backend.inspect.row_text import row_text
+from backend.models.inspection import read_config
+from backend.models.positions import longest_sequence
+from backend.tasks.task import Limit, limits
+from backend.tokenizers.vocabulary import vocabulary_of
+
+WORST = 20
+
+
+def training_lengths(look: Look, stage: Stage) -> TrainingLengths:
+    """What the split of a look holds, measured against the settings."""
+    started = time.perf_counter()
+    session, features = look.session, look.features
+    counts = measured(session, look.rows, features, stage("measuring lengths"))
+    bounds = limits(session.task)
+    measures = [_measure(look, bound, needed) for bound, needed in zip(bounds, counts.needed, strict=True)]
+    training = look.spec.training
+    return TrainingLengths(
+        name=look.spec.name,
+        task=look.spec.task["type"],
+        task_title=session.task.title,
+        tokenizer=look.spec.model.tokenizer or look.spec.model.name_or_path,
+        split=look.split,
+        splits=list(look.material.rows),
+        rows=len(look.rows),
+        features=len(features),
+        tokens=int(features.lengths.sum(dtype=np.int64)),
+        batch_size=training.batch_size,
+        steps_per_epoch=look.order.steps_per_epoch if look.order else -(-len(features) // training.batch_size),
+        measures=measures,
+        unknown=_unknown(look, counts),
+        padding=_padding(look),
+        notes=limit_notes(look, measures),
+        seconds=time.perf_counter() - started,
+        cached=features.cached and counts.cached,
+    )
+
+
+def _measure(look: Look, bound: Limit, needed: np.ndarray) -> LengthMeasure:
+    """One limit of the task against what every row needs."""
+    own = getattr(look.session.task.settings, bound.setting, None)
+    limit = own or look.session.facts["max_length"]
+    most = longest_sequence(read_config(look.model.folder)) or 1_000_000
+    found = np.asarray(needed[needed >= 0])
+    lengths, rows = counted(found)
+    ascending = np.sort(found)
+    losses = [
+        Loss(one, beyond, beyond / max(1, len(found)))
+        for one in usual_limits(int(ascending[-1]) if len(found) else 0, limit, most)
+        for beyond in [len(found) - int(np.searchsorted(ascending, one, side="right"))]
+    ]
+    better = suggested(bound.beyond, limit, losses)
+    return LengthMeasure(
+        what=bound.what,
+        setting=f"task.{bound.setting}",
+        limit=limit,
+        limit_is_set=own is not None,
+        beyond=bound.beyond,
+        lengths=lengths.tolist(),
+        counts=rows.tolist(),
+        mean=float(found.mean()) if len(found) else 0.0,
+        quantiles=quantiles(ascending),
+        losses=losses,
+        sentence=limit_sentence(bound, limit, losses, better, int(ascending[-1]) if len(found) else 0),
+        suggestion=better,
+    )
+
+
+def _unknown(look: Look, counts: RowCounts) -> UnknownTokens:
+    tokenizer = look.session.tokenizer
+    number = vocabulary_of(tokenizer).unknown
+    token = "" if number is None else str(tokenizer.convert_ids_to_tokens(number))
+    tokens, unknown = int(counts.tokens.sum(dtype=np.int64)), int(counts.unknown.sum(dtype=np.int64))
+    rows = int(np.count_nonzero(counts.unknown))
+    return UnknownTokens(
+        token=token,
+        tokens=tokens,
+        unknown=unknown,
+        rows=rows,
+        worst=_worst(look, counts),
+        sentence=unknown_sentence(token, tokens, unknown, rows, len(look.rows)),
+    )
+
+
+def _worst(look: Look, counts: RowCounts) -> list[UnknownRow]:
+    """The largest share first; of equal ones those with more unknown tokens."""
+    there = np.flatnonzero(counts.unknown)
+    share = counts.unknown[there] / np.maximum(1, counts.tokens[there])
+    worst = there[np.lexsort((there, -counts.unknown[there], -share))[:WORST]]
+    rows: Rows = look.rows
+    packed = "segment" in look.features.table.column_names
+    return [
+        UnknownRow(
+            row,
+            -1 if packed else int(look.features_of(row)[0]),
+            rows.place(row),
+            int(counts.tokens[row]),
+            int(counts.unknown[row]),
+            row_text(look, row),
+        )
+        for row in worst.tolist()
+    ]
+
+
+def _padding(look: Look) -> list[PaddingRule]:
+    """What each way of making batches computes in vain, whole batches taken together."""
+    training, features, order = look.spec.training, look.features, look.order
+    if order is None:
+        return []
+    widths = _widths(look)
+    used = sum(one.fixed(0)[0] for one in widths)
+    ordered = {
+        buckets: Order(
+            features.lengths, training.batch_size, training.seed, features.fingerprint, buckets, training.drop_last
+        )
+        for buckets in (True, False)
+    }
+    fixed = [one.fixed(limit) for one, limit in zip(widths, _limits(look), strict=True)]
+    found = {
+        "length_buckets": of_order(widths, ordered[True]),
+        "random": of_order(widths, ordered[False]),
+        "in_order": in_order(widths, len(features), training.batch_size),
+        "fixed": (sum(one[0] for one in fixed), sum(one[1] for one in fixed)),
+    }
+    settings = {"length_buckets": True, "random": False}
+    rules = []
+    for name, (data, computed) in found.items():
+        padding = 1 - data / computed if computed else 0.0
+        rules.append(
+            PaddingRule(
+                name=name,  # type: ignore[arg-type]
+                title=_TITLES[name],
+                padding=padding,
+                tokens=round(used / (1 - padding)) if padding < 1 else 0,
+                chosen=settings.get(name) is training.length_buckets,
+                setting={"training.length_buckets": settings[name]} if name in settings else {},
+            )
+        )
+    return rules
+
+
+_TITLES = {
+    "length_buckets": "Rows of like length together",
+    "random": "Rows at random",
+    "in_order": "Rows as they stand",
+    "fixed": "Every row filled to the limit",
+}
+
+
+def _limits(look: Look) -> list[int]:
+    facts, settings = look.session.facts, look.session.task.settings
+    own = [getattr(settings, bound.setting, None) or facts["max_length"] for bound in limits(look.session.task)]
+    return own[: len(_widths(look))]
+
+
+def _widths(look: Look) -> list[Widths]:
+    """The input, and for text to text the targets, as batches pad them."""
+    lists, head = look.features.lists, look.session.task.head
+    multiple = look.session.length_multiple
+    limit = look.session.facts["max_length"]
+    if head is Head.MULTIPLE_CHOICE:
+        choices = pc.list_flatten(look.features.table[CHOICE_LENGTHS]).to_numpy()
+        count = len(choices) // max(1, len(look.features))
+        longest = choices.reshape(-1, count).max(axis=1)
+        return [Widths(longest, look.features.lengths, count, multiple, limit)]
+    found = [Widths(look.features.lengths, look.features.lengths, 1, multiple, limit)]
+    if head is Head.SEQ2SEQ_LM and "labels" in lists:
+        found.append(Widths(lists["labels"].lengths, lists["labels"].lengths, 1, multiple, None))
+    return found

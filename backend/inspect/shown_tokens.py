@@ -1,0 +1,196 @@
+"""Owns the tokens of one feature with what each is to the training, read off the arrays that the engine gets."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from backend.contract.heads import IGNORE, Head
+from backend.contract.rpc.training_data import Border, Kind, TokenSequence
+from backend.data.decoder_inputs import BEGINS_WITH_LAST, decoder_inputs
+from backend.engines.engine import Batch
+from backend.inspect.batch_preview import Look
+from backend.models.decoder_start import decoder_start
+from backend.models.inspection import read_config
+from backend.tokenizers.vocabulary import vocabulary_of
+
+MAX_TOKENS = 6000
+"""Of a sequence that are shown; all are in the arrays."""
+
+
+class Pieces:
+    """What ids read like; each different one is looked up once."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._known: dict[int, str] = {}
+        self.special = frozenset(tokenizer.all_special_ids)
+
+    def texts(self, ids: Sequence[int] | np.ndarray) -> list[str]:
+        """The text of each token by itself; half a character is shown as its piece."""
+        return [self._text(int(one)) for one in ids]
+
+    def plain(self, ids: np.ndarray) -> str:
+        """The text of tokens that follow each other, without special ones."""
+        found = self._tokenizer.decode([int(one) for one in ids], skip_special_tokens=True)
+        return " ".join(str(found).split())
+
+    def _text(self, token: int) -> str:
+        if token not in self._known:
+            self._known[token] = self._read(token)
+        return self._known[token]
+
+    def _read(self, token: int) -> str:
+        if not 0 <= token < len(self._tokenizer):
+            return f"⟨{token}⟩"
+        piece = str(self._tokenizer.convert_ids_to_tokens(token))
+        if token in self.special:
+            return piece
+        if piece.startswith("▁"):
+            return piece.replace("▁", " ")
+        text = str(self._tokenizer.decode([token], clean_up_tokenization_spaces=False))
+        return piece if "\ufffd" in text or not text or piece.startswith("##") else text
+
+
+def sequences(look: Look, feature: int, arrays: Batch) -> list[TokenSequence]:
+    """The lists of tokens that the model reads for one feature; of text to text also what the decoder reads and says."""
+    pieces, head = Pieces(look.session.tokenizer), look.session.task.head
+    ids = arrays["input_ids"]
+    if ids.ndim == 2:
+        return [_choice(look, pieces, arrays, number) for number in range(len(ids))]
+    labels = _labels(look, pieces, arrays)
+    own = TokenSequence(
+        title="Source (input_ids)" if head is Head.SEQ2SEQ_LM else "Input (input_ids)",
+        ids=ids[:MAX_TOKENS].tolist(),
+        texts=pieces.texts(ids[:MAX_TOKENS]),
+        kinds=_kinds(look, pieces, arrays)[:MAX_TOKENS],
+        labels=labels[:MAX_TOKENS],
+        borders=_borders(look, feature, arrays),
+        length=len(ids),
+    )
+    return [own, *_decoder(look, pieces, arrays)]
+
+
+def _choice(look: Look, pieces: Pieces, arrays: Batch, number: int) -> TokenSequence:
+    one = {name: values[number] for name, values in arrays.items() if values.ndim == 2}
+    ids = one["input_ids"][:MAX_TOKENS]
+    right = int(arrays["labels"]) == number
+    return TokenSequence(
+        title=f"Choice {number + 1}{' · the right one' if right else ''}",
+        ids=ids.tolist(),
+        texts=pieces.texts(ids),
+        kinds=_input_kinds(look, pieces, one)[:MAX_TOKENS],
+        labels=[""] * len(ids),
+        length=len(one["input_ids"]),
+    )
+
+
+def _input_kinds(look: Look, pieces: Pieces, arrays: Batch) -> list[Kind]:
+    """What tokens are by themselves."""
+    unknown = vocabulary_of(look.session.tokenizer).unknown
+    types = arrays.get("token_type_ids", np.zeros_like(arrays["input_ids"]))
+    found: list[Kind] = []
+    for token, seen, kind in zip(arrays["input_ids"].tolist(), arrays["attention_mask"], types, strict=True):
+        if not seen:
+            found.append("padding")
+        elif token == unknown:
+            found.append("unknown")
+        elif token in pieces.special:
+            found.append("special")
+        else:
+            found.append("second" if kind == 1 else "token")
+    return found
+
+
+def _kinds(look: Look, pieces: Pieces, arrays: Batch) -> list[Kind]:
+    """What tokens are by themselves, and where the head has a label for each, what it says."""
+    head, found = look.session.task.head, _input_kinds(look, pieces, arrays)
+    seen = arrays["attention_mask"].astype(bool)
+    if "start_positions" in arrays:
+        start, end = int(arrays["start_positions"]), int(arrays["end_positions"])
+        for place in range(start, end + 1) if start != IGNORE else ():
+            found[place] = "answer"
+        return found
+    if head not in (Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION) or "labels" not in arrays:
+        return found
+    labels = arrays["labels"]
+    outside = _outside(look)
+    for place in np.flatnonzero(seen).tolist():
+        if labels[place] == IGNORE or (head is Head.CAUSAL_LM and place == 0):
+            # Of hidden words the others are context, and no less seen for having no label.
+            found[place] = found[place] if head is Head.MASKED_LM else "ignored"
+        elif head is Head.TOKEN_CLASSIFICATION:
+            found[place] = "token" if labels[place] == outside else "label"
+        else:
+            found[place] = "hidden" if head is Head.MASKED_LM else "target"
+    return found
+
+
+def _outside(look: Look) -> int:
+    """The label of words that are no entity, -1 where there is none."""
+    names, outside = look.session.facts.get("labels") or [], look.session.facts.get("outside", "O")
+    return names.index(outside) if look.session.facts.get("scheme") != "none" and outside in names else -1
+
+
+def _labels(look: Look, pieces: Pieces, arrays: Batch) -> list[str]:
+    """What stands below each token."""
+    head, length = look.session.task.head, len(arrays["input_ids"])
+    if head not in (Head.TOKEN_CLASSIFICATION, Head.MASKED_LM) or "labels" not in arrays:
+        return [""] * length
+    labels = arrays["labels"]
+    if head is Head.TOKEN_CLASSIFICATION:
+        names = look.session.facts["labels"]
+        return ["" if one == IGNORE else str(names[int(one)]) for one in labels]
+    return ["" if one == IGNORE else text for one, text in zip(labels, _or_empty(pieces, labels), strict=True)]
+
+
+def _or_empty(pieces: Pieces, labels: np.ndarray) -> list[str]:
+    return pieces.texts(np.where(labels == IGNORE, 0, labels))
+
+
+def _decoder(look: Look, pieces: Pieces, arrays: Batch) -> list[TokenSequence]:
+    """What the decoder reads, and below each token what it is to say next."""
+    if look.session.task.head is not Head.SEQ2SEQ_LM or "labels" not in arrays:
+        return []
+    labels = arrays["labels"]
+    given = decoder_inputs(labels[None], _start(look), look.session.pad_token_id)[0]
+    said = _or_empty(pieces, labels)
+    kinds: list[Kind] = ["padding" if label == IGNORE else "target" for label in labels.tolist()]
+    return [
+        TokenSequence(
+            title="Decoder (decoder_input_ids, and below them the labels)",
+            ids=given[:MAX_TOKENS].tolist(),
+            texts=pieces.texts(given[:MAX_TOKENS]),
+            kinds=kinds[:MAX_TOKENS],
+            labels=[
+                str(IGNORE) if label == IGNORE else text
+                for label, text in zip(labels[:MAX_TOKENS].tolist(), said, strict=False)
+            ],
+            length=len(labels),
+        )
+    ]
+
+
+def _start(look: Look) -> int | None:
+    config = read_config(look.model.folder)
+    if config.get("model_type") in BEGINS_WITH_LAST:
+        return None
+    return decoder_start(config.get("model_type"), config.get("decoder_start_token_id"), look.session.pad_token_id)
+
+
+def _borders(look: Look, feature: int, arrays: Batch) -> list[Border]:
+    """Where in a block another row begins, in a packed feature another example; nothing where there is only one."""
+    if "segment" in arrays:
+        segment = arrays["segment"]
+        changes = np.flatnonzero(np.diff(segment, prepend=0))
+        found = [Border(int(place), f"example {int(segment[place])}") for place in changes if segment[place]]
+    elif "spans_row" in look.features.lists:
+        rows, lengths = (
+            look.features.lists[name].take(np.array([feature]))[0] for name in ("spans_row", "spans_length")
+        )
+        starts = np.cumsum(lengths) - lengths
+        found = [Border(int(place), look.rows.place(int(row))) for place, row in zip(starts, rows, strict=True)]
+    else:
+        found = []
+    shown = [border for border in found if border.place < min(MAX_TOKENS, len(arrays["input_ids"]))]
+    return shown if len(shown) > 1 or (shown and "segment" in arrays) else []

@@ -1,0 +1,66 @@
+"""Owns how a tokenizer is made from a column of data: learnt, measured beside another one, written."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backend.contract.places import is_offline
+from backend.contract.spec.tokenizer_training import TokenizerTraining
+from backend.contract.tokens import name
+from backend.contract.tokens.making import Compression, MadeTokenizer
+from backend.inspect.column_texts import ColumnTexts
+from backend.tokenizers import saving
+from backend.tokenizers.compression import compression
+from backend.tokenizers.loading import open_named
+from backend.tokenizers.train import train
+from backend.tokenizers.trainer_progress import Say
+
+HELD_OUT = 0.05
+"""Share of the rows where another tokenizer is compared with and nobody asked for one."""
+MEASURING = "Measuring"
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """A tokenizer that is not written yet."""
+
+    tokenizer: Any
+    texts: ColumnTexts
+    compression: list[Compression]
+    seconds: float
+
+    def written(self, output: Path, field: str) -> MadeTokenizer:
+        """Write it. Raises InputError where it cannot be written there."""
+        saving.save(self.tokenizer, output, field)
+        measured = [each if each.tokenizer else _named(each, str(output.absolute())) for each in self.compression]
+        return MadeTokenizer(
+            path=str(output.absolute()),
+            vocabulary=len(self.tokenizer),
+            rows=len(self.texts),
+            held_out=self.texts.every > 0,
+            compression=measured,
+            seconds=self.seconds,
+        )
+
+
+def learn(texts: ColumnTexts, settings: TokenizerTraining, compare_with: str | None, say: Say) -> Learnt:
+    """A new tokenizer, measured on held-out rows beside another one where it is to be compared. Raises InputError."""
+    started = time.monotonic()
+    other = open_named(compare_with, offline=is_offline()) if compare_with else None
+    share = settings.held_out if settings.held_out is not None else HELD_OUT if other is not None else 0.0
+    texts = texts.without(share)
+    made = train(texts, settings, say, len(texts))
+    measured = []
+    if other is not None or settings.held_out:
+        say(MEASURING, 0, 0, "")
+        measured = [compression(made, "", texts.measured())]
+    if other is not None:
+        measured.append(compression(other, name.read(str(compare_with)).tokenizer, texts.measured()))
+    return Learnt(made, texts, measured, time.monotonic() - started)
+
+
+def _named(measured: Compression, name: str) -> Compression:
+    return msgspec.structs.replace(measured, tokenizer=name)

@@ -1,0 +1,61 @@
+"""Owns starting a run on this computer: its supervisor, in a session of its own that outlives whoever started it."""
+
+import subprocess
+
+from backend.contract import spec_file
+from backend.contract.errors import InputError, RunFailed
+from backend.contract.processes import child_environment, python_command
+from backend.contract.run.folder import RunFolder
+from backend.contract.spec import HardwareSection, validated
+
+REFUSED = 2
+"""The supervisor's exit code where the run cannot be started, for example because it is running."""
+
+
+class Local:
+    """Starts runs here."""
+
+    title = "This computer"
+    description = "One process on this computer, which goes on when the window is closed."
+
+    def start(self, folder: RunFolder, *, queue: bool = False) -> "subprocess.Popen[bytes]":
+        """See `Launcher.start`."""
+        supervisor = subprocess.Popen(
+            python_command("backend.supervisor", str(folder.path), *(["--queue"] if queue else [])),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            env=child_environment(_environment(folder)),
+        )
+        assert supervisor.stderr
+        with supervisor.stderr as words:
+            # The supervisor lets go of this pipe when the attempt is on record, when it waits its turn, or by ending.
+            said = words.read().decode(errors="replace").strip()
+        if said and not _has_started(folder, supervisor.pid):
+            _raise(said, supervisor.wait())
+        return supervisor
+
+
+def _has_started(folder: RunFolder, supervisor: int) -> bool:
+    # The interpreter or the loader may have words of their own (an unknown PYTHONWARNINGS, an LD_PRELOAD gone).
+    record = folder.process_record()
+    if record is None or record.supervisor_pid != supervisor:
+        return False
+    return record.engine_pid != 0 or folder.is_queued()
+
+
+def _raise(said: str, returncode: int) -> None:
+    if returncode == REFUSED:
+        raise InputError(said.splitlines()[-1])
+    raise RunFailed(f"the run could not be started: {said.splitlines()[-1]}", "start")
+
+
+def _environment(folder: RunFolder) -> dict[str, str]:
+    """The spec's variables, checked: the folder may be a stranger's. Raises InputError."""
+    values = spec_file.read_run(folder.spec)
+    return validated(HardwareSection, values.get("hardware") or {}, "hardware").environment
+
+
+LAUNCHER = Local

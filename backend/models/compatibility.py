@@ -1,0 +1,158 @@
+"""Owns whether a model goes with the run that is being set up: its task, its engine, its memory, said in one sentence."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from backend import catalog, registry
+from backend.contract.catalog import Catalog, EngineEntry, refusal
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.models.architectures import needs_code, why_not
+
+_FLOAT, _GB = 4, 1e9
+_OTHER_FORMATS = {
+    "gguf": "GGUF files, which are made for running a model and cannot be trained; choose the model that they were made of",
+    "onnx": "ONNX files, which are made for running a model and cannot be trained; choose one with safetensors",
+    "tensorflow": "TensorFlow weights (tf_model.h5); choose one with safetensors, or save it from TensorFlow as such",
+    "adapter": "an adapter, which is nothing without its model; choose the model that it was made for",
+}
+_OLD_FORMATS = {
+    "bin": "Its weights come only as pytorch_model.bin: they are converted once, when you agree.",
+    "flax": "Its weights come only as flax_model.msgpack: they are converted once, when you agree.",
+}
+
+_OWN_CODE = "It runs Python code of its own, when you have read it and agree."
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The run that a model is wanted for; what is empty is not known and rules nothing out."""
+
+    task: str = ""
+    engine: str = ""
+    optimizer: str = "adamw"
+    partly: bool = False
+    """Whether only a part of the weights is trained: an adapter's, or what is not frozen."""
+    from_scratch: bool = False
+    """Whether weights are drawn anew, so that none have to be there."""
+    free_mb: float = 0
+    """Memory of the device; 0 is unknown."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a model before it is opened."""
+
+    config: Mapping[str, Any] = field(default_factory=dict)
+    parameters: int = 0
+    weights: str = ""
+    """`safetensors`, `bin`, `flax`, `none`, or what it has instead: `gguf`, `onnx`, `tensorflow`, `adapter`."""
+    lacking: str = ""
+    """What is wrong with its files, or who may not have them, as the end of a sentence."""
+
+
+def wish_of(values: Mapping[str, Any]) -> Wish:
+    """The wish of a question's arguments; what they do not say is unknown."""
+    known = {name: values[name] for name in Wish.__dataclass_fields__ if values.get(name) is not None}
+    return Wish(**known)
+
+
+def problem(known: Known, wish: Wish) -> str:
+    """Why the model does not go with the run, as the end of a sentence; empty where it does."""
+    return (
+        known.lacking
+        or _format_problem(known, wish)
+        or _architecture_problem(known, wish)
+        or _engine_problem(known, wish)
+        or _memory_problem(known, wish)
+    )
+
+
+def notes(known: Known, wish: Wish) -> list[str]:
+    """What to know before the model is chosen."""
+    found = [_OLD_FORMATS[known.weights]] if known.weights in _OLD_FORMATS and not wish.from_scratch else []
+    found += [_OWN_CODE] if needs_code(dict(known.config)) else []
+    least, free = _least_bytes(known, wish, whole=True), wish.free_mb * 1e6
+    if wish.free_mb and not wish.partly and free < least and _least_bytes(known, wish, whole=False) <= free:
+        found.append(
+            f"To train all of it takes at least {least / _GB:.1f} GB, and {free / _GB:.1f} GB are free; "
+            "add an adapter (LoRA) to train a small part."
+        )
+    return found
+
+
+def tasks_of(config: Mapping[str, Any]) -> list[str]:
+    """The tasks for which the configuration's architecture has a head."""
+    if not config.get("model_type"):
+        return []
+    return [name for name, head in _heads().items() if not why_not(dict(config), head)]
+
+
+def _format_problem(known: Known, wish: Wish) -> str:
+    if known.weights in _OTHER_FORMATS:
+        return f"it comes only as {_OTHER_FORMATS[known.weights]}"
+    if known.weights == "none" and not wish.from_scratch:
+        return "it has no weights; choose another, or begin with new weights (model.initialise) to train from scratch"
+    return ""
+
+
+def _architecture_problem(known: Known, wish: Wish) -> str:
+    config = dict(known.config)
+    if not config.get("model_type"):
+        return "its config.json names no architecture, so nobody can tell what it is; choose one made for transformers"
+    head = _heads().get(wish.task)
+    return why_not(config, head) if head is not None else ""
+
+
+def _engine_problem(known: Known, wish: Wish) -> str:
+    engines = {entry.name: entry for entry in _catalog().engines}
+    entry, model_type = engines.get(wish.engine), str(known.config.get("model_type", ""))
+    if entry is None or entry.missing:
+        return ""  # what is wrong with the engine is no model's fault
+    found = refusal(entry, model_type, "")
+    if found is None:
+        return ""
+    others = [other.title for other in engines.values() if other is not entry and _takes(other, model_type)]
+    return f"{found.reason}; choose {' or '.join(others) or 'another model'}"
+
+
+def _takes(engine: EngineEntry, model_type: str) -> bool:
+    return refusal(engine, model_type, "") is None
+
+
+def _memory_problem(known: Known, wish: Wish) -> str:
+    """Even with an adapter all weights must lie in memory; that much of the estimate is certain."""
+    least, free = _least_bytes(known, wish, whole=False), wish.free_mb * 1e6
+    if not wish.free_mb or least <= free:
+        return ""
+    return (
+        f"its weights alone take {least / _GB:.1f} GB in float32, and {free / _GB:.1f} GB are free; "
+        "choose a smaller model, or a device with more memory"
+    )
+
+
+def _least_bytes(known: Known, wish: Wish, whole: bool) -> float:
+    """Weights, and for all that is trained a gradient and what the optimizer keeps; activations come on top."""
+    each = 1 + (1 + _state_per_weight(wish.optimizer) if whole else 0)
+    return _FLOAT * known.parameters * each
+
+
+@cache
+def _state_per_weight(optimizer: str) -> float:
+    try:
+        kind = registry.find("optimizer", optimizer, "training.optimizer")
+    except InputError:
+        return 0.0  # what is wrong with the optimizer is said at its own field
+    return float(kind.state_per_weight(kind.Settings()))
+
+
+@cache
+def _catalog() -> Catalog:
+    return catalog.catalog()
+
+
+@cache
+def _heads() -> dict[str, Head]:
+    return {task.name: Head(task.head) for task in _catalog().tasks}

@@ -1,0 +1,130 @@
+"""Owns what is checked before a run is written: the model's folder, what the hardware can do, the data."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from backend.contract.errors import InputError
+from backend.contract.places import cache_folder, is_offline
+from backend.contract.spec import RunSpec
+from backend.data.sources.source import Report
+from backend.hardware import devices, planner
+from backend.models import inspection, location
+from backend.models.location import ModelLocation
+from backend.preflight import model_options
+from backend.preflight.datasets import make_task, quiet, read_material
+from backend.preflight.engine_choice import check_engine, position
+from backend.tokenizers.loading import open_tokenizer
+
+
+def _unheard(sentence: str) -> None:
+    """Nobody listens."""
+
+
+def locate_model(
+    spec: RunSpec, report: Report = quiet, *, local_only: bool = False, convert: bool = False
+) -> ModelLocation:
+    """The model's folder: given, cached, downloaded or converted. Raises InputError."""
+    return location.locate(
+        spec.model.name_or_path,
+        spec.model.revision,
+        cache=cache_folder() / "weights",
+        offline=local_only or is_offline(),
+        report=report,
+        consent_to_convert=convert,
+        needs_weights=spec.model.initialise == "pretrained",
+    )
+
+
+def locate_small_files(spec: RunSpec, report: Report = quiet) -> ModelLocation:
+    """The model's folder for looking at data: configuration and tokenizer, but no weights. Raises InputError."""
+    return location.without_weights(
+        spec.model.name_or_path,
+        spec.model.revision,
+        offline=is_offline(),
+        report=report,
+        needs_tokenizer=spec.model.tokenizer is None,
+    )
+
+
+def check(
+    spec: RunSpec, report: Report = quiet, *, convert: bool = False, say: Callable[[str], None] = _unheard
+) -> RunSpec:
+    """Everything that can be known before a run is written: the model's folder, the data, its columns and labels.
+
+    Returns the spec with the guessed columns filled in and a hub model's commit pinned. A hub model that is not here yet
+    is left to the run. `say` is told which columns were guessed.
+    """
+    check_engine(spec)
+    choice = _check_hardware(spec)
+    model = _model_here(spec, report, convert)
+    folder = model.folder if model else None
+    if count := _devices(spec, choice):
+        planner.split(spec, folder, count)
+    if folder is not None:
+        check_model(spec, folder)
+        planner.check_new_weights(spec, folder)
+        model_options.check_model_options(spec, folder)
+        planner.read_config(folder, spec)  # refuses changes that make no model
+        planner.check_new_weights(spec, folder)
+        if spec.model.tokenizer is not None and Path(spec.model.tokenizer).is_absolute():
+            open_tokenizer(spec.model.tokenizer, options=spec.model.tokenizer_options, offline=True)
+    material = read_material(spec, folder, report)
+    if material.guessed:
+        say(material.guessed)
+    commit = model.commit if model and model.commit else spec.model.revision
+    return spec.model_copy(
+        update={
+            "data": spec.data.model_copy(update={"columns": dict(material.columns)}),
+            "model": spec.model.model_copy(update={"revision": commit}),
+        }
+    )
+
+
+def check_model(spec: RunSpec, folder: Path, *, looks_at_weights: bool = True) -> None:
+    """Raises InputError where the model in `folder` cannot do what the spec asks, or not with its engine."""
+    task = make_task(spec)
+    check_engine(spec, folder, task.head)
+    inspection.check(
+        folder,
+        task.head,
+        max_length=getattr(task.settings, "max_length", None),
+        from_config=spec.model.initialise == "from_config" or not looks_at_weights,
+        needs_tokenizer=spec.model.tokenizer is None,
+        runs_code=spec.model.trust_remote_code,
+    )
+    _check_tokenizer(spec, task, Path(spec.model.tokenizer or folder))
+
+
+def _check_tokenizer(spec: RunSpec, task: Any, folder: Path) -> None:
+    """What a task asks of a tokenizer. One with a tokenizer.json can do it all, and opening it would take seconds."""
+    check = getattr(task, "check_tokenizer", None)
+    if check is not None and folder.is_dir() and not (folder / "tokenizer.json").is_file():
+        check(open_tokenizer(str(folder), options=spec.model.tokenizer_options, offline=is_offline()))
+
+
+def _check_hardware(spec: RunSpec) -> devices.Choice | None:
+    """Refuses a wish that this machine cannot meet; without a wish nothing is asked, which would take seconds."""
+    hardware = spec.hardware
+    if position(spec).count > 1:
+        return None  # one host of a pod sees nothing alone; the run looks when all have met
+    if hardware.device != "auto" or hardware.devices or hardware.precision != "auto":
+        found = devices.ask(hardware.engine, environment=hardware.environment)
+        return devices.choose(spec, found.devices, found.note)
+    return None
+
+
+def _devices(spec: RunSpec, choice: devices.Choice | None) -> int:
+    """How many each host computes on; 0 where only the run will know."""
+    if choice is not None:
+        return len(choice.names)
+    return len(spec.hardware.devices or []) if position(spec).count > 1 else 1
+
+
+def _model_here(spec: RunSpec, report: Report, convert: bool) -> ModelLocation | None:
+    if Path(spec.model.name_or_path).is_absolute() or is_offline() or convert:
+        return locate_model(spec, report, convert=convert)
+    try:
+        return locate_model(spec, report, local_only=True)
+    except InputError:
+        return None  # not here yet: the run fetches it as a stage of its own

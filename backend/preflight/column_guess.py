@@ -1,0 +1,220 @@
+"""Owns the guess which column of the data plays which part of a task, with its reason, and which columns cannot.
+
+Names come first; the contents decide for the required parts that are then still open, and only where they leave no
+choice: what could be one of two is asked.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from backend.contract.catalog import Column
+from backend.contract.rpc.queries import ColumnLook
+from backend.data.column_looks import LOOKED_AT, looks_of
+
+CHOSEN = "as chosen"
+MAX_LABELS = 200
+"""A column with more different values is not guessed to hold labels."""
+SCORES = 20
+"""More different fractions than this are scores and no labels."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The column and, in words that can stand behind it, why; without a column why there is none."""
+
+    column: str | None
+    reason: str
+
+
+class ColumnGuess:
+    """Looks at the columns of a table when it must."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    @cached_property
+    def looks(self) -> dict[str, ColumnLook]:
+        """Column → what its first rows hold."""
+        return looks_of(self._table)
+
+    def guesses(self, parts: Sequence[Column], given: Mapping[str, str | None]) -> dict[str, Guess]:
+        """Part → guess. A part that is `given` a column of the table keeps it, one that is given none stays without."""
+        there = self._table.column_names
+        found: dict[str, Guess] = {}
+        for part in parts:
+            wanted = given.get(part.name)
+            if wanted in there and wanted is not None:
+                found[part.name] = Guess(wanted, CHOSEN)
+            elif wanted is not None or part.name not in given:
+                name = guess_by_name(part.usual_names, there, _columns_in_use(found))
+                if name is not None:
+                    found[part.name] = Guess(name, "a usual name for it")
+        for part in parts:
+            if part.required and part.name not in found and not (part.name in given and given[part.name] is None):
+                guess = self._by_content(part, _columns_in_use(found))
+                if guess is not None:
+                    found[part.name] = guess
+        return found
+
+    def _by_content(self, part: Column, taken: set[str]) -> Guess | None:
+        free = [look for name, look in self.looks.items() if name not in taken and not self.unfit(part, look)]
+        if part.holds == "text":
+            return _longest(free)
+        if part.holds == "label":
+            return _only([look for look in free if _is_label(look)], _values)
+        if part.holds == "number":
+            return _only([look for look in free if look.empty < look.rows], _numbers)
+        if part.holds in ("words", "tags"):
+            return self._listed(part, free)
+        return _only([look for look in free if look.kind == "list"], _messages) if part.holds == "messages" else None
+
+    def _listed(self, part: Column, free: list[ColumnLook]) -> Guess | None:
+        """Of lists of text the one with few different members is the tags, the one with many the words."""
+        lists = [look for look in free if look.kind == "list of text"]
+        counts = {look.name: _different_members(self._table[look.name]) for look in lists}
+        few = {name: count for name, count in counts.items() if count <= MAX_LABELS}
+        wanted = {name: count for name, count in counts.items() if (name in few) == (part.holds == "tags")}
+        if len(wanted) != 1:
+            return None
+        [(name, count)] = wanted.items()
+        return Guess(name, f"lists with {_grouped(count)} different {'tags' if name in few else 'words'}")
+
+    def unfit(self, part: Column, look: ColumnLook) -> str:
+        """Why a column cannot play a part, as words that follow its name; empty where it can."""
+        if look.rows and look.empty == look.rows:
+            return (
+                "is empty in every row"
+                if look.rows == len(self._table)
+                else f"is empty in the first {look.rows:,} rows"
+            )
+        check = {"text": _unfit_text, "label": self._unfit_label, "number": self._unfit_number, "tags": _unfit_words,
+                 "words": _unfit_words, "messages": _unfit_messages}.get(part.holds)  # fmt: skip
+        return check(look) if check else ""
+
+    def unfit_columns(self, parts: Sequence[Column]) -> dict[str, dict[str, str]]:
+        """Part → column → why it cannot play that part."""
+        found = {
+            part.name: {name: why for name, look in self.looks.items() if (why := self.unfit(part, look))}
+            for part in parts
+        }
+        return {part: columns for part, columns in found.items() if columns}
+
+    def _unfit_label(self, look: ColumnLook) -> str:
+        if look.distinct is None:
+            return f"holds {_plural(look.kind)}, and labels are single values"
+        filled = look.rows - look.empty
+        whole = look.rows == len(self._table)
+        if whole and look.distinct == 1:
+            return f"holds a single value, {look.examples[0]!r}"
+        if filled > 1000 and look.distinct > 0.9 * filled:
+            return f"holds {_grouped(look.distinct)} different values in {_grouped(filled)} rows"
+        return ""
+
+    def _unfit_number(self, look: ColumnLook) -> str:
+        if look.kind in ("numbers", "whole numbers"):
+            return ""
+        if look.kind != "text":
+            return f"holds {_plural(look.kind)}, and numbers are wanted"
+        cells = pc.utf8_trim_whitespace(pc.fill_null(self._table[look.name].slice(0, LOOKED_AT), ""))
+        odd = cells.filter(pc.invert(pc.or_(pc.match_substring_regex(cells, _NUMBER), pc.equal(cells, ""))))
+        return f"holds no numbers, for example {odd[0].as_py()[:40]!r}" if len(odd) > look.rows // 2 else ""
+
+
+_NUMBER = r"^[-+]?(\d+[.,]?\d*|[.]\d+)([eE][-+]?\d+)?$"
+
+
+def guess_by_name(usual_names: list[str], there: list[str], taken: set[str]) -> str | None:
+    """The first usual name that the data has, whatever its case."""
+    by_name = {name.lower().strip(): name for name in reversed(there) if name not in taken}
+    return next((by_name[name] for name in usual_names if name in by_name), None)
+
+
+def guessed_columns(parts: Sequence[Column], guesses: Mapping[str, Guess]) -> str:
+    """The columns that nobody has named and why they were taken, as one sentence; empty where there are none."""
+    found = [(part.name, guess) for part in parts if (guess := guesses.get(part.name)) and guess.reason != CHOSEN]
+    said = [f"{part} is {guess.column} ({guess.reason})" for part, guess in found if guess.column]
+    return f"columns guessed: {', '.join(said)}" if said else ""
+
+
+def _columns_in_use(found: Mapping[str, Guess]) -> set[str]:
+    return {guess.column for guess in found.values() if guess.column}
+
+
+def _longest(free: list[ColumnLook]) -> Guess | None:
+    """The column of the longest texts, where it is clear which that is."""
+    texts = sorted((look for look in free if look.median_words), key=lambda look: -(look.median_words or 0))
+    texts = [look for look in texts if not _is_label(look)]
+    if not texts:
+        return None
+    first = texts[0]
+    words = f"about {_grouped(max(2, round(first.median_words or 0)))} words"
+    if len(texts) == 1:
+        return Guess(first.name, f"the only column of texts ({words})")
+    if (first.median_words or 0) >= 2 * (texts[1].median_words or 0):
+        return Guess(first.name, f"the longest texts ({words})")
+    return Guess(None, _could_be([look.name for look in texts]))
+
+
+def _only(free: list[ColumnLook], words: Callable[[ColumnLook], str]) -> Guess | None:
+    if len(free) == 1:
+        return Guess(free[0].name, words(free[0]))
+    return Guess(None, _could_be([look.name for look in free])) if free else None
+
+
+def _could_be(names: list[str]) -> str:
+    shown = ", ".join(f"“{name}”" for name in names[:-1][:3])
+    return f"could be {shown} or “{names[-1]}”"
+
+
+def _is_label(look: ColumnLook) -> bool:
+    """Few different values, each of them often."""
+    filled = look.rows - look.empty
+    if look.distinct is None or not 2 <= look.distinct <= min(MAX_LABELS, filled // 2):
+        return False
+    return (look.median_words or 0) <= 4 and not (look.kind == "numbers" and look.distinct > SCORES)
+
+
+def _values(look: ColumnLook) -> str:
+    return f"{look.distinct} different values in {_grouped(look.rows)} rows"
+
+
+def _numbers(_: ColumnLook) -> str:
+    return "the only column of numbers"
+
+
+def _messages(_: ColumnLook) -> str:
+    return "the only column of lists of messages"
+
+
+def _unfit_text(look: ColumnLook) -> str:
+    nested = look.kind.startswith("list") or look.kind in ("structure", "other")
+    return f"holds {_plural(look.kind)}, and text is wanted" if nested else ""
+
+
+def _unfit_words(look: ColumnLook) -> str:
+    return (
+        ""
+        if look.kind in ("text", "list of text", "list of numbers", "list")
+        else f"holds {look.kind}, and lists are wanted"
+    )
+
+
+def _unfit_messages(look: ColumnLook) -> str:
+    return "" if look.kind in ("list", "text") else f"holds {_plural(look.kind)}, and lists of messages are wanted"
+
+
+def _plural(kind: str) -> str:
+    return {"list of text": "lists of text", "list of numbers": "lists of numbers", "list": "lists", "structure": "structures",
+            "other": "no text"}.get(kind, kind)  # fmt: skip
+
+
+def _different_members(column: pa.ChunkedArray) -> int:
+    return int(pc.count_distinct(pc.list_flatten(column.slice(0, LOOKED_AT))).as_py())
+
+
+def _grouped(value: int) -> str:
+    return f"{value:,}"

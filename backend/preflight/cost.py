@@ -1,0 +1,212 @@
+"""Owns the answer to "what will it cost": steps, tokens, memory by parts and time, before anything is written."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from backend.contract.catalog import Device
+from backend.contract.rpc.queries import Placement, PlanPart, RunPlan
+from backend.contract.run.cost import TimePart
+from backend.contract.run.measurement import Measurement
+from backend.contract.spec import RunSpec
+from backend.data.lengths import Widths, of_order
+from backend.data.order import Order
+from backend.data.rows import Rows
+from backend.data.sources.source import Report
+from backend.engines.engine import Split
+from backend.hardware import devices, planner
+from backend.preflight import measurements, model_options, throughput, time_estimate
+from backend.preflight.checks import check_model
+from backend.preflight.datasets import Material, quiet, read_material
+from backend.preflight.fixes import Measured, remedies
+from backend.preflight.model_to_plan import download_note, model_to_plan
+from backend.preflight.rate_words import rate_note
+from backend.preflight.session import Session, open_session
+from backend.preflight.steps import steps_per_epoch, total_steps
+from backend.preflight.truncation import truncation_notes
+from backend.tasks.task import encoded
+
+SAMPLE_ROWS = 2000
+"""Rows that are tokenised to estimate lengths; the rest is taken to be alike."""
+
+
+def plan(spec: RunSpec, here: list[Device], report: Report = quiet, *, is_too_much: bool = False) -> RunPlan:
+    """What training `spec` on one of the devices that are `here` would take. Raises InputError.
+
+    With `is_too_much`, as a trial has shown, what needs less memory is told although it should fit.
+    """
+    model, spec = model_to_plan(spec, report)
+    check_model(spec, model.folder)
+    model_options.check_model_options(spec, model.folder)
+    started = time.perf_counter()
+    material = read_material(spec, model.folder, report)
+    reading = time.perf_counter() - started
+    session = open_session(spec, material, model, engine=None)
+    lengths, per_row, cut, tokenising = _sample_lengths(session, material.rows["train"])
+    choice = devices.choose(spec, here)
+    rows = len(material.rows["train"])
+    features = max(1, round(rows * per_row))
+    parameters = (model.remote and model.remote.parameters) or planner.count_parameters(spec, model.folder)
+    available = planner.available_mb(spec, choice.device)
+    longest, batch_size = int(lengths.max()), min(spec.training.batch_size, features)
+    split = planner.split(spec, model.folder, len(choice.names))
+    work = planner.Work(spec, model.folder, session.task.head, longest, parameters, choice.precision, split)
+    micro = min(work.micro_batch_size(available), -(-batch_size // split.replicas))
+    memory = work.memory(micro)
+    needed = planner.total(memory)
+    epoch = steps_per_epoch(spec.training, features)
+    total = total_steps(spec.training, epoch)
+    amounts = time_estimate.Amounts(
+        spec, {split: len(part) for split, part in material.rows.items()}, float(lengths.mean() * per_row),
+        epoch, total, reading, tokenising, _tokenised(session, material),
+    )  # fmt: skip
+    known, parts = _time(amounts, model.folder, choice, lengths)
+    seconds, least, most = time_estimate.whole(parts)
+    fits = needed <= available
+    ways = [] if fits and not is_too_much else remedies(spec, Measured(model.folder, session.task.head, lengths, here))
+    return RunPlan(
+        rows=rows,
+        features=features,
+        steps_per_epoch=epoch,
+        total_steps=total,
+        batch_size=batch_size,
+        micro_batch_size=micro,
+        accumulation=-(-batch_size // (micro * split.replicas)),
+        tokens_per_epoch=int(lengths.mean() * features),
+        parameters=parameters,
+        trainable=work.trainable,
+        device=choice.words,
+        precision=choice.precision,
+        precision_reason=choice.reason,
+        memory=memory,
+        memory_mb=needed,
+        available_mb=available,
+        fits=fits,
+        placement=placed(choice.names, split, memory, min(batch_size, micro * split.replicas)),
+        seconds=seconds,
+        least_seconds=least,
+        most_seconds=most,
+        time=parts,
+        measured=known,
+        longest=longest,
+        padding=_padding(spec, lengths),
+        remedies=ways,
+        notes=[
+            *rate_note(spec),
+            *_notes(spec, material, split, micro, batch_size),
+            *cut,
+            *download_note(model),
+            *filter(None, [choice.warning]),
+        ],
+        problems=_problems(needed, available, micro, any(way.fits for way in ways)),
+    )
+
+
+def _time(
+    amounts: time_estimate.Amounts, folder: Path, choice: devices.Choice, lengths: np.ndarray
+) -> tuple[Measurement | None, list[TimePart]]:
+    """What was measured of such a training, and the parts of its time by that, else by a comparable run."""
+    key = measurements.key_of(amounts.spec, folder, choice.words, choice.precision)
+    known = measurements.recall(key, float(lengths.mean()), int(lengths.max()))
+    if known is not None:
+        return known, time_estimate.measured_parts(amounts, known)
+    speed = throughput.expected(amounts.spec, folder, choice.words, choice.precision)
+    return None, time_estimate.expected_parts(amounts, speed)
+
+
+def _tokenised(session: Session, material: Material) -> frozenset[str]:
+    """The splits whose features lie in the cache."""
+    return frozenset(
+        split for split, rows in material.rows.items() if session.has_features(rows, to_train=split == "train")
+    )
+
+
+def _sample_lengths(session: Session, train: Rows) -> tuple[np.ndarray, float, list[str], float]:
+    """Tokens per feature of some rows, features per row, what truncation leaves out, and seconds a row."""
+    sample = sampled(train)
+    started = time.perf_counter()
+    batches = list(encoded(session.task, sample, session.columns, session.tokenizer, session.facts, to_train=True))
+    seconds = (time.perf_counter() - started) / len(sample)
+    lengths = [len(ids) for batch in batches for ids in batch.column("input_ids")]
+    which = "training rows" if len(sample) == len(train) else "training rows that were looked at"
+    return np.array(lengths or [1]), len(lengths) / len(sample), truncation_notes(batches, which), seconds
+
+
+def sampled(rows: Rows) -> Rows:
+    """As many as are looked at, from everywhere in the data: the first ones may be the shortest."""
+    if len(rows) <= SAMPLE_ROWS:
+        return rows
+    return rows.take(np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64), f"{rows.fingerprint}-sample")
+
+
+def _padding(spec: RunSpec, lengths: np.ndarray) -> float | None:
+    """Which part of the tokens of an epoch is padding, if all rows are like these."""
+    training = spec.training
+    if spec.task.get("packing"):
+        return None
+    order = Order(lengths, training.batch_size, training.seed, "plan", training.length_buckets, training.drop_last)
+    used, computed = of_order([Widths(lengths, lengths, 1, 1, None)], order)
+    return 1 - used / computed if computed else None
+
+
+def placed(names: tuple[str, ...], split: Split, memory: list[PlanPart], rows: int) -> list[Placement]:
+    """What lies on each of several devices in a pass of `rows` rows; devices of one group read the same rows."""
+    if split.hosts > 1:
+        names = tuple(f"host {host} {name}" for host in range(split.hosts) for name in names)
+    if len(names) < 2:
+        return []
+    size, per_group = len(names) // split.replicas, -(-rows // split.replicas)
+    parts = {part.name: part.megabytes for part in memory}
+    return [
+        Placement(name, min(per_group, max(0, rows - number // size * per_group)), parts["Weights"], parts["Optimizer"])
+        for number, name in enumerate(names)
+    ]
+
+
+def _filler_note(split: Split, batch_size: int) -> list[str]:
+    """What a batch that the devices cannot share evenly costs, and the nearest that they can."""
+    left = batch_size % split.replicas
+    if not left:
+        return []
+    fitting = [size for size in (batch_size - left, batch_size - left + split.replicas) if size]
+    return [
+        f"{batch_size} rows a step do not divide over {split.replicas}: {split.replicas - left} filler rows are computed and "
+        f"count for nothing; {' or '.join(map(str, fitting))} rows would need none."
+    ]
+
+
+def _notes(spec: RunSpec, material: Material, split: Split, micro: int, batch_size: int) -> list[str]:
+    """What the data and its batches need said; a pass on all devices together has `micro` rows of each group."""
+    rows, together = len(material.rows["train"]), micro * split.replicas
+    notes = [
+        *material.notes,
+        *(
+            f"{len(part.skipped):,} {name} rows cannot be used, the first: {part.skipped[0].place} ({part.skipped[0].reason})."
+            for name, part in material.rows.items()
+            if part.skipped
+        ),
+    ]
+    if spec.training.batch_size > rows:
+        notes.append(
+            f"The batch of {spec.training.batch_size} is larger than the data ({rows} rows); every step uses all rows."
+        )
+    if together < batch_size:
+        notes.append(
+            f"{batch_size} rows per step go through in {-(-batch_size // together)} passes of up to {together}, so that they fit."
+        )
+    return [*notes, *_filler_note(split, batch_size)]
+
+
+def _problems(needed: float, available: float, micro: int, remedied: bool) -> list[str]:
+    if needed <= available:
+        return []
+    advice = "take one of the settings that make it fit" if remedied else "choose a smaller model"
+    return [
+        f"It needs about {_size(needed)} and {_size(available)} are free, even with {micro} "
+        f"{'row' if micro == 1 else 'rows'} at a time: {advice}."
+    ]
+
+
+def _size(megabytes: float) -> str:
+    return f"{megabytes:,.0f} MB" if megabytes < 1000 else f"{megabytes / 1000:.1f} GB"

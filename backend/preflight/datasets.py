@@ -1,0 +1,216 @@
+"""Owns the rows of a run: read, split, their columns chosen, what cannot be used left out, and what the task learnt of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from backend import registry
+from backend.contract.catalog import Column
+from backend.contract.errors import InputError
+from backend.contract.places import cache_folder, is_offline
+from backend.contract.spec import DataSection, RunSpec, validated
+from backend.data import mojibake
+from backend.data.paths import passed_over
+from backend.data.rows import Rows
+from backend.data.sources.source import Reading, Report, Source
+from backend.data.split import split_off
+from backend.data.split_names import split_of
+from backend.models import inspection
+from backend.models.positions import longest_sequence
+from backend.preflight.column_guess import ColumnGuess, Guess, guessed_columns
+from backend.preflight.resolve import SPLITS
+from backend.tasks.task import Columns, Facts, Task, Use, key_of, used_columns
+
+
+def quiet(done: int, total: int, unit: str) -> None:
+    """A report that nobody listens to."""
+
+
+def make_task(spec: RunSpec) -> Task:
+    """The spec's task with its settings."""
+    kind = registry.find("task", spec.task["type"], "task.type")
+    return kind(validated(kind.Settings, spec.task, "task"))
+
+
+def make_source(spec: RunSpec) -> Source:
+    """The spec's source with its settings."""
+    kind = registry.find("source", spec.data.source, "data.source")
+    own = {key: value for key, value in (spec.data.model_extra or {}).items() if key in kind.Settings.model_fields}
+    return kind(validated(kind.Settings, own, "data"))
+
+
+def reading(report: Report = quiet) -> Reading:
+    """How sources read here: the user's cache, and the network unless it is forbidden."""
+    return Reading(cache_folder() / "tables", report, offline=is_offline())
+
+
+_USES: dict[str, Use] = {"train": "training", "validation": "measuring", "test": "predicting"}
+
+
+@dataclass(frozen=True)
+class Material:
+    """The rows of a run, checked and split, and what the task learnt from them."""
+
+    rows: dict[str, Rows]
+    """`train`, and `validation` and `test` where there are any."""
+    columns: Columns
+    facts: Facts
+    notes: tuple[str, ...] = ()
+    """What a person should know of how the task took the data, in sentences."""
+    guessed: str = ""
+    """Which columns were guessed and why, as one of the notes; empty where a person has named all."""
+
+
+def read_material(spec: RunSpec, model_folder: Path | None, report: Report = quiet) -> Material:
+    """Read every split, leave out what cannot be used, fit the task. Raises InputError.
+
+    Test rows need no label: those without are predicted and not scored.
+    """
+    task, source = make_task(spec), make_source(spec)
+    rows = {split: found for split in SPLITS if (found := source.read(split, spec.data, reading(report))) is not None}
+    if "train" not in rows:
+        raise InputError("data.train: name the training data, for example a CSV file", "data.train")
+    columns, guesses = _choose(task, spec.data.columns, rows["train"], to_predict=False)
+    for split in rows:
+        _check_columns(task, rows[split], columns, split)
+        rows[split] = usable(task, rows[split], columns, split, _USES[split])
+    if isinstance(spec.data.validation, float | int):
+        rows |= _split_off(spec, task, rows["train"], columns)
+    facts = task.fit(rows["train"], columns, model_labels(model_folder))
+    for split in sorted(rows.keys() - {"train"}, reverse=True):
+        task.check(rows[split], columns, facts, split)
+    guessed = guessed_columns(used_columns(task), guesses)
+    notes = (*facts.pop("notes", ()), *filter(None, [guessed, _unread(spec), misread(rows, spec.data)]))
+    return Material(rows, columns, with_max_length(task, facts, model_folder), notes, guessed)
+
+
+def misread(rows: Mapping[str, Rows], data: DataSection) -> str:
+    """The first text of the splits that was or seems to be read with the wrong encoding, in a sentence with the way out."""
+    encoding = str((data.model_extra or {}).get("encoding", "auto"))
+    for found in rows.values():
+        if sentence := next(mojibake.warnings(found.table, found.place, encoding), ""):
+            return sentence
+    return ""
+
+
+def _unread(spec: RunSpec) -> str:
+    """What the folder of the training data holds beside it for validation, where no split of the spec reads it."""
+    kind = registry.find("source", spec.data.source, "data.source")
+    if "train" not in kind.path_fields or isinstance(spec.data.validation, str | list):
+        return ""
+    found = passed_over(spec.data.train)
+    names = [name for name in found if split_of(Path(name)) == "validation"]
+    return (
+        f"data.train: {names[0]} in this folder is validation data by its name and is not read; name it as data.validation to "
+        "measure with it"
+        if names
+        else ""
+    )
+
+
+def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict[str, Rows]:
+    fraction = spec.data.validation
+    assert isinstance(fraction, float | int)
+    if not 0 < fraction < 1:
+        raise InputError(f"data.validation: {fraction} is no fraction between 0 and 1, such as 0.1", "data.validation")
+    label = task.label_column(columns)
+    labels = train.table[label] if label and task.split_by == "label" else None
+    kept, taken = split_off(train, float(fraction), spec.training.seed, task.split_by, labels)
+    for name, part in (("train", kept), ("validation", taken)):
+        if len(part) == 0:
+            raise InputError(
+                f"data.validation: {fraction} of {len(train)} rows leaves no {name} row; give more data or another fraction",
+                "data.validation",
+            )
+    return {"train": kept, "validation": taken}
+
+
+def choose_columns(task: Task, given: dict[str, str | None], rows: Rows, to_predict: bool = False) -> dict[str, str]:
+    """Role → column: as given, else guessed (`column_guess`). Raises InputError naming the columns that there are."""
+    return _choose(task, given, rows, to_predict)[0]
+
+
+def _choose(
+    task: Task, given: dict[str, str | None], rows: Rows, to_predict: bool
+) -> tuple[dict[str, str], dict[str, Guess]]:
+    there = rows.table.column_names
+    there_are = f"there are {', '.join(there)}{f' ({rows.sheets})' if rows.sheets else ''}"
+    roles = {column.name: column for column in used_columns(task)}
+    for role in given:
+        if role not in roles:
+            raise InputError(
+                f"data.columns.{role}: this task has no such column; it has {', '.join(roles)}", f"data.columns.{role}"
+            )
+    # What need not be there is not guessed by content: prediction would take any column for the answers.
+    parts = [_asked(column, to_predict) for column in roles.values()]
+    guesses = ColumnGuess(rows.table).guesses(parts, given)
+    chosen: dict[str, str] = {}
+    for part in parts:
+        role, name, guess = part.name, given.get(part.name), guesses.get(part.name)
+        if name is not None and name not in there:
+            if part.needed_to_predict or not to_predict:
+                raise InputError(
+                    f"data.columns.{role}: there is no column {name!r}; {there_are}",
+                    f"data.columns.{role}",
+                )
+        elif guess is not None and guess.column is not None:
+            chosen[role] = guess.column
+        elif part.required:
+            raise InputError(
+                f"data.columns.{role}: say which column holds the {part.title.lower()}"
+                f"{f', which {guess.reason}' if guess else ''}; {there_are}",
+                f"data.columns.{role}",
+            )
+    return chosen, guesses
+
+
+def _asked(part: Column, to_predict: bool) -> Column:
+    """The part as it is asked for: where rows are only predicted, what they need not have is not required."""
+    return part if part.needed_to_predict or not to_predict else msgspec.structs.replace(part, required=False)
+
+
+def _check_columns(task: Task, rows: Rows, columns: Columns, split: str) -> None:
+    """Raises InputError where a split lacks a column that the training data has; test rows may be without labels."""
+    there = rows.table.column_names
+    for column in used_columns(task):
+        name = columns.get(column.name)
+        if name is not None and name not in there and (column.needed_to_predict or split != "test"):
+            raise InputError(
+                f"data.{split}: {rows.files[0]} has no column {name!r} ({column.title.lower()}), which the training data has; "
+                f"there are {', '.join(there)}",
+                f"data.{split}",
+            )
+
+
+def usable(task: Task, rows: Rows, columns: Columns, split: str, use: Use) -> Rows:
+    """The rows that can be used; the others are listed in `skipped`. Raises InputError where none is left."""
+    use = use if _is_labelled(task, rows, columns) else "predicting"
+    unusable = task.unusable(rows, columns, use)
+    kept = rows.without(unusable, f"{rows.fingerprint}-{use}")
+    if len(kept) == 0:
+        why = (
+            f"all {len(unusable)} were left out, the first one ({rows.place(unusable[0][0])}) for {unusable[0][1]}"
+            if unusable
+            else "there are none"
+        )
+        raise InputError(f"{key_of(split)}: no row can be used: {why}", key_of(split))
+    return kept
+
+
+def _is_labelled(task: Task, rows: Rows, columns: Columns) -> bool:
+    label = task.label_column(columns)
+    return label is None or label in rows.table.column_names
+
+
+def model_labels(folder: Path | None) -> tuple[str, ...]:
+    """The labels that a checkpoint names, in id order; none where they are the nameless LABEL_0, LABEL_1 …"""
+    return tuple(inspection.labels(inspection.read_config(folder))) if folder else ()
+
+
+def with_max_length(task: Task, facts: Facts, folder: Path | None) -> Facts:
+    """Facts with `max_length`: what the task's settings say, else the model's limit, at most 100,000."""
+    own = getattr(task.settings, "max_length", None)
+    config = inspection.read_config(folder) if folder else {}
+    return {**facts, "max_length": own or longest_sequence(config) or 100_000}

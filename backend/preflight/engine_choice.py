@@ -1,0 +1,70 @@
+"""Owns what is known of the chosen engine before its framework is imported: whether it is here and takes the spec."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from backend import registry
+from backend.catalog_building import engine_entry, missing
+from backend.contract.catalog import refusal
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.contract.spec import HardwareSection, RunSpec
+from backend.engines.hosts import EngineOfHosts, Position
+from backend.hardware.planner import engine_settings
+from backend.models.inspection import read_config
+
+_FIELD, _PYTORCH = "hardware.engine", "torch"
+
+
+def check_engine(spec: RunSpec, folder: Path | None = None, head: Head | None = None, *, trains: bool = True) -> None:
+    """Raises InputError where the engine is not installed, or does not know the optimizer, the model in `folder` or its head."""
+    name = spec.hardware.engine
+    engine = registry.find("engine", name, _FIELD)
+    entry = engine_entry(name, engine)
+    model_type = str(read_config(folder).get("model_type", "")) if folder is not None else ""
+    if trains and spec.hardware.bridge and name != _PYTORCH:
+        raise InputError(
+            f"hardware.bridge: the torchax bridge was removed, so {entry.title} cannot train this; start a new run with "
+            f"PyTorch ({_FIELD}: {_PYTORCH})",
+            "hardware.bridge",
+        )
+    found = refusal(entry, model_type, spec.training.optimizer if trains else "")
+    if found is not None:
+        way_out = "; choose PyTorch" if found.field == _FIELD and not entry.missing else ""
+        raise InputError(f"{found.field}: {found.reason}{way_out}", found.field)
+    if model_type and head is not None:
+        engine.check(model_type, head, engine_settings(spec))
+
+
+def to_ask(hardware: Mapping[str, Any], engine: str | None = None) -> dict[str, Any]:
+    """The `hardware` section with which a run is asked that was trained with this one, here or elsewhere.
+
+    A model is the same in every engine: `engine` is the wish for another one, and where the run's own is not installed
+    it is one that is. What the removed torchax bridge trained is asked with PyTorch. Several devices, or hosts, were for
+    training; one is enough to ask.
+    """
+    engines = registry.all_of("engine")
+    own = hardware.get("engine", _PYTORCH)
+    usable = [name for name, one in engines.items() if not missing(one)]
+    if hardware.get("bridge") and own != _PYTORCH and _PYTORCH in usable:
+        usable = [_PYTORCH]
+    if engine is None and own not in usable and own in engines and usable:
+        return {"engine": usable[0]}
+    chosen = engine or own
+    several = len(hardware.get("devices") or []) > 1 or hardware.get("hosts", 1) > 1
+    common = HardwareSection.model_fields.keys() - {"bridge", *({"devices"} if several else ())}
+    settings = set(engines[chosen].Settings.model_fields) if chosen in engines and not several else set()
+    return {key: value for key, value in hardware.items() if key in common or key in settings}
+
+
+def position(spec: RunSpec) -> Position:
+    """Which of the hosts of a spec this one is. Raises InputError where nothing says so."""
+    settings = engine_settings(spec)
+    if getattr(settings, "hosts", 1) == 1:
+        return Position()
+    return engine_of_hosts(spec).position(settings)
+
+
+def engine_of_hosts(spec: RunSpec) -> EngineOfHosts:
+    return registry.find("engine", spec.hardware.engine, "hardware.engine")

@@ -1,0 +1,124 @@
+"""Owns what would make a training fit that does not: other settings, each with the memory that the planner reckons for it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from backend.contract.catalog import Device
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.contract.run.cost import Remedy
+from backend.contract.spec import RunSpec
+from backend.contract.spec_file import with_values
+from backend.hardware import devices, planner
+from backend.preflight import model_options, resolve
+
+SHORTEST = 32
+"""Tokens; a shorter limit says too little of most texts to be advised."""
+LORA = {"type": "lora"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was found out about a training before any of its settings is tried differently."""
+
+    folder: Path
+    head: Head
+    lengths: np.ndarray
+    """(features,) tokens of the rows that were looked at."""
+    here: list[Device]
+
+
+def remedies(spec: RunSpec, measured: Measured) -> list[Remedy]:
+    """Settings with which `spec` needs less memory, the gentlest first; all of them at once where none alone is enough."""
+    now = _needed(spec, measured)
+    found = [
+        remedy
+        for title, changes, note in _candidates(spec, measured)
+        if (remedy := _tried(spec, measured, title, changes, note)) is not None and remedy.memory_mb < now
+    ]
+    if found and not any(remedy.fits for remedy in found) and (all_of_them := _together(spec, measured, found)):
+        found.append(all_of_them)
+    return found
+
+
+def _candidates(spec: RunSpec, measured: Measured) -> Iterator[tuple[str, dict[str, Any], str]]:
+    if spec.hardware.micro_batch_size is not None and spec.hardware.micro_batch_size > 1:
+        yield (
+            "Let the rows of a pass be chosen",
+            {"hardware.micro_batch_size": None},
+            "The result stays the same; each step takes longer.",
+        )
+    if not spec.training.gradient_checkpointing:
+        yield (
+            "Gradient checkpointing",
+            {"training.gradient_checkpointing": True},
+            "The result stays the same; each step takes about a third longer.",
+        )
+    if devices.choose(spec, measured.here).precision == "float32":
+        yield (
+            "Half precision",
+            {"hardware.precision": "bfloat16"},
+            "Computes with fewer digits; weights keep all of theirs.",
+        )
+    if spec.adapter is None:
+        yield "LoRA adapter", {"adapter": LORA}, "Trains a few added weights in place of all."
+    yield from _shorter(spec, measured)
+    if spec.training.optimizer in ("adamw", "adam"):
+        yield (
+            "Adafactor optimizer",
+            {"training.optimizer": "adafactor", "training.optimizer_options": {}},
+            "Keeps far less per weight than Adam; the best learning rate may be another.",
+        )
+
+
+def _shorter(spec: RunSpec, measured: Measured) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """The longest half, quarter … of the limit that fits, else the shortest."""
+    if "max_length" not in spec.task:
+        return
+    longest = int(measured.lengths.max())
+    limit = 1 << max(0, longest - 1).bit_length()
+    while (limit := limit // 2) >= SHORTEST:
+        cut = float(np.mean(measured.lengths >= limit))
+        note = f"About {cut:.0%} of the rows lose their end." if cut >= 0.005 else "Hardly any row loses its end."
+        candidate = f"At most {limit} tokens", {"task.max_length": limit}, note
+        tried = _tried(spec, measured, *candidate)
+        if tried is None:
+            return
+        if tried.fits or limit // 2 < SHORTEST:
+            yield candidate
+            return
+
+
+def _together(spec: RunSpec, measured: Measured, found: list[Remedy]) -> Remedy | None:
+    changes = {key: value for remedy in found for key, value in remedy.changes.items()}
+    if "adapter" in changes:
+        # An adapter has so few weights that its optimizer hardly matters.
+        changes = {key: value for key, value in changes.items() if not key.startswith("training.optimizer")}
+    return _tried(spec, measured, "All of these", changes, "Each alone is not enough.")
+
+
+def _tried(spec: RunSpec, measured: Measured, title: str, changes: Mapping[str, Any], note: str) -> Remedy | None:
+    """What a run with these changes needs; None where they do not go with the model, the engine or the device."""
+    try:
+        changed = resolve.resolve(with_values(spec.model_dump(mode="json"), changes), Path("/"))
+        model_options.check_model_options(changed, measured.folder)
+        needed = _needed(changed, measured)
+        free = planner.available_mb(changed, devices.choose(changed, measured.here).device)
+    except InputError:
+        return None
+    return Remedy(title=title, changes=dict(changes), memory_mb=needed, fits=needed <= free, note=note)
+
+
+def _needed(spec: RunSpec, measured: Measured) -> float:
+    choice = devices.choose(spec, measured.here)
+    split = planner.split(spec, measured.folder, len(choice.names))
+    limit = spec.task.get("max_length") or int(measured.lengths.max())
+    parameters = planner.count_parameters(spec, measured.folder)
+    longest = min(int(measured.lengths.max()), limit)
+    work = planner.Work(spec, measured.folder, measured.head, longest, parameters, choice.precision, split)
+    rows = work.micro_batch_size(planner.available_mb(spec, choice.device))
+    return planner.total(work.memory(rows))

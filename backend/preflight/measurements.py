@@ -1,0 +1,93 @@
+"""Owns the measured speeds that are kept here, and by what a training finds the ones that are its own."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backend.contract.places import cache_folder
+from backend.contract.run.folder import write_json
+from backend.contract.run.measurement import Measurement
+from backend.contract.spec import RunSpec
+from backend.data.fingerprint import fingerprint
+from backend.hardware.planner import read_config
+from backend.preflight import throughput
+
+ALIKE = 0.1
+"""Part by which lengths may differ; what was measured is scaled by them."""
+MAX_KEPT = 300
+SCALES: Mapping[str, tuple[str, ...]] = {
+    "training": (
+        "epochs", "max_steps", "max_records", "learning_rate", "schedule", "warmup", "schedule_steps", "schedule_cycles",
+        "schedule_power", "schedule_end", "schedule_timescale", "schedule_divisor", "schedule_final_divisor",
+        "weight_decay", "seed", "early_stopping", "early_stopping_threshold", "checkpoint_every", "keep_checkpoints",
+    ),
+    "evaluation": ("every", "at_start", "best_metric", "max_rows", "train_rows"),
+    "model": ("name_or_path", "revision", "initialise"),
+    "hardware": ("device", "devices", "precision"),
+}  # fmt: skip
+"""Settings that change how often something is done, but not how long it takes once, or that the key says otherwise."""
+_LEFT_OUT = ("name", "version", "data")
+"""Of the data its lengths decide, and they are looked at by themselves."""
+_NAMES = ("_name_or_path", "id2label", "label2id", "transformers_version", "torch_dtype", "dtype")
+"""Of a configuration: what says nothing about sizes."""
+
+
+def remember(key: str, measurement: Measurement) -> None:
+    """Keep a measurement as the newest of its key and lengths. Where it cannot be written there is just no estimate."""
+    known = _read()
+    others = [one for one in known.get(key, []) if not _fits(one, measurement.mean_length, measurement.longest)]
+    known.pop(key, None)
+    kept = dict(list(known.items())[-MAX_KEPT + 1 :])
+    path = _path()
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, msgspec.to_builtins({**kept, key: [*others, measurement]}))
+
+
+def recall(key: str, mean_length: float, longest: int) -> Measurement | None:
+    """The newest measurement of this key with such lengths, scaled to them; None where there is none."""
+    found = [one for one in _read().get(key, []) if _fits(one, mean_length, longest)]
+    if not found:
+        return None
+    newest = max(found, key=lambda one: one.time)
+    longer = mean_length / newest.mean_length
+    each = newest.evaluation_row_seconds
+    return msgspec.structs.replace(
+        newest,
+        step_seconds=newest.step_seconds * longer,
+        evaluation_row_seconds=each if each is None or newest.writes else each * longer,
+    )
+
+
+def key_of(spec: RunSpec, folder: Path, device: str, precision: str) -> str:
+    """What decides how long a step takes, its lengths apart; the beginning is the key of `throughput`, for people."""
+    values = {name: part for name, part in spec.model_dump(mode="json").items() if name not in _LEFT_OUT}
+    for section, names in SCALES.items():
+        values[section] = {name: value for name, value in values[section].items() if name not in names}
+    config = {name: value for name, value in read_config(folder, spec).items() if name not in _NAMES}
+    return f"{throughput.key_of(spec, folder, device, precision)} {fingerprint(values, _plain(config))[:12]}"
+
+
+def _fits(one: Measurement, mean_length: float, longest: int) -> bool:
+    pairs = ((one.mean_length, mean_length), (one.longest, longest))
+    return all(abs(known - wanted) <= ALIKE * max(known, wanted) for known, wanted in pairs)
+
+
+def _plain(config: dict[str, Any]) -> Any:
+    """Without numbers that JSON does not know, which some configurations hold."""
+    return json.loads(json.dumps(config), parse_constant=str)
+
+
+def _path() -> Path:
+    return cache_folder() / "measurements.json"
+
+
+def _read() -> dict[str, list[Measurement]]:
+    try:
+        return msgspec.json.decode(_path().read_bytes(), type=dict[str, list[Measurement]])
+    except (OSError, msgspec.DecodeError):
+        return {}

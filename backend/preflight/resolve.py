@@ -1,0 +1,114 @@
+"""Owns the way from a spec's text to checked settings and absolute paths."""
+
+from pathlib import Path
+from typing import Any
+
+from backend import registry
+from backend.contract import spec_file
+from backend.contract.errors import InputError
+from backend.contract.run.folder import RunFolder
+from backend.contract.safe_files import user_path
+from backend.contract.safe_text import escape_controls, join_surrogates
+from backend.contract.spec import RunSpec, run_spec, validated
+from backend.data.sources.source import Source
+from backend.preflight import metrics, model_options
+from backend.tasks.task import Task
+
+SPLITS = ("train", "validation", "test")
+
+
+def read_spec(path: Path, changes: list[str] | None = None) -> RunSpec:
+    """The spec in a file with `--set` changes, complete and with absolute paths. Raises InputError."""
+    values = spec_file.with_changes(spec_file.read(path), changes or [])
+    return resolve(values, path.absolute().parent)
+
+
+def read_run(
+    folder: RunFolder, changes: list[str] | None = None, *, kept: Path | None = None, to_write: bool = False
+) -> RunSpec:
+    """The spec of a run folder that may be a stranger's: its files are checked first, then every setting. Raises InputError.
+
+    `kept` is another spec in the folder, of an earlier attempt. `to_write` is for whoever starts an attempt in it.
+    """
+    folder.check(to_write=to_write)
+    values = spec_file.with_changes(spec_file.read_run(kept or folder.spec), changes or [])
+    return resolve(values, folder.path)
+
+
+def resolve(values: dict[str, Any], base: Path) -> RunSpec:
+    """The spec of plain values: the open sections checked by their owners, relative paths taken from `base`."""
+    _check_texts(values)
+    spec = run_spec(values)
+    task = registry.find("task", spec.task["type"], "task.type")
+    source = registry.find("source", spec.data.source, "data.source")
+    engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    settings = validated(task.Settings, spec.task, "task")
+    data = validated(source.Settings, spec.data.model_extra or {}, "data")
+    hardware = validated(engine.Settings, spec.hardware.model_extra or {}, "hardware")
+    model_options.optimizer_options(spec)
+    adapter = model_options.adapter_settings(spec)
+    if spec.hardware.processes > 1:
+        raise InputError("hardware.processes: this is not supported yet; set it to 1", "hardware.processes")
+    _check_metric(spec, task(settings), source)
+    return spec.model_copy(
+        update={
+            "task": settings.model_dump(),
+            "model": spec.model.model_copy(update=_model_paths(spec, base)),
+            "data": spec.data.model_copy(
+                update={**data.model_dump(), **_data_paths(spec, data.model_dump(), source, base)}
+            ),
+            "hardware": spec.hardware.model_copy(update=hardware.model_dump()),
+            "adapter": adapter.model_dump() if adapter else None,
+        }
+    )
+
+
+def _check_texts(value: Any, key: str = "") -> None:
+    """Refuses text that no file can hold; a spec file was read without it, but values may come from the window or a library."""
+    if isinstance(value, str):
+        try:
+            join_surrogates(value)
+        except ValueError as error:
+            raise InputError(f"{escape_controls(key)}: {error}", key) from None
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            _check_texts(name, key)
+            _check_texts(part, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            _check_texts(part, key)
+
+
+def _check_metric(spec: RunSpec, task: Task, source: type[Source]) -> None:
+    metric = spec.evaluation.best_metric
+    metrics.check(spec, task)
+    has_validation = spec.data.validation is not None or "validation" in getattr(source, "own_splits", ())
+    evaluates = has_validation and spec.evaluation.every != "never"
+    if not evaluates and (metric is not None or spec.training.early_stopping is not None):
+        key = "evaluation.best_metric" if metric is not None else "training.early_stopping"
+        raise InputError(
+            f"{key}: this needs evaluations; give data.validation (a file, or a fraction such as 0.1)", key
+        )
+
+
+def _model_paths(spec: RunSpec, base: Path) -> dict[str, Any]:
+    return {key: _folder_or_id(getattr(spec.model, key), base) for key in ("name_or_path", "tokenizer")}
+
+
+def _folder_or_id(value: str | None, base: Path) -> str | None:
+    if value is None:
+        return None
+    path = base / user_path(value)
+    return str(path) if value.startswith((".", "/", "~")) or path.exists() else value
+
+
+def _data_paths(spec: RunSpec, extra: dict[str, Any], source: type[Source], base: Path) -> dict[str, Any]:
+    values = {**{split: getattr(spec.data, split) for split in SPLITS}, **extra}
+    return {key: absolute(values[key], base) for key in source.path_fields if key in values}
+
+
+def absolute(value: Any, base: Path) -> Any:
+    """A path, or a list of paths, taken from `base`; anything else as it is."""
+    if isinstance(value, list):
+        return [absolute(one, base) for one in value]
+    return str(base / user_path(value)) if isinstance(value, str) else value

@@ -1,0 +1,250 @@
+"""Owns a task, a tokenizer and a model in place, and what can be done with them: features, batches, predictions."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from backend.contract.places import cache_folder, is_offline
+from backend.contract.rpc.generation import GenerationStopped, never
+from backend.contract.spec import RunSpec
+from backend.data import batches
+from backend.data.features import Features, are_made, features, in_memory
+from backend.data.fingerprint import generator
+from backend.data.rows import Rows
+from backend.data.sources.source import Report
+from backend.engines.engine import Batch, Engine
+from backend.models.location import ModelLocation
+from backend.preflight.datasets import Material, make_task, quiet
+from backend.preflight.metrics import measured
+from backend.tasks.task import (
+    Columns,
+    Facts,
+    Outputs,
+    Predictions,
+    Task,
+    drawn,
+    draws,
+    encoded,
+    generation,
+    trains_apart,
+)
+from backend.tokenizers.loading import ensure_pad_token, fingerprint, open_tokenizer
+
+MAX_FILES_APART = 50
+"""Of more files than this only the whole is measured."""
+Tick = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One evaluation: predictions for every row, metrics where labels are known, and how long it took."""
+
+    predictions: Predictions
+    metrics: dict[str, float]
+    seconds: float
+
+
+def _decides_features(task: Task) -> dict[str, Any]:
+    """The task's settings without those that only change how answers are drawn from outputs."""
+    fields = type(task.settings).model_fields
+    extras = {name: field.json_schema_extra for name, field in fields.items()}
+    decoding = {name for name, extra in extras.items() if isinstance(extra, dict) and extra.get("decoding")}
+    return task.settings.model_dump(mode="json", exclude=decoding)
+
+
+@dataclass(frozen=True)
+class Session:
+    """Everything that turns rows into numbers."""
+
+    spec: RunSpec
+    task: Task
+    facts: Facts
+    columns: Columns
+    tokenizer: Any
+    pad_token_id: int
+    engine: Engine
+    stop_requested: Callable[[], bool] = never
+    """Asked while answers are computed, which then raise GenerationStopped."""
+
+    def features(self, rows: Rows, report: Report = quiet, *, to_train: bool = False) -> Features:
+        """The rows' features, from the cache where they were made before.
+
+        What a task draws is drawn anew in every epoch of training, and here once for everything else.
+        """
+        return features(
+            lambda: self._made(rows, to_train=to_train),
+            self._key(rows, to_train=to_train),
+            cache_folder() / "features",
+            report,
+            len(rows),
+        )
+
+    def has_features(self, rows: Rows, *, to_train: bool = False) -> bool:
+        """Whether the rows' features were made before."""
+        return are_made(self._key(rows, to_train=to_train), cache_folder() / "features")
+
+    def sampled_features(self, rows: Rows, *, to_train: bool = False) -> Features:
+        """The same as `features` of a few rows; nothing is kept on the disk."""
+        return in_memory(self._made(rows, to_train=to_train))
+
+    def _made(self, rows: Rows, *, to_train: bool) -> Iterator[pa.RecordBatch]:
+        fixed = draws(self.task) and not to_train
+        return self._drawn(self._encoded(rows)) if fixed else self._encoded(rows, to_train=to_train)
+
+    def _key(self, rows: Rows, *, to_train: bool) -> dict[str, Any]:
+        return {
+            **self.identity(rows),
+            "drawn": self.spec.training.seed if draws(self.task) and not to_train else None,
+            **({"to_train": True} if to_train and trains_apart(self.task) else {}),
+        }
+
+    def identity(self, rows: Rows) -> dict[str, Any]:
+        """What decides the features of these rows, drawing and packing apart."""
+        return {
+            "rows": rows.fingerprint,
+            "task": _decides_features(self.task),
+            "facts": self.facts,
+            "columns": dict(self.columns),
+            "tokenizer": self._tokenizer_fingerprint,
+        }
+
+    @cached_property
+    def _tokenizer_fingerprint(self) -> str:
+        return fingerprint(self.tokenizer)
+
+    def typed_features(self, rows: Rows) -> Features:
+        """Features of rows that a person typed; nothing is kept on the disk."""
+        return self.sampled_features(rows)
+
+    def _encoded(self, rows: Rows, *, to_train: bool = False) -> Iterator[pa.RecordBatch]:
+        return encoded(self.task, rows, self.columns, self.tokenizer, self.facts, to_train=to_train)
+
+    def _drawn(self, encoded: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        done = 0
+        for batch in encoded:
+            names = [field.name for field in batch.schema if pa.types.is_list(field.type)]
+            each = []
+            for number in range(batch.num_rows):
+                lists = {name: batch[name][number].values.to_numpy(zero_copy_only=False) for name in names}
+                rng = generator("draw", "evaluation", self.spec.training.seed, done + number)
+                each.append(drawn(self.task, lists, rng, self.tokenizer))
+            done += batch.num_rows
+            arrays = {name: batch[name] for name in batch.schema.names}
+            arrays |= (
+                {name: pa.array([one[name] for one in each], pa.list_(pa.int32())) for name in each[0]} if each else {}
+            )
+            yield pa.RecordBatch.from_pydict(arrays)
+
+    def micro_batches(self, source: Features, indices: np.ndarray, size: int, epoch: int) -> list[Batch]:
+        """The batches of one optimizer step, each of at most `size` rows; `epoch` counts from 0."""
+
+        def draw(feature: int, lists: batches.Lists) -> batches.Lists:
+            rng = generator("draw", source.fingerprint, self.spec.training.seed, epoch, feature)
+            return drawn(self.task, lists, rng, self.tokenizer)
+
+        padding: batches.Padding = {**self._padding, "draw": draw if draws(self.task) else None}
+        return batches.micro_batches(source, indices, size, **padding)
+
+    def batch(self, source: Features, indices: np.ndarray) -> Batch:
+        """One batch as evaluations have them: nothing is drawn."""
+        return batches.collate(source, indices, **self._padding)
+
+    @cached_property
+    def length_multiple(self) -> int:
+        """What the lengths of batches are rounded up to (`backend.data.batches.Padding`)."""
+        if self.engine.constant_rows:  # it compiles per length
+            return batches.FEW
+        return 8 if self.engine.device_memory_mb() is not None else 1  # a processor would only compute the padding
+
+    @cached_property
+    def _padding(self) -> batches.Padding:
+        return {
+            "pad_token_id": self.pad_token_id,
+            "head": self.task.head,
+            "length_multiple": self.length_multiple,
+            "length_limit": self.facts["max_length"],
+        }
+
+    def score(
+        self, rows: Rows, source: Features, batch_size: int, tick: Tick = lambda done, total: None
+    ) -> Scored:  # fmt: skip
+        """Predict every row and measure the labelled ones; `tick(done, total)` counts features."""
+        started = time.perf_counter()
+        outputs = self._outputs(source, batch_size, tick)
+        predictions = self.task.decode(outputs, source.table, rows, self.columns, self.facts, self.tokenizer)
+        return Scored(predictions, self._metrics(predictions, rows), time.perf_counter() - started)
+
+    def _outputs(self, source: Features, batch_size: int, tick: Tick) -> Outputs:
+        writes = self.task.evaluates_by == "generate"
+        passes = [self._evaluated] if not writes or "labels" in source.lists else []
+        passes += [self._written] if writes else []
+        outputs: Outputs = {}
+        for number, answers in enumerate(passes):
+
+            def tell(done: int, number: int = number) -> None:
+                tick((number * len(source) + done) // len(passes), len(source))
+
+            outputs |= answers(source, batch_size, tell)
+        return outputs
+
+    def _evaluated(self, source: Features, batch_size: int, tell: Callable[[int], None]) -> Outputs:
+        def answers() -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
+            done = 0
+            for indices, batch in batches.evaluation_batches(source, batch_size, **self._padding):
+                if self.stop_requested():
+                    raise GenerationStopped
+                yield indices, self.engine.evaluate(batch)
+                done += len(indices)
+                tell(done)
+
+        return batches.in_order(answers(), source, self.task.head)
+
+    def _written(self, source: Features, batch_size: int, tell: Callable[[int], None]) -> Outputs:
+        settings = replace(
+            generation(self.task, self.tokenizer), seed=self.spec.training.seed, stop_requested=self.stop_requested
+        )
+        written: dict[int, np.ndarray] = {}
+        for indices, batch in batches.prompt_batches(source, batch_size, **self._padding):
+            written |= dict(zip(indices.tolist(), self.engine.generate(batch, settings), strict=False))
+            tell(len(written))
+        return {"generated": [written[number] for number in range(len(source))]}
+
+    def _measured(self, predictions: Predictions) -> dict[str, float]:
+        """The task's metrics and, where anything can be measured, those of installed packages."""
+        found = self.task.score(predictions, self.facts)
+        return {**found, **measured(self.spec, predictions.table)} if found else found
+
+    def _metrics(self, predictions: Predictions, rows: Rows) -> dict[str, float]:
+        """Of several files also each file's own, as `file/metric` or as the source names them."""
+        if len(rows.files) == 1 or len(rows.files) > MAX_FILES_APART:
+            return self._measured(predictions)
+        names = rows.metric_names or tuple(f"{file}/{{metric}}" for file in rows.files)
+        metrics = {} if rows.metric_names else self._measured(predictions)
+        for number, name in enumerate(names):
+            own = predictions.take(np.flatnonzero(rows.file_index == number))
+            found = self._measured(own) if own.table.num_rows else {}
+            metrics |= {name.replace("{metric}", metric): value for metric, value in found.items()}
+        return metrics
+
+
+def open_session(spec: RunSpec, material: Material, model: ModelLocation, engine: object) -> Session:
+    """Task, tokenizer and engine around the rows; the engine has no model yet."""
+    tokenizer = open_tokenizer(
+        spec.model.tokenizer or str(model.folder),
+        options=spec.model.tokenizer_options,
+        offline=is_offline(),
+    )
+    return Session(
+        spec=spec,
+        task=make_task(spec),
+        facts=material.facts,
+        columns=material.columns,
+        tokenizer=tokenizer,
+        pad_token_id=ensure_pad_token(tokenizer),
+        engine=engine,  # type: ignore[arg-type]
+    )

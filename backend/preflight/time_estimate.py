@@ -1,0 +1,220 @@
+"""Owns how long the parts of a run will take, from start to last prediction, and how far each may be off."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from backend.contract.run.cost import TimePart
+from backend.contract.run.measurement import Measurement
+from backend.contract.spec import RunSpec
+from backend.contract.time_span import BUSY
+
+FORWARD = 1 / 3
+"""A pass without gradients against one with them, which goes forward once and back at twice the cost."""
+STEADY, ROUGH, GUESSED = 0.1, 0.25, 0.5
+"""How far, as a part, a step may be off that was timed often, what was timed once, and what another training tells."""
+SOONER, SOON = 0.1, 0.5
+"""Parts of a measured evaluation that a trained model needs, at least and as is likely, to write its answers.
+
+It ends them; one that is not trained yet may write as long as it is let.
+"""
+FROM_CACHE = 0.1
+"""Part of a compilation that it takes to read a kept program."""
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """How much there is to do."""
+
+    spec: RunSpec
+    rows: dict[str, int]
+    """By split."""
+    tokens_per_row: float
+    steps_per_epoch: int
+    total_steps: int
+    reading: float
+    """Seconds that reading the data just took."""
+    tokenising: float
+    """Seconds a row, as just measured."""
+    tokenised: frozenset[str] = frozenset()
+    """Splits whose features were made before."""
+
+    @property
+    def evaluations(self) -> int:
+        """How often the validation data is measured during training."""
+        if "validation" not in self.rows:
+            return 0
+        return len(_due(self.spec.evaluation.every, self)) + self.spec.evaluation.at_start
+
+    @property
+    def evaluated(self) -> int:
+        """Rows of each evaluation."""
+        there, most = self.rows.get("validation", 0), self.spec.evaluation.max_rows
+        return (there if most is None else min(there, most)) + min(self.rows["train"], self.spec.evaluation.train_rows)
+
+    @property
+    def predicted(self) -> int:
+        """Rows that are predicted at the end."""
+        return self.rows.get("validation", 0) + self.rows.get("test", 0)
+
+    @property
+    def checkpoints(self) -> tuple[int, int]:
+        """How many are written at least, and at most: with a metric to go by, each evaluation may be the best one."""
+        kept = _due(self.spec.training.checkpoint_every, self)
+        if self.spec.evaluation.best_metric is None or not self.evaluations:
+            return len(kept), len(kept)
+        return len(kept), len(kept | _due(self.spec.evaluation.every, self) | {self.total_steps})
+
+
+def _due(often: str | int, amounts: Amounts) -> set[int]:
+    """The steps after which something is done, as the loop does it."""
+    if often == "never":
+        return set()
+    every = amounts.steps_per_epoch if often == "epoch" else int(often)
+    return {*range(every, amounts.total_steps + 1, every), amounts.total_steps}
+
+
+def measured_parts(amounts: Amounts, measured: Measurement) -> list[TimePart]:
+    """Every part of a run, by what was measured of this very training."""
+    steadiness = max(STEADY, measured.step_spread)
+    training = amounts.total_steps * measured.step_seconds
+    parts = [
+        *_start(amounts, measured),
+        _tokenising(amounts),
+        *_compiling(measured),
+        _part("Training", training, f"{amounts.total_steps:,} × {_each(measured.step_seconds)}", steadiness),
+    ]
+    each = measured.evaluation_row_seconds
+    if amounts.evaluations and each is not None:
+        part = _evaluated("Evaluations", amounts.evaluations * amounts.evaluated * each, measured)
+        part = _later(part, measured.first_evaluation_seconds)
+        parts.append(_over(part, amounts.evaluated, amounts.evaluations))
+    parts += _written(amounts, measured)
+    if amounts.predicted and each is not None:
+        part = _evaluated("Predictions", amounts.predicted * each, measured)
+        part = part if amounts.evaluations else _later(part, measured.first_evaluation_seconds)
+        parts.append(_over(part, amounts.predicted))
+    return [_alone(part, measured) for part in _stopped_early(amounts, parts)]
+
+
+def expected_parts(amounts: Amounts, tokens_per_second: float | None) -> list[TimePart]:
+    """What the speed of a comparable run tells, where there is one; its parts are a guess."""
+
+    def part(name: str, tokens: float, words: str, cost: float = 1.0) -> TimePart:
+        if not tokens_per_second:
+            return TimePart(name, None, words)
+        return _part(name, cost * tokens / tokens_per_second, words, GUESSED)
+
+    a_row, epochs = amounts.tokens_per_row, amounts.total_steps / amounts.steps_per_epoch
+    parts = [
+        _tokenising(amounts),
+        part("Training", amounts.rows["train"] * a_row * epochs, f"{amounts.total_steps:,} steps"),
+    ]
+    if amounts.evaluations:
+        evaluated = part("Evaluations", amounts.evaluations * amounts.evaluated * a_row, "", FORWARD)
+        parts.append(_over(evaluated, amounts.evaluated, amounts.evaluations))
+    if amounts.predicted:
+        parts.append(_over(part("Predictions", amounts.predicted * a_row, "", FORWARD), amounts.predicted))
+    return parts
+
+
+def whole(parts: list[TimePart]) -> tuple[float | None, float | None, float | None]:
+    """Seconds of all parts, at least and at most; None where training is not known."""
+    if any(part.seconds is None for part in parts):
+        return None, None, None
+    return (
+        sum(part.seconds or 0.0 for part in parts),
+        sum(part.least or 0.0 for part in parts),
+        sum(part.most or 0.0 for part in parts),
+    )
+
+
+def _part(name: str, seconds: float, words: str, spread: float) -> TimePart:
+    return TimePart(name, seconds, words, seconds * (1 - spread), seconds * (1 + spread))
+
+
+def _start(amounts: Amounts, measured: Measurement) -> list[TimePart]:
+    if measured.starting_seconds is None or measured.loading_seconds is None:
+        return []
+    seconds = measured.starting_seconds + amounts.reading + measured.loading_seconds
+    return [_part("Start-up", seconds, "libraries, data and model", ROUGH)]
+
+
+def _tokenising(amounts: Amounts) -> TimePart:
+    left = sum(count for split, count in amounts.rows.items() if split not in amounts.tokenised)
+    if not left:
+        return _part("Tokenising", 0.0, "done before", ROUGH)
+    return _over(_part("Tokenising", left * amounts.tokenising, "", ROUGH), left)
+
+
+def _compiling(measured: Measurement) -> list[TimePart]:
+    if not measured.compile_seconds or not measured.programs:
+        return []
+    new = max(0, measured.programs - measured.compiled)
+    kept = min(measured.compiled, measured.programs) * FROM_CACHE
+    of_one = measured.compile_seconds
+    words = f"{measured.programs} programs, {measured.programs - new} of them kept from before"
+    return [
+        TimePart("Compiling", (new + kept) * of_one, words, (new / 2 + kept / 2) * of_one, (1.5 * new + kept) * of_one)
+    ]
+
+
+def _evaluated(name: str, seconds: float, measured: Measurement) -> TimePart:
+    if measured.writes:
+        return TimePart(name, seconds * SOON, "", seconds * SOONER, seconds * (1 + ROUGH))
+    return _part(name, seconds, "", ROUGH)
+
+
+def _later(part: TimePart, seconds: float) -> TimePart:
+    """The part with seconds that come once, however much there is to do."""
+    whole, least, most = (one or 0.0 for one in (part.seconds, part.least, part.most))
+    return msgspec.structs.replace(part, seconds=whole + seconds, least=least + seconds, most=most + seconds)
+
+
+def _over(part: TimePart, rows: int, times: int = 1) -> TimePart:
+    """The part with the rows that it goes over, each so many times."""
+    words = f"{rows:,} rows" if times == 1 and part.name != "Evaluations" else f"{times:,} × {rows:,} rows"
+    return msgspec.structs.replace(part, rows=rows, times=times, words=words)
+
+
+def _written(amounts: Amounts, measured: Measurement) -> list[TimePart]:
+    """The checkpoints, and the model at the end."""
+    least, most = amounts.checkpoints
+    parts = []
+    if most and measured.checkpoint_seconds is not None:
+        each = measured.checkpoint_seconds
+        words = f"{_between(least, most)} × {_each(each)}"
+        low, high = least * each * (1 - ROUGH), most * each * (1 + ROUGH)
+        parts.append(TimePart("Checkpoints", (least + most) / 2 * each, words, low, high))
+    if measured.saving_seconds is not None:
+        parts.append(_part("Saving", measured.saving_seconds, "the model", ROUGH))
+    return parts
+
+
+def _alone(part: TimePart, measured: Measurement) -> TimePart:
+    """What others took of the processor while it was measured, a run may have."""
+    if measured.others < BUSY or part.least is None:
+        return part
+    return msgspec.structs.replace(part, least=part.least * (1 - measured.others))
+
+
+def _stopped_early(amounts: Amounts, parts: list[TimePart]) -> list[TimePart]:
+    """With early stopping training may end after so many evaluations as must be worse, and the first."""
+    patience = amounts.spec.training.early_stopping
+    if patience is None or not amounts.evaluations:
+        return parts
+    shortest = min(1.0, (patience + 1) / amounts.evaluations)
+    return [
+        msgspec.structs.replace(part, least=(part.least or 0.0) * shortest)
+        if part.name in ("Training", "Evaluations", "Checkpoints")
+        else part
+        for part in parts
+    ]
+
+
+def _between(least: int, most: int) -> str:
+    return f"{least:,}" if least == most else f"{least:,}–{most:,}"
+
+
+def _each(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"

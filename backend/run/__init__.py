@@ -1,1 +1,0 @@
-"""The parts of a run that the loop puts together: events, checkpoints, schedule, stopping, preparation."""

@@ -1,0 +1,83 @@
+"""Owns what a run leaves behind: `model/` and the predictions of its validation and test data."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from backend.contract.errors import InputError
+from backend.contract.run.events import ModelExported, PredictionsWritten, Warned
+from backend.contract.run.folder import RunFolder
+from backend.inference import predictions_file
+from backend.models import saved_model
+from backend.models.base_weights import KEY, fact
+from backend.models.own_code import agree_to_copy, copy_code
+from backend.preflight.session import Scored
+from backend.training.event_log import EventLog
+from backend.training.setup import Opened
+
+
+def export(folder: RunFolder, opened: Opened, log: EventLog, step: int) -> None:
+    """Make the weights of the engine, which are those of `step`, the run's `model/`."""
+    session = opened.session
+
+    def fill(path: Path) -> None:
+        session.engine.export(path)
+        _save_tokenizer(session.task, session.tokenizer, path)
+        copy_code(opened.model_folder, path)
+
+    note = {**note_of(opened), "step": step}
+    if opened.hosts.is_first:
+        for kept in saved_model.write(folder.model, fill, note):
+            message = f"{kept.path} is an older model that could not be deleted ({kept.reason}); delete it by hand"
+            log.write(Warned(time=time.time(), code="not_deleted", message=message))
+        try:
+            agree_to_copy(opened.model_folder, folder.model)
+        except InputError as error:  # the model is whole, and its user is asked when it is opened
+            log.write(Warned(time=time.time(), code="not_agreed", message=str(error)))
+    else:
+        session.engine.export(folder.model)  # takes part in bringing divided weights together, and writes nothing
+    log.write(ModelExported(time=time.time(), folder=folder.model.name, step=step))
+
+
+def note_of(opened: Opened) -> dict[str, Any]:
+    """What whoever asks a model must know of its task, and of the model that an adapter was trained on."""
+    session = opened.session
+    note: dict[str, Any] = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
+    if session.spec.adapter is not None:
+        note[KEY] = fact(opened.model_folder, session.spec.model.name_or_path)
+    return note
+
+
+def _save_tokenizer(task: Any, tokenizer: Any, path: Path) -> None:
+    """With the chat template that the model was trained with, so that it is asked alike wherever it goes."""
+    before = tokenizer.chat_template
+    if hasattr(task, "chat_template"):
+        tokenizer.chat_template = task.chat_template(tokenizer) or before
+    tokenizer.save_pretrained(path)
+    tokenizer.chat_template = before  # the cache knows features by it
+
+
+def predict(
+    folder: RunFolder, opened: Opened, log: EventLog, split: str, tick: Callable[[int, int], None]
+) -> dict[str, float]:
+    """Write the predictions of one split, every row of it; returns its metrics."""
+    rows, features = opened.rows[split], opened.features[split]
+    scored: Scored = opened.session.score(rows, features, opened.evaluation_batch_size, tick)
+    csv, parquet = folder.predictions(split), folder.predictions(split, "parquet")
+    if opened.hosts.is_first:
+        predictions_file.write(
+            predictions_file.joined(rows, scored.predictions), csv, parquet, scored.predictions.documents
+        )
+    log.write(
+        PredictionsWritten(
+            time=time.time(),
+            split=split,
+            csv=csv.name,
+            parquet=parquet.name,
+            rows=len(rows),
+            seconds=scored.seconds,
+            metrics=dict(scored.metrics),
+        )
+    )
+    return scored.metrics

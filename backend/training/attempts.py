@@ -1,0 +1,144 @@
+"""Takes over what an attempt owes those before it: their events, the rows of their passes, the same data, the best so far."""
+
+import json
+import os
+import time
+from typing import Any
+
+from backend.contract.errors import RunFailed
+from backend.contract.packages import PACKAGES_OF_A_RUN, installed_versions
+from backend.contract.run.events import AnyEvent, DataLoaded, RunResumed, RunStarted, StepFinished, Warned
+from backend.contract.run.folder import RunFolder, write_json
+from backend.contract.safe_files import open_inside
+from backend.contract.spec import RunSpec
+from backend.contract.version import CONTRACT_VERSION
+from backend.hardware import devices, planner
+from backend.preflight.datasets import Material
+from backend.training.early_stopping import Best, evaluations
+from backend.training.event_log import EventLog, missing_steps, missing_words, read_events
+from backend.training.hosts import Hosts
+from backend.training.stages import Stages
+
+PLAN_BYTES = 10_000
+"""A plan is much shorter; what is longer is none."""
+
+
+def read(folder: RunFolder, hosts: Hosts) -> list[AnyEvent]:
+    """What the attempts before this one have said; the first host may be writing anew by the time another reads."""
+    if hosts.count == 1:
+        return read_events(folder.events)
+    size = hosts.agree(lambda: folder.events.stat().st_size if folder.events.exists() else 0)
+    return read_events(folder.events, size)
+
+
+def begin(
+    folder: RunFolder, spec: RunSpec, log: EventLog, stages: Stages, earlier: list[AnyEvent], from_step: int,
+    choice: devices.Choice,
+) -> None:  # fmt: skip
+    """The first events of the attempt; a resume also says what the file lacks, and which library versions differ now."""
+    record = folder.process_record()
+    attempt, versions = record.attempt if record else 1, installed_versions(PACKAGES_OF_A_RUN)
+    first = next((event for event in earlier if isinstance(event, RunStarted)), None)
+    if first is None:  # in the first attempt, and where somebody deleted the file or its beginning
+        first = RunStarted(
+            time=time.time(), name=spec.name, task=spec.task["type"], model=spec.model.name_or_path, attempt=attempt,
+            contract_version=CONTRACT_VERSION, engine=spec.hardware.engine, device=choice.words, precision=choice.precision,
+            versions=versions,
+        )  # fmt: skip
+        log.write(first)
+        if not from_step and not any(isinstance(event, StepFinished) for event in earlier):
+            return
+    log.remember(first)
+    log.write(
+        RunResumed(
+            time=time.time(),
+            attempt=attempt,
+            from_step=from_step,
+            versions=versions,
+            device=choice.words,
+            precision=choice.precision,
+            engine=spec.hardware.engine,
+        )
+    )
+    lacks = missing_words(missing_steps(earlier, from_step))
+    if lacks and not any(isinstance(event, Warned) and event.message == lacks for event in earlier):
+        stages.warn("missing_events", lacks)
+    changed = [
+        f"{name} {first.versions[name]} → {version}"
+        for name, version in versions.items()
+        if first.versions.get(name, version) != version
+    ]
+    if changed:
+        stages.warn(
+            "other_versions",
+            f"the run began with other library versions ({', '.join(changed)}); it goes on, but later steps need not "
+            "equal those of an uninterrupted run to the bit",
+        )
+
+
+def refuse_other_rows(material: Material, earlier: list[AnyEvent]) -> None:
+    """A run that went on with other rows would be a mixture that no spec describes."""
+    first = {event.split: event for event in reversed(earlier) if isinstance(event, DataLoaded)}
+    for split, rows in material.rows.items():
+        if split in first and first[split].fingerprint not in ("", rows.fingerprint):
+            raise RunFailed(
+                f"the {split} data ({', '.join(rows.files[:3])}) is not what it was when the run began",
+                code="data_changed",
+                hint="Put the old files back and resume, or start a new run on the new ones.",
+            )
+
+
+def rows_of_a_pass(folder: RunFolder, work: planner.Work, device: str, free_mb: float) -> tuple[int, str]:
+    """Rows that go through one device at a time, and a sentence if earlier attempts took another number.
+
+    Dropout draws anew in each pass, so results would depend on the memory that happens to be free: the first attempt's
+    number is kept in `plan.json` and taken again, until a person changes the device or what decides the number.
+    """
+    hardware = work.spec.hardware
+    decided_by = {
+        "engine": hardware.engine,
+        "device": device,
+        "replicas": work.split.replicas,
+        "hardware.micro_batch_size": hardware.micro_batch_size,
+        "hardware.memory_limit": hardware.memory_limit,
+    }
+    kept = _kept_plan(folder)
+    rows = kept.get("micro_batch_size")
+    if rows is not None and kept.get("decided_by") == decided_by:
+        if rows == 1 or hardware.micro_batch_size is not None or work.fits(rows, free_mb):
+            return rows, ""
+        fewer = min(rows, work.micro_batch_size(free_mb))
+        return fewer, _deviation(fewer, rows, "as no more fit into the memory that is free now")
+    new = work.micro_batch_size(free_mb)
+    write_json(folder.plan, {"micro_batch_size": new, "decided_by": decided_by})
+    return new, _deviation(new, rows, "as the device or a hardware setting was changed") if rows not in (
+        None,
+        new,
+    ) else ""
+
+
+def _deviation(rows: int, before: int | None, why: str) -> str:
+    return (
+        f"this attempt reads {rows} rows at a time, earlier ones {before}, {why}; dropout draws other numbers, so later steps "
+        "need not equal those of an uninterrupted run to the bit"
+    )
+
+
+def _kept_plan(folder: RunFolder) -> dict[str, Any]:
+    """What `plan.json` says, or nothing if there is none that can be used."""
+    try:
+        with os.fdopen(open_inside(folder.path, folder.plan.name, os.O_RDONLY), "rb") as file:
+            found = json.loads(file.read(PLAN_BYTES))
+    except (OSError, ValueError):
+        return {}
+    rows = found.get("micro_batch_size") if isinstance(found, dict) else None
+    return found if isinstance(rows, int) and rows > 0 else {}
+
+
+def best_so_far(spec: RunSpec, earlier: list[AnyEvent], from_step: int) -> Best:
+    """Early stopping and the best checkpoint are facts of evaluations, so a resumed run decides the same."""
+    best = Best(spec)
+    for one in evaluations(earlier):
+        if from_step > 0 and one.step <= from_step:  # from the very beginning everything is measured again
+            best.apply(one.metrics, one.step)
+    return best

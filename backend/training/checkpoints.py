@@ -1,0 +1,202 @@
+"""Owns a run's checkpoints: written beside, flushed, renamed; the highest step that verifies is the latest."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+from backend.contract.run.folder import RunFolder, write_json
+from backend.contract.safe_files import MB, open_inside, read_unlinked
+from backend.data.removal import ASIDE, Leftover, delete, remove
+from backend.engines.engine import Finish
+from backend.models.new_folder import flush_folder, flush_to_disk
+from backend.training.hosts import ALONE, Hosts
+
+MANIFEST = "checkpoint.json"
+"""Last file of a checkpoint to be written: the step, the engine, and size and digest of every other file."""
+MANIFEST_BYTES = 10 * MB
+"""A line for each file, of which the largest checkpoints have some thousands."""
+
+
+class Blocked(Exception):
+    """A damaged checkpoint cannot be moved out of the way of the one that was to replace it."""
+
+    def __init__(self, kept: Leftover) -> None:
+        super().__init__(f"{kept.path}: {kept.reason}")
+        self.kept = kept
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Steps whose checkpoints are gone, and what of them could not be deleted."""
+
+    steps: list[int]
+    kept: list[Leftover]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint in its place, and what was removed once it was there."""
+
+    path: Path
+    removal: Removal
+
+
+class Checkpoints:
+    """All checkpoints of one run. Several hosts write their parts of each; the first puts it in place and takes old ones away."""
+
+    def __init__(self, folder: RunFolder, hosts: Hosts = ALONE, engine: str = "") -> None:
+        self._folder, self._hosts, self._engine = folder, hosts, engine
+        self._writer = ThreadPoolExecutor(1, "checkpoint")  # its thread begins with the first that is written beside
+
+    def save(self, step: int, write: Callable[[Path], Finish | None]) -> Path:
+        """Let `write` fill a folder beside, then put it in place whole. An earlier checkpoint of this step is kept.
+
+        Raises OSError (disk full), or Blocked, after taking the half-written folder away; older checkpoints are untouched.
+        """
+        return self.begin(step, write).result().path
+
+    def begin(
+        self, step: int, write: Callable[[Path], Finish | None], keep: int | None = None, best_step: int | None = None
+    ) -> "Future[Saved]":
+        """The same beside the caller: `write` returns once training may continue, and what it returns ends the writing.
+
+        On the writer's thread the files are finished, hashed, flushed and put in place; then older checkpoints but the
+        newest `keep` and the best one are removed.
+        """
+        final = self._folder.checkpoint(step)
+        name = self._hosts.agree(lambda: None if verify(final) else _made_beside(final).name)
+        if name is None:
+            return self._writer.submit(self._saved, step, final, keep, best_step)
+        beside = final.with_name(name)
+        with _removed_if_it_fails(beside):
+            finish = write(beside)
+        put = self._put_in_place if self._hosts.is_first else _wait_for_own_part
+
+        def complete() -> Saved:
+            put(step, beside, final, finish)
+            return self._saved(step, final, keep, best_step)
+
+        return self._writer.submit(complete)
+
+    def _saved(self, step: int, final: Path, keep: int | None, best_step: int | None) -> Saved:
+        return Saved(final, self.remove_older(step, keep, best_step) if keep is not None else Removal([], []))
+
+    def steps(self) -> list[int]:
+        """Steps with a checkpoint folder, ascending, verified or not."""
+        return sorted(int(path.name[5:]) for path in self._folder.checkpoints.glob("step-*") if path.name[5:].isdigit())
+
+    def latest(self) -> int | None:
+        """The highest step whose checkpoint verifies, or None."""
+        return next((step for step in reversed(self.steps()) if verify(self._folder.checkpoint(step))), None)
+
+    def written_by(self, step: int) -> str:
+        """The engine that saved the step; nothing of a checkpoint that does not say so, which only older ones are."""
+        return str(_manifest(self._folder.checkpoint(step)).get("engine", ""))
+
+    def remove_older(self, step: int, keep: int, best_step: int | None) -> Removal:
+        """Of the checkpoints up to `step` keep the newest `keep` and the best one; what cannot be deleted fails nobody.
+
+        A later one is damaged, else the run had gone on from it; it takes nobody's place.
+        """
+        if not self._hosts.is_first:
+            return Removal([], [])
+        kept = delete(self._folder.checkpoints.glob(f".step-*{ASIDE}*"))  # tried in vain before
+        steps = [each for each in self.steps() if each <= step]
+        removed = []
+        for each in steps[:-keep]:
+            if each == best_step:
+                continue
+            problem = remove(self._folder.checkpoint(each))
+            kept += [problem] if problem else []
+            if problem is None or problem.path != self._folder.checkpoint(each):
+                removed.append(each)
+        return Removal(removed, kept)
+
+    def clear_leftovers(self) -> None:
+        """Take away what a process that died while saving left beside."""
+        if not self._hosts.is_first:
+            return
+        delete(self._folder.checkpoints.glob(".step-*"))
+
+    def _put_in_place(self, step: int, beside: Path, final: Path, finish: Finish | None) -> None:
+        with _removed_if_it_fails(beside):
+            if finish is not None:
+                finish()
+            flush_to_disk(beside)
+            write_json(beside / MANIFEST, {"step": step, "engine": self._engine, "files": _digests(beside)})
+            # What is there did not verify: it is damaged, and now replaced.
+            if (kept := remove(final)) is not None and kept.path == final:
+                raise Blocked(kept)
+            beside.rename(final)
+        flush_folder(final.parent)
+
+
+def _made_beside(final: Path) -> Path:
+    beside = final.with_name(f".{final.name}.{os.getpid()}")
+    final.parent.mkdir(exist_ok=True)  # never the run folder itself: where that was deleted, it stays away
+    beside.mkdir()
+    return beside
+
+
+def _wait_for_own_part(step: int, beside: Path, final: Path, finish: Finish | None) -> None:
+    if finish is not None:
+        finish()
+
+
+@contextmanager
+def _removed_if_it_fails(beside: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
+def verify(folder: Path) -> bool:
+    """Whether every file is there with the size and digest that its manifest states."""
+    try:  # sizes first, which cost nothing
+        files = _manifest(folder)["files"]
+        return all(_size(folder, name) == known[0] for name, known in files.items()) and all(
+            _digest(folder, name) == known for name, known in files.items()
+        )
+    except (OSError, LookupError, TypeError, AttributeError):  # gone, another folder's, or JSON of another shape
+        return False
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    """What the checkpoint says of itself; nothing where there is none, or one that nobody can read."""
+    try:
+        found = json.loads(read_unlinked(folder / MANIFEST, MANIFEST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _digests(folder: Path) -> dict[str, list[object]]:
+    return {name: _digest(folder, name) for name in (path.relative_to(folder).as_posix() for path in _files(folder))}
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _size(folder: Path, name: str) -> int:
+    with _open(folder, name) as file:
+        return os.fstat(file.fileno()).st_size
+
+
+def _digest(folder: Path, name: str) -> list[object]:
+    with _open(folder, name) as file:
+        return [os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest()]
+
+
+def _open(folder: Path, name: str) -> BufferedReader:
+    return os.fdopen(open_inside(folder, name, os.O_RDONLY), "rb")

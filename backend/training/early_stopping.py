@@ -1,0 +1,66 @@
+"""Owns which evaluation was best and whether training should end early; a fold over evaluations, so a resume agrees."""
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+
+from backend.contract.run.events import AnyEvent, EvaluationFinished, RunResumed
+from backend.contract.spec import RunSpec
+from backend.preflight.metrics import Directions
+
+
+class Best:
+    """Follows `best_metric` (early stopping alone follows the loss) over the evaluations of the validation data."""
+
+    def __init__(self, spec: RunSpec) -> None:
+        self.metric = spec.evaluation.best_metric or "loss"
+        self.keeps_checkpoint = spec.evaluation.best_metric is not None
+        self._greater_is_better = Directions.of(spec).greater_is_better(self.metric)
+        self.step: int | None = None
+        self.value: float | None = None
+        self._patience = spec.training.early_stopping
+        self._threshold = spec.training.early_stopping_threshold
+        self._worse = 0
+        self._watched: float | None = None
+
+    def apply(self, metrics: dict[str, float | None], step: int) -> bool:
+        """Take one evaluation in; whether it is the best so far. A metric that is not a number is never best.
+
+        Nor is any where nobody says what is better, which only a task without a loss has that follows no metric.
+        """
+        value = metrics.get(self.metric)
+        if value is None or not isfinite(value) or self._greater_is_better is None:
+            self._worse += 1
+            return False
+        if self._improves(value, self._watched, self._threshold):
+            self._watched, self._worse = value, 0
+        else:
+            self._worse += 1
+        if not self._improves(value, self.value, 0.0):
+            return False
+        self.value, self.step = value, step
+        return True
+
+    def should_stop(self) -> bool:
+        """Whether as many evaluations as `early_stopping` says went by without a better one."""
+        return self._patience is not None and self._worse >= self._patience
+
+    def lacks(self, metrics: Mapping[str, object]) -> bool:
+        """Whether what decides is not among these metrics at all, as with a misspelt variant of one."""
+        decides = self.keeps_checkpoint or self._patience is not None
+        return decides and self.metric not in metrics
+
+    def _improves(self, value: float, before: float | None, threshold: float) -> bool:
+        if before is None:
+            return True
+        return value - before > threshold if self._greater_is_better else before - value > threshold
+
+
+def evaluations(events: Iterable[AnyEvent]) -> list[EvaluationFinished]:
+    """The evaluations of the validation data that still count, those voided by a resume taken out."""
+    kept: list[EvaluationFinished] = []
+    for event in events:
+        if isinstance(event, EvaluationFinished) and event.split == "validation":
+            kept.append(event)
+        elif isinstance(event, RunResumed):
+            kept = [one for one in kept if one.step <= event.from_step]
+    return kept

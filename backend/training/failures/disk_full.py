@@ -1,0 +1,35 @@
+"""Recognises a disk without room: full, over its quota, or over the limit on a file's size."""
+
+import errno
+import re
+
+from backend.contract.run.fixes import Mend
+from backend.training.failure_context import Situation
+from backend.training.failures.failure import Failure, chain, kinds
+
+MESSAGE = "the disk is full, so nothing more could be saved; earlier checkpoints are untouched"
+HINT = "Make room, or lower training.keep_checkpoints, then resume the run."
+_NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+_WRITTEN_IN_PART = re.compile(r"\d+ requested and \d+ written")
+
+
+def recognise(error: BaseException, situation: Situation) -> Failure | None:
+    """The system's OSError, and those of safetensors and numpy, which tell it in their words only."""
+    if not any(map(_is_full, chain(error))):
+        return None
+    kept = situation.setting("training.keep_checkpoints")
+    changes = {"training.keep_checkpoints": 1} if kept and kept > 1 else {}
+    return Failure(MESSAGE, HINT, Mend(changes, resume=True))
+
+
+def _is_full(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _NUMBERS or (error.errno is None and _WRITTEN_IN_PART.fullmatch(str(error)) is not None)
+    words = str(error).lower()
+    return "SafetensorError" in kinds(error) and any(
+        f"os error {number}" in words or f"code: {number}" in words for number in _NUMBERS
+    )
+
+
+FAILURE = recognise

@@ -1,0 +1,36 @@
+"""Recognises a model hub that cannot be reached, or that the offline switch keeps from being asked."""
+
+from backend.contract.errors import InputError
+from backend.contract.run.fixes import Mend
+from backend.training.failure_context import Situation
+from backend.training.failures.failure import Failure, chain, kinds
+
+MESSAGE = "the model hub cannot be reached"
+HINT = "Check the network and try again, or give a folder as model.name_or_path."
+OFFLINE_HINT = "Switch offline mode off and try again, or give a folder as model.name_or_path."
+_KINDS = {
+    "ConnectError", "ConnectTimeout", "ReadTimeout", "ReadError", "ProxyError", "RemoteProtocolError", "ConnectionError",
+    "LocalEntryNotFoundError",
+}  # fmt: skip
+_LIBRARIES = ("httpx", "httpcore", "requests", "huggingface_hub")
+"""What their modules' names begin with."""
+
+
+def recognise(error: BaseException, situation: Situation) -> Failure | None:
+    """The hub library's own errors, those of the HTTP library below it, datasets', and our sentence about each."""
+    found = list(chain(error))
+    own = next((str(each) for each in found if isinstance(each, InputError)), "")
+    if any("OfflineModeIsEnabled" in f"{kinds(each)} {each}" for each in found) or "the network may not be used" in own:
+        return Failure(own or f"{MESSAGE}: offline mode is on", OFFLINE_HINT, Mend(resume=True))
+    if any(map(_is_unreachable, found)):
+        return Failure(own or MESSAGE, HINT, Mend(resume=True))
+    return None
+
+
+def _is_unreachable(error: BaseException) -> bool:
+    if isinstance(error, ConnectionError) and "on the Hub" in str(error):
+        return True  # datasets raises Python's own
+    return any(kind.__name__ in _KINDS and kind.__module__.startswith(_LIBRARIES) for kind in type(error).__mro__)
+
+
+FAILURE = recognise

@@ -1,0 +1,42 @@
+"""Recognises a tokenizer or a model without a padding token, as transformers refuses it."""
+
+from backend.contract.errors import InputError
+from backend.contract.run.fixes import Mend
+from backend.models.inspection import read_config
+from backend.models.tokenizer_files import end_token
+from backend.training.failure_context import Situation
+from backend.training.failures.failure import Failure, chain
+
+MESSAGE = "the tokenizer has no padding token, so rows of different lengths cannot share a batch"
+HINT = "Name one under model.tokenizer_options, for example {pad_token: <|endoftext|>}."
+_OF_TOKENIZER = ("does not have a padding token", "without a padding token")
+_OF_MODEL = "if no padding token is defined"
+_PAD_TOKEN = "model.tokenizer_options.pad_token"
+
+
+def recognise(error: BaseException, situation: Situation) -> Failure | None:
+    """`Asking to pad but the tokenizer does not have a padding token`, `Cannot handle batch sizes > 1 if no padding …`."""
+    for each in chain(error):
+        own = isinstance(each, InputError)
+        if (
+            isinstance(each, ValueError)
+            and not own
+            and any(words in str(each) for words in (*_OF_TOKENIZER, _OF_MODEL))
+        ):
+            return Failure(MESSAGE, HINT, _mend(situation))
+    return None
+
+
+def _mend(situation: Situation) -> Mend | None:
+    """The end of a text fills: filler is known by the attention mask, so no real token is mistaken for it."""
+    folder = situation.model
+    token = end_token(folder) if folder else ""
+    if not folder or not token or situation.setting(_PAD_TOKEN) == token:
+        return None
+    config = read_config(folder)
+    end, rows = config.get("eos_token_id"), config.get("vocab_size")
+    has_row = isinstance(end, int) and isinstance(rows, int) and end < rows
+    return Mend({_PAD_TOKEN: token, **({"model.config.pad_token_id": end} if has_row else {})})
+
+
+FAILURE = recognise

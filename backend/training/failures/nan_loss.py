@@ -1,0 +1,82 @@
+"""Recognises a loss or a gradient that is no number any more, or that never was one."""
+
+from backend.contract.errors import RunFailed
+from backend.contract.run.fixes import Mend
+from backend.models.weight_checks import UnsoundTensor, first_unsound
+from backend.training.failure_context import Situation
+from backend.training.failures.failure import Failure, chain
+from backend.training.not_a_number import NotANumber
+
+MESSAGE = "the computation gave a value that is not a number"
+LOWERED = 10
+"""A rate at which training blows up is seldom just a little too high."""
+
+
+def recognise(error: BaseException, situation: Situation) -> Failure | None:
+    """The run's own check of every loss; JAX's and numpy's FloatingPointError; torch's anomaly detection."""
+    never = next((one for one in chain(error) if isinstance(one, NotANumber) and one.before_change), None)
+    if never is not None:
+        return _never_a_number(str(never), situation)
+    message = next(filter(None, map(_message, chain(error))), "")
+    if not message:
+        return None
+    kept = "; checkpoints from before it are kept" if situation.can_resume else ""
+    return Failure(f"{message}{kept}", _hint(situation), _mend(situation))
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, RunFailed) and error.code == "nan_loss":
+        return str(error)
+    detected = isinstance(error, RuntimeError) and "returned nan values" in str(error)
+    return MESSAGE if isinstance(error, FloatingPointError) or detected else ""
+
+
+def _hint(situation: Situation) -> str:
+    warm_up = "lengthen training.warmup" if situation.setting("training.warmup") else "add training.warmup"
+    if situation.precision == "float32":
+        return f"Lower training.learning_rate or {warm_up}."
+    return f"Lower training.learning_rate, {warm_up}, or compute in float32 (hardware.precision)."
+
+
+def _mend(situation: Situation) -> Mend | None:
+    """A new run from the beginning: weights that led to this are no good start."""
+    if _is_half(situation):
+        return Mend({"hardware.precision": "float32"})
+    rate = situation.setting("training.learning_rate")
+    return Mend({"training.learning_rate": float(f"{rate / LOWERED:.3g}")}) if rate else None
+
+
+def _is_half(situation: Situation) -> bool:
+    return "float16" in (situation.precision, situation.setting("hardware.precision"))
+
+
+def _never_a_number(message: str, situation: Situation) -> Failure:
+    """No weight was changed yet, so neither learning rate nor warm-up is to blame, and going on would give the same."""
+    unsound = _unsound(situation)
+    if unsound is not None:
+        return Failure(
+            f"{message}, for the model's weights are not all numbers: {unsound.name} in {unsound.file.name}",
+            f"Choose another model, or write this one's weights again; {unsound.file.parent} holds values that are "
+            "infinite or NaN.",
+        )
+    message = f"{message}, though no weight had been changed before it"
+    if _is_half(situation):
+        return Failure(message, "Compute in float32 (hardware.precision).", Mend({"hardware.precision": "float32"}))
+    elsewhere = "" if situation.precision in ("", "float32") else ", or compute in float32 (hardware.precision)"
+    return Failure(
+        message,
+        "Look at the rows for labels, scores or weights that are missing or far too large, and at model.config"
+        f"{elsewhere}.",
+    )
+
+
+def _unsound(situation: Situation) -> UnsoundTensor | None:
+    if situation.model is None or situation.setting("model.initialise") == "from_config":
+        return None
+    try:
+        return first_unsound(situation.model)
+    except (OSError, ValueError):
+        return None
+
+
+FAILURE = recognise

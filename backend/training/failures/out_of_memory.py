@@ -1,0 +1,56 @@
+"""Recognises memory that ran out, of the computer or of an accelerator, as the engines and their libraries say it."""
+
+import errno
+
+from backend.contract.errors import RunFailed
+from backend.contract.run.events import PlanMade
+from backend.contract.run.fixes import Mend, less_memory
+from backend.preflight.steps import evaluation_rows
+from backend.training.failure_context import Situation
+from backend.training.failures.failure import Failure, chain, kinds
+
+MESSAGE = "the computer's memory is used up"
+ON_ACCELERATOR = "the accelerator's memory is used up"
+HINT = "Lower hardware.micro_batch_size or task.max_length, or switch on training.gradient_checkpointing."
+OF_EVALUATION = "Lower evaluation.batch_size or task.max_length."
+BEFORE_TRAINING = "Set data.max_rows to use fewer rows, or close other programs."
+_TWICE = "training.gradient_checkpointing"
+_PROCESSOR_SAYS = ("can't allocate memory", "not enough memory", "Unable to allocate")
+
+
+def recognise(error: BaseException, situation: Situation) -> Failure | None:
+    """torch's OutOfMemoryError and its allocator's RuntimeError, XLA's RESOURCE_EXHAUSTED, MemoryError, ENOMEM."""
+    message = next(filter(None, map(_message, chain(error))), "")
+    if not message:
+        return None
+    if situation.plan is None:
+        return Failure(message, BEFORE_TRAINING)
+    if situation.stage in ("evaluating", "predicting"):
+        return Failure(message, OF_EVALUATION, _smaller_evaluation(situation, situation.plan))
+    settings = {_TWICE: situation.setting(_TWICE)}
+    mend = less_memory(settings, situation.plan.micro_batch_size, situation.longest, can_resume=situation.can_resume)
+    return Failure(message, HINT, mend)
+
+
+def _smaller_evaluation(situation: Situation, plan: PlanMade) -> Mend | None:
+    """Half as many rows at once; what helps training is no help here, except for shorter texts."""
+    rows = evaluation_rows(situation.setting("evaluation.batch_size"), plan.micro_batch_size, plan.replicas)
+    if rows > 1:
+        return Mend({"evaluation.batch_size": rows // 2}, resume=situation.can_resume)
+    return less_memory({_TWICE: True}, None, situation.longest, can_resume=situation.can_resume)
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, RunFailed) and error.code == "out_of_memory":
+        return str(error)
+    names, words = kinds(error), str(error)
+    if "OutOfMemoryError" in names:
+        return ON_ACCELERATOR
+    if "JaxRuntimeError" in names and "RESOURCE_EXHAUSTED" in words:
+        return MESSAGE
+    said_so = isinstance(error, RuntimeError) and any(each in words for each in _PROCESSOR_SAYS)
+    refused = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    return MESSAGE if said_so or refused or isinstance(error, MemoryError) else ""
+
+
+FAILURE = recognise

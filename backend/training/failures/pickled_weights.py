@@ -1,0 +1,31 @@
+"""Recognises a model whose weights come only in a format that can hold programs (pickle), or in Flax's."""
+
+from backend.contract.errors import InputError
+from backend.contract.run.fixes import Mend
+from backend.models.location import CONVERT_OPTION
+from backend.training.failure_context import Situation
+from backend.training.failures.failure import Failure, chain, kinds
+
+MESSAGE = "the model's weights come only as pytorch_model.bin, a format that can hold programs"
+HINT = f"Agree to convert them once to safetensors ({CONVERT_OPTION}), or choose a model with safetensors."
+MORE_THAN_NUMBERS = "the model's weights file holds more than numbers, so it was not opened"
+ELSEWHERE = "Choose a model that comes as safetensors."
+
+
+def recognise(error: BaseException, situation: Situation) -> Failure | None:
+    """Our own refusal, transformers' (`a serious vulnerability issue in torch.load`), and torch's UnpicklingError."""
+    for each in chain(error):
+        if "UnpicklingError" in kinds(each):
+            return Failure(MORE_THAN_NUMBERS, ELSEWHERE)
+        if isinstance(each, InputError) and CONVERT_OPTION in str(each):
+            return Failure(str(each), "", Mend(convert_weights=True))
+        if isinstance(each, ValueError | OSError) and _says_so(str(each)):
+            return Failure(MESSAGE, HINT, Mend(convert_weights=True) if situation.is_convertible else None)
+    return None
+
+
+def _says_so(words: str) -> bool:
+    return "torch.load" in words or "no file named model.safetensors" in words
+
+
+FAILURE = recognise

@@ -1,0 +1,338 @@
+"""Owns the training of a run from its spec to its predictions: the loop, once, for every engine and every task."""
+
+import os
+import sys
+import time
+import traceback
+from contextlib import suppress
+from typing import NoReturn
+
+from backend import registry
+from backend.contract.errors import RunFailed, panics_as_errors
+from backend.contract.run.events import (
+    EvaluationFinished,
+    RequestAnswered,
+    RunFinished,
+    StepFinished,
+)
+from backend.contract.run.folder import ENDS, RunFolder
+from backend.contract.spec import RunSpec
+from backend.preflight import throughput
+from backend.preflight.engine_choice import position as hosts_of
+from backend.preflight.resolve import read_run
+from backend.training import artifacts, measured_run, samples
+from backend.training.checkpoint_writer import Saving
+from backend.training.checkpoints import Checkpoints
+from backend.training.event_log import EventLog
+from backend.training.failure import failed, unrecognised
+from backend.training.failure_context import Situation
+from backend.training.hosts import Hosts
+from backend.training.interruption import Interrupted
+from backend.training.not_a_number import NotANumber
+from backend.training.pending_metrics import WaitingSteps
+from backend.training.requests import Requests
+from backend.training.schedule import learning_rate
+from backend.training.setup import Opened, open_run
+from backend.training.stages import Stages
+
+WORTH_REMEMBERING_SECONDS = 1.0
+"""A run's speed is kept for later plans if it computed at least this long."""
+INTERRUPTION_MESSAGE = "the run was told to end from outside, as at a log-out, a shutdown or a scheduler's time limit"
+
+
+def run(folder: RunFolder) -> int:
+    """Train the run in `folder`, from its last checkpoint if there is one. Returns the exit code; events tell the rest."""
+    registry.all_of("failure")  # loaded while there is memory and a disk to load them from
+    log, hosts, whole = EventLog(folder.events), Hosts(), folder.whole()
+    requests = Requests(whole, hosts)
+    attempt = Attempt(whole, log, requests, hosts)
+    try:
+        try:
+            with panics_as_errors():
+                attempt.ended = attempt.run()
+            log.write(attempt.ended)
+        except Exception as error:
+            traceback.print_exc()  # into process.log, for whoever mends it
+            attempt.write_failure(hosts.cause(requests.cause(error)))
+    finally:  # a full disk may keep the last event from being written; the others must hear of the end all the same
+        hosts.leave(attempt.ended.state, attempt.ended.message)
+        log.close()
+    if attempt.ended.state == "failed" and hosts.count > 1:
+        end_at_once()  # what a framework does at the exit of a process waits for minutes for a host that is gone
+    return 1 if attempt.ended.state == "failed" else 0
+
+
+def end_at_once() -> NoReturn:
+    """End this process as a failed one, with all of its threads and whatever they wait for."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
+
+
+class Attempt:
+    """One life of a run. `step` is the last optimizer step that was taken, `ended` how it ended once it has."""
+
+    def __init__(self, folder: RunFolder, log: EventLog, requests: Requests, hosts: Hosts) -> None:
+        self.step = 0
+        self.ended = RunFinished(time=time.time(), state="failed", step=0)
+        self.folder, self.log, self.requests, self.hosts = folder, log, requests, hosts
+        self.stages = Stages(log, requests.interrupt, requests.interrupt_compiling)
+        self.situation = Situation(folder)
+
+    def run(self) -> RunFinished:
+        """Open the run, train it, leave its model and predictions; returns the final event."""
+        try:
+            self._meet_hosts(read_run(self.folder))
+            opened = open_run(self.folder, self.log, self.stages, self.hosts)
+            self.hosts.go_together()
+        except Interrupted as wish:
+            return self._ended(wish.request)
+        self.step = opened.from_step
+        training = Training(self, opened)
+        try:
+            request = training.train()
+        except Interrupted as wish:
+            request = wish.request
+        except RunFailed:
+            with suppress(OSError):  # people must hear of what ended the run; a last checkpoint is more than it owes
+                training.finish_saving()
+            raise
+        if request is not None:
+            return self._ended_early(request, training, opened)
+        try:
+            return self._finished(training, opened)
+        except Interrupted as wish:  # training is complete; what is left is made again at a resume
+            return self._ended(wish.request)
+
+    def write_failure(self, error: Exception) -> None:
+        """Write the final event for an exception, in any case: without memory, looking for its cause may raise as well."""
+        step = error.step if isinstance(error, NotANumber) else self.step
+        self.ended = unrecognised(error, step, self.situation)
+        try:
+            self.ended = failed(error, step, self.situation)
+        finally:
+            self.log.write(self.ended)
+
+    def _meet_hosts(self, spec: RunSpec) -> None:
+        count = hosts_of(spec).count
+        if count > 1:
+            self.stages.start("meeting hosts", count, "hosts")
+        self.hosts.join(spec, self.folder, lambda come: self.stages.report(come, count, "hosts"), self._lost)
+
+    def _lost(self, error: Exception) -> None:
+        """Another host is gone, and this one waits for what it should have computed, from which nothing wakes it."""
+        try:
+            self.write_failure(error)
+            self.log.close()
+        finally:
+            end_at_once()
+
+    def _ended(self, request: str) -> RunFinished:
+        self.answer(request)
+        return self._end_as(request)
+
+    def _ended_early(self, request: str, training: "Training", opened: Opened) -> RunFinished:
+        """A checkpoint keeps the last weights; stop also leaves them as `model/`."""
+        self.answer(request)
+        self.stages.quiet()
+        self.stages.start("saving")
+        if self.step > 0:
+            training.checkpoint()
+            training.finish_saving()
+        if request == "stop":
+            artifacts.export(self.folder, opened, self.log, self.step)
+        return self._end_as(request, training.best_step())
+
+    def _end_as(self, request: str, best_step: int | None = None) -> RunFinished:
+        message = INTERRUPTION_MESSAGE if request == "interrupt" else ""
+        return RunFinished(time=time.time(), state=ENDS[request], step=self.step, message=message, best_step=best_step)
+
+    def _finished(self, training: "Training", opened: Opened) -> RunFinished:
+        """The best weights (else the last) become `model/`, predict the validation data and score the test data once."""
+        best = training.best_step()
+        if best is not None and best != self.step:
+            training.checkpoint()
+            training.finish_saving()
+            self.hosts.agree(lambda: None)  # the first host has put it in place
+            opened.session.engine.restore(self.folder.checkpoint(best))
+        self.stages.start("saving")
+        artifacts.export(self.folder, opened, self.log, self.step if best is None else best)
+        metrics: dict[str, dict[str, float]] = {}
+        for split in ("validation", "test"):
+            if split in opened.rows:
+                self.stages.start("predicting", len(opened.features[split]), "rows")
+                metrics[split] = artifacts.predict(self.folder, opened, self.log, split, self.stages.report)
+        training.remember_parts()
+        return RunFinished(
+            time=time.time(),
+            state="finished",
+            step=self.step,
+            best_step=best,
+            metrics=dict(metrics.get("validation", metrics.get("test", {}))),
+        )
+
+    def answer(self, request: str) -> None:
+        """Say that a request was seen and take it away."""
+        self.log.write(RequestAnswered(time=time.time(), request=request, step=self.step))
+        self.requests.answered(request)
+
+
+class Training:
+    """The steps of one attempt, with their evaluations and checkpoints."""
+
+    def __init__(self, attempt: Attempt, opened: Opened) -> None:
+        self._attempt, self._opened, self._log = attempt, opened, attempt.log
+        self._session, self._order, self._best = opened.session, opened.order, opened.best
+        self._spec = opened.session.spec
+        self._total = opened.plan.total_steps
+        self._saving = Saving(
+            attempt.folder,
+            attempt.log,
+            opened.session.engine,
+            Checkpoints(attempt.folder, attempt.hosts, self._spec.hardware.engine),
+            self._spec.training.keep_checkpoints,
+            artifacts.note_of(opened) if attempt.hosts.is_first else None,
+        )
+        self._told = False  # that evaluations lack the metric that decides
+        self._waiting = WaitingSteps(opened.session.engine, attempt.log, attempt.stages.clock, attempt.hosts)
+
+    def train(self) -> str | None:
+        """Every step that is left; returns the request that ended it early, if one did."""
+        if self._opened.from_step:  # fewer may be kept by now, because the disk was full
+            self._saving.remove_older(self._opened.from_step, self.best_step())
+        if self._owes_evaluation():
+            self._evaluate()
+        self._attempt.stages.start("training", self._total, "steps")
+        self._waiting.resume_clock()
+        while self._attempt.step < self._total and not self._best.should_stop():
+            self._one_step()
+            self._saving.look()
+            request = self._attempt.requests.pending()
+            if request in ENDS:
+                return request
+            if self._is_due(self._spec.evaluation.every):
+                self._evaluate()
+            if request == "checkpoint" or self._is_due(self._spec.training.checkpoint_every):
+                self.checkpoint()
+            if request == "checkpoint":
+                self.finish_saving()
+                self._attempt.answer(request)
+        self._waiting.read()
+        self.finish_saving()
+        self._remember_speed()
+        return None
+
+    def _one_step(self) -> None:
+        step = self._attempt.step + 1
+        features = self._opened.features["train"]
+        rate = learning_rate(step, self._total, self._spec.training)
+        indices = self._order.indices(step)
+        plan = self._opened.plan
+        micro_batches = self._session.micro_batches(
+            features, indices, plan.micro_batch_size * plan.replicas, (step - 1) // self._order.steps_per_epoch
+        )
+        result = self._session.engine.train_step(micro_batches, step, rate)
+        self._attempt.step = step
+        event = StepFinished(
+            time=time.time(),
+            step=step,
+            epoch=self._order.epoch(step),
+            loss=None,
+            learning_rate=rate,
+            gradient_norm=None,
+            rows=len(indices),
+            tokens=int(features.lengths[indices].sum()),
+            seconds=0.0,
+        )
+        self._waiting.add(event, result)
+
+    def _owes_evaluation(self) -> bool:
+        """Before the first step if asked for; else where the last attempt ended between a step and its evaluation."""
+        if self._attempt.step == 0:
+            return self._spec.evaluation.at_start
+        return self._is_due(self._spec.evaluation.every) and not self._opened.is_evaluated
+
+    def _is_due(self, often: str | int) -> bool:
+        if often == "never":
+            return False
+        every = self._order.steps_per_epoch if often == "epoch" else int(often)
+        return self._attempt.step % every == 0 or self._attempt.step == self._total
+
+    def _evaluate(self) -> None:
+        """Measure on the validation data (and on training rows, if asked for); keep a checkpoint of the best."""
+        if not self._opened.evaluated:
+            return
+        self._waiting.read()
+        is_best = [self._evaluate_split(split) for split in self._opened.evaluated]
+        if any(is_best) and self._best.keeps_checkpoint:
+            self.checkpoint()
+        if self._attempt.step < self._total:
+            self._attempt.stages.start("training", self._total, "steps")
+        self._waiting.resume_clock()
+
+    def _evaluate_split(self, split: str) -> bool:
+        """Whether the validation data has never been better."""
+        rows, features = self._opened.evaluated[split]
+        step, stages = self._attempt.step, self._attempt.stages
+        stages.start("evaluating", len(features), "rows")
+        started = stages.clock()
+        scored = self._session.score(rows, features, self._opened.evaluation_batch_size, stages.report)
+        seconds = stages.clock() - started
+        metrics = self._attempt.hosts.agree(lambda: dict(scored.metrics))
+        is_best = split == "validation" and self._best.apply(dict(metrics), step)
+        if split == "validation" and self._best.lacks(metrics) and not self._told:
+            self._told = True
+            stages.warn("best_metric", _without_metric(self._best.metric, list(metrics)))
+        if split == "validation" and len(rows):
+            seed, columns = self._spec.training.seed, self._session.columns
+            numbers = self._opened.numbers(split)
+            self._log.append(samples.sampled(step, rows, scored.predictions, columns, seed, numbers))
+        self._log.write(
+            EvaluationFinished(
+                time=time.time(),
+                step=step,
+                epoch=self._order.epoch(step),
+                metrics=dict(metrics),
+                rows=len(rows),
+                seconds=seconds,
+                split=split,
+                is_best=is_best,
+            )
+        )
+        return is_best
+
+    def checkpoint(self) -> None:
+        """Save this step, beside training where the engine can. Unread losses are read first: a bad step is never saved."""
+        if self._saving.has(self._attempt.step):
+            return
+        self._waiting.read()
+        self._saving.begin(self._attempt.step, self.best_step())
+        self._waiting.resume_clock()
+
+    def finish_saving(self) -> None:
+        """Wait until the last checkpoint is whole. Raises OSError (disk full)."""
+        self._saving.finish()
+
+    def best_step(self) -> int | None:
+        """The step of the best checkpoint, where one is kept."""
+        return self._best.step if self._best.keeps_checkpoint else None
+
+    def remember_parts(self) -> None:
+        """Keep how long the parts of this attempt took, for the plans of runs like it."""
+        steps = self._attempt.step - self._opened.from_step
+        if steps and self._attempt.hosts.count == 1 and self._waiting.seconds >= WORTH_REMEMBERING_SECONDS:
+            trained = measured_run.Trained(steps, self._waiting.seconds)
+            measured_run.remember(self._attempt.folder, self._opened, trained)
+
+    def _remember_speed(self) -> None:
+        if self._attempt.hosts.is_first and self._waiting.seconds >= WORTH_REMEMBERING_SECONDS:
+            opened = self._opened
+            speed = self._waiting.tokens / self._waiting.seconds
+            throughput.remember(self._spec, opened.model_folder, opened.device, opened.precision, speed)
+
+
+def _without_metric(metric: str, there: list[str]) -> str:
+    return (
+        f"evaluation.best_metric: evaluations give no {metric!r}, so none of them counts as better; "
+        f"there are {', '.join(there) or 'none'}"
+    )

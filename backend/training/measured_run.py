@@ -1,0 +1,86 @@
+"""Owns what a run that was finished tells of the time of the next one like it: its own events, as a measurement."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from backend.contract.run.event_summary import landmarks
+from backend.contract.run.events import (
+    AnyEvent,
+    CheckpointSaved,
+    EvaluationFinished,
+    ModelExported,
+    ModelLoaded,
+    ProgramCompiled,
+    RunResumed,
+    RunStarted,
+    StageStarted,
+)
+from backend.contract.run.folder import RunFolder
+from backend.contract.run.measurement import Measurement
+from backend.preflight import measurements
+from backend.preflight.cost import SAMPLE_ROWS
+from backend.preflight.peak_memory import peak_mb
+from backend.training.setup import Opened
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The steps of an attempt."""
+
+    steps: int
+    seconds: float
+    """Of all of them, evaluations and checkpoints apart."""
+
+
+def remember(folder: RunFolder, opened: Opened, trained: Trained) -> None:
+    """Keep what the present attempt of the run tells. Its events are read, but hardly any of its steps."""
+    process = folder.process_record()
+    found = msgspec.structs.replace(
+        told(landmarks(folder.events), process.started if process else None, trained, _lengths(opened)),
+        memory_mb=peak_mb(),
+        device_memory_mb=opened.session.engine.device_memory_mb(),
+    )
+    key = measurements.key_of(opened.session.spec, opened.model_folder, opened.device, opened.precision)
+    measurements.remember(key, found)
+
+
+def told(events: Sequence[AnyEvent], started: float | None, trained: Trained, lengths: np.ndarray) -> Measurement:
+    """What the events of the last attempt say; `started` is when its process was, `lengths` (features,) its tokens."""
+    begun = [number for number, event in enumerate(events) if isinstance(event, RunStarted | RunResumed)]
+    events = events[begun[-1] :] if begun else events
+    compiled = [event.seconds for event in events if isinstance(event, ProgramCompiled)]
+    evaluations = [event for event in events if isinstance(event, EvaluationFinished)]
+    checkpoints = [event.seconds for event in events if isinstance(event, CheckpointSaved)]
+    rows = sum(event.rows for event in evaluations)
+    return Measurement(
+        time=events[-1].time,
+        source="run",
+        mean_length=float(lengths.mean()),
+        longest=int(lengths.max()),
+        steps=trained.steps,
+        step_seconds=trained.seconds / trained.steps,
+        starting_seconds=max(0.0, events[0].time - started) if started is not None and begun else None,
+        loading_seconds=_between(events, "loading model", ModelLoaded),
+        compile_seconds=sum(compiled) / len(compiled) if compiled else 0.0,
+        programs=len(compiled),
+        compiled=len(compiled),
+        evaluation_row_seconds=sum(event.seconds for event in evaluations) / rows if rows else None,
+        checkpoint_seconds=sum(checkpoints) / len(checkpoints) if checkpoints else None,
+        saving_seconds=_between(events, "saving", ModelExported),
+    )
+
+
+def _between(events: Sequence[AnyEvent], stage: str, end: type[AnyEvent]) -> float | None:
+    """Seconds from the first beginning of a stage to the first such event after it."""
+    begun = next((event.time for event in events if isinstance(event, StageStarted) and event.stage == stage), None)
+    ended = next((event.time for event in events if isinstance(event, end) and event.time >= (begun or 0.0)), None)
+    return None if begun is None or ended is None else ended - begun
+
+
+def _lengths(opened: Opened) -> np.ndarray:
+    """Of as many features, from everywhere, as a plan looks at, so that both tell the same longest one."""
+    lengths = opened.features["train"].lengths
+    return lengths[np.linspace(0, len(lengths) - 1, min(len(lengths), SAMPLE_ROWS)).astype(np.int64)]

@@ -1,0 +1,84 @@
+"""Owns how the first host learns, through the run folder, that the others have come: only then does it listen for them."""
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from backend.contract.errors import RunFailed
+from backend.contract.run.folder import RECORD_BYTES, ExitRecord, RunFolder, write_json
+from backend.contract.safe_files import read_unlinked
+from backend.engines.hosts import Position
+
+LOOK_SECONDS = 0.2
+
+Look = Callable[[int], None]
+"""Is told how many hosts are there; may raise."""
+
+
+def come(run: RunFolder, number: int, attempt: int) -> None:
+    """Say that a host has come to take part in an attempt."""
+    write_json(_note(run, number), {"attempt": attempt})
+
+
+def go(run: RunFolder, number: int) -> None:
+    """Say that it waits no longer."""
+    _note(run, number).unlink(missing_ok=True)
+
+
+def wait(run: RunFolder, here: Position, look: Look) -> None:
+    """Until all others have come. Raises RunFailed where one does not in time."""
+    until = time.monotonic() + here.timeout
+    while missing := [number for number in range(1, here.count) if not _has_come(run, number)]:
+        look(here.count - len(missing))
+        if time.monotonic() >= until:
+            raise _not_met(here, f"{_listed(missing)} did not come within {here.timeout:g} seconds")
+        time.sleep(LOOK_SECONDS)
+
+
+class Arrival:
+    """What the first host looks at while the others, who have come, find their way to where it listens."""
+
+    def __init__(self, run: RunFolder, here: Position, look: Look) -> None:
+        self._run, self._here, self._look = run, here, look
+        self._until = time.monotonic() + here.timeout
+        self._ends = {number: self._end(number) for number in range(1, here.count)}
+
+    def look(self) -> None:
+        """Raises RunFailed where one has given up or ended, or where all would have been there in time."""
+        self._look(self._here.count)
+        for number, before in self._ends.items():
+            if not _has_come(self._run, number):
+                raise _not_met(self._here, f"host {number} cannot reach {self._here.coordinator} and has given up")
+            if (now := self._end(number)) not in (None, before):
+                raise _not_met(self._here, f"host {number} ended while it began: {now.message}")
+        if time.monotonic() >= self._until:
+            raise _not_met(self._here, f"the hosts could not talk within {self._here.timeout:g} seconds")
+
+    def _end(self, number: int) -> ExitRecord | None:
+        return self._run.host(number).exit_record()
+
+
+def _has_come(run: RunFolder, number: int) -> bool:
+    record = run.process_record()
+    try:
+        note = json.loads(read_unlinked(_note(run, number), RECORD_BYTES))
+    except (OSError, ValueError):
+        return False
+    return record is not None and note.get("attempt") == record.attempt
+
+
+def _note(run: RunFolder, number: int) -> Path:
+    return run.host(number).path / "ready.json"
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(f"host {number}" for number in numbers)
+
+
+def _not_met(here: Position, what: str) -> RunFailed:
+    return RunFailed(
+        what,
+        code="hosts_not_met",
+        hint=f"Start the same command on all {here.count} hosts at about the same time, or raise hardware.host_timeout.",
+    )

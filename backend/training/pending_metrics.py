@@ -1,0 +1,87 @@
+"""Owns the steps whose numbers still lie on the device: they are read in groups, become events, and must be numbers."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+import psutil
+
+from backend.contract.run.events import MemoryMeasured, StepFinished
+from backend.engines.engine import Engine, StepResult
+from backend.training.event_log import EventLog
+from backend.training.hosts import ALONE, Hosts
+from backend.training.not_a_number import NotANumber
+
+READ_SECONDS = 0.5
+"""Losses wait on the device at most this long."""
+MEMORY_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class _Step:
+    event: StepFinished
+    result: StepResult
+
+
+class WaitingSteps:
+    """Steps since the last read, and the sums from which a run's speed follows; `clock` gives seconds."""
+
+    def __init__(self, engine: Engine, log: EventLog, clock: Callable[[], float], hosts: Hosts = ALONE) -> None:
+        self._engine, self._log, self._clock, self._hosts = engine, log, clock, hosts
+        self._steps: list[_Step] = []
+        self._process = psutil.Process()
+        self._memory_measured = 0.0
+        self._is_untouched = False
+        self.tokens, self.seconds = 0, 0.0
+        self.resume_clock()
+
+    def resume_clock(self) -> None:
+        """Training goes on from now: evaluation and checkpoints are in no step's time."""
+        self._since = self._clock()
+
+    def add(self, event: StepFinished, result: StepResult) -> None:
+        """A step whose `loss`, `gradient_norm` and `seconds` are still to come; reads the group when it has waited long enough."""
+        self._steps.append(_Step(event, result))
+        # All hosts read the same groups, so a loss that is no number ends them all after the same step.
+        if self._hosts.agree(lambda: self._clock() - self._since >= READ_SECONDS):
+            self.read()
+
+    def read(self) -> None:
+        """Fetch all waiting numbers at once and write their events. Raises NotANumber where a loss is not a number."""
+        if not self._steps:
+            return
+        numbers = self._engine.read([step.result for step in self._steps])
+        # A step may return while the device still computes: only the sum is true, and it is shared out by tokens.
+        elapsed = self._clock() - self._since
+        tokens = sum(step.event.tokens for step in self._steps)
+        self.seconds += elapsed
+        for step, found in zip(self._steps, numbers, strict=True):
+            share = step.event.tokens / tokens if tokens else 1 / len(self._steps)
+            self._write(step.event, found.loss, found.gradient_norm, elapsed * share)
+        self._steps.clear()
+        self._measure_memory()
+        self._log.flush()
+        self.resume_clock()
+
+    def _write(self, event: StepFinished, loss: float, gradient_norm: float, seconds: float) -> None:
+        self.tokens += event.tokens
+        self._log.append(msgspec.structs.replace(event, loss=loss, gradient_norm=gradient_norm, seconds=seconds))
+        # A step's loss is of the weights before it; a learning rate of zero leaves them as they are.
+        self._is_untouched |= event.step == 1
+        if not math.isfinite(loss):
+            self._log.flush()
+            raise NotANumber(event.step, before_change=self._is_untouched)
+        self._is_untouched &= event.learning_rate == 0
+        self._last = event.step
+
+    def _measure_memory(self) -> None:
+        if time.monotonic() - self._memory_measured < MEMORY_SECONDS:
+            return
+        self._memory_measured = time.monotonic()
+        resident = self._process.memory_info().rss / 1e6
+        on_device = self._engine.device_memory_mb()
+        self._log.append(
+            MemoryMeasured(time=time.time(), step=self._last, memory_mb=resident, device_memory_mb=on_device)
+        )

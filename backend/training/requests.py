@@ -1,0 +1,76 @@
+"""Owns how a run hears people: request files, looked at a few times a second, and the folder's disappearance."""
+
+import time
+
+from backend.contract.errors import RunFailed
+from backend.contract.run.folder import ENDS, RunFolder
+from backend.training.hosts import ALONE, Hosts
+from backend.training.interruption import Interrupted
+
+
+class Requests:
+    """Open requests of a run; a look costs a system call or two, so there is one per `interval` seconds.
+
+    Of several hosts the first looks, and all hear of a request at the same step.
+    """
+
+    def __init__(self, folder: RunFolder, hosts: Hosts = ALONE, interval: float = 0.2) -> None:
+        self._folder, self._hosts = folder, hosts
+        self._interval = interval
+        self._looked = 0.0
+        self._kept: dict[str, float] = {}
+        """Answered requests whose files cannot be deleted, as another user's in a shared folder: kind → time of the file."""
+
+    def pending(self) -> str | None:
+        """The most urgent open request, or None. Raises RunFailed where the run folder was deleted."""
+        return self._hosts.agree(self._look)
+
+    def _look(self) -> str | None:
+        now = time.monotonic()
+        if now - self._looked < self._interval:
+            return None
+        self._looked = now
+        if not self._folder.exists():
+            raise self._gone()
+        return next((kind for kind in self._folder.requests() if self._is_open(kind)), None)
+
+    def _is_open(self, kind: str) -> bool:
+        return kind not in self._kept or self._folder.request_time(kind) != self._kept[kind]
+
+    def cause(self, error: Exception) -> Exception:
+        """What ended the run: whatever fails in a folder that is gone fails because it is gone."""
+        return error if self._folder.exists() else self._gone()
+
+    def _gone(self) -> RunFailed:
+        return RunFailed(
+            f"the run folder {self._folder.path} was deleted or moved while the run was going on; "
+            "nothing more can be saved there",
+            code="folder_gone",
+        )
+
+    def interrupt(self) -> None:
+        """Raises Interrupted if the run is asked to end; called from within long stages."""
+        request = self.pending() if self._hosts.are_together else self._heard_alone()
+        if request in ENDS:
+            raise Interrupted(request)
+
+    def interrupt_compiling(self) -> None:
+        """As `interrupt`. Hosts do not compile equally long, so several hear a request only when all have compiled."""
+        if self._hosts.count == 1:
+            self.interrupt()
+        else:
+            self._hosts.check()
+
+    def _heard_alone(self) -> str | None:
+        """Before the first step hosts go at their own pace: the first hears, and the others end because it did."""
+        self._hosts.check()
+        return self._look() if self._hosts.is_first else None
+
+    def answered(self, request: str) -> None:
+        """Take the request away; its event is written."""
+        if not self._hosts.is_first:
+            return
+        try:
+            self._folder.clear_request(request)
+        except OSError:
+            self._kept[request] = self._folder.request_time(request)

@@ -1,0 +1,278 @@
+"""Owns the beginning of an attempt: data, tokenizer and model in place, and the last checkpoint restored."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+
+from backend import registry
+from backend.contract.catalog import Device
+from backend.contract.run.events import AnyEvent, ModelLoaded, PlanMade
+from backend.contract.run.folder import RunFolder
+from backend.contract.spec import RunSpec
+from backend.data.batches import longest_sequence
+from backend.data.features import Features
+from backend.data.order import Order
+from backend.data.rows import Rows
+from backend.engines.engine import Compiling, Loading, Split
+from backend.hardware import claims, devices, planner
+from backend.models.location import ModelLocation
+from backend.preflight import model_options
+from backend.preflight.added_tokens import new_tokens
+from backend.preflight.checks import locate_model
+from backend.preflight.datasets import Material, read_material
+from backend.preflight.metrics import Directions
+from backend.preflight.resolve import read_run
+from backend.preflight.session import Session, open_session
+from backend.preflight.steps import evaluation_rows, total_steps, training_order
+from backend.preflight.truncation import truncation_notes
+from backend.tasks.task import draws, trains_apart
+from backend.tokenizers.replaced import rows_needed
+from backend.training import attempts, spec_change
+from backend.training.checkpoints import Checkpoints
+from backend.training.early_stopping import Best, evaluations
+from backend.training.event_log import EventLog
+from backend.training.hosts import Hosts
+from backend.training.stages import Stages
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An attempt that is ready to take its next step."""
+
+    hosts: Hosts
+    session: Session
+    rows: dict[str, Rows]
+    features: dict[str, Features]
+    evaluated: dict[str, tuple[Rows, Features]]
+    """What is measured during training: `validation`, at most `evaluation.max_rows`, and `train` rows if asked for."""
+    order: Order
+    plan: PlanMade
+    best: Best
+    from_step: int
+    is_evaluated: bool
+    """Whether an earlier attempt has measured `from_step`."""
+    evaluation_batch_size: int
+    model_folder: Path
+    device: str
+    precision: str
+
+    def numbers(self, split: str) -> np.ndarray:
+        """Which rows of their split those are that are measured during training."""
+        return _chosen(len(self.rows[split]), len(self.evaluated[split][0]), self.session.spec.training.seed)
+
+
+def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> Opened:
+    """Bring a run to where it can take its next step; `hosts` have met. Raises InputError, RunFailed or Interrupted."""
+    spec = read_run(folder)
+    if not spec_change.compare_started(folder, spec) and hosts.is_first:
+        spec_change.keep_started(folder, spec)
+    earlier = attempts.read(folder, hosts)
+    checkpoints = Checkpoints(folder, hosts)
+    checkpoints.clear_leftovers()
+    from_step = hosts.agree(lambda: checkpoints.latest() or 0)
+    engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    choice = _choose_device(spec, engine_kind.devices)
+    hosts.same([choice.words, choice.precision], f"computes on {choice.words} in {choice.precision}")
+    attempts.begin(folder, spec, log, stages, earlier, from_step, choice)
+    if choice.warning:
+        stages.warn("precision", choice.warning)
+    stages.start("finding model", unit="bytes")
+    model = locate_model(spec, stages.report)
+    planner.check_new_weights(spec, model.folder)
+    material = _read(spec, model, earlier, stages)
+    session = open_session(spec, material, model, engine_kind.create())
+    features = _tokenise(session, material, stages)
+    hosts.same(
+        {split: one.fingerprint for split, one in features.items()}, "reads other rows, or with another tokenizer"
+    )
+    stages.start("loading model")
+    order = training_order(spec, features["train"])
+    split = planner.split(spec, model.folder, len(choice.names))
+    work, free_mb = _work(session, model, choice, features["train"], split), planner.available_mb(spec, choice.device)
+    micro_batch_size, note = hosts.agree(lambda: attempts.rows_of_a_pass(folder, work, choice.words, free_mb))
+    if note and from_step:
+        stages.warn("other_plan", note)
+    plan = _plan(spec, order, micro_batch_size, split.replicas, len(features["train"]), stages)
+    log.write(plan)
+    log.write(_load(session, spec, model, choice, features, stages))
+    if from_step and (left := session.engine.restore(folder.checkpoint(from_step))):
+        stages.warn("new_optimizer", left)
+    return Opened(
+        hosts=hosts,
+        session=session,
+        rows=material.rows,
+        features=features,
+        evaluated=_evaluated(session, material, features, spec, stages),
+        order=order,
+        plan=plan,
+        best=attempts.best_so_far(spec, earlier, from_step),
+        from_step=from_step,
+        is_evaluated=any(one.step == from_step for one in evaluations(earlier)),
+        evaluation_batch_size=evaluation_rows(spec.evaluation.batch_size, micro_batch_size, split.replicas),
+        model_folder=model.folder,
+        device=choice.words,
+        precision=choice.precision,
+    )
+
+
+def _choose_device(spec: RunSpec, here: Callable[[], list[Device]]) -> devices.Choice:
+    if spec.hardware.device != "cpu":
+        claims.claim()  # before the free memory is measured: a model that only waits makes room
+    return devices.choose(spec, here())
+
+
+def _read(spec: RunSpec, model: ModelLocation, earlier: list[AnyEvent], stages: Stages) -> Material:
+    stages.start("loading data")
+    material = read_material(spec, model.folder, stages.report)
+    attempts.refuse_other_rows(material, earlier)
+    for note in material.notes:
+        stages.warn("data", note)
+    return material
+
+
+def _tokenise(session: Session, material: Material, stages: Stages) -> dict[str, Features]:
+    stages.start("tokenising")
+    features = {
+        split: session.features(rows, stages.report, to_train=split == "train") for split, rows in material.rows.items()
+    }
+    for split, rows in material.rows.items():
+        stages.loaded(split, rows, features[split], _label_counts(session, rows))
+        for note in truncation_notes(features[split].table.to_batches(), f"{split} rows"):
+            stages.warn("truncation", note)
+    return features
+
+
+def fitting_rows(session: Session, model: ModelLocation, choice: devices.Choice, train: Features, split: Split) -> int:
+    """Rows that go through one device at a time, so that the longest of them fit."""
+    work = _work(session, model, choice, train, split)
+    return work.micro_batch_size(planner.available_mb(session.spec, choice.device))
+
+
+def _work(
+    session: Session, model: ModelLocation, choice: devices.Choice, train: Features, split: Split
+) -> planner.Work:
+    return planner.Work(
+        session.spec,
+        model.folder,
+        session.task.head,
+        length=int(train.lengths.max()),
+        parameters=planner.count_parameters(session.spec, model.folder),
+        precision=choice.precision,
+        split=split,
+    )
+
+
+def loading(
+    session: Session,
+    spec: RunSpec,
+    model: ModelLocation,
+    choice: devices.Choice,
+    features: dict[str, Features],
+    compiling: Compiling,
+) -> Loading:
+    """What the engine needs to put the model of a training in place."""
+    return Loading(
+        folder=model.folder,
+        head=session.task.head_facts(session.facts),
+        model=spec.model,
+        training=spec.training,
+        devices=choice.names,
+        precision=choice.precision,
+        vocabulary=rows_needed(session.tokenizer),
+        new_tokens=new_tokens(spec, session.tokenizer, model.folder),
+        max_length=max(longest_sequence(one) for one in features.values()),
+        pad_token_id=session.pad_token_id,
+        bos_token_id=session.tokenizer.bos_token_id,
+        eos_token_id=session.tokenizer.eos_token_id,
+        adapter=model_options.adapter_settings(spec),
+        compiling=compiling,
+        hardware=planner.engine_settings(spec),
+    )
+
+
+def _load(
+    session: Session,
+    spec: RunSpec,
+    model: ModelLocation,
+    choice: devices.Choice,
+    features: dict[str, Features],
+    stages: Stages,
+) -> ModelLoaded:
+    loaded = session.engine.load(loading(session, spec, model, choice, features, stages.compile))
+    if loaded.resized:
+        stages.warn("resized", loaded.resized)
+    return ModelLoaded(
+        time=time.time(),
+        architecture=loaded.architecture,
+        parameters=loaded.parameters,
+        trainable=loaded.trainable,
+        new_weights=loaded.new_weights,
+        unused_weights=loaded.unused_weights,
+    )
+
+
+def _plan(spec: RunSpec, order: Order, micro_batch_size: int, replicas: int, rows: int, stages: Stages) -> PlanMade:
+    training = spec.training
+    total = total_steps(training, order.steps_per_epoch)
+    batch_size = min(training.batch_size, rows)
+    if training.batch_size > rows:
+        stages.warn(
+            "batch_larger_than_data",
+            f"training.batch_size is {training.batch_size}, but there are only {rows} rows; every step uses all of them",
+        )
+    micro = min(micro_batch_size, -(-batch_size // replicas))
+    metric, directions = spec.evaluation.best_metric, Directions.of(spec)
+    return PlanMade(
+        time=time.time(),
+        total_steps=total,
+        steps_per_epoch=order.steps_per_epoch,
+        batch_size=batch_size,
+        micro_batch_size=micro,
+        accumulation=-(-batch_size // (micro * replicas)),
+        replicas=replicas,
+        epochs=total / order.steps_per_epoch,
+        best_metric=metric,
+        greater_is_better=directions.greater_is_better(metric or "loss") is not False,
+        metrics={name: better for name, better in directions.known.items() if better is not None},
+    )
+
+
+def _evaluated(
+    session: Session, material: Material, features: dict[str, Features], spec: RunSpec, stages: Stages
+) -> dict[str, tuple[Rows, Features]]:
+    """The rows that are measured during training, drawn once from the seed where only some are wanted."""
+    wanted = {"validation": spec.evaluation.max_rows, "train": spec.evaluation.train_rows}
+    found: dict[str, tuple[Rows, Features]] = {}
+    apart = draws(session.task) or trains_apart(session.task)
+    for split, count in wanted.items():
+        if split not in material.rows or count == 0:
+            continue
+        rows = material.rows[split]
+        if (count is None or count >= len(rows)) and not (split == "train" and apart):
+            found[split] = rows, features[split]
+            continue
+        chosen = _chosen(len(rows), len(rows) if count is None else count, spec.training.seed)
+        some = rows.take(chosen, f"{rows.fingerprint}-{count}-{spec.training.seed}")
+        found[split] = some, session.features(some, stages.report)
+    return found
+
+
+def _chosen(rows: int, count: int, seed: int) -> np.ndarray:
+    """The numbers of those rows that are measured, ascending."""
+    return np.sort(np.random.default_rng(seed).permutation(rows)[:count]) if count < rows else np.arange(rows)
+
+
+def _label_counts(session: Session, rows: Rows) -> dict[str, int]:
+    column = session.task.label_column(session.columns)
+    if column is None or column not in rows.table.column_names:
+        return {}
+    counts: Counter[str] = Counter()
+    for chunk in rows.table[column].chunks:  # all labels at once may be larger than the memory
+        for one in pc.call_function("value_counts", [chunk]).to_pylist():
+            counts[str(one["values"])] += one["counts"]
+    return dict(counts.most_common(100))

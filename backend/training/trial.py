@@ -1,0 +1,185 @@
+"""Owns a trial of a training: its real model, batches, optimizer and device for a few steps, so that its time is known."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from backend import registry
+from backend.contract.errors import InputError
+from backend.contract.run.folder import RunFolder
+from backend.contract.run.measurement import Measurement
+from backend.contract.spec import RunSpec
+from backend.data.features import Features
+from backend.data.rows import Rows
+from backend.hardware import claims, devices, planner
+from backend.models.location import ModelLocation
+from backend.preflight import engine_choice, measurements
+from backend.preflight.cost import sampled
+from backend.preflight.datasets import Material, quiet, read_material
+from backend.preflight.model_to_plan import model_to_plan
+from backend.preflight.peak_memory import peak_mb
+from backend.preflight.session import Session, open_session
+from backend.preflight.steps import evaluation_rows
+from backend.preflight.timing import Compiled
+from backend.training import trial_steps
+from backend.training.checkpoints import Checkpoints
+from backend.training.setup import fitting_rows, loading
+from backend.training.trial_evaluation import evaluated
+from backend.training.trial_steps import Lengths
+
+Tell = Callable[[str, float, float], None]
+"""Told the stage (`backend.contract.run.measurement.STAGES`), and how far it is of how much, in seconds."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A training that is ready to take steps, on a part of its rows."""
+
+    session: Session
+    model: ModelLocation
+    choice: devices.Choice
+    train: Features
+    validation: tuple[Rows, Features] | None
+    rows_in_pass: int
+    evaluation_batch_size: int
+    compiled: Compiled
+    has_weights: bool
+    starting: float
+    loading: float
+
+
+def refuse_several(spec: RunSpec) -> None:
+    """Raises InputError for a training that one process alone cannot take a step of."""
+    if spec.hardware.processes > 1 or engine_choice.position(spec).count > 1:
+        raise InputError(
+            "a training by several processes or computers cannot be measured by one; its first run tells its time",
+            "hardware.processes",
+        )
+
+
+def measure(spec: RunSpec, scratch: Path, begun: float, tell: Tell) -> Measurement:
+    """Measure the training of `spec`, and keep what was found; `scratch` is an empty folder for what must be written.
+
+    `begun` is when this process was started (`time.time`). Raises InputError, RunFailed, and what a framework raises
+    where the memory is not enough.
+    """
+    refuse_several(spec)
+    processor = _Processor()
+    trial = _opened(spec, begun, tell)
+    lengths = Lengths(trial.session, trial.train, trial.rows_in_pass)
+    steps = trial_steps.measured(
+        trial.session, lengths, trial.compiled, lambda done, most: tell("training", done, most)
+    )
+    tell("evaluation", 0, 0)
+    evaluation = trial.validation and evaluated(
+        trial.session, *trial.validation, trial.evaluation_batch_size, trial.compiled
+    )
+    tell("checkpoint", 0, 0)
+    checkpoint, saving = _written(trial, RunFolder(scratch))
+    programs = lengths.programs + (evaluation.programs if evaluation else 0)
+    found = Measurement(
+        time=time.time(),
+        mean_length=float(trial.train.lengths.mean()),
+        longest=int(trial.train.lengths.max()),
+        steps=steps.count,
+        step_seconds=steps.seconds,
+        step_spread=steps.spread,
+        starting_seconds=trial.starting,
+        loading_seconds=trial.loading,
+        compile_seconds=trial.compiled.seconds / trial.compiled.programs if trial.compiled.programs else 0.0,
+        programs=programs if trial.compiled.programs else 0,
+        compiled=trial.compiled.programs,
+        evaluation_row_seconds=evaluation.row_seconds if evaluation else None,
+        first_evaluation_seconds=evaluation.first_seconds if evaluation else 0.0,
+        writes=trial.session.task.evaluates_by == "generate",
+        checkpoint_seconds=checkpoint,
+        saving_seconds=saving,
+        memory_mb=peak_mb(),
+        device_memory_mb=trial.session.engine.device_memory_mb(),
+        others=processor.others(),
+        weights=trial.has_weights,
+    )
+    choice = trial.choice
+    measurements.remember(measurements.key_of(spec, trial.model.folder, choice.words, choice.precision), found)
+    return found
+
+
+def _opened(spec: RunSpec, begun: float, tell: Tell) -> Trial:
+    tell("starting", 0, 0)
+    kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
+    if spec.hardware.device != "cpu":
+        claims.claim()  # as a run does: a model that only waits makes room
+    engine, choice = kind.create(), devices.choose(spec, kind.devices())
+    starting = time.time() - begun
+    tell("data", 0, 0)
+    model, planned = model_to_plan(spec, quiet)
+    material = read_material(planned, model.folder, quiet)
+    session = open_session(planned, material, model, engine)
+    train = session.sampled_features(sampled(material.rows["train"]), to_train=True)
+    validation = _validation(session, material)
+    tell("model", 0, 0)
+    started, compiled = time.perf_counter(), Compiled()
+    split = planner.split(planned, model.folder, len(choice.names))
+    rows = fitting_rows(session, model, choice, train, split)
+    features = {"train": train, **({"validation": validation[1]} if validation else {})}
+    engine.load(loading(session, planned, model, choice, features, compiled))
+    return Trial(
+        session=session,
+        model=model,
+        choice=choice,
+        train=train,
+        validation=validation,
+        rows_in_pass=rows * split.replicas,
+        evaluation_batch_size=evaluation_rows(planned.evaluation.batch_size, rows, split.replicas),
+        compiled=compiled,
+        has_weights=planned.model.initialise == spec.model.initialise,
+        starting=starting,
+        loading=time.perf_counter() - started,
+    )
+
+
+def _validation(session: Session, material: Material) -> tuple[Rows, Features] | None:
+    there = next((material.rows[split] for split in ("validation", "test") if split in material.rows), None)
+    if there is None:
+        return None
+    rows = sampled(there)
+    return rows, session.sampled_features(rows)
+
+
+def _written(trial: Trial, run: RunFolder) -> tuple[float, float]:
+    """Seconds for which a checkpoint keeps training waiting, and those of the model. Raises OSError (disk full)."""
+    engine = trial.session.engine
+    started = time.perf_counter()
+    begun = Checkpoints(run, engine=trial.session.spec.hardware.engine).begin(1, engine.save)
+    waited = time.perf_counter() - started
+    begun.result()
+    run.model.mkdir()
+    started = time.perf_counter()
+    engine.export(run.model)
+    return waited, time.perf_counter() - started
+
+
+class _Processor:
+    """Watches how busy others keep the processor from now on."""
+
+    def __init__(self) -> None:
+        self._own, self._all = psutil.Process(), psutil.cpu_times()
+        self._before = self._used()
+
+    def others(self) -> float:
+        """The part of the processor that all but this process used."""
+        now = psutil.cpu_times()
+        whole, idle = sum(now[:8]) - sum(self._all[:8]), _idle(now) - _idle(self._all)
+        return max(0.0, (whole - idle - (self._used() - self._before)) / whole) if whole > 0 else 0.0
+
+    def _used(self) -> float:
+        used = self._own.cpu_times()
+        return used.user + used.system
+
+
+def _idle(times: Any) -> float:
+    return times.idle + getattr(times, "iowait", 0.0)

@@ -1,0 +1,114 @@
+"""Owns the process in which a training is tried out, as whoever starts it sees it: progress, the outcome, a sure end."""
+
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO
+
+import msgspec
+
+from backend import process_tree
+from backend.contract import scratch
+from backend.contract.catalog import Device
+from backend.contract.errors import InputError, RunFailed
+from backend.contract.processes import child_environment, python_command
+from backend.contract.redaction import redacted
+from backend.contract.rpc.queries import Mistake, Progress
+from backend.contract.run.measurement import MeasuredTime
+from backend.contract.spec import RunSpec
+from backend.preflight import cost
+from backend.training.failures.out_of_memory import MESSAGE
+from backend.training.trial import refuse_several
+
+KILLED = -9
+"""The code of a process that the system ended: where nobody asked for it, because the memory was used up."""
+LAST_WORDS = 20
+
+
+class _Line(msgspec.Struct):
+    """One line of the process."""
+
+    progress: Progress | None = None
+    answer: MeasuredTime | None = None
+    error: Mistake | None = None
+
+
+def measured(spec: RunSpec, here: list[Device], tell: Callable[[Progress], None]) -> MeasuredTime:
+    """Try `spec` out in a process of its own; where its memory is not enough, what would need less.
+
+    It has the priority of whoever calls this, so a caller that gives way to others measures too much.
+    Raises InputError for a spec that cannot be trained or does not fit, RunFailed where the trial failed. However it
+    ends, by an exception of `tell` too, neither a process nor a file is left.
+    """
+    refuse_several(spec)
+    planned = cost.plan(spec, here)
+    if planned.problems:
+        raise InputError(planned.problems[0])
+    with _started(spec) as process:
+        outcome, words = _heard(process, tell)
+        code = process.wait() if outcome is None else 0
+    if outcome is None and code == KILLED:
+        outcome = MeasuredTime(shortage=MESSAGE)
+    if outcome is None:
+        raise RunFailed(f"the process that measured ended with code {code}: {words or 'it did not say why'}", "unknown")
+    if outcome.shortage:
+        ways = cost.plan(spec, here, is_too_much=True).remedies
+        return MeasuredTime(shortage=outcome.shortage, remedies=ways)
+    return outcome
+
+
+@contextmanager
+def _started(spec: RunSpec) -> "Iterator[subprocess.Popen[bytes]]":
+    scratch.remove_leftovers({process.pid for process in process_tree.processes()})
+    process = subprocess.Popen(
+        python_command("backend", "_measure", str(time.time())),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # as a run: Linux shares the processor out by sessions
+        env=child_environment(spec.hardware.environment),
+    )
+    try:
+        assert process.stdin
+        process.stdin.write(msgspec.json.encode(spec.model_dump(mode="json")) + b"\n")
+        process.stdin.flush()
+        yield process
+    finally:
+        for pid in process_tree.descendants(process.pid):
+            process_tree.kill(pid)
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            assert pipe
+            pipe.close()
+        scratch.remove(process.pid)
+
+
+def _heard(process: "subprocess.Popen[bytes]", tell: Callable[[Progress], None]) -> tuple[MeasuredTime | None, str]:
+    """What the process found, None where it ended without a word, and its last words. Raises what it says."""
+    assert process.stdout
+    assert process.stderr
+    words: deque[str] = deque(maxlen=LAST_WORDS)
+    # A full pipe would stop it; nothing is done here but reading lines.
+    listener = threading.Thread(target=_listen, args=(process.stderr, words), daemon=True)
+    listener.start()
+    for line in process.stdout:
+        said = msgspec.json.decode(line, type=_Line)
+        if said.progress is not None:
+            tell(said.progress)
+        elif said.error is not None:
+            raise InputError(said.error.message, said.error.field, said.error.line)
+        else:
+            return said.answer, ""
+    process.wait()
+    listener.join(1.0)
+    return None, words[-1] if words else ""
+
+
+def _listen(pipe: IO[bytes], words: deque[str]) -> None:
+    for line in pipe:
+        if text := redacted(line.decode("utf-8", "replace")).strip():
+            words.append(text)

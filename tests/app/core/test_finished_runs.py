@@ -1,0 +1,78 @@
+"""Which ended runs are news."""
+
+from pathlib import Path
+
+import pytest
+
+from app.core.runs.finished_runs import Endings
+from app.core.runs.run_library import RunSummary
+
+
+def run(state: str, name: str = "reviews", started: float = 50.0, **more) -> RunSummary:
+    return RunSummary(name=name, path=Path(name), state=state, title=name, started=started, **more)
+
+
+@pytest.fixture
+def endings() -> Endings:
+    return Endings(since=100.0)
+
+
+def test_a_run_that_was_alive_and_ends_is_news_once(endings: Endings):
+    assert endings.take([run("running")]) == []
+    [ended] = endings.take([run("finished", seconds=260.0, metric="f1_macro", best=0.9, metrics={"f1_macro": 0.8812})])
+    assert ended.text == "reviews has finished after 4 min 20 s: Macro F1 0.8812."
+    assert ended.kind == "success"
+    assert endings.take([run("finished")]) == []
+
+
+def test_last_months_runs_are_no_news(endings: Endings):
+    assert endings.take([run("finished"), run("failed", "other")]) == []
+
+
+def test_a_run_that_came_and_went_between_two_looks_is_news(endings: Endings):
+    endings.take([])
+    assert [ended.text for ended in endings.take([run("failed", started=120.0, step=0)])] == ["reviews has failed."]
+
+
+def test_a_failed_run_says_where_and_why(endings: Endings):
+    endings.take([run("running"), run("running", "other")])
+    texts = [
+        one.text
+        for one in endings.take([run("failed", step=1200, message="out of memory."), run("lost", "other", step=3)])
+    ]
+    assert texts == [
+        "reviews has failed at step 1\u202f200: out of memory.",
+        "other was lost at step 3: its process is gone.",
+    ]
+
+
+@pytest.mark.parametrize("state", ["stopped", "paused"])
+def test_who_stops_a_run_need_not_be_told(endings: Endings, state: str):
+    endings.take([run("running")])
+    assert endings.take([run(state)]) == []
+
+
+def test_an_interrupted_run_is_news_that_warns(endings: Endings):
+    endings.take([run("running")])
+    [ended] = endings.take([run("interrupted", step=1200)])
+    assert (ended.text, ended.kind) == ("reviews was interrupted at step 1\u202f200; it can be resumed.", "warning")
+
+
+def test_the_title_tells_until_somebody_looks(endings: Endings):
+    endings.take([run("running"), run("running", "other")])
+    assert endings.title() == "Burnish"
+    endings.take([run("finished"), run("running", "other")])
+    assert endings.title() == "reviews finished – Burnish"
+    endings.take([run("finished"), run("failed", "other")])
+    assert endings.title() == "2 runs ended – Burnish"
+    endings.see(Path("other"))
+    assert endings.title() == "reviews finished – Burnish"
+    endings.see_all()
+    assert endings.title() == "Burnish"
+
+
+def test_a_run_that_goes_on_again_is_no_ended_one(endings: Endings):
+    endings.take([run("running")])
+    endings.take([run("failed")])
+    endings.take([run("running")])
+    assert endings.unseen == []

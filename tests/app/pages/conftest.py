@@ -1,0 +1,90 @@
+"""Panels are tested with the real widgets, recorded runs and a tiny real helper process."""
+
+import dataclasses
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+from PySide6.QtCore import QObject, QProcess
+from PySide6.QtWidgets import QApplication
+
+from app import theme
+from app.core import preferences
+from app.services.backend_client import BackendClient
+from app.services.context import AppContext
+from backend.contract.run import events
+from backend.contract.run.folder import RunFolder
+
+RECORDED = Path(__file__).parents[2] / "data" / "recorded"
+
+
+@pytest.fixture(autouse=True)
+def look(qapp: QApplication) -> None:
+    """The window's own style: sizes and colours as people see them."""
+    if not qapp.styleSheet():
+        theme.apply(qapp, "light")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A runs folder with every recorded run in it."""
+    folder = tmp_path / "runs"
+    shutil.copytree(RECORDED, folder)
+    hours_ago = time.time() - 7200
+    for recorded in folder.glob("*/events.jsonl"):
+        os.utime(recorded, (hours_ago, hours_ago))
+    return folder
+
+
+@pytest.fixture
+def diverged(runs: Path) -> RunFolder:
+    """A finished run whose loss broke at its second step."""
+    folder = RunFolder(shutil.copytree(runs / "sentiment-finished", runs / "diverged"))
+    losses = iter([1.1, *(60.0 - number / 100 for number in range(5000))])
+    many = [
+        msgspec.structs.replace(event, loss=next(losses)) if isinstance(event, events.StepFinished) else event
+        for event in events.decode_lines(folder.events.read_bytes())[0]
+    ]
+    folder.events.write_bytes(b"".join(map(events.encode, many)))
+    return folder
+
+
+@pytest.fixture
+def context(qtbot, runs: Path, tmp_path: Path):
+    chosen = preferences.load(tmp_path / "config" / "preferences.json")
+    chosen.set("runs_folder", str(runs))
+    made = AppContext.create(chosen)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def helped(context: AppContext):
+    """The same services with a small real helper process that answers at once."""
+
+    def make(parent: QObject) -> QProcess:
+        process = QProcess(parent)
+        process.setProgram(sys.executable)
+        process.setArguments([str(Path(__file__).with_name("small_helper.py"))])
+        return process
+
+    made = dataclasses.replace(context, client=BackendClient(make_process=make))
+    yield made
+    made.client.close()
+
+
+@pytest.fixture
+def new_run(qtbot, helped):
+    """The New run page with the catalog."""
+    from app.pages.new_run.page import Panel  # after the look is chosen
+
+    made = Panel(helped)
+    qtbot.addWidget(made)
+    made.resize(1068, 800)
+    made.show()
+    qtbot.waitUntil(lambda: made.catalog is not None, timeout=60_000)  # the first catalog is built
+    return made

@@ -1,0 +1,73 @@
+"""What a real backend says, read in German on the real pages."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtWidgets import QLabel, QWidget
+
+from app.core import i18n
+from app.pages.new_run.page import Panel as NewRun
+from app.pages.run.page import Panel as Run
+from backend.contract.resources import resource
+from backend.contract.run import events
+from backend.contract.run.folder import RunFolder
+from backend.training.failure import failed
+from backend.training.failure_context import Situation
+from backend.training.not_a_number import NotANumber
+
+SLOW_MS = 30_000
+
+
+@pytest.fixture(autouse=True)
+def german(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the backend alone: the pages' own constants were looked up in English when they were imported."""
+    monkeypatch.setattr(i18n, "_code", "de")
+
+
+def shown(widget: QWidget) -> str:
+    return "\n".join(label.text() for label in widget.findChildren(QLabel))
+
+
+def spec(**columns: str) -> dict[str, Any]:
+    train = str(resource("demo", "sentiment", "train.csv"))
+    return {
+        "version": 1,
+        "name": "german",
+        "task": {"type": "text_classification"},
+        "model": {"name_or_path": str(resource("demo", "bert-tiny"))},
+        "data": {"source": "files", "train": train, "columns": columns},
+    }
+
+
+def test_a_refusal_is_read_in_german(qtbot, context):
+    page = NewRun(context)
+    qtbot.addWidget(page)
+    page.show()
+    qtbot.waitUntil(lambda: page.catalog is not None, timeout=SLOW_MS)
+    page.load_spec(spec(text="sentence", label="label"), "loaded")
+    qtbot.waitUntil(lambda: "ie Spalte 'sentence' gibt es nicht; es gibt" in shown(page), timeout=SLOW_MS)
+
+
+def test_the_cost_of_a_run_is_explained_in_german(qtbot, context):
+    page = NewRun(context)
+    qtbot.addWidget(page)
+    page.show()
+    qtbot.waitUntil(lambda: page.catalog is not None, timeout=SLOW_MS)
+    page.load_spec(spec(text="text", label="label") | {"training": {"batch_size": 4000}}, "loaded")
+    qtbot.waitUntil(lambda: "Der Batch von 4000 ist größer als die Daten" in shown(page), timeout=SLOW_MS)
+
+
+def test_a_failure_is_read_in_german_and_its_event_stays_english(qtbot, context, runs: Path):
+    run = RunFolder(runs / "sentiment-failed")
+    end = failed(NotANumber(step=9, before_change=False), 9, Situation(run))
+    said = [*run.events.read_bytes().splitlines(keepends=True)[:-1], events.encode(end)]
+    run.events.write_bytes(b"".join(said))
+    page = Run(context)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_run(str(run.path))
+    qtbot.waitUntil(lambda: page.watcher is not None and page.watcher.is_caught_up)
+    qtbot.waitUntil(lambda: "Der Loss bei Schritt 9 ist keine Zahl" in page.banner.text())
+    assert "Verringern Sie" in page.banner.text()
+    assert "the loss at step 9 is not a number" in run.events.read_text()

@@ -1,0 +1,141 @@
+"""The comparison of chosen runs, with recorded ones."""
+
+import re
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+
+from app.core import formatting
+from app.pages.runs.compare_view import CompareView
+from app.pages.runs.curve_list import PATH, VALUE
+
+
+@pytest.fixture
+def view(qtbot, context):
+    made = CompareView(context.library)
+    qtbot.addWidget(made)
+    made.resize(1068, 760)
+    made.show()
+    yield made
+    made.states.stop()
+
+
+@pytest.fixture
+def compared(qtbot, view, context, runs: Path):
+    """All recorded runs, read."""
+    context.library.refresh()
+    chosen = [run for run in context.library.runs if run.name != "old-run"]
+    view.show_runs(chosen)
+    # A layer of curves is ready when every point was handed over.
+    qtbot.waitUntil(
+        lambda: not view.states.reading and view.curves.plot is not None and not view.curves._timer.isActive()
+    )
+    return view
+
+
+def lengths(view: CompareView) -> dict[str, int]:
+    assert view.curves.plot is not None
+    return {Path(key).name: len(series) for key, series in view.curves.plot.series.items()}
+
+
+def test_every_chosen_run_has_its_whole_curve_in_one_plot(compared):
+    assert lengths(compared) == {
+        "sentiment-finished": 1000,
+        "sentiment-lost": 430,
+        "sentiment-resumed": 742,
+        "sentiment-failed": 312,
+    }
+
+
+def test_runs_of_the_same_title_are_told_apart_by_their_folders(compared):
+    texts = [compared.curves.legend.item(row).text() for row in range(compared.curves.legend.count())]
+    assert sum("sentiment-finished" in text for text in texts) == 1
+
+
+def test_another_metric_is_drawn_where_runs_have_it(qtbot, compared):
+    box = compared.curves.choice
+    box.setCurrentText("Accuracy")
+    qtbot.waitUntil(lambda: lengths(compared)["sentiment-finished"] == 8)
+
+
+def test_a_curve_is_hidden_and_stays_so_with_other_smoothing(compared):
+    curves = compared.curves
+    item = curves.legend.item(0)
+    item.setCheckState(Qt.CheckState.Unchecked)
+    curves.smoothing.setCurrentText("Strong")
+    assert curves.plot.series[item.data(PATH)].is_hidden
+    assert not curves.plot.series[curves.legend.item(1).data(PATH)].is_hidden
+
+
+def test_only_the_settings_that_differ_are_shown_until_all_are_asked_for(qtbot, compared):
+    qtbot.waitUntil(lambda: len(compared.states.specs) == 4 and compared.same.text() != "Reading the settings…")
+    few = compared.settings.texts()
+    compared.everything.setChecked(True)
+    keys = [row[0] for row in compared.settings.texts()]
+    assert len(few) < len(keys)
+    assert "training.learning_rate" in keys
+
+
+def test_the_final_metrics_are_a_table_that_is_saved_as_csv_and_markdown(qtbot, compared, tmp_path: Path):
+    rows = {row[0]: row for row in compared.metrics.texts()}
+    place = compared.metrics.header_texts().index("Accuracy")
+    assert rows["sentiment-finished"][place] == "0.8716"
+    assert rows["sentiment-finished"][1:3] == ["Finished", "Text classification"]
+    compared.save(str(tmp_path / "runs.csv"))
+    compared.save(str(tmp_path / "runs.md"))
+    assert (tmp_path / "runs.csv").read_text().startswith("run,state,task")
+    assert (tmp_path / "runs.md").read_text().startswith("| run | state | task")
+    compared.copy.click()
+    assert QGuiApplication.clipboard().text() == (tmp_path / "runs.md").read_text()
+
+
+def test_leaving_the_comparison_stops_watching(qtbot, compared):
+    with qtbot.waitSignal(compared.closed):
+        compared.back.click()
+    assert compared.states._watchers == []
+
+
+def test_the_line_below_the_title_tells_how_many_runs_are_still_read(qtbot, view, context, runs: Path):
+    context.library.refresh()
+    view.show_runs(context.library.runs)
+    assert "reading 5 of them…" in view.header.subtitle.text()
+    qtbot.waitUntil(lambda: "reading" not in view.header.subtitle.text())
+    assert not view.states.reading
+
+
+def test_curves_stand_over_the_axis_that_is_chosen(qtbot, compared):
+    curves = compared.curves
+    curves.axis.setCurrentIndex(curves.axis.findData("time"))
+    qtbot.waitUntil(lambda: not curves._timer.isActive())
+    drawn = curves.plot.series[next(key for key in curves.plot.series if key.endswith("sentiment-resumed"))]
+    state = next(state for path, state in compared.states.states.items() if path.name == "sentiment-resumed")
+    assert len(drawn) == 742
+    assert drawn.points.xs[-1] == state.clock.at("time", state.series["loss"].xs)[-1]
+    assert len(drawn.breaks) == len(state.resumes) > 0
+
+
+def test_the_list_tells_where_each_line_is_at_the_crosshair(qtbot, compared):
+    curves = compared.curves
+    curves.plot.redraw()
+    item = curves.legend.item(0)
+    series = curves.plot.series[item.data(PATH)]
+    curves.plot.crosshair._move(120)
+    assert item.data(VALUE) == formatting.number(series.mean_at(120)) != formatting.number(series.value_at(120)[1])
+    assert curves.plot.crosshair.readout.text() == "step 120"
+
+
+def test_a_picture_of_the_compared_curves_is_saved_and_said(qtbot, compared, tmp_path: Path):
+    with qtbot.waitSignal(compared.message) as said:
+        compared.curves.plot.saving.save(tmp_path / "curves.svg")
+    assert said.args[0] == "success"
+    drawn = re.findall(">([^<]*)</text>", (tmp_path / "curves.svg").read_text())
+    assert "sentiment-failed" in "".join(drawn).replace("\n", "")  # a name may go on in the next line
+
+
+def test_a_name_keeps_its_room_when_another_curve_is_chosen(qtbot, compared):
+    compared.curves.choice.setCurrentText("Accuracy")
+    qtbot.waitUntil(lambda: not compared.curves._timer.isActive())
+    assert compared.curves.legend.width() >= 200
+    assert all(compared.curves.legend.item(row).data(VALUE) for row in range(3))

@@ -1,0 +1,186 @@
+"""The Run page compares: the same run with the other engine, and curves of one run below another's."""
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QPushButton
+
+from app.pages.run.page import Panel
+from app.pages.run.plots import OTHER
+from backend.contract import spec_file
+
+
+class OneRun:
+    """Stands where runs are started: a folder is there at once."""
+
+    def __init__(self, jobs, folder) -> None:
+        self._jobs, self.folder = jobs, folder
+        self.values: dict | None = None
+        self.refusal = ""
+        self.resumed: tuple[str, str] | None = None
+
+    def start(self, values, on_started, on_error) -> None:
+        self.values = dict(values)
+        on_error(self.refusal) if self.refusal else on_started(str(self.folder))
+
+    def resume(self, run, on_started, on_error, engine="") -> None:
+        self.resumed = (Path(run).name, engine)
+        on_started(str(run))
+
+    def __getattr__(self, name: str):
+        return getattr(self._jobs, name)
+
+
+@pytest.fixture
+def jobs(context, runs):
+    return OneRun(context.jobs, runs / "sentiment-resumed")
+
+
+@pytest.fixture
+def panel(qtbot, helped, jobs):
+    made = Panel(dataclasses.replace(helped, jobs=jobs))
+    qtbot.addWidget(made)
+    made.resize(1068, 800)
+    made.show()
+    made.shown()
+    qtbot.waitUntil(lambda: made.engines.catalog is not None, timeout=20_000)
+    return made
+
+
+@pytest.fixture
+def shown(qtbot, panel, runs, helped):
+    def show(name: str) -> Panel:
+        helped.library.refresh()
+        panel.show_run(str(runs / name))
+        qtbot.waitUntil(lambda: panel.watcher.is_caught_up and panel.is_drawn)
+        return panel
+
+    return show
+
+
+def give_spec(folder, **hardware) -> None:
+    values = {
+        "version": 1, "name": "sentiment", "task": {"type": "text_classification"}, "model": {"name_or_path": "x"},
+        "data": {}, "hardware": {"engine": "torch", **hardware},
+    }  # fmt: skip
+    (folder / "spec.yaml").write_text(spec_file.dump(values), encoding="utf-8")
+
+
+def others(plot) -> dict[str, int]:
+    return {key: len(series) for key, series in plot.series.items() if key.startswith(OTHER)}
+
+
+def test_a_finished_run_is_repeated_with_the_other_engine_and_compared(qtbot, panel, shown, runs, jobs):
+    give_spec(runs / "sentiment-finished", threads=2)
+    shown("sentiment-finished")
+    button = panel.controls.buttons["other_engine"]
+    assert (button.text(), button.isEnabled(), button.isVisible()) == ("Train with JAX", True, True)
+    with qtbot.waitSignal(panel.message) as told:
+        button.click()
+    assert jobs.values["hardware"]["engine"] == "jax"
+    assert "hardware.threads" in told.args[1]
+    assert panel.path == runs / "sentiment-resumed"
+    qtbot.waitUntil(lambda: others(panel.plots.loss) == {"other/loss": 1000, "other/evaluation": 8})
+    qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 742)
+    qtbot.waitUntil(lambda: others(panel.plots.metrics).get("other/accuracy") == 8)
+
+
+def asked(panel, runs, shown) -> dict[str, QPushButton]:
+    """The answers to the question that the button of a run asks which stopped before its end."""
+    give_spec(runs / "sentiment-lost")
+    shown("sentiment-lost")
+    panel.controls.buttons["other_engine"].click()
+    return {button.text(): button for button in panel.engines.question.findChildren(QPushButton)}
+
+
+def test_a_run_that_stopped_early_may_go_on_with_the_other_engine(panel, shown, runs, jobs):
+    answers = asked(panel, runs, shown)
+    assert jobs.values is None
+    answers["Go on"].click()
+    assert jobs.resumed == ("sentiment-lost", "jax")
+    assert panel.path == runs / "sentiment-lost"
+
+
+def test_or_be_started_anew_with_it(panel, shown, runs, jobs):
+    asked(panel, runs, shown)["Start anew"].click()
+    assert jobs.values["hardware"]["engine"] == "jax"
+    assert jobs.resumed is None
+
+
+def test_or_be_left_alone(panel, shown, runs, jobs):
+    asked(panel, runs, shown)["Cancel"].click()
+    assert (jobs.values, jobs.resumed) == (None, None)
+
+
+def test_the_button_comes_when_the_engines_are_known(qtbot, helped, runs):
+    give_spec(runs / "sentiment-finished")
+    panel = Panel(helped)
+    qtbot.addWidget(panel)
+    panel.show()
+    panel.show_run(str(runs / "sentiment-finished"))
+    qtbot.waitUntil(lambda: panel.watcher is not None and panel.watcher.is_caught_up)
+    assert not panel.controls.buttons["other_engine"].isVisible()
+    panel.shown()
+    qtbot.waitUntil(panel.controls.buttons["other_engine"].isVisible, timeout=20_000)
+
+
+def test_a_run_that_the_other_engine_refuses_says_why(panel, shown, runs):
+    give_spec(runs / "sentiment-finished")
+    (runs / "sentiment-finished" / "model").mkdir()
+    (runs / "sentiment-finished" / "model" / "config.json").write_text(json.dumps({"model_type": "bloom"}))
+    shown("sentiment-finished")
+    button = panel.controls.buttons["other_engine"]
+    assert not button.isEnabled()
+    assert button.isVisible()
+    assert button.toolTip() == "The JAX engine does not know the architecture 'bloom'."
+
+
+def test_a_refused_start_is_told_and_can_be_tried_again(qtbot, panel, shown, runs, jobs):
+    give_spec(runs / "sentiment-finished")
+    jobs.refusal = "data.train: there is no file train.csv; choose another"
+    shown("sentiment-finished")
+    with qtbot.waitSignal(panel.message) as told:
+        panel.controls.buttons["other_engine"].click()
+    assert "there is no file train.csv" in told.args[1]
+    assert panel.controls.buttons["other_engine"].isEnabled()
+    assert panel.path == runs / "sentiment-finished"
+
+
+def test_runs_of_the_same_task_are_offered_and_one_is_laid_below(qtbot, panel, shown, runs):
+    shown("sentiment-finished")
+    panel.comparison.fill_menu()
+    words = [action.text() for action in panel.comparison.menu.actions()]
+    assert any("torch" in one for one in words)
+    paths = [run.path.name for run in panel.comparison.candidates()]
+    assert "sentiment-finished" not in paths
+    assert "sentiment-lost" in paths
+    panel.comparison.compare(runs / "sentiment-lost")
+    qtbot.waitUntil(lambda: others(panel.plots.loss)["other/loss"] == 430)
+    assert panel.comparison.button.isChecked()
+    assert panel.plots.loss.series["other/loss"].style.label == "sentiment-lost"
+    qtbot.waitUntil(lambda: panel.plots.loss._legend.text().count("sentiment-lost") == 1)
+    panel.comparison.stop()
+    assert others(panel.plots.loss) == {"other/loss": 0, "other/evaluation": 0}
+    assert not panel.comparison.button.isChecked()
+
+
+def test_another_run_is_compared_with_nothing(qtbot, panel, shown, runs):
+    shown("sentiment-finished")
+    panel.comparison.compare(runs / "sentiment-lost")
+    qtbot.waitUntil(lambda: others(panel.plots.loss)["other/loss"] == 430)
+    shown("sentiment-resumed")
+    assert panel.comparison.watcher is None
+    assert others(panel.plots.loss)["other/loss"] == 0
+
+
+def test_a_compared_run_that_is_deleted_goes_from_the_plots(qtbot, panel, shown, runs):
+    shown("sentiment-finished")
+    panel.comparison.compare(runs / "sentiment-lost")
+    qtbot.waitUntil(lambda: others(panel.plots.loss)["other/loss"] == 430)
+    shutil.rmtree(runs / "sentiment-lost")
+    qtbot.waitUntil(lambda: panel.comparison.watcher is None)
+    assert others(panel.plots.loss)["other/loss"] == 0
+    assert len(panel.plots.loss.series["loss"]) == 1000

@@ -1,0 +1,364 @@
+"""The New run page with a small real helper process."""
+
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QGuiApplication
+
+from app.pages.new_run.data.split_fields import FRACTION, NONE
+from app.pages.new_run.page import Panel
+from backend.contract.resources import resource
+from backend.contract.spec import run_spec
+from tests.foreign_package import install
+
+TRAIN = str(resource("demo", "sentiment", "train.csv"))
+ROOT = Path(__file__).parents[3]
+MODEL = str(resource("demo", "bert-tiny"))
+
+
+@pytest.fixture
+def panel(qtbot, helped):
+    made = Panel(helped)
+    qtbot.addWidget(made)
+    made.resize(1068, 800)
+    made.show()
+    qtbot.waitUntil(lambda: made.catalog is not None)
+    return made
+
+
+@pytest.fixture
+def demo(qtbot, panel):
+    panel.demo.click()
+    qtbot.waitUntil(lambda: panel.findings.plan is not None and not panel.reason())
+    return panel
+
+
+def test_the_tasks_of_the_catalog_can_be_chosen(panel):
+    offered = [panel.cards.task.tasks.itemData(number) for number in range(panel.cards.task.tasks.count())]
+    assert offered == [task.name for task in panel.catalog.tasks]
+    assert panel.cards.task.tasks.currentData() == "text_classification"
+
+
+def test_start_waits_with_the_reason_beside_it(qtbot, panel):
+    assert not panel.cards.cost.start.isEnabled()
+    assert "training data" in panel.cards.cost.reason.text()
+    panel.cards.data.train.choose(TRAIN)
+    qtbot.waitUntil(lambda: panel.cards.cost.reason.text() == "Choose a model.")
+    panel.cards.model.choose(MODEL)
+    qtbot.waitUntil(panel.cards.cost.start.isEnabled)
+
+
+def test_columns_are_guessed_with_the_reason(qtbot, panel):
+    panel.cards.data.train.choose(TRAIN)
+    qtbot.waitUntil(lambda: panel.findings.preview is not None)
+    assert panel.draft.get("data.columns") == {"text": "text", "label": "label"}
+    assert panel.cards.data.columns.boxes["label"].currentData() == "label"
+    assert "usual name" in panel.cards.data.columns.reason("label")
+
+
+def test_real_rows_labels_and_skipped_rows_are_shown(qtbot, panel):
+    panel.cards.data.train.choose(TRAIN)
+    qtbot.waitUntil(lambda: panel.findings.preview is not None)
+    assert panel.cards.data.table.shown_count() == 100
+    assert "positive" in panel.cards.data.labels.text()
+    assert "train.csv:118" in panel.cards.data.skipped.text()
+
+
+def test_the_run_is_named_for_its_data_until_a_person_names_it(qtbot, panel, tmp_path: Path):
+    panel.cards.data.train.choose(TRAIN)
+    assert panel.draft.get("name") == "train"
+    panel.cards.task.name.setFocus()
+    panel.cards.task.name.clear()
+    qtbot.keyClicks(panel.cards.task.name, "my run")
+    panel.cards.data.train.choose(str(tmp_path / "other.csv"))
+    assert panel.draft.get("name") == "my run"
+
+
+def test_a_missing_file_is_said_at_the_data(qtbot, panel):
+    panel.cards.data.train.choose("/nowhere/data.csv")
+    qtbot.waitUntil(lambda: "no file" in panel.cards.data.banner.text())
+    panel.cards.model.choose(MODEL)
+    qtbot.waitUntil(lambda: "no file" in panel.cards.cost.reason.text())
+    assert not panel.cards.cost.start.isEnabled()
+
+
+def test_a_file_can_be_dropped_on_the_data_card(qtbot, panel):
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(TRAIN)])
+    event = QDropEvent(
+        QPointF(5, 5), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    )
+    panel.cards.data.dropEvent(event)
+    qtbot.waitUntil(lambda: panel.draft.get("data.train") == TRAIN)
+
+
+def test_validation_is_a_fraction_a_file_or_nothing(qtbot, panel):
+    assert panel.cards.data.fraction.text() == "0.1"
+    panel.cards.data.fraction.setText("0.25")
+    panel.cards.data.fraction.editingFinished.emit()
+    assert panel.draft.get("data.validation") == 0.25
+    panel.cards.data.validation_kind.setCurrentText(NONE)
+    panel.cards.data.validation_kind.textActivated.emit(NONE)
+    assert panel.draft.get("data.validation") is None
+    panel.cards.data.validation.choose(TRAIN)
+    assert panel.draft.get("data.validation") == TRAIN
+    panel.cards.data.validation_kind.textActivated.emit(FRACTION)
+    assert panel.draft.get("data.validation") == 0.1
+
+
+@pytest.mark.parametrize(
+    ("task", "model"),
+    [("text_classification", "bert-tiny"), ("causal_lm", "austen-gpt2"), ("seq2seq_lm", "eng-spa-marian")],
+)
+def test_the_embedded_model_that_goes_with_the_task_is_one_click_away(panel, task, model):
+    panel.draft.use_task(task, {})
+    panel.cards.model.show_draft(panel.draft)
+    panel.cards.model.embedded.click()
+    assert panel.cards.model.embedded.text() == model
+    assert panel.draft.get("model.name_or_path") == str(resource("demo", model))
+
+
+def test_what_the_models_folder_holds_is_shown(qtbot, panel):
+    panel.cards.model.embedded.click()
+    qtbot.waitUntil(lambda: panel.findings.model is not None)
+    assert panel.draft.get("model.name_or_path") == MODEL
+    assert panel.cards.model.facts.values["Parameters"].text() == "4.39 M"
+    assert panel.cards.model.facts.values["Licence"].text() == "MIT"
+    assert panel.cards.model.pill.text() == "Safe weights"
+    assert "new head" in panel.cards.model.notes.text()
+
+
+def test_a_model_that_is_not_there_is_said(qtbot, panel):
+    panel.cards.model.choose("/some/nowhere")
+    qtbot.waitUntil(lambda: "There is no model" in panel.cards.model.banner.text())
+
+
+def test_old_weights_are_converted_only_after_consent(qtbot, panel):
+    panel.cards.data.train.choose(TRAIN)
+    panel.cards.model.choose("/models/old-weights")
+    qtbot.waitUntil(lambda: panel.cards.model.convert.isVisible())
+    assert "converted once" in panel.reason()
+    panel.cards.model.convert.click()
+    qtbot.waitUntil(lambda: panel.findings.model is not None and not panel.findings.model.needs_conversion)
+    assert not panel.cards.model.convert.isVisible()
+    qtbot.waitUntil(panel.cards.cost.start.isEnabled)
+
+
+def test_the_demo_fills_everything(demo):
+    assert demo.draft.get("data.train") == TRAIN
+    assert demo.cards.settings.forms["training"].values()["batch_size"] == 16
+    assert demo.cards.settings.best.currentData() == "accuracy"
+    assert demo.cards.cost.values["Steps"].text() == "600"
+    run_spec(demo.draft.values())
+
+
+def test_a_changed_setting_changes_the_cost(qtbot, demo):
+    editor = demo.cards.settings.forms["training"].editor("batch_size")
+    editor.target.selectAll()
+    qtbot.keyClicks(editor.target, "32")
+    qtbot.waitUntil(lambda: demo.cards.cost.values["Steps"].text() == "300")
+    assert demo.draft.get("training.batch_size") == 32
+
+
+def test_what_does_not_fit_cannot_be_started(qtbot, demo):
+    demo.change("training.batch_size", 2000)
+    qtbot.waitUntil(lambda: "does not fit" in demo.cards.cost.reason.text())
+    assert not demo.cards.cost.start.isEnabled()
+
+
+def test_a_refused_setting_is_marked_at_its_field(qtbot, demo):
+    demo.change("training.learning_rate", 2)
+    qtbot.waitUntil(lambda: "learning_rate" in demo.cards.settings.forms["training"].mistakes())
+    assert not demo.cards.cost.start.isEnabled()
+    demo.change("training.learning_rate", 3e-4)
+    qtbot.waitUntil(demo.cards.cost.start.isEnabled)
+
+
+def test_all_settings_are_one_click_away(demo):
+    assert demo.cards.settings.others == {}
+    demo.cards.settings.set_unfolded(True)
+    assert demo.cards.settings.others["training"].values()["warmup"] == 0.06
+    assert {"task", "data", "training", "evaluation", "model"} == set(demo.cards.settings.others)
+
+
+def test_another_task_brings_its_own_columns_and_settings(qtbot, demo):
+    demo.cards.task.tasks.setCurrentIndex(demo.cards.task.tasks.findData("causal_lm"))
+    demo.cards.task.tasks.activated.emit(demo.cards.task.tasks.currentIndex())
+    assert set(demo.cards.data.columns.boxes) == {"text"}
+    assert demo.draft.get("task") == {"type": "causal_lm"}
+    qtbot.waitUntil(lambda: demo.draft.get("data.columns.text") == "text")
+
+
+def test_the_command_can_be_copied(demo):
+    demo.cards.cost.copy.click()
+    copied = QGuiApplication.clipboard().text()
+    assert copied.endswith("burnish train sentiment.yaml")
+    assert shlex.split(copied)[0] == "cat"
+
+
+def test_a_run_can_be_loaded_again(qtbot, panel, runs: Path):
+    panel.load_run(str(runs / "sentiment-finished"))
+    assert panel.draft.get("training.epochs") == 4
+    assert panel.cards.task.name.text() == "sentiment 2"
+    assert panel.cards.settings.forms["training"].values()["learning_rate"] == 3e-4
+
+
+def test_an_unreadable_spec_is_said(qtbot, panel, tmp_path: Path):
+    with qtbot.waitSignal(panel.message) as said:
+        panel.load_run(str(tmp_path))
+    assert said.args[0] == "error"
+
+
+def choose_preset(panel: Panel, title: str) -> None:
+    box = panel.cards.task.presets
+    box.setCurrentIndex(box.findText(title))
+    box.activated.emit(box.currentIndex())
+
+
+def test_a_preset_of_another_task_leaves_nothing_behind(demo):
+    choose_preset(demo, "Language model from scratch")
+    assert demo.draft.get("task.type") == "causal_lm"
+    choose_preset(demo, "Quick classifier")
+    assert demo.draft.get("task") == {"type": "text_classification", "max_length": 128}
+    assert "schedule" not in demo.draft.values()["training"]
+    assert demo.draft.values()["model"].get("initialise", "pretrained") == "pretrained"
+
+
+def test_without_a_preset_the_draft_is_as_before(demo):
+    before = demo.draft.values()
+    choose_preset(demo, "Careful classifier")
+    assert demo.draft.get("training.epochs") == 10
+    choose_preset(demo, "None")
+    assert demo.draft.values() == before
+
+
+def test_without_a_preset_of_another_task_the_draft_is_as_before(qtbot, demo):
+    before = demo.draft.values()
+    choose_preset(demo, "Language model from scratch")
+    qtbot.waitUntil(lambda: demo.findings.preview is not None)
+    choose_preset(demo, "None")
+    assert demo.draft.values() == before
+    assert demo.cards.task.tasks.currentData() == "text_classification"
+    assert set(demo.cards.data.columns.boxes) >= {"text", "label"}
+
+
+def test_a_source_says_what_it_needs_before_it_is_asked(qtbot, panel):
+    box = panel.cards.data.source
+    place = box.findData("hub")
+    box.setCurrentIndex(place)
+    box.activated.emit(place)
+    assert panel.reason() == "Fill in “Data set” under Data."
+    assert panel.cards.data.banner.text() == ""
+
+
+def test_what_is_known_of_other_data_holds_no_more(qtbot, demo):
+    demo.cards.data.train.choose("/nowhere/data.csv")
+    assert demo.findings.preview is None
+    assert not demo.cards.cost.start.isEnabled()
+
+
+def test_an_unreadable_number_stays_marked_when_something_else_changes(qtbot, demo):
+    editor = demo.cards.settings.forms["training"].editor("batch_size")
+    editor.target.selectAll()
+    qtbot.keyClicks(editor.target, "many")
+    demo.change("training.seed", 7)
+    assert "batch_size" in demo.cards.settings.forms["training"].mistakes()
+    assert not demo.cards.cost.start.isEnabled()
+
+
+def test_consent_is_passed_on_for_the_model_it_was_given_to(qtbot, panel):
+    panel.cards.data.train.choose(TRAIN)
+    panel.cards.model.choose("/models/old-weights")
+    qtbot.waitUntil(lambda: panel.cards.model.convert.isVisible())
+    assert panel.findings.consent().options() == []
+    panel.cards.model.convert.click()
+    assert panel.findings.consent().options() == ["--convert-weights"]
+    panel.cards.model.choose(MODEL)
+    assert panel.findings.consent().options() == []
+
+
+def test_a_spec_alone_is_no_consent_to_run_code(qtbot, panel):
+    panel.cards.model.choose("/models/own-code")
+    panel.draft.set("model.trust_remote_code", True)
+    qtbot.waitUntil(lambda: panel.cards.model.trust.isVisible())
+    assert not panel.findings.trusts_model()
+    panel.cards.model.trust.click()
+    qtbot.waitUntil(lambda: panel.draft.get("model.revision") == "c0ffee")
+    qtbot.waitUntil(lambda: panel.findings.trusts_model())
+    panel.cards.model.choose(MODEL)
+    assert panel.draft.get("model.revision", "main") == "main"
+    assert panel.draft.get("model.trust_remote_code") is not True
+
+
+def test_an_answer_about_data_that_were_changed_is_not_taken(qtbot, panel):
+    panel.cards.data.train.choose(TRAIN)
+    panel.findings._preview.ask_now()
+    asked = panel.findings._preview._ticket
+    panel.change("data.train", "/nowhere/data.csv")
+    assert not asked.open
+
+
+def test_nothing_can_be_agreed_to_while_another_model_is_looked_at(qtbot, panel):
+    panel.cards.model.choose("/models/old-weights")
+    qtbot.waitUntil(lambda: panel.cards.model.convert.isVisible())
+    panel.cards.model.choose("/some/nowhere")
+    assert not panel.cards.model.convert.isVisible()
+    qtbot.waitUntil(lambda: "There is no model" in panel.cards.model.banner.text())
+    assert not panel.cards.model.facts.isVisible()
+
+
+def test_a_conversion_that_is_overtaken_says_nothing_of_the_new_model(qtbot, panel):
+    panel.cards.model.choose("/models/old-weights")
+    qtbot.waitUntil(lambda: panel.cards.model.convert.isVisible())
+    panel.cards.model.convert.click()
+    converting = panel.findings._conversion._ticket
+    panel.cards.model.choose(MODEL)
+    assert not converting.open
+
+
+def test_other_rows_of_a_language_model_ask_for_other_columns(qtbot, panel):
+    tasks = panel.cards.task.tasks
+    tasks.setCurrentIndex(tasks.findData("causal_lm"))
+    tasks.activated.emit(tasks.currentIndex())
+    assert list(panel.cards.data.columns.boxes) == ["text"]
+    panel.draft.set("data.columns", {"text": "text"})
+    panel.change("task.rows", "instructions")
+    assert list(panel.cards.data.columns.boxes) == ["prompt", "input", "system", "response"]
+    assert panel.draft.get("data.columns") == {}
+
+
+def test_a_task_of_an_installed_package_can_be_chosen_and_set(qtbot, helped, tmp_path, monkeypatch):
+    site = install(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(site)]))
+    panel = Panel(helped)
+    qtbot.addWidget(panel)
+    qtbot.waitUntil(lambda: panel.catalog is not None)
+    tasks = panel.cards.task.tasks
+    tasks.setCurrentIndex(tasks.findData("shouting"))
+    tasks.activated.emit(tasks.currentIndex())
+    assert panel.draft.get("task.type") == "shouting"
+    assert panel.cards.task.description.text() == "Sorts texts that are written in capitals."
+    panel.cards.settings.set_unfolded(True)
+    assert "signs" in panel.cards.settings.others["training"]._rows["optimizer"].field.choices
+
+
+def test_what_only_the_removed_bridge_trained_is_started_with_pytorch_alone(panel):
+    panel.change("hardware.engine", "jax")
+    panel.change("hardware.bridge", True)
+    assert "hardware.bridge" not in panel.editing.settings()
+    panel.change("hardware.engine", "torch")
+    assert not panel.draft.says("hardware.bridge")
+
+
+def test_data_can_be_looked_at_as_the_training_sees_it(qtbot, new_run):
+    assert not new_run.cards.data.tokens.isEnabled()
+    assert new_run.offered()[1]
+    new_run.fill_demo()
+    qtbot.waitUntil(lambda: new_run.cards.data.tokens.isEnabled() and not new_run.reason())
+    with qtbot.waitSignal(new_run.data_asked):
+        new_run.cards.data.tokens.click()
+    spec, lacks = new_run.offered()
+    assert (spec["name"], lacks) == ("sentiment", "")

@@ -1,0 +1,215 @@
+"""The New run page's data: drops anywhere, what they are taken for, the guess beside its reason, all rows at a glance."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication, QLabel
+
+from app.pages.new_run.page import Panel
+from backend.contract.errors import Fix
+from backend.contract.resources import resource
+from backend.contract.rpc.queries import Mistake
+
+TRAIN = str(resource("demo", "sentiment", "train.csv"))
+SQUAD = str(Path(__file__).parents[2] / "data" / "squad" / "train.json")
+LEFT, PLAIN, COPY = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, Qt.DropAction.CopyAction
+SLOW_MS = 30_000
+"""The helper's first look loads the data room."""
+
+
+def dragged(panel: Panel, *paths: str, at: QPoint | None = None) -> tuple[QMimeData, QPointF]:
+    """Files over the page, or over a place in it; the window is told, as the system would."""
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(path) for path in paths])
+    place = at if at is not None else QPoint(300, 20)
+    QApplication.sendEvent(panel.windowHandle(), QDragEnterEvent(place, COPY, mime, LEFT, PLAIN))
+    return mime, QPointF(place)
+
+
+def drop(panel: Panel, *paths: str, at: QPoint | None = None) -> None:
+    mime, place = dragged(panel, *paths, at=at)
+    QApplication.sendEvent(panel.windowHandle(), QDropEvent(place, COPY, mime, LEFT, PLAIN))
+
+
+def looked_at(qtbot, panel: Panel) -> None:
+    qtbot.waitUntil(lambda: panel.desk.glancing.glance is not None, timeout=SLOW_MS)
+
+
+def test_a_drop_anywhere_is_announced_recognised_said_and_undone(qtbot, new_run, tmp_path: Path):
+    card = new_run.cards.data
+    assert card.zone.isVisible()
+    packed = tmp_path / "packed.txt.gz"
+    packed.write_bytes(gzip.compress(Path(TRAIN).read_bytes()))
+    dragged(new_run, str(packed))
+    assert new_run.desk.drops.hint.words() == "Drop to use it as data"
+    drop(new_run, str(packed))
+    qtbot.waitUntil(lambda: card.recognised.isVisible(), timeout=SLOW_MS)
+    assert new_run.desk.drops.hint.words() == ""
+    assert new_run.draft.get("data.format") == "csv"
+    assert "packed.txt.gz for training, unpacked from gzip" in card.recognised.text()
+    assert new_run.draft.get("name") == "packed"
+    assert not card.zone.isVisible()
+    card.recognised.undo.click()
+    assert (new_run.draft.get("data.train"), new_run.draft.get("data.format", "auto")) == (None, "auto")
+    assert card.zone.isVisible()
+    assert not card.recognised.isVisible()
+
+
+def test_a_folder_typed_for_training_is_split_as_one_that_is_dropped(qtbot, new_run, tmp_path: Path):
+    for name in ("train.json", "dev.json"):
+        (tmp_path / name).write_bytes(Path(SQUAD).read_bytes())
+    new_run.draft.set("data.source", "squad")
+    new_run.cards.data.train.choose(str(tmp_path))
+    qtbot.waitUntil(lambda: new_run.draft.get("data.validation") == str(tmp_path / "dev.json"), timeout=SLOW_MS)
+    assert new_run.draft.get("data.train") == str(tmp_path / "train.json")
+
+
+def test_how_a_file_is_read_goes_with_the_file(new_run, tmp_path: Path):
+    for name in ("old.csv", "new.csv"):
+        (tmp_path / name).write_text("text;label\na film;good\n", encoding="utf-8")
+    editing = new_run.editing
+    editing.change("data.train", str(tmp_path / "old.csv"))
+    editing.change("data.encoding", "windows-1252")
+    editing.change("data.max_rows", 100)
+    editing.change("data.train", str(tmp_path / "new.csv"))
+    assert (new_run.draft.get("data.encoding"), new_run.draft.get("data.max_rows")) == (None, 100)
+    editing.undoing.undo()
+    assert new_run.draft.get("data.encoding") == "windows-1252"
+
+
+def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, new_run):
+    card = new_run.cards.data
+    new_run.resize(1068, 720)
+    new_run.editing.change("data.train", "films.csv")
+    lines = ("text,label", f"a poem of {'many words, ' * 9}poesía")
+    fix = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, lines, "films.csv is not UTF-8:")
+    advice = "films.csv line 2 is not UTF-8 (byte 0xE9); use --set data.encoding=windows-1252, or save it again"
+    new_run.findings._on_mistake("data", Mistake(advice, "data.train", fix=fix))
+    assert card.banner.fix.isVisible()
+    assert card.banner.fix.text() == "Read as Windows-1252"
+    assert card.banner.text().splitlines() == ["films.csv is not UTF-8:", *lines]
+    assert [one.text() for one in new_run.findChildren(QLabel) if "--set" in one.text()] == []
+    assert new_run.reason() == "The data cannot be read yet; its card offers a way."
+    qtbot.waitUntil(lambda: card.banner.minimumSizeHint().width() < 400)
+    assert new_run.cards._area.horizontalScrollBar().maximum() == 0
+    card.banner.fix.click()
+    assert new_run.draft.get("data.encoding") == "windows-1252"
+    card.show_problem("another problem")
+    assert not card.banner.fix.isVisible()
+
+
+def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, new_run):
+    field = new_run.cards.data.test
+    place = field.mapTo(new_run, field.rect().center())
+    new_run.cards._area.ensureWidgetVisible(field)
+    place = field.mapTo(new_run, field.rect().center())
+    dragged(new_run, TRAIN, at=place)
+    assert new_run.desk.drops.hint.words() == "Drop to test on it"
+    drop(new_run, TRAIN, at=place)
+    qtbot.waitUntil(lambda: new_run.draft.get("data.test") == TRAIN, timeout=SLOW_MS)
+    assert not new_run.draft.get("data.train")
+
+
+def test_another_source_is_chosen_by_content_and_its_task_is_one_click_away(qtbot, new_run):
+    new_run.cards.data.train.choose(SQUAD)
+    qtbot.waitUntil(lambda: new_run.draft.get("data.source") == "squad", timeout=SLOW_MS)
+    assert new_run.cards.data.recognised.task.text() == "Switch to question answering"
+    new_run.cards.data.recognised.task.click()
+    assert new_run.draft.get("task.type") == "question_answering"
+    assert new_run.draft.get("data.train") == SQUAD
+
+
+def test_what_is_no_data_is_refused_left_to_others_or_pasted_instead(qtbot, new_run, tmp_path: Path):
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(b"\x89PNG\r\n")
+    drop(new_run, str(picture))
+    qtbot.waitUntil(lambda: "is a picture" in new_run.cards.data.banner.text(), timeout=SLOW_MS)
+    assert not new_run.draft.get("data.train")
+    dragged(new_run, str(tmp_path / "run.yaml"))
+    assert new_run.desk.drops.hint.words() == ""
+    model = new_run.cards.model
+    dragged(new_run, TRAIN, at=model.mapTo(new_run, QPoint(20, 20)))
+    assert new_run.desk.drops.hint.words() == ""
+    QGuiApplication.clipboard().setText(f"{TRAIN}\n")
+    new_run.desk.drops.paste()
+    qtbot.waitUntil(lambda: new_run.draft.get("data.train") == TRAIN, timeout=SLOW_MS)
+
+
+@pytest.fixture
+def chosen(qtbot, new_run):
+    new_run.cards.data.train.choose(TRAIN)
+    looked_at(qtbot, new_run)
+    return new_run
+
+
+def test_rows_columns_and_all_that_they_hold_are_shown_at_a_glance(chosen):
+    [text, label, other] = chosen.cards.data.table.shown_columns()
+    assert [text.part, label.part, other.part] == ["Text", "Label", ""]
+    assert text.color != label.color
+    view = chosen.cards.data.view
+    assert view.splits.text().replace("\u202f", " ") == "2 158 for training, 240 for validation, 2 left out."
+    assert "median 15 tokens" in view.summary.text()
+    assert "in the training data too" in view.warnings.text()
+    assert "11 training rows repeat an earlier one." in view.notes.text()
+    box = chosen.cards.data.columns.boxes["label"]
+    at = box.findData("text")
+    assert not box.model().item(at).isEnabled()
+    assert box.itemText(at).startswith("text · holds 2,400 different values")
+
+
+def test_a_changed_guess_can_be_undone(qtbot, chosen):
+    columns = chosen.cards.data.columns
+    box = columns.boxes["label"]
+    box.setCurrentIndex(box.findData("source"))
+    box.activated.emit(box.currentIndex())
+    qtbot.waitUntil(lambda: columns.back_button("label").isVisible(), timeout=SLOW_MS)
+    assert columns.reason("label") == "Guessed was “label”"
+    columns.back_button("label").click()
+    assert chosen.draft.get("data.columns.label") == "label"
+
+
+def test_the_unusable_rows_are_listed_and_written_and_a_row_is_shown_whole(qtbot, chosen, tmp_path: Path):
+    chosen.cards.data.view.unusable.click()
+    dialog = chosen.desk.unusable
+    assert [dialog.table.model().index(1, column).data() for column in range(4)] == [
+        "Training",
+        "train.csv",
+        "902",
+        "no text",
+    ]
+    dialog.write(str(tmp_path / "out.csv"))
+    qtbot.waitUntil(lambda: "2 rows written" in dialog.said.text())
+    dialog.close_button.click()
+    assert dialog.isHidden()
+    chosen.cards.data.table.row_asked.emit(3)
+    dialog = chosen.desk.row
+    qtbot.waitUntil(lambda: dialog.said.text() == "train.csv:5")
+    assert len(dialog.cells["text"].toPlainText()) == 2500
+    dialog.close()
+
+
+def test_the_look_at_all_rows_can_be_stopped(qtbot, new_run):
+    view = new_run.cards.data.view
+    new_run.cards.data.train.choose(TRAIN)
+    qtbot.waitUntil(lambda: new_run.findings.preview is not None, timeout=SLOW_MS)
+    view.show_counting(0.5)
+    assert view.counting.isVisible()
+    view.stop_counting.click()
+    assert not view.counting.isVisible()
+    assert "Not all rows were looked at" in view.notes.text()
+
+
+def test_reading_can_be_stopped_and_begun_again_and_addresses_are_paths(qtbot, new_run, tmp_path: Path):
+    new_run.change("data.train", TRAIN)
+    new_run.cards.data.stop.click()
+    assert "was stopped" in new_run.cards.data.banner.text()
+    assert new_run.cards.data.again.isVisible()
+    new_run.cards.data.again.click()
+    qtbot.waitUntil(lambda: new_run.findings.preview is not None, timeout=SLOW_MS)
+    field = new_run.cards.data.validation
+    field.line.setText(f"file://{tmp_path}/a%20b.csv")
+    field.line.editingFinished.emit()
+    assert new_run.draft.get("data.validation") == f"{tmp_path}/a b.csv"

@@ -1,0 +1,274 @@
+"""The queue in the window: New run adds to it, Run says what a run waits for, Runs lists it, Try does not mind it."""
+
+import json
+import os
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+
+from app.pages.predictions import page as predictions_page
+from app.pages.run import page as run_page
+from app.pages.runs import page as runs_page
+from app.services.engine_status import EngineStatus
+from backend.contract.resources import resource
+from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run_lock import take_lock
+from tests.app.pages.try_steps import choose_task
+
+SPEC = (
+    "name: {name}\ntask: {{type: text_classification}}\nmodel: {{name_or_path: bert-tiny}}\ndata: {{train: some.csv}}\n"
+)
+
+
+@pytest.fixture
+def let_go() -> Iterator[dict[Path, int]]:
+    """Run → the lock that this process holds on it."""
+    held: dict[Path, int] = {}
+    yield held
+    for descriptor in held.values():
+        os.close(descriptor)
+
+
+@pytest.fixture
+def carry(let_go: dict[Path, int]) -> Callable[[RunFolder], RunFolder]:
+    """Lets this process carry a run."""
+
+    def hold(folder: RunFolder) -> RunFolder:
+        folder.write_process_record(ProcessRecord(2, host_id(), boot_id(), os.getpid(), 0, time.time()))
+        let_go[folder.path] = take_lock(folder.lock)
+        return folder
+
+    return hold
+
+
+@pytest.fixture
+def going(runs: Path, carry) -> RunFolder:
+    """A recorded run that goes on."""
+    return carry(RunFolder(runs / "sentiment-lost"))
+
+
+@pytest.fixture
+def waiting(runs: Path, carry, going: RunFolder) -> list[RunFolder]:
+    """Two that wait for it, in their order."""
+    made = []
+    for place, name in enumerate(("first", "second")):
+        folder = RunFolder(runs / f"2026-11-22-1800-{name}")
+        folder.path.mkdir()
+        folder.spec.write_text(SPEC.format(name=name))
+        folder.queued.write_text(json.dumps({"joined": 100.0 + place}))
+        made.append(carry(folder))
+    return made
+
+
+@pytest.fixture
+def listed(context, waiting) -> list[RunFolder]:
+    """The same, which the list of runs has read."""
+    context.library.refresh()
+    return waiting
+
+
+@pytest.fixture
+def page(qtbot, context, listed):
+    """The Run page with the second of those that wait."""
+    made = run_page.Panel(context)
+    qtbot.addWidget(made)
+    made.resize(1068, 800)
+    made.show()
+    made.show_run(str(listed[1].path))
+    qtbot.waitUntil(lambda: made.watcher.is_caught_up and made.watcher.outcome.waits)
+    return made
+
+
+@pytest.fixture
+def table(qtbot, context, listed):
+    made = runs_page.Panel(context)
+    qtbot.addWidget(made)
+    made.resize(1068, 800)
+    made.show()
+    return made
+
+
+# Run
+
+
+def test_a_run_that_waits_says_for_what_and_offers_to_start_or_to_stop(page):
+    assert page.controls.pill.text() == "Queued"
+    assert page.progress.stage.text() == "Waits for “sentiment” to end; number 2 of 2 in the queue"
+    assert page.progress.bar.fraction() == 0.0
+    assert page.header.title.text() == "second"
+    assert page.header.subtitle.text() == "bert-tiny on some.csv"
+    visible = [key for key, button in page.controls.buttons.items() if button.isVisible()]
+    assert visible == ["folder", "start_now", "stop"]
+
+
+def test_what_it_waits_for_is_told_anew_when_another_leaves(qtbot, page, waiting, let_go):
+    first = waiting[0]
+    first.write_exit_record(ExitRecord(2, 0, time.time(), state="stopped"))
+    first.leave_queue()
+    os.close(let_go.pop(first.path))
+    qtbot.waitUntil(lambda: page.progress.stage.text() == "Waits for “sentiment” to end")
+
+
+def test_start_now_lets_it_begin(qtbot, page, waiting):
+    page.controls.buttons["start_now"].click()
+    assert not waiting[1].queued.exists()
+    qtbot.waitUntil(lambda: page.controls.pill.text() == "Starting")
+    assert not page.controls.buttons["start_now"].isVisible()
+    assert page.controls.buttons["pause"].isVisible()
+
+
+def test_a_run_that_the_list_does_not_know_yet_says_what_it_waits_for(qtbot, context, waiting):
+    made = run_page.Panel(context)
+    qtbot.addWidget(made)
+    made.show_run(str(waiting[0].path))
+    qtbot.waitUntil(lambda: made.watcher.outcome.waits)
+    assert context.library.find(waiting[0].path) is None
+    assert made.progress.stage.text() == "Waits for “sentiment” to end"
+
+
+def test_without_a_run_that_goes_on_it_waits_for_the_one_before_it(context, waiting, let_go, going):
+    os.close(let_go.pop(going.path))
+    assert [one.name for one in context.jobs.ahead(waiting[1].path)] == [waiting[0].name]
+    assert context.jobs.ahead(waiting[0].path) == []
+
+
+def test_the_page_goes_over_to_the_curves_without_a_click(qtbot, page, waiting, runs):
+    waiting[1].leave_queue()
+    waiting[1].events.write_bytes((runs / "sentiment-lost" / "events.jsonl").read_bytes())
+    qtbot.waitUntil(lambda: page.controls.pill.text() == "Training" and page.is_drawn)
+    assert len(page.plots.loss.series["loss"]) > 100
+    assert page.progress.stage.text().startswith("Training · step")
+
+
+def test_stop_asks_the_run_that_waits(page, waiting):
+    page.controls.buttons["stop"].click()
+    assert waiting[1].requested() == "stop"
+    assert not page.controls.buttons["start_now"].isEnabled()
+
+
+def test_start_now_stands_in_the_palette_while_the_run_waits(qtbot, page, waiting):
+    action = next(one for one in page.offered_actions() if one.title == "Start the run that waits now")
+    assert action.possible()
+    action.do()
+    qtbot.waitUntil(lambda: page.controls.pill.text() == "Starting")
+    assert not action.possible()
+
+
+# Runs
+
+
+def test_the_list_counts_them_and_says_what_each_waits_for(table, waiting):
+    assert "1 running · 2 queued" in table.header.subtitle.text()
+    states = {one.title: one.state for one in table.table.runs}
+    assert (states["first"], states["second"]) == ("queued", "queued")
+    table.table.choose(waiting[0].path)
+    assert table.detail.text().startswith("Waits for “sentiment” to end; number 1 of 2 in the queue · ")
+    assert not table.buttons["delete"].isEnabled()
+    assert not table.buttons["resume"].isEnabled()
+
+
+def test_stop_in_the_list_takes_one_out_of_the_queue_and_says_so(qtbot, table, waiting):
+    table.table.choose(waiting[0].path)
+    with qtbot.waitSignal(table.message) as said:
+        table.buttons["stop"].click()
+    assert said.args == ["info", "first leaves the queue."]
+    assert waiting[0].requested() == "stop"
+
+
+def test_they_are_found_by_their_state(table):
+    table.search.setText("queued")
+    assert {one.title for one in table.table.runs} == {"first", "second"}
+
+
+def test_the_sidebar_counts_what_runs_and_what_waits_apart(context, listed):
+    assert EngineStatus(context.client, context.library_watcher).text() == "1 running · 2 queued"
+
+
+# New run
+
+
+@pytest.fixture
+def demo(qtbot, new_run):
+    new_run.demo.click()
+    qtbot.waitUntil(lambda: new_run.findings.plan is not None and not new_run.reason())
+    return new_run
+
+
+def test_with_nothing_going_on_there_is_nothing_to_queue_for(demo):
+    assert not demo.cards.cost.queue.isVisible()
+    action = next(one for one in demo.offered_actions() if one.title == "Add the run to the queue")
+    assert not action.possible()
+
+
+def test_while_a_run_goes_on_another_can_be_queued(qtbot, going, helped, demo, monkeypatch):
+    asked = []
+    monkeypatch.setattr(helped.jobs, "start", lambda *given, **options: asked.append((given, options)))
+    qtbot.waitUntil(demo.cards.cost.queue.isVisible)
+    assert "Begins by itself when “sentiment” is over (burnish train … --queue)" in demo.cards.cost.queue.toolTip()
+    demo.cards.cost.queue.click()
+    asked[0][0][1](str(going.path))
+    demo.cards.cost.start.click()
+    assert [options for _, options in asked] == [{"queue": True}, {"queue": False}]
+
+
+def test_whoever_fills_the_queue_stays_on_the_page_and_is_told(qtbot, waiting, helped, demo, monkeypatch):
+    qtbot.waitUntil(demo.cards.cost.queue.isVisible)
+    assert "the 3 runs before it" in demo.cards.cost.queue.toolTip()
+    asked = []
+    monkeypatch.setattr(helped.jobs, "start", lambda *given, **_: asked.append(given))
+    demo.cards.cost.queue.click()
+    assert not demo.cards.cost.queue.isEnabled()
+    said, started = [], []
+    demo.message.connect(lambda *given: said.append(given))
+    demo.run_started.connect(started.append)
+    asked[0][1](str(waiting[0].path))
+    words = "sentiment is in the queue and starts by itself. Waits for “sentiment” to end."
+    assert said == [("success", words)]
+    assert started == []
+    assert demo.cards.cost.queue.isEnabled()
+    assert demo.unkept() == ""
+
+
+def test_a_queued_run_that_begins_at_once_is_shown(going, helped, demo, monkeypatch):
+    asked, started = [], []
+    monkeypatch.setattr(helped.jobs, "start", lambda *given, **_: asked.append(given))
+    demo.run_started.connect(started.append)
+    demo.start(queue=True)
+    asked[0][1](str(going.path))
+    assert started == [str(going.path)]
+
+
+def test_the_command_that_queues_the_run_can_be_copied(demo):
+    action = next(one for one in demo.offered_actions() if one.title == "Copy the command to queue it")
+    action.do()
+    last = QGuiApplication.clipboard().text().splitlines()[-1]
+    assert " train sentiment.yaml" in last
+    assert "--queue" in shlex.split(last)
+
+
+# Try
+
+
+def test_only_a_run_that_computes_makes_an_answer_take_longer(qtbot, waiting, let_go, helped):
+    page = predictions_page.Panel(helped)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_side(predictions_page.TRY)
+    qtbot.waitUntil(lambda: page.attempt._has_catalog)
+    page.attempt.form.show_model(str(resource("demo", "bert-tiny")))
+    choose_task(page.attempt, "text_classification")
+    helped.library.refresh()
+    said = []
+    for _ in range(2):
+        page.attempt.form.fill({"text": "film"})
+        page.attempt.ask()
+        said.append("a run is training here" in page.attempt.card.facts.text())
+        qtbot.waitUntil(lambda: not page.attempt.asking.open)
+        for path in [path for path in let_go if path.name == "sentiment-lost"]:
+            os.close(let_go.pop(path))
+        helped.library.refresh()
+    assert said == [True, False]

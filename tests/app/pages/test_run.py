@@ -1,0 +1,448 @@
+"""The Run page with recorded runs."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QPushButton
+
+from app.core.draft import setting_titles
+from app.core.draft.setting_index import Setting
+from app.pages.run.page import Panel
+from app.services.run_watcher import OVER_MS
+from backend.contract.run import events
+from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.notes import RunNotes, read_notes
+from backend.contract.run_lock import take_lock
+from backend.helper.worker import QUERIES
+
+
+@pytest.fixture
+def panel(qtbot, context):
+    made = Panel(context)
+    qtbot.addWidget(made)
+    made.resize(1068, 800)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def shown(qtbot, panel, runs):
+    def show(name: str) -> Panel:
+        panel.show_run(str(runs / name))
+        qtbot.waitUntil(lambda: panel.watcher.is_caught_up and panel.is_drawn)
+        return panel
+
+    return show
+
+
+@pytest.fixture
+def alive(runs):
+    """A recorded run that is carried again: its lock is held by this process."""
+    folder = RunFolder(runs / "sentiment-lost")
+    folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), os.getpid(), os.getpid(), time.time()))
+    descriptor = take_lock(folder.lock)
+    yield folder
+    os.close(descriptor)
+
+
+def test_without_a_run_the_page_says_what_to_do(panel):
+    assert panel._pages.currentIndex() == 0
+    assert panel.path is None
+
+
+def test_an_empty_page_is_no_wider_than_a_small_window_and_offers_nothing(panel):
+    assert panel.minimumSizeHint().width() < 800
+    assert [action.title for action in panel.offered_actions() if action.possible()] == []
+
+
+def test_a_finished_run_shows_its_numbers_and_whole_curves(shown):
+    panel = shown("sentiment-finished")
+    assert panel.controls.pill.text() == "Finished"
+    assert panel.header.title.text() == "sentiment"
+    assert panel.header.subtitle.text().startswith("bert-tiny on train.csv")
+    assert len(panel.plots.loss.series["loss"]) == 1000
+    assert len(panel.plots.metrics.series["accuracy"]) == 8
+    assert panel.tiles.tiles["step"].value().replace("\u202f", "") == "1000"
+    assert panel.progress.bar.fraction() == 1.0
+
+
+def test_the_page_of_an_ended_run_wakes_once_a_second(qtbot, shown):
+    panel = shown("sentiment-finished")
+    qtbot.waitUntil(
+        lambda: all(timer.interval() >= OVER_MS for timer in panel.findChildren(QTimer) if timer.isActive())
+    )
+
+
+def test_a_finished_run_that_diverged_is_not_praised(diverged, shown):
+    pill = shown(diverged.name).controls.pill
+    assert (pill.text(), pill.kind()) == ("Finished", "warning")
+    assert pill.toolTip().startswith("Training diverges: its loss has risen from 1.1")
+    assert pill.accessibleDescription() == pill.toolTip()
+
+
+def test_a_finished_run_offers_its_predictions_and_nothing_to_stop(qtbot, shown):
+    panel = shown("sentiment-finished")
+    assert not panel.controls.buttons["stop"].isVisible()
+    assert not panel.controls.buttons["resume"].isVisible()
+    with qtbot.waitSignal(panel.predictions_requested) as asked:
+        panel.controls.buttons["predictions"].click()
+    assert asked.args == [str(panel.path)]
+
+
+ROWS = Setting("hardware.micro_batch_size", "Rows per device", "")
+
+
+def test_a_failed_run_says_why_and_what_helps(shown):
+    setting_titles.learn([ROWS])
+    panel = shown("sentiment-failed")
+    assert panel.controls.pill.text() == "Failed"
+    assert "ran out of memory at step 313" in panel.banner.text()
+    assert "Set “Rows per device” to 8" in panel.banner.text()
+    assert panel.controls.buttons["resume"].isVisible()
+
+
+def test_a_failed_run_offers_the_mended_one_by_a_click(qtbot, shown, context, monkeypatch):
+    asked = []
+    monkeypatch.setattr(context.jobs, "mend", lambda run, mend, *rest: asked.append((run, mend, *rest)))
+    setting_titles.learn([ROWS])
+    context.library.refresh()
+    panel = shown("sentiment-failed")
+    button = panel.way_out.mend
+    assert button.text() == "Start again with Rows per device 8"
+    assert "--set=hardware.micro_batch_size=8" in button.toolTip()
+    looks = {one.text(): one.property("role") for one in (button, panel.controls.buttons["resume"])}
+    assert looks == {button.text(): "primary", "Resume": ""}
+    button.click()
+    changes = {"hardware.micro_batch_size": 8, "name": "sentiment 2"}
+    assert (asked[0][0], asked[0][1].changes) == (panel.path, changes)
+    assert not button.isEnabled()
+    asked[0][2](str(panel.path.with_name("sentiment-finished")))
+    assert panel.path.name == "sentiment-finished"
+    assert not button.isVisible()
+
+
+def test_a_mended_run_that_is_refused_says_why_and_can_be_asked_again(qtbot, shown, context, monkeypatch):
+    asked = []
+    monkeypatch.setattr(context.jobs, "mend", lambda *given: asked.append(given))
+    panel = shown("sentiment-failed")
+    panel.way_out.mend.click()
+    with qtbot.waitSignal(panel.message) as said:
+        asked[0][3]("task.max_length: too long")
+    assert said.args[0] == "error"
+    assert panel.way_out.mend.isEnabled()
+
+
+def test_a_low_window_scrolls_and_squeezes_no_plot(qtbot, shown):
+    panel = shown("sentiment-failed")
+    panel.resize(788, 640)
+    qtbot.waitUntil(lambda: panel.plots.loss.height() >= 140)
+    assert panel.plots.height() == panel.plots.minimumHeight()
+    assert panel.journal.isVisible()
+
+
+def test_the_report_on_a_failed_run_can_be_copied(qtbot, shown):
+    panel = shown("sentiment-failed")
+    with qtbot.waitSignal(panel.message):
+        panel.way_out.copy.click()
+    copied = QGuiApplication.clipboard().text()
+    assert "code out_of_memory" in copied
+    assert "learning_rate: 0.0003" in copied
+
+
+def test_a_run_that_went_well_needs_no_way_out(shown):
+    panel = shown("sentiment-finished")
+    assert not panel.way_out.mend.isVisible()
+    assert not panel.way_out.copy.isVisible()
+
+
+def test_a_lost_run_can_be_resumed(shown):
+    panel = shown("sentiment-lost")
+    assert panel.controls.pill.text() == "Lost"
+    assert panel.controls.buttons["resume"].isVisible()
+    assert "Resume" in panel.banner.text()
+
+
+def test_a_resumed_run_shows_one_curve_without_what_was_void(shown):
+    panel = shown("sentiment-resumed")
+    xs = panel.plots.loss.series["loss"].points.xs
+    assert len(xs) == 742
+    assert panel.plots.loss.marks.lines[0] == (500, "resumed", "muted")
+
+
+def test_an_event_that_voids_steps_cuts_the_curve_on_screen(qtbot, shown):
+    panel = shown("sentiment-lost")
+    assert len(panel.plots.loss.series["loss"]) == 430
+    with (panel.path / "events.jsonl").open("ab") as file:
+        file.write(events.encode(events.RunResumed(time=2e9, attempt=2, from_step=250)))
+    qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 250)
+    qtbot.waitUntil(lambda: list(panel.plots.metrics.series["accuracy"].points.xs) == [125, 250])
+
+
+def test_one_axis_is_chosen_for_all_plots_and_remembered(qtbot, context, shown):
+    panel = shown("sentiment-finished")
+    plots = panel.plots
+    qtbot.waitUntil(lambda: len(plots.other("Learning rate").series["learning_rate"]) == 1000)
+    for axis, last in (("Epoch", 4.0), ("Tokens", None), ("Time", None), ("Step", 1000)):
+        panel.course.axis.setCurrentText(axis)
+        qtbot.waitUntil(lambda: panel.is_drawn and len(panel.plots.loss.series["loss"]) == 1000)
+        qtbot.waitUntil(lambda: len(panel.plots.metrics.series["accuracy"]) == 8)
+        ends = [plot.series[key].points.xs[-1] for plot, key in curves(panel.plots)]
+        assert ends == [ends[0]] * len(ends)
+        assert last is None or ends[0] == pytest.approx(last)
+        assert context.preferences.plot_axis == axis.lower()
+
+
+def curves(plots):
+    return [(plots.loss, "loss"), (plots.metrics, "accuracy"), (plots.other("Learning rate"), "learning_rate")]
+
+
+def test_on_the_time_axis_a_gap_stands_where_the_run_was_down(qtbot, shown):
+    panel = shown("sentiment-resumed")
+    panel.course.axis.setCurrentText("Time")
+    qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 742 and panel.is_drawn)
+    series = panel.plots.loss.series["loss"]
+    place, words, _ = panel.plots.loss.marks.lines[0]
+    assert words.startswith("down ")
+    assert series.breaks == [place]
+    xs = series.points.xs
+    after = xs[list(xs).index(place) + 1]
+    assert after - place >= panel.watcher.state.resumes[0].down_seconds
+
+
+def test_checkpoints_are_marked_below_the_curves(shown):
+    panel = shown("sentiment-finished")
+    assert panel.plots.loss.marks.ticks == sorted(panel.watcher.state.checkpoints)
+    assert panel.plots.loss.marks.tick_word == "checkpoint"
+
+
+def test_the_crosshair_of_one_plot_is_seen_in_the_other(qtbot, shown):
+    panel = shown("sentiment-finished")
+    qtbot.waitUntil(lambda: panel.plots.metrics._view.viewRange()[0][1] > 900)
+    panel.plots.loss.hovered.emit(500.0)
+    assert panel.plots.metrics.crosshair.readout.text().startswith("step 500")
+
+
+def test_how_it_goes_is_said_in_words(shown):
+    panel = shown("sentiment-finished")
+    assert panel.course.words.text().startswith("Evaluation loss")
+    assert panel.course.words.text().endswith(".")
+
+
+def test_smoothing_is_chosen_for_all_plots(shown, context):
+    panel = shown("sentiment-finished")
+    panel.course.smoothing.setCurrentText("None")
+    assert panel.plots.loss.series["loss"].smoothing == 0
+    assert panel.plots.other("Speed").series["tokens_per_second"].smoothing == 0
+    assert context.preferences.plot_smoothing == "none"
+
+
+def test_a_plot_is_saved_under_the_runs_name(qtbot, shown, tmp_path: Path):
+    panel = shown("sentiment-finished")
+    assert panel.plots.loss.saving.name == "sentiment-loss"
+    assert panel.plots.other("Memory").saving.name == "sentiment-memory"
+    with qtbot.waitSignal(panel.message) as told:
+        panel.plots.loss.saving.save(tmp_path / "loss.csv")
+    assert told.args == ["success", f"Saved {tmp_path / 'loss.csv'}."]
+    lines = (tmp_path / "loss.csv").read_text().splitlines()
+    assert lines[0] == "step,training,evaluation"
+    assert len(lines) == 1001
+
+
+def test_all_curves_go_to_tensorboard_from_the_menu_of_a_plot(qtbot, shown, context, monkeypatch, tmp_path: Path):
+    panel = shown("sentiment-resumed")
+    menu = {action.text(): action for action in panel.plots.loss.saving.menu.actions()}
+    menu["Save all curves for TensorBoard…"].trigger()
+    assert panel.event_file.dialog.isVisible()
+    answer = QUERIES["export_curves"].answer
+    monkeypatch.setattr(context.client, "ask", lambda query, given, done, *_: done(answer(given, lambda _: None)))
+    with qtbot.waitSignal(panel.message) as said:
+        panel.event_file.dialog.fileSelected.emit(str(tmp_path / "board"))
+    panel.event_file.dialog.close()
+    [written] = (tmp_path / "board" / "sentiment-resumed").iterdir()
+    assert "tfevents" in written.name
+    assert f"tensorboard --logdir {tmp_path / 'board'}" in said.args[1]
+
+
+def test_a_value_of_another_step_than_the_crosshairs_says_so(shown):
+    panel = shown("sentiment-finished")
+    panel.plots.loss.redraw()
+    panel.plots.loss.show_hover(190.3)
+    assert panel.plots.loss.crosshair.readout.text().startswith("step 190 · ")
+    assert " at step " in panel.plots.loss.crosshair.readout.text()
+
+
+def test_a_run_of_an_older_version_opens(shown):
+    panel = shown("old-run")
+    assert panel.controls.pill.text() == "Finished"
+    assert len(panel.plots.loss.series["loss"]) == 60
+    assert panel.watcher.state.contract_version == "0.9"
+    assert len(panel.plots.other("Gradients").series["gradient_norm"]) == 0
+
+
+def test_skipped_rows_and_warnings_ask_for_attention(shown):
+    panel = shown("sentiment-finished")
+    assert "train.csv:118" in panel.journal.attention.text()
+    assert "new one was drawn" in panel.journal.attention.text()
+
+
+def test_the_raw_log_is_there(qtbot, shown):
+    panel = shown("sentiment-failed")
+    assert "RuntimeError: out of memory" in panel.journal.process.text()
+
+
+def test_another_run_replaces_everything(shown):
+    shown("sentiment-finished")
+    panel = shown("old-run")
+    assert len(panel.plots.loss.series["loss"]) == 60
+    assert "Checkpoint at step" not in panel.journal.journal.text()
+
+
+@pytest.mark.parametrize("kind", ["stop", "pause", "checkpoint"])
+def test_a_living_run_can_be_asked(qtbot, shown, alive, kind: str):
+    panel = shown("sentiment-lost")
+    assert panel.controls.pill.text() == "Training"
+    panel.controls.buttons[kind].click()
+    assert (alive.path / kind).exists()
+    assert not panel.controls.buttons[kind].isEnabled()
+
+
+def test_a_checkpoint_may_be_asked_for_again_after_the_answer(qtbot, shown, alive):
+    panel = shown("sentiment-lost")
+    panel.controls.buttons["checkpoint"].click()
+    alive.clear_request("checkpoint")  # gone before the window has read the answer
+    panel._show_state()
+    with qtbot.waitSignal(panel.message) as said, alive.events.open("ab") as file:
+        file.write(events.encode(events.CheckpointSaved(time=2e9, step=430, folder="checkpoints/step-000430")))
+        file.write(events.encode(events.RequestAnswered(time=2e9, request="checkpoint", step=430)))
+        file.flush()
+    assert said.args == ["success", "Checkpoint saved at step 430."]
+    qtbot.waitUntil(panel.controls.buttons["checkpoint"].isEnabled)
+
+
+def test_a_folder_that_is_deleted_is_said(qtbot, shown):
+    panel = shown("sentiment-lost")
+    with qtbot.waitSignal(panel.message) as said:
+        shutil.rmtree(panel.path)
+    assert "is gone" in said.args[1]
+    assert panel.controls.pill.text() == "Gone"
+
+
+def test_nothing_can_be_asked_of_a_deleted_folder_when_more_is_drawn(qtbot, shown):
+    panel = shown("sentiment-lost")
+    with qtbot.waitSignal(panel.message):
+        shutil.rmtree(panel.path)
+    panel._show_state()
+    assert not any(button.isVisible() for button in panel.controls.buttons.values())
+
+
+def test_a_folder_that_came_back_is_shown_again(qtbot, shown, runs: Path):
+    panel = shown("sentiment-lost")
+    (runs / "sentiment-lost").rename(runs / "aside")
+    qtbot.waitUntil(lambda: panel.controls.pill.text() == "Gone")
+    (runs / "aside").rename(runs / "sentiment-lost")
+    panel.show_run(str(runs / "sentiment-lost"))
+    qtbot.waitUntil(lambda: panel.controls.pill.text() == "Lost")
+    assert panel.controls.buttons["resume"].isVisible()
+
+
+class PendingResume:
+    """Keeps what is to be called when a resume is answered."""
+
+    def resume(self, run, on_started, on_error, engine="") -> None:
+        self.on_started, self.on_error = on_started, on_error
+
+
+def test_a_resume_that_ends_in_the_same_way_may_be_tried_again(context, shown, monkeypatch):
+    panel, pending = shown("sentiment-failed"), PendingResume()
+    monkeypatch.setattr(context.jobs, "resume", pending.resume)
+    panel.controls.buttons["resume"].click()
+    assert panel.controls.buttons["resume"].text() == "Resuming…"
+    pending.on_started(str(panel.path))
+    assert panel.controls.buttons["resume"].isEnabled()
+
+
+def test_a_refused_resume_of_another_run_leaves_this_one_alone(qtbot, context, shown, monkeypatch):
+    panel, pending = shown("sentiment-failed"), PendingResume()
+    monkeypatch.setattr(context.jobs, "resume", pending.resume)
+    panel.controls.buttons["resume"].click()
+    refuse = pending.on_error
+    shown("sentiment-lost").controls.buttons["resume"].click()
+    with qtbot.waitSignal(panel.message):
+        refuse("The disk is full.")
+    assert not panel.controls.buttons["resume"].isEnabled()
+
+
+def test_two_pages_show_the_same_run(qtbot, context, shown, runs: Path):
+    panel = shown("sentiment-finished")
+    other = Panel(context)
+    qtbot.addWidget(other)
+    other.show_run(str(runs / "sentiment-finished"))
+    qtbot.waitUntil(lambda: len(other.plots.loss.series["loss"]) == 1000)
+    assert len(panel.plots.loss.series["loss"]) == 1000
+
+
+def test_a_picked_step_leads_to_its_rows_until_another_run_is_shown(qtbot, shown):
+    panel = shown("sentiment-finished")
+    assert panel.pick.isHidden()
+    panel.plots.loss.picked.emit(12.0)
+    assert panel.pick.text() == "Show the rows of step 12"
+    with qtbot.waitSignal(panel.rows_requested) as asked:
+        panel.pick.click()
+    assert asked.args == [str(panel.path), 12]
+    shown("sentiment-resumed")
+    assert panel.pick.isHidden()
+
+
+def test_a_note_and_tags_are_written_beside_the_curves_and_are_known_to_the_list(shown, context, runs: Path):
+    context.library.refresh()
+    panel = shown("sentiment-finished")
+    panel.notes.note.setText("twice the usual rate")
+    panel.notes.tags.setText("paper")
+    panel.notes.tags.editingFinished.emit()
+    written = RunNotes("twice the usual rate", ("paper",))
+    assert read_notes(RunFolder(runs / "sentiment-finished")) == written
+    assert context.library.find(panel.path).notes == written
+
+
+def test_what_was_noted_elsewhere_is_shown_and_goes_with_its_run(shown, context, runs: Path):
+    context.library.refresh()
+    panel = shown("sentiment-finished")
+    context.library_watcher.annotate(panel.path, RunNotes("from the list", ("paper",)))
+    assert (panel.notes.note.text(), panel.notes.tags.text()) == ("from the list", "paper")
+    shown("sentiment-lost")
+    assert panel.notes.note.text() == ""
+
+
+def test_only_a_run_of_the_list_offers_a_note(shown, context):
+    context.library.refresh()
+    panel = shown("sentiment-finished")
+    chip = next(one for one in panel.journal.findChildren(QPushButton) if one.text() == "Note")
+    chip.click()
+    assert panel.notes.note.isVisible()
+    context.library.runs = []
+    context.library_watcher.changed.emit()
+    assert not chip.isVisible()
+    assert panel.journal.journal.isVisible()
+
+
+def test_the_folder_of_the_run_is_opened(shown, monkeypatch, runs: Path):
+    opened: list[str] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()) or True)
+    panel = shown("sentiment-finished")
+    (action,) = [one for one in panel.offered_actions() if one.title == "Open the folder of this run"]
+    assert action.possible()
+    action.do()
+    assert opened == [str(runs / "sentiment-finished")]
+
+
+def test_a_system_without_a_file_manager_is_told_the_folder(qtbot, shown, monkeypatch, runs: Path):
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda _: False)
+    panel = shown("sentiment-finished")
+    with qtbot.waitSignal(panel.message) as said:
+        panel.controls.buttons["folder"].click()
+    assert said.args[1].endswith(f"The folder is {runs / 'sentiment-finished'}")

@@ -1,0 +1,281 @@
+"""The Runs page with recorded runs."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMessageBox, QStackedWidget, QWidget
+
+from app.core.runs.run_status import kind_of
+from app.pages.runs.page import Panel
+from app.pages.runs.run_lines import cell
+from app.pages.runs.run_table import LEAST_FOR_NAME, NAMES
+from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.notes import RunNotes, read_notes
+from backend.contract.run_lock import take_lock
+
+
+@pytest.fixture
+def panel(qtbot, context):
+    context.library.refresh()
+    made = Panel(context)
+    qtbot.addWidget(made)
+    made.resize(1068, 800)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def trash(tmp_path: Path, monkeypatch):
+    """A trash of the test's own."""
+    home = tmp_path / "home"
+    home.mkdir()  # as on a new account, without the folder that the trash lies in
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "share"))
+
+
+@pytest.fixture
+def alive(runs):
+    folder = RunFolder(runs / "sentiment-lost")
+    folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), os.getpid(), os.getpid(), time.time()))
+    descriptor = take_lock(folder.lock)
+    yield folder
+    os.close(descriptor)
+
+
+def choose(panel: Panel, name: str) -> None:
+    run = next(run for run in panel.table.runs if run.name == name)
+    panel.table.choose(run.path)
+
+
+def test_every_run_is_listed_with_its_state(panel):
+    states = {run.name: cell(run, "state") for run in panel.table.runs}
+    assert states == {
+        "old-run": "Finished",
+        "sentiment-failed": "Failed",
+        "sentiment-finished": "Finished",
+        "sentiment-lost": "Lost",
+        "sentiment-resumed": "Paused",
+    }
+
+
+def test_a_finished_run_shows_its_best_metric(panel):
+    run = next(run for run in panel.table.runs if run.name == "sentiment-finished")
+    assert cell(run, "best") == "Accuracy 0.8716"
+    assert cell(run, "data") == "train.csv"
+
+
+def test_lost_runs_are_counted_with_the_way_out(panel):
+    assert "1 lost, Resume continues it" in panel.header.subtitle.text()
+
+
+def test_search_narrows_the_list(panel):
+    panel.search.setText("sentiment paused")
+    assert [run.name for run in panel.table.runs] == ["sentiment-resumed"]
+    panel.search.clear()
+    assert len(panel.table.runs) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "usable"),
+    [
+        ("sentiment-finished", {"open", "predictions", "duplicate", "folder", "delete"}),
+        ("sentiment-lost", {"open", "resume", "duplicate", "folder", "delete"}),
+    ],
+)
+def test_only_what_is_possible_can_be_pressed(panel, name: str, usable: set[str]):
+    choose(panel, name)
+    assert {key for key, button in panel.buttons.items() if button.isEnabled()} == usable
+
+
+def test_a_living_run_can_be_stopped_and_not_deleted(qtbot, panel, context, alive):
+    context.library.refresh()
+    panel._show_runs()
+    choose(panel, "sentiment-lost")
+    assert not panel.buttons["delete"].isEnabled()
+    panel.buttons["stop"].click()
+    assert (alive.path / "stop").exists()
+
+
+def test_deleting_a_living_run_is_refused(qtbot, panel, alive):
+    run = next(run for run in panel.table.runs if run.name == "sentiment-lost")
+    with qtbot.waitSignal(panel.message) as said:
+        panel.deletion.delete([run])
+    assert said.args[0] == "error"
+    assert "stop it first" in said.args[1]
+    assert alive.path.exists()
+
+
+def test_a_run_is_resumed_once_however_often_the_list_changes(qtbot, panel, context, monkeypatch):
+    asked = []
+    monkeypatch.setattr(context.jobs, "resume", lambda *words: asked.append(words))
+    choose(panel, "sentiment-lost")
+    panel.buttons["resume"].click()
+    panel._show_runs()
+    assert not panel.buttons["resume"].isEnabled()
+    with qtbot.waitSignal(panel.message):
+        asked[0][2]("The disk is full.")
+    assert panel.buttons["resume"].isEnabled()
+
+
+def test_a_run_is_deleted_after_a_question(qtbot, panel, trash):
+    choose(panel, "sentiment-failed")
+    path = panel.table.chosen().path
+    panel.buttons["delete"].click()
+    question = panel.deletion.question
+    assert path.exists()
+    with qtbot.waitSignal(panel.message) as said:
+        next(
+            one for one in question.buttons() if question.buttonRole(one) == QMessageBox.ButtonRole.DestructiveRole
+        ).click()
+    assert said.args[0] == "success", said.args[1]
+    assert not path.exists()
+    qtbot.waitUntil(lambda: len(panel.table.runs) == 4)
+
+
+def test_opening_duplicating_and_predictions_are_said_by_signals(qtbot, panel):
+    choose(panel, "sentiment-finished")
+    path = str(panel.table.chosen().path)
+    for key, signal in {
+        "open": panel.run_selected,
+        "duplicate": panel.duplicate_requested,
+        "predictions": panel.predictions_requested,
+    }.items():
+        with qtbot.waitSignal(signal) as said:
+            panel.buttons[key].click()
+        assert said.args == [path]
+
+
+def test_the_chosen_run_stays_chosen_while_the_list_changes(qtbot, panel, runs: Path):
+    choose(panel, "sentiment-lost")
+    shutil.rmtree(runs / "sentiment-resumed")
+    qtbot.waitUntil(lambda: len(panel.table.runs) == 4)
+    assert panel.table.chosen().name == "sentiment-lost"
+    assert panel.table.runs[panel.table.currentIndex().row()].name == "sentiment-lost"
+
+
+def test_no_runs_offer_the_demo(qtbot, panel, runs: Path):
+    for path in runs.iterdir():
+        shutil.rmtree(path)
+    qtbot.waitUntil(lambda: panel.empty.isVisible())
+    assert not panel.search.isVisible()
+
+
+def paths(panel: Panel, *names: str) -> list[Path]:
+    return [run.path for run in panel.table.runs if run.name in names]
+
+
+def test_two_chosen_runs_are_compared_and_one_is_not(qtbot, panel):
+    choose(panel, "sentiment-finished")
+    assert not panel.buttons["compare"].isEnabled()
+    panel.table.choose(*paths(panel, "sentiment-finished", "sentiment-failed"))
+    panel.buttons["compare"].click()
+    assert panel.compared.isVisible()
+    panel.compared.back.click()
+    assert panel.table.isVisible()
+    assert len(panel.table.chosen_runs()) == 2
+
+
+def test_a_click_on_a_header_sorts_and_a_second_one_turns_it_round(panel):
+    header = panel.table.horizontalHeader()
+    header.sectionClicked.emit(NAMES.index("steps"))
+    steps = [run.step for run in panel.table.runs]
+    assert steps == sorted(steps, reverse=True)
+    header.sectionClicked.emit(NAMES.index("steps"))
+    assert [run.step for run in panel.table.runs] == sorted(steps)
+
+
+def test_runs_are_gathered_in_groups_whose_headings_cannot_be_chosen(panel):
+    panel.group.setCurrentIndex(panel.group.findData("state"))
+    model = panel.table.model()
+    first = model.index(0, 0)
+    assert first.data() == "Finished  ·  2"
+    assert not first.flags() & Qt.ItemFlag.ItemIsSelectable
+    assert len(panel.table.runs) == 5
+
+
+def test_a_note_and_tags_are_kept_and_found(qtbot, panel, runs):
+    choose(panel, "sentiment-lost")
+    panel.notes.note.setText("the laptop went to sleep")
+    panel.notes.tags.setText("#laptop, again")
+    panel.notes.tags.editingFinished.emit()
+    assert read_notes(RunFolder(runs / "sentiment-lost")) == RunNotes("the laptop went to sleep", ("laptop", "again"))
+    panel.search.setText("#laptop")
+    assert [run.name for run in panel.table.runs] == ["sentiment-lost"]
+
+
+def test_what_is_being_typed_stays_while_the_list_is_read_anew(panel, context):
+    choose(panel, "sentiment-lost")
+    panel.notes.note.setText("half a sen")
+    context.library.refresh()
+    panel._show_runs()
+    assert panel.notes.note.text() == "half a sen"
+
+
+def test_a_deleted_run_is_taken_out_of_the_trash_again(qtbot, panel, trash, runs):
+    before = (runs / "sentiment-failed" / "events.jsonl").read_bytes()
+    panel.deletion.delete([run for run in panel.table.runs if run.name == "sentiment-failed"])
+    qtbot.waitUntil(lambda: len(panel.table.runs) == 4)
+    panel.deletion.undo.click()
+    assert (runs / "sentiment-failed" / "events.jsonl").read_bytes() == before
+    qtbot.waitUntil(lambda: len(panel.table.runs) == 5)
+    assert not panel.deletion.banner.isVisible()
+
+
+def test_no_name_is_squeezed_in_the_smallest_window(panel):
+    panel.resize(780, 640)
+    table = panel.table
+    shown = [column for column in NAMES if not table.isColumnHidden(NAMES.index(column))]
+    assert table.columnWidth(0) >= LEAST_FOR_NAME - 20
+    assert {"run", "state", "best", "started"} <= set(shown)
+    assert sum(table.columnWidth(NAMES.index(column)) for column in shown) <= table.viewport().width()
+
+
+@pytest.fixture
+def faster(runs: Path) -> None:
+    """One of the runs was started after the others, with another learning rate."""
+    for file, before, after in (("spec.yaml", "3.0e-4", "5.0"), ("events.jsonl", "1795266600.0", "1795266700.0")):
+        path = runs / "sentiment-lost" / file
+        path.write_text(path.read_text().replace(before, after))
+
+
+@pytest.mark.usefixtures("faster")
+def test_a_run_says_what_sets_it_apart_from_the_one_of_its_name_before(qtbot, context):
+    context.library.refresh()
+    panel = Panel(context)
+    qtbot.addWidget(panel)
+    model = panel.table.model()
+    row = next(row for row, run in enumerate(panel.table.runs) if run.name == "sentiment-lost")
+    told = model.data(model.index(row, NAMES.index("run")), Qt.ItemDataRole.ToolTipRole)
+    assert "Unlike sentiment of " in told
+    assert told.endswith("Learning rate: 0.0003 → 5")
+
+
+def test_a_finished_run_that_diverged_is_not_praised(diverged, panel):
+    row = next(row for row, run in enumerate(panel.table.runs) if run.name == diverged.name)
+    run = panel.table.runs[row]
+    assert (cell(run, "state"), kind_of(run.state, run.doubt)) == ("Finished", "warning")
+    place = panel.table.model().index(row, NAMES.index("state"))
+    for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
+        assert place.data(role).startswith("Training diverges: its loss has risen from 1.1")
+    other = next(run for run in panel.table.runs if run.name == "sentiment-finished")
+    assert (other.doubt, kind_of(other.state, other.doubt)) == ("", "success")
+
+
+def test_behind_another_page_the_list_waits_until_it_is_shown(qtbot, context, runs):
+    pages = QStackedWidget()
+    qtbot.addWidget(pages)
+    pages.addWidget(QWidget())
+    context.library.refresh()
+    panel = Panel(context, pages)
+    pages.addWidget(panel)
+    pages.show()
+    shutil.rmtree(runs / "old-run")
+    context.library.refresh()
+    context.library_watcher.changed.emit()
+    assert "old-run" in [run.name for run in panel.table.runs]
+    pages.setCurrentWidget(panel)
+    assert "old-run" not in [run.name for run in panel.table.runs]

@@ -1,0 +1,242 @@
+"""The Settings page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from PySide6.QtGui import QGuiApplication
+
+from app import theme
+from app.core import preferences
+from app.pages.settings.page import Panel
+from app.widgets.icon_label import IconButton, IconToolButton
+from backend.contract import consents
+from backend.contract.rpc.hub_account import HubAccount
+from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.storage import Cleared, Storage, StoredPart
+
+FINDINGS = [
+    {"state": "fine", "text": "Python 3.11", "mend": ""},
+    {"state": "missing", "text": "A library is missing", "mend": "apt-get install it"},
+]
+
+
+@pytest.fixture
+def panel(qtbot, context) -> Panel:
+    made = Panel(context)
+    qtbot.addWidget(made)
+    made.resize(1000, 800)
+    made.show()
+    return made
+
+
+def stored(context) -> preferences.Preferences:
+    return preferences.load(context.preferences.path)
+
+
+def test_a_choice_of_theme_is_kept_and_told(qtbot, panel: Panel, context):
+    with qtbot.waitSignal(panel.theme_changed) as signal:
+        panel.look.themes.button(2).click()
+    assert signal.args == ["dark"]
+    assert stored(context).theme == "dark"
+
+
+def test_a_theme_that_is_not_known_here_follows_the_system(qtbot, context):
+    context.preferences.set("theme", "sepia")
+    panel = Panel(context)
+    qtbot.addWidget(panel)
+    assert panel.look.themes.checkedId() == 0
+
+
+def test_a_language_is_kept_and_what_comes_of_it_is_said_in_it(qtbot, panel: Panel, context):
+    choice = panel.look.language
+    assert [choice.box.itemText(place) for place in range(3)] == ["Follow the system", "English", "Deutsch"]
+    assert not choice.hint.isVisible()
+    choice.box.setCurrentIndex(2)
+    choice.box.activated.emit(2)
+    assert stored(context).language == "de"
+    assert (choice.hint.text().split()[:3], choice.restart.text()) == (
+        ["Burnish", "spricht", "Deutsch,"],
+        "Burnish neu starten",
+    )
+    with qtbot.waitSignal(panel.restart_wanted):
+        choice.restart.click()
+
+
+def test_the_language_that_is_spoken_needs_no_restart(qtbot, panel: Panel, context):
+    choice = panel.look.language
+    for place in (2, 1):
+        choice.box.setCurrentIndex(place)
+        choice.box.activated.emit(place)
+    assert stored(context).language == "en"
+    assert not choice.hint.isVisible()
+    assert not choice.restart.isVisible()
+
+
+def test_check_boxes_are_kept(panel: Panel, context):
+    panel.hub.offline.click()
+    panel.csv_bom.click()
+    panel.csv_defuse.click()
+    assert (stored(context).offline, stored(context).csv_bom, stored(context).csv_defuse) == (True, True, True)
+
+
+def test_another_runs_folder_is_looked_at_at_once(panel: Panel, context, tmp_path: Path):
+    panel.set_folder("runs_folder", str(tmp_path / "elsewhere"))
+    assert context.library.root == tmp_path / "elsewhere"
+    assert panel.folders.runs_folder.text() == str(tmp_path / "elsewhere")
+    assert stored(context).runs_folder == str(tmp_path / "elsewhere")
+
+
+def test_what_is_missing_comes_with_a_command_to_copy(qtbot, panel: Panel):
+    panel.machine.show_findings({"findings": FINDINGS})
+    assert panel.machine.lines.count() == 2
+    button = panel.machine.lines.itemAt(1).widget().findChild(IconToolButton)
+    with qtbot.waitSignal(panel.message):
+        button.click()
+    assert QGuiApplication.clipboard().text() == "apt-get install it"
+
+
+def test_checking_again_replaces_the_lines(panel: Panel):
+    panel.machine.show_findings({"findings": FINDINGS})
+    panel.machine.show_findings({"findings": FINDINGS[:1]})
+    assert panel.machine.lines.count() == 1
+
+
+def test_a_mistake_of_the_helper_is_shown(panel: Panel):
+    panel.machine.show_mistake(Mistake("The helper is not there; try again."))
+    assert panel.machine.banner.text() == "The helper is not there; try again."
+    assert panel.machine.check_again.isEnabled()
+
+
+STORAGE = Storage(
+    runs=3,
+    runs_size=12_000_000,
+    cache_size=900_000_000,
+    hub_folder="/hub",
+    hub_size=2_000_000_000,
+    free=50_000_000_000,
+    parts=[
+        StoredPart(name="features", title="Tokenised features", size=410_000_000),
+        StoredPart(name="tables", title="Rows read from data", size=300_000_000),
+    ],
+)
+
+
+class Asked:
+    """Keeps the questions and answers nothing."""
+
+    def __init__(self, context) -> None:
+        self.questions: list[tuple[str, dict]] = []
+        context.client.ask = self.ask
+
+    def ask(self, query, arguments, *hear) -> Asked:
+        self.questions.append((query, arguments))
+        return self
+
+    open = False
+
+
+@pytest.fixture
+def asked(context) -> Asked:
+    return Asked(context)
+
+
+def test_the_text_size_is_kept_and_all_text_follows_at_once(qtbot, panel: Panel, context, qapp):
+    usual = panel.hub.who.fontMetrics().height()
+    with qtbot.waitSignal(panel.text_size_changed):
+        panel.look.sizes.button(3).click()
+    assert stored(context).text_size == 16
+    theme.apply(qapp, "light", 16)
+    assert panel.hub.who.fontMetrics().height() > usual
+    theme.apply(qapp, "light", 13)
+    assert panel.hub.who.fontMetrics().height() == usual
+
+
+def test_sizes_of_the_folders_are_told(panel: Panel, asked: Asked):
+    panel.folders.ask_sizes()
+    assert asked.questions == [("storage", {})]
+    panel.folders._on_storage(STORAGE)
+    assert panel.folders.runs_size.text() == "12 MB in 3 runs"
+    assert "tokenised features 410 MB" in panel.folders.cache_size.text()
+    assert "50.0 GB free" in panel.folders.cache_size.text()
+
+
+def test_clearing_says_how_much_and_asks_first(panel: Panel, asked: Asked):
+    panel.folders._on_storage(STORAGE)
+    panel.folders.clear_button.click()
+    assert "Clear 410 MB of tokenised features" in panel.folders.banner.text()
+    assert asked.questions == []
+    panel.folders.keep_button.click()
+    assert panel.folders.banner.isHidden()
+    assert asked.questions == []
+    panel.folders.clear_button.click()
+    panel.folders.sure_button.click()
+    assert asked.questions == [("clear_cache", {"parts": ["features", "lengths", "report", "pages"]})]
+
+
+def test_rows_that_were_read_are_cleared_only_where_that_is_ticked(panel: Panel, asked: Asked):
+    panel.folders._on_storage(STORAGE)
+    panel.folders.clear_button.click()
+    panel.folders.tables.click()
+    panel.folders.sure_button.click()
+    assert asked.questions[0][1]["parts"] == ["features", "lengths", "report", "pages", "tables"]
+
+
+def test_what_a_live_run_keeps_is_told(panel: Panel, asked: Asked):
+    panel.folders._on_cleared(Cleared(freed=1_000_000, kept=5_000_000, kept_for=["2026-11-21-1530-reviews"]))
+    assert "5 MB stay because a run may be reading them: 2026-11-21-1530-reviews" in panel.folders.banner.text()
+
+
+def test_an_empty_cache_cannot_be_cleared(panel: Panel):
+    panel.folders._on_storage(msgspec.structs.replace(STORAGE, parts=[]))
+    assert not panel.folders.clear_button.isEnabled()
+
+
+def test_a_token_is_handed_over_and_forgotten(panel: Panel, asked: Asked):
+    panel.hub.token.setText(" hf_abcdefghijklmnop ")
+    panel.hub.login_button.click()
+    assert asked.questions == [("hub_login", {"token": "hf_abcdefghijklmnop"})]
+    assert panel.hub.token.text() == ""
+    assert panel.hub.token.echoMode() == panel.hub.token.EchoMode.Password
+
+
+def test_who_is_logged_in_is_shown_and_can_log_out(panel: Panel, asked: Asked):
+    panel.hub.show_account(HubAccount(name="ada", full_name="Ada L.", organisations=["engines"], has_token=True))
+    assert panel.hub.who.text() == "Logged in as ada (Ada L.), member of engines."
+    assert panel.hub.token.isHidden()
+    panel.hub.logout_button.click()
+    assert asked.questions == [("hub_logout", {})]
+    panel.hub._on_logged_out(HubAccount())
+    assert not panel.hub.token.isHidden()
+
+
+def test_offline_nobody_can_log_in(panel: Panel, context):
+    panel.hub.token.setText("hf_abcdefghijklmnop")
+    panel.hub.offline.click()
+    panel.hub.show_account(HubAccount())
+    assert not panel.hub.login_button.isEnabled()
+    assert context.preferences.environment()["HF_HUB_OFFLINE"] == "1"
+
+
+def test_a_consent_can_be_looked_through_and_withdrawn(qtbot, panel: Panel, monkeypatch, tmp_path):
+    monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "consents"))
+    for commit in ("a" * 40, "b" * 40):
+        consents.agree("somebody/model", commit, "digest")
+    panel.consents.show_consents()
+    assert panel.consents.lines.count() == 2
+    line = panel.consents.lines.itemAt(0).widget()
+    with qtbot.waitSignal(panel.consents.message):
+        line.findChild(IconButton).click()
+    assert [one.version for one in consents.read()] == ["b" * 40]
+    panel.consents.withdraw("somebody/model", "b" * 40)
+    assert consents.read() == []
+    assert not panel.consents.none.isHidden()
+
+
+def test_every_setting_is_found_by_its_title(panel: Panel):
+    for action in panel.offered_actions():
+        assert action.kind == "Setting"
+        action.do()
+    assert panel.csv_defuse.hasFocus() or not panel.isActiveWindow()

@@ -1,0 +1,191 @@
+"""The side of data as a training sees it, with recorded answers of a small real helper."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+
+from app.main_window import MainWindow
+from app.pages.tokenizer.data.data_tab import LENGTHS, NOTHING, ROWS, Side
+from app.pages.tokenizer.page import SIDES
+
+SPEC: dict[str, Any] = {"name": "sentiment", "task": {"type": "text_classification"}}
+
+
+@pytest.fixture
+def side(qtbot, training_helped) -> Side:
+    made = Side(training_helped)
+    qtbot.addWidget(made)
+    made.resize(1020, 660)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def measured(qtbot, side: Side) -> Side:
+    with qtbot.waitSignal(side.lengths.measured):
+        side.show_draft(SPEC, "")
+    return side
+
+
+def test_without_a_draft_it_says_what_to_do(qtbot, side: Side):
+    side.shown()
+    assert side.pages.currentIndex() == NOTHING
+    side.show_draft(SPEC, "Choose a model.")
+    assert side.pages.currentIndex() == NOTHING
+    with qtbot.waitSignal(side.new_run_requested):
+        side.nothing.asked.emit()
+
+
+def test_a_better_limit_is_handed_over(qtbot, measured: Side):
+    card = measured.lengths.lengths
+    assert card.sentence.text() == "20 % of the rows lose text at 24 tokens; 64 loses 0.1 %."
+    with qtbot.waitSignal(measured.settings_chosen) as chosen:
+        qtbot.mouseClick(card.use, Qt.MouseButton.LeftButton)
+    assert chosen.args == [{"task.max_length": 64}]
+
+
+def test_a_run_offers_no_settings(qtbot, measured: Side):
+    measured.bar.choose_run("/runs/old")
+    with qtbot.waitSignal(measured.lengths.measured):
+        measured.bar.changed.emit()
+    assert measured.lengths.lengths.use.isHidden()
+    assert not measured.lengths.limits._can_set
+
+
+def test_any_usual_limit_can_be_set(qtbot, measured: Side):
+    table = measured.lengths.limits.table
+    place = next(row for row in range(table.shown_count()) if table.shown_text(row, "limit") == "32")
+    with qtbot.waitSignal(measured.settings_chosen) as chosen:
+        table.activated.emit(table.model().index(place, 1))
+    assert chosen.args == [{"task.max_length": 32}]
+
+
+def test_padding_of_a_better_rule_can_be_chosen(qtbot, measured: Side):
+    lengths = measured.lengths.answer
+    assert lengths is not None
+    rules = [
+        type(rule)(**{**{n: getattr(rule, n) for n in rule.__struct_fields__}, "chosen": rule.name == "random"})
+        for rule in lengths.padding
+    ]
+    other = type(lengths)(**{**{n: getattr(lengths, n) for n in lengths.__struct_fields__}, "padding": rules})
+    measured.lengths.padding.show_lengths(other, can_set=True)
+    [button] = [
+        one
+        for one in measured.lengths.padding.findChildren(type(measured.lengths.lengths.use))
+        if one.text() == "Use this"
+    ]
+    with qtbot.waitSignal(measured.settings_chosen) as chosen:
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert chosen.args == [{"training.length_buckets": True}]
+
+
+def test_the_same_draft_is_not_measured_again(qtbot, measured: Side):
+    asked = measured._context.client._number
+    measured.show_draft(dict(SPEC), "")
+    measured.shown()
+    assert measured._context.client._number == asked
+    with qtbot.waitSignal(measured.lengths.measured):
+        measured.show_draft({**SPEC, "name": "other"}, "")
+
+
+def test_a_mistake_stands_in_the_place_of_the_answer(qtbot, side: Side):
+    side.show_draft({**SPEC, "name": "broken"}, "")
+    qtbot.waitUntil(lambda: side.lengths.currentIndex() == 2)
+    assert "There is no such file" in side.lengths.sentence._sentence.text()
+
+
+def test_work_that_goes_on_can_be_stopped_and_taken_up(qtbot, side: Side):
+    side.show_draft({**SPEC, "name": "never"}, "")
+    assert side.lengths.waits
+    qtbot.mouseClick(side.lengths.stop, Qt.MouseButton.LeftButton)
+    assert not side.lengths._question.open
+    side.lengths.again.emit()
+    assert side.lengths.waits
+
+
+def test_rows_of_a_step_and_their_tokens_are_shown(qtbot, measured: Side):
+    measured.show_page(ROWS)
+    card = measured.rows.feature_card
+    qtbot.waitUntil(lambda: card.feature is not None)
+    assert measured.rows.said.text().startswith("Epoch 1 · ")
+    assert card.views[0].tokens()[0].text == "[CLS]"
+    card.views[0].token_hovered.emit(0)
+    assert "id 101" in card.details.text()
+    assert "attention_mask 1" in card.details.text()
+
+
+def test_another_step_is_asked_for(qtbot, measured: Side):
+    measured.show_page(ROWS)
+    qtbot.waitUntil(lambda: measured.rows.answer is not None)
+    with qtbot.waitSignal(measured.rows.answered) as answered:
+        measured.rows.number.setValue(7)
+    assert answered.args[0].step.step == 7
+
+
+def test_turning_steps_over_ends_no_question(qtbot, measured: Side, monkeypatch: pytest.MonkeyPatch):
+    measured.show_page(ROWS)
+    qtbot.waitUntil(lambda: measured.rows.feature_card.feature is not None)
+    forgotten: list[int] = []
+    monkeypatch.setattr(measured._context.client, "forget", forgotten.append)
+    for step in (2, 3, 4):
+        measured.rows.number.setValue(step)
+    for line in (1, 0):
+        measured.rows.table.selectRow(line)
+    qtbot.waitUntil(lambda: measured.rows.answer.step.step == 4 and not measured.rows._feature.open)
+    assert forgotten == []
+
+
+def test_a_click_on_a_spike_leads_to_its_rows(qtbot, side: Side):
+    with qtbot.waitSignal(side.rows.answered) as answered:
+        side.show_step("/runs/old", 41)
+    assert answered.args[0].step.step == 41
+    assert side.rows.number.value() == 41
+    assert side.bar.subject.run == "/runs/old"
+    assert side.pages.currentIndex() == ROWS
+
+
+def test_a_row_with_unknown_tokens_leads_to_its_features(qtbot, measured: Side):
+    with qtbot.waitSignal(measured.rows.answered) as answered:
+        measured.lengths.row_chosen.emit(12)
+    assert answered.args[0].step is None
+    assert measured.rows._asked["row"] == 12
+
+
+def test_splits_that_the_data_has_are_offered(measured: Side):
+    box = measured.bar.split_box
+    assert [box.itemData(place) for place in range(box.count())] == ["train", "validation"]
+
+
+@pytest.mark.parametrize("size", [(748, 500), (1020, 660), (1660, 940)])
+@pytest.mark.parametrize("place", [LENGTHS, ROWS])
+def test_nothing_is_wider_than_the_page(qtbot, measured: Side, size: tuple[int, int], place: int):
+    measured.show_page(place)
+    measured.resize(*size)
+    qtbot.waitUntil(lambda: not measured.rows.waits)
+    assert measured.minimumSizeHint().width() <= size[0]
+    assert measured.minimumSizeHint().height() <= size[1]
+
+
+def test_the_window_leads_from_new_run_and_from_a_run(qtbot, training_helped, monkeypatch: pytest.MonkeyPatch):
+    window = MainWindow(training_helped.preferences)
+    qtbot.addWidget(window)
+    window.resize(1280, 800)
+    window.context = training_helped
+    window.show()
+    new_run = window.show_page("new_run")
+    monkeypatch.setattr(new_run, "offered", lambda: (SPEC, ""))
+    new_run.data_asked.emit()
+    tokenizer = window.panel("tokenizer")
+    place = [module for _, module, _ in SIDES].index("data_side")
+    assert tokenizer.titles.checkedId() == place
+    assert tokenizer.choice.isHidden()
+    qtbot.waitUntil(lambda: tokenizer.side().lengths.answer is not None)
+    run = window.show_page("run")
+    run.rows_requested.emit(str(Path("/runs/old")), 12)
+    qtbot.waitUntil(lambda: tokenizer.side().rows.answer is not None)
+    assert tokenizer.side().rows.answer.step.step == 12
+    tokenizer.settings_chosen.emit({"task.max_length": 64})
+    assert new_run.draft.get("task.max_length") == 64
+    assert window.pages.currentWidget() is new_run

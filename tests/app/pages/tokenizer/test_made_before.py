@@ -1,0 +1,87 @@
+"""Tokenizers that were made here are listed after a restart, until they are forgotten or their folder is gone."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app.core import preferences
+from app.core.preferences import Preferences
+from app.core.text import user_tokenizers
+from app.core.text.user_tokenizers import MadeBefore
+from app.pages.tokenizer.page import SIDES, Panel
+from app.pages.tokenizer.train.train_tab import MADE_BEFORE
+from backend.contract.tokens.making import MadeTokenizer
+
+MAKE = [module for _, module, _ in SIDES].index("make_side")
+
+
+@pytest.fixture
+def folders(context, tmp_path: Path) -> list[Path]:
+    """Two tokenizers that were made here, the second one last."""
+    made = [tmp_path / name for name in ("first", "second")]
+    for folder in made:
+        folder.mkdir()
+        (folder / "tokenizer.json").write_text("{}")
+        user_tokenizers.remember(context.preferences, MadeTokenizer(path=str(folder), vocabulary=2000))
+    return made
+
+
+@pytest.fixture
+def panel(qtbot, context, folders) -> Panel:
+    made = Panel(context)
+    qtbot.addWidget(made)
+    made.resize(1000, 700)
+    made.show()
+    made.show_side(MAKE)
+    made.side().show_way(MADE_BEFORE)
+    return made
+
+
+def offered(panel: Panel) -> list[str]:
+    return [panel.choice.box.itemData(place) for place in range(panel.choice.box.count())]
+
+
+def test_the_newest_is_first_and_is_read_from_the_settings_again(context, folders):
+    again = preferences.load(context.preferences.path)
+    assert [one.path for one in user_tokenizers.remembered(again)] == [str(folders[1]), str(folders[0])]
+    user_tokenizers.remember(again, MadeTokenizer(path=str(folders[0]), vocabulary=3000))
+    assert next((one.path, one.pieces) for one in user_tokenizers.remembered(again)) == (str(folders[0]), 3000)
+
+
+def test_what_somebody_wrote_into_the_settings_is_left_out():
+    odd = Preferences(made_tokenizers=["text", {"path": 3}, {"path": "/a", "pieces": "many"}])
+    assert user_tokenizers.remembered(odd) == [MadeBefore("/a")]
+
+
+def test_one_is_opened_on_the_page(panel: Panel, folders):
+    table = panel.side().made_before.table
+    assert [table.shown_text(row, "pieces") for row in range(2)] == ["2 000"] * 2
+    table.selectRow(1)
+    panel.side().made_before.open.click()
+    assert panel.choice.tokenizer() == str(folders[0])
+    assert panel.choice.box.currentText().startswith("first · made today")
+
+
+def test_a_folder_that_is_gone_is_shown_as_such_and_offered_no_more(panel: Panel, folders):
+    assert str(folders[1]) in offered(panel)
+    shutil.rmtree(folders[1])
+    panel.shown()
+    card = panel.side().made_before
+    assert card.table.shown_text(0, "folder") == f"Gone: {folders[1]}"
+    card.table.selectRow(0)
+    assert (card.open.isEnabled(), card.use.isEnabled(), card.forget.isEnabled()) == (False, False, True)
+    assert "can only be forgotten" in card.where.text()
+    assert str(folders[1]) not in offered(panel)
+
+
+def test_forgetting_leaves_the_folder(panel: Panel, folders):
+    card = panel.side().made_before
+    card.table.selectRow(0)
+    card.forget.click()
+    assert card.table.shown_count() == 1
+    assert str(folders[1]) not in offered(panel)
+    assert (folders[1] / "tokenizer.json").is_file()
+    card.table.selectRow(0)
+    card.forget.click()
+    assert card.pages.currentIndex() == 0

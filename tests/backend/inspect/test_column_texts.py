@@ -1,0 +1,57 @@
+"""The texts of any column: words, messages and translations too; held-out rows are spread and never learnt from."""
+
+import json
+
+import pytest
+
+from backend.contract.errors import InputError
+from backend.inspect.column_texts import read_column_texts, text_of
+
+
+@pytest.fixture
+def lines(tmp_path):
+    """Forty numbered lines of JSON with several kinds of columns."""
+    rows = [
+        {"text": f"row {n}", "words": ["a", f"b{n}"], "said": [{"role": "user", "content": "hi"}], "number": n}
+        for n in range(40)
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def read(path, columns=None):
+    return read_column_texts({"train": str(path)}, columns, path.parent)
+
+
+def test_every_column_with_text_is_read_without_a_choice(lines):
+    assert set(read(lines).columns) == {"text", "words", "said"}
+
+
+def test_words_are_joined_and_messages_follow_each_other(lines):
+    assert next(iter(read(lines, ["words"]))) == "a b0"
+    assert (
+        text_of([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])
+        == "user\nhi\nassistant\nho"
+    )
+
+
+def test_held_out_rows_are_spread_and_not_learnt_from(lines):
+    texts = read(lines, ["text"]).without(0.1)
+    measured = list(texts.measured())
+    assert measured == ["row 0", "row 10", "row 20", "row 30"]
+    assert not set(measured) & set(texts)
+    assert len(list(texts)) == len(texts) == 36
+
+
+def test_without_held_out_rows_the_first_are_measured(lines):
+    texts = read(lines, ["text"])
+    assert list(texts.measured()) == list(texts)
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"), [(["none"], "no column 'none'; there are"), (["number"], "'number' holds no text")]
+)
+def test_a_wrong_column_is_refused_by_name(columns, sentence, lines):
+    with pytest.raises(InputError, match=sentence):
+        read(lines, columns)

@@ -1,0 +1,91 @@
+"""A spec's open settings are checked by their owners before anything is written."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from backend.contract.errors import InputError
+from backend.contract.resources import resource
+from backend.preflight.model_options import check_model_options
+from backend.preflight.resolve import resolve
+
+MODEL = resource("demo", "bert-tiny")
+
+
+def spec(**sections):
+    values = {
+        "task": {"type": "text_classification"},
+        "model": {"name_or_path": str(MODEL), **sections.pop("model", {})},
+        "data": {"train": "train.csv", "validation": 0.1},
+        **sections,
+    }
+    return resolve(values, Path("/"))
+
+
+@pytest.mark.parametrize(
+    ("sections", "sentence"),
+    [
+        ({"training": {"optimizer": "adamx"}}, "training.optimizer: 'adamx' is no optimizer; there are adafactor"),
+        (
+            {"training": {"optimizer": "sgd", "optimizer_options": {"momentun": 0.9}}},
+            "training.optimizer_options.momentun: there is no such option; sgd has momentum, nesterov",
+        ),
+        (
+            {"training": {"optimizer_options": {"momentum": 0.9}}},
+            "training.optimizer_options.momentum: there is no such option; adamw has no options of its own",
+        ),
+        (
+            {"training": {"optimizer": "sgd", "optimizer_options": {"nesterov": True}}},
+            "training.optimizer_options.nesterov: True cannot be used: nesterov needs a momentum",
+        ),
+        ({"adapter": {"type": "lore"}}, "adapter.type: 'lore' is no adapter; there are lora"),
+        ({"adapter": {"type": "lora", "rang": 4}}, "adapter.rang: there is no such setting; did you mean rank?"),
+        ({"adapter": {"type": "lora", "rank": 0}}, "adapter.rank: 0 cannot be used"),
+        ({"adapter": {"type": "lora"}, "model": {"frozen": [1]}}, "model.frozen: an adapter leaves every weight"),
+        ({"adapter": {"type": "lora"}, "model": {"initialise": "from_config"}}, "adapter: new weights must all be"),
+        ({"evaluation": {"metrics": ["exactness"]}}, "evaluation.metrics: 'exactness' is no metric; there are none"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_the_way_out(sections, sentence):
+    with pytest.raises(InputError) as caught:
+        spec(**sections)
+    assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("sections", "sentence"),
+    [
+        ({"model": {"config": {"num_hiden_layers": 1}}}, "no such key; did you mean num_hidden_layers"),
+        ({"model": {"config": {"num_hidden_layers": "two"}}}, "'two' cannot be used; the model's file has 2"),
+        ({"model": {"config": {"num_labels": 3}}}, "this cannot be changed here; they come from the task"),
+        ({"model": {"tokenizer_options": {"do_lower_cas": True}}}, "did you mean do_lower_case"),
+        ({"model": {"frozen": ["*.layers.0.*"]}}, "'*.layers.0.*' matches no parameter of this model"),
+        (
+            {"adapter": {"type": "lora", "targets": ["query", "quary"]}},
+            "no matrix of this model is called 'quary'; there are for example",
+        ),
+    ],
+)
+def test_what_the_model_does_not_know_is_refused_by_name(sections, sentence):
+    with pytest.raises(InputError) as caught:
+        check_model_options(spec(**sections), MODEL)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"model": {"config": {"num_hidden_layers": 1, "hidden_dropout_prob": 0}}},
+        {"model": {"frozen": ["embeddings", 1, "bert.encoder.layer.1", "*.layer.0.*", "classifier"]}},
+        {"model": {"tokenizer_options": {"do_lower_case": False, "added_tokens": ["zyzzyva"]}}},
+        {"adapter": {"type": "lora", "targets": ["query", "value"]}},
+    ],
+)
+def test_what_the_model_knows_passes(sections):
+    check_model_options(spec(**sections), MODEL)
+
+
+def test_a_folder_without_weights_leaves_names_to_the_engine(tmp_path):
+    shutil.copy(MODEL / "config.json", tmp_path)
+    check_model_options(spec(model={"frozen": ["nothing.like.it"]}), tmp_path)

@@ -1,0 +1,83 @@
+"""A plan that does not fit says which settings would make it fit, and what each would need."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.commands.plan import _in_words
+from backend.contract.catalog import Device
+from backend.contract.resources import resource
+from backend.contract.rpc.queries import RunPlan
+from backend.contract.spec_file import with_values
+from backend.preflight import cost, resolve
+
+CPU = Device("cpu", 0, "Processor", 8000, 6000, ["float32", "bfloat16"])
+
+
+def planned(tmp_path: Path, **changes: Any) -> tuple[RunPlan, dict[str, Any]]:
+    """The plan of forty long rows with these changes, and its spec."""
+    rows = "".join(f"{'word ' * 200}{n},{'ab'[n % 2]}\n" for n in range(40))
+    (tmp_path / "train.csv").write_text(f"text,label\n{rows}")
+    values = with_values(
+        {
+            "task": {"type": "text_classification", "max_length": 256},
+            "model": {"name_or_path": str(resource("demo", "bert-tiny"))},
+            "data": {"train": "train.csv", "validation": 0.25},
+            "training": {"batch_size": 8},
+        },
+        changes,
+    )
+    return cost.plan(resolve.resolve(values, tmp_path), [CPU]), values
+
+
+@pytest.fixture(scope="module")
+def tight(tmp_path_factory):
+    """A plan for which half a gigabyte is not enough."""
+    return planned(tmp_path_factory.mktemp("tight"), **{"hardware.memory_limit": 0.52})
+
+
+def test_what_fits_needs_no_remedy(tmp_path: Path):
+    found, _ = planned(tmp_path)
+    assert found.fits
+    assert found.remedies == []
+
+
+def test_each_remedy_needs_less_than_the_plan(tight):
+    found, _ = tight
+    assert not found.fits
+    assert {"Gradient checkpointing", "LoRA adapter", "At most 32 tokens"} <= {one.title for one in found.remedies}
+    assert all(one.memory_mb < found.memory_mb for one in found.remedies)
+    assert any(one.fits for one in found.remedies)
+
+
+def test_a_remedy_needs_what_the_plan_with_it_says(tight, tmp_path: Path):
+    found, _ = tight
+    for remedy in found.remedies:
+        changed, _ = planned(tmp_path, **{"hardware.memory_limit": 0.52, **remedy.changes})
+        assert changed.fits == remedy.fits, remedy.title
+        assert changed.memory_mb == pytest.approx(remedy.memory_mb, rel=0.02), remedy.title
+
+
+def test_where_none_alone_is_enough_all_are_offered_together(tmp_path: Path):
+    found, _ = planned(tmp_path, **{"hardware.memory_limit": 0.3})
+    assert found.remedies[-1].title == "All of these"
+    assert found.remedies[-1].memory_mb == min(one.memory_mb for one in found.remedies)
+
+
+def test_time_is_told_by_parts_and_unknown_without_a_run_to_compare_with(tight):
+    found, _ = tight
+    assert [part.name for part in found.time] == ["Tokenising", "Training", "Evaluations", "Predictions"]
+    assert found.time[0].seconds is not None
+    assert found.time[1].seconds is None
+    assert found.time[2].words == "3 × 10 rows"
+    assert found.seconds is None
+
+
+def test_the_command_line_says_the_same(tight):
+    found, _ = tight
+    words = _in_words(found)
+    for remedy in found.remedies:
+        assert f"{remedy.title}: about {remedy.memory_mb / 1000:.2f} GB" in words
+    assert "--set training.gradient_checkpointing=true" in words
+    assert "Tokenising" in words

@@ -1,0 +1,281 @@
+"""Hosts of one run agree: the first decides, the others hear; one that ends ends the others, and says why."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from backend.contract.errors import RunFailed
+from backend.contract.run.events import StepFinished
+from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder
+from backend.contract.spec import run_spec
+from backend.engines.engine import StepNumbers, StepResult
+from backend.engines.hosts import Position
+from backend.engines.jax import JaxEntry
+from backend.training import host_watch, meeting
+from backend.training.checkpoints import Checkpoints
+from backend.training.event_log import EventLog
+from backend.training.hosts import ALONE, Hosts
+from backend.training.interruption import Interrupted
+from backend.training.pending_metrics import WaitingSteps
+from backend.training.requests import Requests
+
+Until = Callable[[Callable[[], object]], None]
+
+
+@dataclass
+class Notes:
+    """A board of this process, for hosts that are threads."""
+
+    notes: dict[str, str] = field(default_factory=dict)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def put(self, key: str, note: str) -> None:
+        with self.changed:
+            self.notes[key] = note
+            self.changed.notify_all()
+
+    def get(self, key: str, seconds: float) -> str | None:
+        with self.changed:
+            self.changed.wait_for(lambda: key in self.notes, seconds)
+            return self.notes.get(key)
+
+    def forget(self, folder: str) -> None:
+        with self.changed:
+            self.notes = {key: note for key, note in self.notes.items() if not key.startswith(f"{folder}/")}
+
+    def is_torn(self, error: Exception) -> bool:
+        return isinstance(error, ConnectionError)
+
+    def leave(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass
+class Pair:
+    """The first host and another one, and why each was ended where it could not end by itself."""
+
+    first: Hosts
+    other: Hosts
+    notes: Notes
+    ended: list[Exception]
+    run: RunFolder
+
+
+@pytest.fixture
+def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
+    monkeypatch.setattr(host_watch, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(host_watch, "GRACE_SECONDS", 0.2)
+    notes, ended, run = Notes(), [], RunFolder(tmp_path)
+    spec = run_spec(
+        {
+            "task": {"type": "text_classification"},
+            "model": {"name_or_path": "m"},
+            "data": {"train": "train.csv"},
+            "hardware": {"engine": "jax", "hosts": 2, "coordinator": "127.0.0.1:1"},
+        }
+    )
+    monkeypatch.setattr(JaxEntry, "join", staticmethod(lambda position: notes))
+    run.write_process_record(ProcessRecord(1, "h", "b", 1, 2, 0.0))
+    run.host(1).path.mkdir()
+    meeting.come(run, 1, attempt=1)
+    found = []
+    for number in range(2):
+        monkeypatch.setattr(JaxEntry, "position", staticmethod(lambda settings, number=number: Position(number, 2)))
+        hosts = Hosts()
+        hosts.join(spec, run, lambda come: None, ended.append)
+        found.append(hosts)
+    yield Pair(*found, notes, ended, run)
+    for hosts in found:
+        hosts.leave("finished")
+
+
+def test_a_run_on_one_host_decides_by_itself():
+    assert ALONE.agree(lambda: ("as", "it", "is")) == ("as", "it", "is")
+    assert (ALONE.count, ALONE.is_first) == (1, True)
+
+
+def test_the_others_do_what_the_first_decides(pair: Pair):
+    assert [pair.first.agree(lambda number=number: {"step": number}) for number in range(3)][2] == {"step": 2}
+    heard = [pair.other.agree(lambda: pytest.fail("it is not asked")) for _ in range(3)]
+    assert heard == [{"step": 0}, {"step": 1}, {"step": 2}]
+
+
+def test_another_host_waits_for_the_word_of_the_first(pair: Pair):
+    heard: list[str] = []
+    waiting = threading.Thread(target=lambda: heard.append(pair.other.agree(lambda: "own")), daemon=True)
+    waiting.start()
+    pair.first.agree(lambda: "the first's")
+    waiting.join(10)
+    assert heard == ["the first's"]
+
+
+def test_words_that_all_have_heard_are_taken_away(pair: Pair, until: Until):
+    for number in range(host_watch.PAGE + 1):
+        pair.first.agree(lambda number=number: number)
+        pair.other.agree(lambda: None)
+    until(lambda: sorted(key for key in pair.notes.notes if key.startswith("said/")) == ["said/1/1000"])
+
+
+def test_hosts_with_other_rows_are_told_apart(pair: Pair):
+    for _ in range(2):
+        pair.first.same({"train": "abc"}, "reads other rows")
+    pair.other.same({"train": "abc"}, "reads other rows")
+    with pytest.raises(RunFailed, match="this host reads other rows, unlike the first; give all") as refusal:
+        pair.other.same({"train": "xyz"}, "reads other rows")
+    assert refusal.value.code == "hosts_differ"
+
+
+def test_the_first_says_why_another_failed(pair: Pair, until: Until):
+    pair.other.leave("failed", "the disk is full")
+    until(lambda: _raised(pair.first.check))
+    with pytest.raises(RunFailed, match=r"^host 1 failed: the disk is full$"):
+        pair.first.agree(lambda: 1)
+
+
+def test_the_others_end_as_the_first_was_asked_to_before_the_first_step(pair: Pair):
+    pair.first.leave("paused")
+    with pytest.raises(Interrupted) as wish:
+        pair.other.agree(lambda: None)
+    assert wish.value.request == "pause"
+
+
+def test_once_together_a_pause_is_heard_at_its_step_alone(pair: Pair, until: Until):
+    pair.first.go_together()
+    pair.other.go_together()
+    pair.first.leave("paused")
+    watch = pair.other._watch
+    assert watch is not None
+    looks = watch._beats
+    until(lambda: watch._beats > looks + 2)
+    pair.other.check()
+
+
+def test_who_is_ready_waits_for_the_first_and_ends_as_it_did(pair: Pair):
+    pair.first.leave("stopped")
+    with pytest.raises(Interrupted):
+        pair.other.go_together()
+    assert not pair.other.are_together
+
+
+def test_all_hosts_hear_a_request_at_the_same_step(pair: Pair):
+    pair.run.spec.touch()
+    first, other = Requests(pair.run, pair.first, interval=0.0), Requests(pair.run, pair.other, interval=0.0)
+    asked = []
+    for step in range(3):
+        if step == 1:
+            pair.run.request("checkpoint")
+        asked.append(first.pending())
+        if asked[-1]:
+            first.answered("checkpoint")
+    pair.run.request("stop")  # whose hour has not come, whatever the other host sees on the disk
+    assert [other.pending() for _ in range(3)] == asked == [None, "checkpoint", None]
+    other.answered("stop")
+    assert pair.run.requested() == "stop"
+
+
+def test_before_the_first_step_the_first_alone_hears(pair: Pair):
+    pair.run.spec.touch()
+    pair.run.request("stop")
+    Requests(pair.run, pair.other, interval=0.0).interrupt()
+    with pytest.raises(Interrupted):
+        Requests(pair.run, pair.first, interval=0.0).interrupt()
+
+
+def test_every_host_writes_its_part_of_a_checkpoint_and_the_first_puts_it_in_place(pair: Pair, until: Until):
+    first, other = Checkpoints(pair.run, pair.first), Checkpoints(pair.run, pair.other)
+
+    def write_first(beside: Path) -> None:
+        (beside / "first").touch()
+        until((beside / "other").exists)  # as Orbax waits for the parts of all
+
+    writing = threading.Thread(target=lambda: first.save(4, write_first), daemon=True)
+    writing.start()
+    assert other.save(4, lambda beside: (beside / "other").touch()) == pair.run.checkpoint(4)
+    writing.join(60)
+    assert {path.name for path in pair.run.checkpoint(4).iterdir()} == {"first", "other", "checkpoint.json"}
+    assert other.remove_older(4, keep=0, best_step=None).steps == []
+    assert other.latest() == 4
+
+
+def test_a_checkpoint_that_is_there_is_written_by_nobody(pair: Pair):
+    first, other = Checkpoints(pair.run, pair.first), Checkpoints(pair.run, pair.other)
+    Checkpoints(pair.run).save(4, lambda beside: (beside / "whole").touch())
+    for each in (first, other):
+        assert each.save(4, lambda beside: pytest.fail("it is there")) == pair.run.checkpoint(4)
+
+
+def test_all_hosts_read_the_same_groups_of_losses(pair: Pair, tmp_path: Path):
+    hours = iter([0.0, 0.1, 0.2, 9.0, 9.0, 9.0, 9.0, 9.0])
+    first, other = Reading(), Reading()
+    for engine, hosts, clock in ((first, pair.first, lambda: next(hours)), (other, pair.other, lambda: 0.0)):
+        log = EventLog(tmp_path / f"{id(engine)}.jsonl")
+        waiting = WaitingSteps(engine, log, clock, hosts)  # type: ignore[arg-type]
+        for step in range(1, 4):
+            waiting.add(step_finished(step), StepResult(1.0, 1.0))
+        log.close()
+    assert first.groups == other.groups == [3]
+
+
+def test_a_process_that_was_killed_is_known_from_its_record(pair: Pair, until: Until):
+    own = pair.run.host(1)
+    own.write_process_record(ProcessRecord(1, "h", "b", 1, 2, 0.0))
+    own.write_exit_record(ExitRecord(1, -9, 0.0, "the engine process was killed (SIGKILL)"))
+    until(lambda: _raised(pair.first.check))
+    with pytest.raises(RunFailed, match=r"host 1 is gone: the engine process was killed \(SIGKILL\)"):
+        pair.first.check()
+
+
+def test_a_host_without_a_sign_of_life_is_lost(
+    pair: Pair, until: Until, monkeypatch: pytest.MonkeyPatch
+):  # fmt: skip
+    assert pair.other._watch is not None
+    pair.other._watch._over.set()
+    monkeypatch.setattr(host_watch, "LOST_SECONDS", 0.1)
+    until(lambda: _raised(pair.first.check))
+    with pytest.raises(RunFailed, match=r"host 1 has given no sign of life for 0\.1 seconds"):
+        pair.first.check()
+
+
+def test_who_cannot_end_by_itself_is_ended(pair: Pair, until: Until):
+    pair.other.leave("failed", "no rows")
+    until(lambda: pair.ended)
+    assert str(pair.ended[0]) == "host 1 failed: no rows"
+
+
+def test_an_error_of_a_torn_connection_is_the_loss_of_a_host(pair: Pair):
+    pair.other.leave("failed", "no rows")
+    assert str(pair.first.cause(ConnectionError("closed by peer"))) == "host 1 failed: no rows"
+    mistake = KeyError("own")
+    assert pair.first.cause(mistake) is mistake
+
+
+class Reading:
+    """Of an engine only what reads losses; `groups` are how many were read at once."""
+
+    def __init__(self) -> None:
+        self.groups: list[int] = []
+
+    def read(self, results: list[StepResult]) -> list[StepNumbers]:
+        self.groups.append(len(results))
+        return [StepNumbers(one.loss, one.gradient_norm) for one in results]
+
+    def device_memory_mb(self) -> None:
+        """A processor does not say."""
+
+
+def step_finished(step: int) -> StepFinished:
+    """Of eight rows, in a tenth of a second."""
+    return StepFinished(
+        time=0.0, step=step, epoch=1.0, loss=None, learning_rate=0.1, gradient_norm=None, rows=8, tokens=80, seconds=0.1
+    )
+
+
+def _raised(check: Callable[[], None]) -> bool:
+    try:
+        check()
+    except RunFailed:
+        return True
+    return False

@@ -1,0 +1,121 @@
+"""Which settings a run may change when it goes on."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.commands.new_run import change_settings
+from backend.contract import spec_file
+from backend.contract.errors import InputError
+from backend.contract.resources import resource
+from backend.contract.run.folder import RunFolder
+from backend.preflight.resolve import read_spec
+from backend.training.spec_change import compare_started, keep_started, with_settings
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    folder.spec.write_text((resource("demo", "sentiment.yaml")).read_text(encoding="utf-8"), encoding="utf-8")
+    return folder
+
+
+def test_what_changes_nothing_of_what_is_learnt_may_change(run: RunFolder):
+    change = with_settings(run, ["hardware.micro_batch_size=4", "training.gradient_checkpointing=true"])
+    assert (change.spec.hardware.micro_batch_size, change.spec.training.gradient_checkpointing) == (4, True)
+    assert change.kept.name == "spec.before-1.yaml"
+
+
+def test_the_spec_of_the_last_attempt_is_kept_where_a_resume_is_changed_twice(run: RunFolder):
+    spec = read_spec(resource("demo", "sentiment.yaml"))  # with whole paths
+    run.spec.write_text(spec_file.dump(spec.model_dump(mode="json")), encoding="utf-8")
+    before = run.spec.read_bytes()
+    for rows in (4, 2):
+        change_settings(run, [f"hardware.micro_batch_size={rows}"])
+    assert (run.path / "spec.before-1.yaml").read_bytes() == before
+
+
+def test_settings_of_a_run_that_cannot_be_written_are_changed_in_a_run_of_ones_own(begun: RunFolder):
+    (begun.path / "spec.started.yaml").unlink()
+    (begun.path / "spec.started.yaml").mkdir()
+    with pytest.raises(InputError, match="start one of your own from"):
+        change_settings(begun, ["hardware.micro_batch_size=4"])
+
+
+def test_what_makes_another_run_is_refused_with_the_command_that_starts_it(run: RunFolder):
+    with pytest.raises(InputError, match=r"burnish train .*spec\.yaml --set training\.learning_rate=1"):
+        with_settings(run, ["training.learning_rate=1"])
+
+
+@pytest.fixture
+def begun(run: RunFolder) -> RunFolder:
+    """A run of which an attempt was started."""
+    spec = read_spec(resource("demo", "sentiment.yaml"))  # with whole paths
+    run.spec.write_text(spec_file.dump(spec.model_dump(mode="json")), encoding="utf-8")
+    keep_started(run, spec)
+    return run
+
+
+def edited(run: RunFolder, *changes: str) -> bool:
+    text = spec_file.dump(spec_file.with_changes(spec_file.read(run.spec), list(changes)))
+    run.spec.write_text(f"# edited by hand\n{text}", encoding="utf-8")
+    return compare_started(run, read_spec(run.spec))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "training.learning_rate=0.5", "training.seed=7", "training.epochs=9", "training.batch_size=3", "model.dropout=0.3",
+        "task.max_length=16", "data.validation=0.5", "data.columns={text: other, label: label}", "evaluation.every=3",
+        "hardware.precision=bfloat16", "adapter={type: lora}", "model.name_or_path=elsewhere",
+    ],
+)  # fmt: skip
+def test_edit_by_hand_that_changes_the_result_is_refused(begun: RunFolder, change: str):
+    with pytest.raises(
+        InputError, match=r"changed since the run started.*put back.*start a new run: burnish train"
+    ) as refusal:
+        edited(begun, change)
+    assert refusal.value.field is not None
+    assert change.startswith(refusal.value.field.rpartition(".")[0])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "name=another", "hardware.devices=[1]", "hardware.device=cpu", "hardware.threads=2", "hardware.micro_batch_size=2",
+        "hardware.environment={OMP_NUM_THREADS: '2'}", "training.keep_checkpoints=9", "data.train=/moved/train.csv",
+    ],
+)  # fmt: skip
+def test_edit_by_hand_that_changes_nothing_of_the_result_passes(begun: RunFolder, change: str):
+    assert edited(begun, change)
+
+
+def test_layout_and_comments_of_a_spec_may_change(begun: RunFolder):
+    assert edited(begun)
+
+
+def test_engine_edited_by_hand_is_refused_with_the_option_for_it(begun: RunFolder):
+    with pytest.raises(InputError, match="resume it with --engine"):
+        edited(begun, "hardware={engine: jax}")
+    assert compare_started(begun, read_spec(begun.spec), other_engine=True)
+
+
+def test_run_of_an_older_version_takes_its_spec_as_it_is(run: RunFolder):
+    assert not compare_started(run, read_spec(run.spec))
+
+
+@pytest.mark.parametrize("damage", ["", "\0", "training: {learning_rate: [", "tra1ning: {}"])
+def test_a_damaged_record_of_the_started_spec_is_no_leave_to_change_it(begun: RunFolder, damage: str):
+    (begun.path / "spec.started.yaml").write_text(damage)
+    with pytest.raises(InputError, match=r"spec\.started\.yaml cannot be read.*delete it") as refusal:
+        edited(begun, "training.seed=7")
+    assert "\n" not in str(refusal.value)
+    assert (begun.path / "spec.started.yaml").read_text() == damage
+
+
+def test_changed_settings_are_those_that_the_next_resume_expects(begun: RunFolder):
+    change_settings(begun, ["hardware.micro_batch_size=4"])
+    spec = read_spec(begun.spec)
+    assert spec.hardware.micro_batch_size == 4
+    assert compare_started(begun, spec)

@@ -1,0 +1,96 @@
+"""Compiling in the midst of a stage: counted, shown where it takes long, and given up when the run is to end."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.contract.run.events import ProgramCompiled, StageStarted
+from backend.training import background
+from backend.training import stages as module
+from backend.training.event_log import EventLog, read_events
+from backend.training.stages import Stages
+
+
+class Ended(Exception):
+    """What a wish to end the run raises."""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "events.jsonl"
+
+
+@pytest.fixture
+def log(path: Path) -> Iterator[EventLog]:
+    log = EventLog(path)
+    yield log
+    log.close()
+
+
+@pytest.fixture
+def shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SHOWN_SECONDS", 0.0)
+    monkeypatch.setattr(background, "LOOK_SECONDS", 0.005)
+
+
+def names(path: Path) -> list[str]:
+    return [event.stage for event in read_events(path) if isinstance(event, StageStarted)]
+
+
+def test_programs_are_counted_and_a_quick_one_is_no_stage(log: EventLog, path: Path):
+    stages = Stages(log, lambda: None)
+    stages.start("evaluating", 10, "rows")
+    assert [stages.compile(lambda: "one"), stages.compile(lambda: "two")] == ["one", "two"]
+    compiled = [event for event in read_events(path) if isinstance(event, ProgramCompiled)]
+    assert [event.count for event in compiled] == [1, 2]
+    assert names(path) == ["evaluating"]
+
+
+def test_the_clock_stands_still_meanwhile(log: EventLog, path: Path):
+    stages = Stages(log, lambda: None)
+    before, since = stages.clock(), time.perf_counter()
+    stages.compile(lambda: time.sleep(0.3))
+    took, passed = time.perf_counter() - since, stages.clock() - before
+    [compiled] = [event.seconds for event in read_events(path) if isinstance(event, ProgramCompiled)]
+    assert compiled >= 0.3
+    assert passed == pytest.approx(took - compiled, abs=0.02)
+
+
+@pytest.mark.usefixtures("shown_at_once")
+def test_a_long_one_is_a_stage_after_which_the_present_one_goes_on(log: EventLog, path: Path):
+    compiled, asked = threading.Event(), []
+
+    def on_report() -> None:
+        asked.append(True)
+        if len(asked) == 3:
+            compiled.set()
+
+    stages = Stages(log, on_report)
+    stages.start("training", 7, "steps")
+    assert stages.compile(lambda: compiled.wait(10)) is True
+    assert names(path) == ["training", "compiling", "training"]
+    again = [event for event in read_events(path) if isinstance(event, StageStarted)][-1]
+    assert (again.total, again.unit) == (7, "steps")
+
+
+def test_what_fails_while_compiling_fails_the_run(log: EventLog):
+    def fail() -> None:
+        raise ValueError("no such operation")
+
+    with pytest.raises(ValueError, match="no such operation"):
+        Stages(log, lambda: None).compile(fail)
+
+
+@pytest.mark.usefixtures("shown_at_once")
+def test_a_wish_to_end_the_run_does_not_wait_for_the_compiler(log: EventLog):
+    never = threading.Event()
+
+    def on_report() -> None:
+        raise Ended
+
+    with pytest.raises(Ended):
+        Stages(log, on_report).compile(never.wait)
+    never.set()
