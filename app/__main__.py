@@ -33,9 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Show the window until it is closed; returns the exit code."""
     preferences = preferences_file.load()
     i18n.choose(system_language.meant_by(preferences.language))
-    from app.main_window import PANELS, MainWindow  # its texts are in the language that was chosen by now
+    from app.main_window import PAGES, MainWindow  # its texts are in the language that was chosen by now
 
-    options = _parser([name for _, _, name in PANELS]).parse_args(arguments)
+    options = _parser([name for _, _, name in PAGES]).parse_args(arguments)
     application = QApplication(sys.argv[:1])
     application.setApplicationName("Burnish")
     application.setDesktopFileName("burnish")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from app.services.warming import Warming
     from app.widgets.tour import Tour
 
-PANELS = (
+PAGES = (
     (tr("New run"), "bolt", "new_run"),
     (tr("Run"), "chart", "run"),
     (tr("Runs"), "runs", "runs"),
@@ -73,7 +73,7 @@ CONNECTIONS = (
     ("settings", "text_size_changed", "_on_look_chosen"),
     ("settings", "restart_wanted", "_on_restart_wanted"),
 )
-"""Panel, its signal, who hears it. A signal that a panel does not have is not connected."""
+"""Page, its signal, who hears it. A signal that a page does not have is not connected."""
 
 
 class MainWindow(QMainWindow):
@@ -95,7 +95,7 @@ class MainWindow(QMainWindow):
         self._waiting_page = "new_run"
         self.setWindowTitle(tr("Burnish"))
         self.setMinimumSize(SMALLEST)
-        self.sidebar = Sidebar([(title, icon, f"Ctrl+{n}") for n, (title, icon, _) in enumerate(PANELS, start=1)])
+        self.sidebar = Sidebar([(title, icon, f"Ctrl+{n}") for n, (title, icon, _) in enumerate(PAGES, start=1)])
         self.pages = QStackedWidget()
         self.pages.setObjectName("pages")
         self._place()
@@ -124,7 +124,7 @@ class MainWindow(QMainWindow):
 
     def _offer_actions(self) -> None:
         self.commands.add(tr("Window"), self, self._window_actions)
-        self.commands.add(tr("Pages"), self, lambda: actions.page_actions(PANELS, self.show_page))
+        self.commands.add(tr("Pages"), self, lambda: actions.page_actions(PAGES, self.show_page))
         self.commands.add(tr("Runs by name"), self, self._run_actions)
 
     def _window_actions(self) -> list[Action]:
@@ -169,7 +169,7 @@ class MainWindow(QMainWindow):
         status.changed.connect(self.sidebar.set_engine)
         status.start()
         self.show_page(self._waiting_page)
-        self._warming = Warming((*LIBRARIES, *(f"app.panels.{name}" for _, _, name in PANELS), *SIDES), self)
+        self._warming = Warming((*LIBRARIES, *(f"app.pages.{name}.page" for _, _, name in PAGES), *SIDES), self)
         self._warming.start()
         if self.preferences.damaged:
             self.show_message(
@@ -186,7 +186,7 @@ class MainWindow(QMainWindow):
             self._waiting_page = name
             return None
         panel = self._panels.get(name) or self._build(name)
-        self.sidebar.set_page([module for _, _, module in PANELS].index(name))
+        self.sidebar.set_page([module for _, _, module in PAGES].index(name))
         if self.pages.currentWidget() is not panel:
             self.pages.setCurrentWidget(panel)
         if hasattr(panel, "shown"):
@@ -201,7 +201,7 @@ class MainWindow(QMainWindow):
     def _build(self, name: str) -> QWidget:
         from app.services.warming import spare_collections
 
-        panel = importlib.import_module(f"app.panels.{name}").Panel(self.context, self.pages)
+        panel = importlib.import_module(f"app.pages.{name}.page").Page(self.context, self.pages)
         self._panels[name] = panel
         self.pages.addWidget(panel)
         for page, signal, slot in CONNECTIONS:
@@ -212,7 +212,7 @@ class MainWindow(QMainWindow):
         if hasattr(panel, "wrote"):
             panel.wrote.connect(self.toasts.show_written)
         if isinstance(panel, OffersActions):
-            title = next(title for title, _, module in PANELS if module == name)
+            title = next(title for title, _, module in PAGES if module == name)
             self.commands.add(title, self._panels[name], panel.offered_actions, lambda: self.show_page(name))
         spare_collections()
         return self._panels[name]
@@ -275,7 +275,7 @@ class MainWindow(QMainWindow):
     # What panels ask for
 
     def _on_page_chosen(self, number: int) -> None:
-        self.show_page(PANELS[number][2])
+        self.show_page(PAGES[number][2])
 
     def _on_run_started(self, path: str) -> None:
         self.show_run(path)

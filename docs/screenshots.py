@@ -66,7 +66,7 @@ def draw(run: Path, home: Path, options: argparse.Namespace) -> None:
 
     from app import theme
     from app.core import preferences
-    from app.main_window import PANELS, MainWindow
+    from app.main_window import PAGES, MainWindow
 
     application = QApplication(sys.argv[:1])
     chosen = preferences.load()
@@ -79,7 +79,7 @@ def draw(run: Path, home: Path, options: argparse.Namespace) -> None:
         until(lambda window=window: window.isVisible(), 1)
         window.open_services()
         window.show_run(str(run))
-        for _, _, name in PANELS:
+        for _, _, name in PAGES:
             if not options.page or name in options.page:
                 panel = window.show_page(name)
                 prepare(name, panel, run)

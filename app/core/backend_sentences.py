@@ -21,7 +21,7 @@ Part = TypeVar("Part")
 FIELDS = {
     "cuts", "differs", "guess_reasons", "hint", "measure", "message", "missing", "note", "notes", "precision_reason",
     "problem", "problems", "reason", "reasons", "sentence", "shortage", "skipped", "stored_truncation",
-    "first_unusable", "title", "tokenizer", "unfit", "unreadable", "unusable_reasons", "use", "warnings", "way_out", "words",
+    "first_unusable", "title", "tokenizer", "unfit", "unreadable", "unusable_reasons", "use", "warnings", "words",
 }  # fmt: skip
 """Of the contract's answers and events: those that hold sentences. Values of people's data stand under other names, but for:"""
 NAMES = {

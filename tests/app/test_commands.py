@@ -10,7 +10,7 @@ from app import theme
 from app.core import preferences
 from app.core.actions import Action, OffersActions
 from app.core.first_steps import TOUR
-from app.main_window import PANELS, MainWindow
+from app.main_window import PAGES, MainWindow
 from app.widgets.palette import Palette
 from app.widgets.shortcut_sheet import ShortcutSheet
 from tests.app.gone import gone
@@ -159,7 +159,7 @@ def test_a_theme_chosen_in_the_palette_is_kept_and_shown_in_the_settings(
 
 
 def test_no_two_actions_in_view_share_a_key_and_all_keys_mean_something(window: MainWindow):
-    for _, _, name in PANELS:
+    for _, _, name in PAGES:
         panel = window.show_page(name)
         offered = [*window._window_actions(), *(panel.offered_actions() if isinstance(panel, OffersActions) else ())]
         keys = [keys for action in offered for keys in action.shortcuts()]

@@ -32,7 +32,7 @@ from PySide6.QtWidgets import (
 
 from app import theme
 from app.core import preferences
-from app.main_window import PANELS, MainWindow
+from app.main_window import PAGES, MainWindow
 from app.services import context as services
 from app.services.backend_client import BackendClient
 from app.widgets.spoken_role import speak_roles
@@ -42,7 +42,7 @@ from tests.app.reading_order import wrong_turns
 HERE = Path(__file__).parent
 RUN = "sentiment-finished"
 NOT_CONTROLS = (QSplitter, QLabel, QScrollBar)
-PAGES = [name for _, _, name in PANELS]
+PAGES = [name for _, _, name in PAGES]
 SILENT = {QAccessible.Role.NoRole}
 UNNAMED = {QAccessible.Role.NoRole, QAccessible.Role.Client, QAccessible.Role.Pane, QAccessible.Role.Window}
 TOLD_BY_QT = (QLineEdit, QComboBox, QLabel, QAbstractButton, QTextEdit, QAbstractItemView)

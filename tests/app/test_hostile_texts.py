@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 
 from app import theme
 from app.core import preferences
-from app.main_window import PANELS, MainWindow
+from app.main_window import PAGES, MainWindow
 from app.pages.predictions.row_views.row_view import Values
 from app.services import context as services
 from app.services.backend_client import BackendClient
@@ -39,7 +39,7 @@ from tests.app.test_every_page import dialogs, sides, until
 from tests.example_runs import CLASSIFIED, write_run
 
 HERE = Path(__file__).parent
-PAGES = [name for _, _, name in PANELS]
+PAGES = [name for _, _, name in PAGES]
 ROLES = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole)
 FEWEST = {"new_run": 40, "run": 4, "runs": 40, "predictions": 20, "tokenizer": 5, "settings": 1}
 """How many texts of a page are hostile at least: so many were seen when this was written."""

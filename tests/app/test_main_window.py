@@ -16,7 +16,7 @@ from app import theme
 from app.__main__ import _tell_of_mistake
 from app.core import preferences
 from app.core.runs.run_library import RunSummary
-from app.main_window import CONNECTIONS, PANELS, RUNS, MainWindow
+from app.main_window import CONNECTIONS, PAGES, RUNS, MainWindow
 from app.widgets.question import Question
 from tests.app.gone import gone
 
@@ -43,7 +43,7 @@ def opened(window: MainWindow, page: str) -> MainWindow:
 
 def test_the_frame_is_there_before_any_page(window: MainWindow):
     assert window.pages.count() == 0
-    assert [button.accessibleName() for button in window.sidebar.buttons()] == [title for title, _, _ in PANELS]
+    assert [button.accessibleName() for button in window.sidebar.buttons()] == [title for title, _, _ in PAGES]
 
 
 def test_the_page_that_was_asked_for_before_the_services_is_the_first(window: MainWindow):
@@ -52,7 +52,7 @@ def test_the_page_that_was_asked_for_before_the_services_is_the_first(window: Ma
     assert window.panel("tokenizer") is None
 
 
-@pytest.mark.parametrize("name", [module for _, _, module in PANELS])
+@pytest.mark.parametrize("name", [module for _, _, module in PAGES])
 def test_every_page_can_be_built_in_both_themes(window: MainWindow, styled: QApplication, name: str):
     opened(window, name)
     for choice in ("dark", "light"):
@@ -74,7 +74,7 @@ class Restyling(QObject):
         return False
 
 
-@pytest.mark.parametrize("name", [module for _, _, module in PANELS])
+@pytest.mark.parametrize("name", [module for _, _, module in PAGES])
 def test_widgets_of_a_page_are_built_where_they_belong_and_not_styled_at_every_move(
     window: MainWindow, styled: QApplication, name: str
 ):
@@ -89,7 +89,7 @@ def test_widgets_of_a_page_are_built_where_they_belong_and_not_styled_at_every_m
     assert times / len(widgets) < 4
 
 
-@pytest.mark.parametrize("name", [module for _, _, module in PANELS])
+@pytest.mark.parametrize("name", [module for _, _, module in PAGES])
 def test_every_page_fits_the_smallest_window(qtbot, window: MainWindow, name: str):
     opened(window, name)
     window.resize(1280, 800)
@@ -114,7 +114,7 @@ def test_a_click_in_the_sidebar_shows_a_page(qtbot, window: MainWindow):
 
 def test_every_connection_has_its_slot():
     assert all(hasattr(MainWindow, slot) for _, _, slot in CONNECTIONS)
-    assert {page for page, _, _ in CONNECTIONS} <= {name for _, _, name in PANELS}
+    assert {page for page, _, _ in CONNECTIONS} <= {name for _, _, name in PAGES}
 
 
 def test_choosing_a_theme_changes_the_window_and_is_remembered(window: MainWindow):
@@ -217,7 +217,7 @@ def test_a_screen_reader_hears_the_pages(window: MainWindow):
     assert spoken.text(QAccessible.Text.Name) == "New run"
 
 
-@pytest.mark.parametrize("name", [module for _, _, module in PANELS])
+@pytest.mark.parametrize("name", [module for _, _, module in PAGES])
 def test_every_control_that_takes_the_focus_has_a_name(window: MainWindow, name: str):
     opened(window, name)
     panel = window.panel(name)
@@ -303,4 +303,4 @@ def test_the_desktop_is_silent_where_a_person_wants_it(window: MainWindow, told,
 
 
 def test_the_badge_stands_beside_runs():
-    assert PANELS[RUNS][0] == "Runs"
+    assert PAGES[RUNS][0] == "Runs"

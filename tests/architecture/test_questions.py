@@ -3,8 +3,8 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from backend import queries
 from backend.contract.rpc.answers import ANSWERS
+from backend.helper import queries
 from backend.helper.server import LET_GO, OPEN_MODELS
 from backend.helper.worker import QUERIES
 
@@ -14,7 +14,7 @@ def test_what_the_window_shapes_is_answered():
 
 
 def test_every_file_of_questions_is_listed():
-    modules = [import_module(f"backend.queries.{one.name}") for one in iter_modules(queries.__path__)]
+    modules = [import_module(f"backend.helper.queries.{one.name}") for one in iter_modules(queries.__path__)]
     written = {
         query.name
         for module in modules

@@ -23,7 +23,7 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent / "task_rates")]
 from material import made  # noqa: E402  (found by the line above)
 
 from backend.contract import spec_file  # noqa: E402
-from backend.contract.run import events
+from backend.contract.run import events  # noqa: E402
 from backend.contract.run.event_summary import landmarks  # noqa: E402
 from backend.contract.run.folder import RunFolder  # noqa: E402
 

@@ -257,12 +257,12 @@ def measure_pages(run: Path) -> int:
 
     from app import theme
     from app.__main__ import resident_mb
-    from app.main_window import PANELS
+    from app.main_window import PAGES
 
     window, start = opened("settings")
     numbers: dict[str, dict[str, float]] = {"start": {"start_worst_ms": start.numbers()["worst_ms"]}}
     for key in ("page_ms", "page_again_ms"):
-        for place, (title, _, name) in [*enumerate(PANELS)]:
+        for place, (title, _, name) in [*enumerate(PAGES)]:
             begin, worked = time.perf_counter(), time.process_time()
             QTest.mouseClick(window.sidebar.buttons()[place], Qt.MouseButton.LeftButton)
             window.repaint()

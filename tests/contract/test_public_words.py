@@ -75,7 +75,7 @@ def planted(folder: RunFolder, secret: str, frame: str) -> None:
     lines = [
         "Traceback (most recent call last):",
         said,
-        f'  File "{backend.__path__[0]}/train.py", line 12, in run',
+        f'  File "{backend.__path__[0]}/training/loop.py", line 12, in run',
         f'  File "/srv/a/{said}.py", line 12, in step',
         said,
         f"ValueError: {said}",
@@ -108,7 +108,7 @@ def test_a_secret_is_in_no_report_wherever_it_is_put(folder: RunFolder, secret: 
         "cuda:0",
     ):
         assert kept in text
-    assert "train.py, line 12, in run" in text
+    assert "loop.py, line 12, in run" in text
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def collect(part: object, names: set[str], choices: set[str]) -> None:
 @pytest.mark.parametrize(
     ("path", "function"),
     [
-        (f"{backend.__path__[0]}/train.py", "run"),
-        (r"C:\elsewhere\Lib\site-packages\backend\train.py", "run"),
+        (f"{backend.__path__[0]}/training/loop.py", "run"),
+        (r"C:\elsewhere\Lib\site-packages\backend\training\loop.py", "run"),
         ("/home/me/.venv/lib/python3.11/site-packages/torch/nn/modules/module.py", "_call_impl"),
         ("/usr/lib/python3.11/json/decoder.py", "decode"),
         (r"C:\Python311\Lib\threading.py", "run"),
@@ -182,9 +182,9 @@ def test_frame_of_public_code_keeps_its_function(path: str, function: str):
     "path",
     [
         "/home/me/merger_with_acme.py",
-        f"{backend.__path__[0]}/train.py",
-        "/home/me/backend/train.py",
-        "/home/me/backend/../train.py",
+        f"{backend.__path__[0]}/training/loop.py",
+        "/home/me/backend/training/loop.py",
+        "/home/me/backend/../loop.py",
         "/home/me/.venv/lib/python3.11/site-packages/acme_plugin/torch.py",
         "/home/me/.cache/burnish/code/modules/transformers_modules/acme/modeling.py",
         "/home/me/lib/json/x.py",

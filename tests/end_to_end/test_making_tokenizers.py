@@ -11,7 +11,7 @@ from app.main_window import MainWindow
 from app.pages.tokenizer.page import SIDES
 from backend.contract.resources import resource
 
-MAKE = [module for _, module, _ in SIDES].index("make_side")
+MAKE = [module for _, module, _ in SIDES].index("train.train_tab")
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ from backend.contract.rpc.queries import Mistake, ModelDescription
 from backend.contract.version import same_major
 
 
-class Panel(QWidget):
+class Page(QWidget):
     """The draft is the one truth: cards show it and say what a person changes."""
 
     message = Signal(str, str)

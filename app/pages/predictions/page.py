@@ -23,7 +23,7 @@ ROWS, TRY = range(2)
 SUBTITLES = (tr("What a model answered, row by row"), tr("Ask any run, or any model, about a text of your own"))
 
 
-class Panel(QWidget):
+class Page(QWidget):
     """Two sides of one page: a file's rows, and a question of one's own."""
 
     message = Signal(str, str)

@@ -46,7 +46,7 @@ CATCH_UP_MS = 25
 """Between refreshes while points wait to be handed to the plots."""
 
 
-class Panel(QWidget):
+class Page(QWidget):
     """Shows the run of `show_run`; several windows may show the same one."""
 
     message = Signal(str, str)

@@ -50,7 +50,7 @@ SPACING = 8
 MAX_COMPARED = 20
 
 
-class Panel(QWidget):
+class Page(QWidget):
     """Lists runs; what is done with one is said by signals or asked of the services."""
 
     message = Signal(str, str)

@@ -25,7 +25,7 @@ from backend.contract.version import CONTRACT_VERSION
 NO_DESKTOP = tr("This desktop shows no messages of programs; the window tells it in any case.")
 
 
-class Panel(QWidget):
+class Page(QWidget):
     """Writes every change at once."""
 
     message = Signal(str, str)

@@ -19,20 +19,20 @@ from app.widgets.forms.chips import chips
 from app.widgets.page_header import PageHeader, page_layout
 
 SIDES = (
-    (tr("Text"), "text_side", tr("Drop a tokenizer or a text file here")),
-    (tr("Vocabulary"), "vocabulary_side", tr("Search, sort, count and export all pieces")),
+    (tr("Text"), "text.text_tab", tr("Drop a tokenizer or a text file here")),
+    (tr("Vocabulary"), "vocabulary.vocabulary_tab", tr("Search, sort, count and export all pieces")),
     (
         tr("Compare"),
-        "compare_side",
+        "compare.compare_tab",
         tr("Two to four tokenizers on a text, or on data"),
     ),
-    (tr("My data"), "data_side", tr("Lengths, padding, and what the model gets")),
-    (tr("Make"), "make_side", tr("Train a tokenizer, or add tokens to this one")),
+    (tr("My data"), "data.data_tab", tr("Lengths, padding, and what the model gets")),
+    (tr("Make"), "train.train_tab", tr("Train a tokenizer, or add tokens to this one")),
 )
-"""Title, module under `tokenizer_cards` with a class `Side`, subtitle; a side is imported when it is first shown."""
+"""Title, module under `app.pages.tokenizer` with a class `Side`, subtitle; a side is imported when it is first shown."""
 
 
-class Panel(QWidget):
+class Page(QWidget):
     """One tokenizer, looked at from several sides."""
 
     message = Signal(str, str)
@@ -115,7 +115,7 @@ class Panel(QWidget):
         self._data_side().show_step(run, step)
 
     def _data_side(self) -> Any:
-        self.show_side([module for _, module, _ in SIDES].index("data_side"))
+        self.show_side([module for _, module, _ in SIDES].index("data.data_tab"))
         return self.side()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
@@ -137,7 +137,7 @@ class Panel(QWidget):
             self.side().open_file(str(path))  # type: ignore[attr-defined]  # the first side takes files
 
     def _built(self, module: str) -> QWidget:
-        side = import_module(f"app.panels.tokenizer_cards.{module}").Side(self._context, self.pages)
+        side = import_module(f"app.pages.tokenizer.{module}").Side(self._context, self.pages)
         side.message.connect(self.message)
         for name in ("settings_chosen", "draft_wanted", "new_run_requested"):
             if hasattr(side, name):

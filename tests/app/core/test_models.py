@@ -70,7 +70,7 @@ def test_the_speed_of_a_download_is_a_mean_and_the_time_left_follows():
 def test_the_wish_follows_the_draft_and_its_device():
     devices = [Device("cpu", 0, "Processor", 16000, 8000), Device("cuda", 0, "Card", 80000, 79000)]
     draft = Draft({"task": {"type": "causal_lm"}, "adapter": {"type": "lora"}, "hardware": {"engine": "torch"}})
-    found = wish(draft, None, devices)
+    found = wish(draft, devices)
     assert (found["task"], found["partly"], found["free_mb"]) == ("causal_lm", True, 79000)
     draft.set("hardware.device", "cpu")
     assert free_mb(draft, devices) == 8000

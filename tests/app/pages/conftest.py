@@ -80,9 +80,9 @@ def helped(context: AppContext):
 @pytest.fixture
 def new_run(qtbot, helped):
     """The New run page with the catalog."""
-    from app.pages.new_run.page import Panel  # after the look is chosen
+    from app.pages.new_run.page import Page  # after the look is chosen
 
-    made = Panel(helped)
+    made = Page(helped)
     qtbot.addWidget(made)
     made.resize(1068, 800)
     made.show()

@@ -7,8 +7,8 @@ import pytest
 from PySide6.QtWidgets import QLabel, QWidget
 
 from app.core import i18n
-from app.pages.new_run.page import Panel as NewRun
-from app.pages.run.page import Panel as Run
+from app.pages.new_run.page import Page as NewRun
+from app.pages.run.page import Page as Run
 from backend.contract.resources import resource
 from backend.contract.run import events
 from backend.contract.run.folder import RunFolder

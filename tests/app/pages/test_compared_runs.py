@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QPushButton
 
-from app.pages.run.page import Panel
+from app.pages.run.page import Page
 from app.pages.run.plots import OTHER
 from backend.contract import spec_file
 
@@ -41,7 +41,7 @@ def jobs(context, runs):
 
 @pytest.fixture
 def panel(qtbot, helped, jobs):
-    made = Panel(dataclasses.replace(helped, jobs=jobs))
+    made = Page(dataclasses.replace(helped, jobs=jobs))
     qtbot.addWidget(made)
     made.resize(1068, 800)
     made.show()
@@ -52,7 +52,7 @@ def panel(qtbot, helped, jobs):
 
 @pytest.fixture
 def shown(qtbot, panel, runs, helped):
-    def show(name: str) -> Panel:
+    def show(name: str) -> Page:
         helped.library.refresh()
         panel.show_run(str(runs / name))
         qtbot.waitUntil(lambda: panel.watcher.is_caught_up and panel.is_drawn)
@@ -117,7 +117,7 @@ def test_or_be_left_alone(panel, shown, runs, jobs):
 
 def test_the_button_comes_when_the_engines_are_known(qtbot, helped, runs):
     give_spec(runs / "sentiment-finished")
-    panel = Panel(helped)
+    panel = Page(helped)
     qtbot.addWidget(panel)
     panel.show()
     panel.show_run(str(runs / "sentiment-finished"))

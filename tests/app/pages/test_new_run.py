@@ -9,7 +9,7 @@ from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication
 
 from app.pages.new_run.data.split_fields import FRACTION, NONE
-from app.pages.new_run.page import Panel
+from app.pages.new_run.page import Page
 from backend.contract.resources import resource
 from backend.contract.spec import run_spec
 from tests.foreign_package import install
@@ -21,7 +21,7 @@ MODEL = str(resource("demo", "bert-tiny"))
 
 @pytest.fixture
 def panel(qtbot, helped):
-    made = Panel(helped)
+    made = Page(helped)
     qtbot.addWidget(made)
     made.resize(1068, 800)
     made.show()
@@ -212,7 +212,7 @@ def test_an_unreadable_spec_is_said(qtbot, panel, tmp_path: Path):
     assert said.args[0] == "error"
 
 
-def choose_preset(panel: Panel, title: str) -> None:
+def choose_preset(panel: Page, title: str) -> None:
     box = panel.cards.task.presets
     box.setCurrentIndex(box.findText(title))
     box.activated.emit(box.currentIndex())
@@ -333,7 +333,7 @@ def test_other_rows_of_a_language_model_ask_for_other_columns(qtbot, panel):
 def test_a_task_of_an_installed_package_can_be_chosen_and_set(qtbot, helped, tmp_path, monkeypatch):
     site = install(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(site)]))
-    panel = Panel(helped)
+    panel = Page(helped)
     qtbot.addWidget(panel)
     qtbot.waitUntil(lambda: panel.catalog is not None)
     tasks = panel.cards.task.tasks

@@ -8,7 +8,7 @@ from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QLabel
 
-from app.pages.new_run.page import Panel
+from app.pages.new_run.page import Page
 from backend.contract.errors import Fix
 from backend.contract.resources import resource
 from backend.contract.rpc.queries import Mistake
@@ -20,7 +20,7 @@ SLOW_MS = 30_000
 """The helper's first look loads the data room."""
 
 
-def dragged(panel: Panel, *paths: str, at: QPoint | None = None) -> tuple[QMimeData, QPointF]:
+def dragged(panel: Page, *paths: str, at: QPoint | None = None) -> tuple[QMimeData, QPointF]:
     """Files over the page, or over a place in it; the window is told, as the system would."""
     mime = QMimeData()
     mime.setUrls([QUrl.fromLocalFile(path) for path in paths])
@@ -29,12 +29,12 @@ def dragged(panel: Panel, *paths: str, at: QPoint | None = None) -> tuple[QMimeD
     return mime, QPointF(place)
 
 
-def drop(panel: Panel, *paths: str, at: QPoint | None = None) -> None:
+def drop(panel: Page, *paths: str, at: QPoint | None = None) -> None:
     mime, place = dragged(panel, *paths, at=at)
     QApplication.sendEvent(panel.windowHandle(), QDropEvent(place, COPY, mime, LEFT, PLAIN))
 
 
-def looked_at(qtbot, panel: Panel) -> None:
+def looked_at(qtbot, panel: Page) -> None:
     qtbot.waitUntil(lambda: panel.desk.glancing.glance is not None, timeout=SLOW_MS)
 
 

@@ -4,14 +4,14 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from app.pages.new_run.cost_details import CostDetails
-from app.pages.new_run.page import Panel
+from app.pages.new_run.page import Page
 from tests.app.pages.small_helper import DEMO
 
 
 @pytest.fixture
 def page(qtbot, helped):
     """The page with the demo in it, and the answers about it."""
-    made = Panel(helped)
+    made = Page(helped)
     qtbot.addWidget(made)
     made.resize(1068, 800)
     made.show()
@@ -22,7 +22,7 @@ def page(qtbot, helped):
     return made
 
 
-def changed(qtbot, page: Panel, key: str, value: object) -> None:
+def changed(qtbot, page: Page, key: str, value: object) -> None:
     """Change a setting and wait for the plan of it."""
     page.change(key, value)
     qtbot.waitUntil(lambda: page.findings.plan is not None and not page.reason())

@@ -15,7 +15,7 @@ from app import theme
 from app.core import preferences
 from app.pages.new_run.cost_details import CostDetails
 from app.pages.new_run.editing import NEW
-from app.pages.new_run.page import Panel
+from app.pages.new_run.page import Page
 from app.services.backend_client import BackendClient
 from app.services.context import AppContext
 from app.widgets.forms.field_help import FieldHelp
@@ -43,7 +43,7 @@ def page(qapp, tmp_path_factory):
         patch.setenv("BURNISH_RUNS", str(home / "runs"))
         context = AppContext.create(preferences.load())
         context = dataclasses.replace(context, client=BackendClient(make_process=make))
-        made = Panel(context)
+        made = Page(context)
         made.resize(1068, 800)
         for action in made.offered_actions():
             for keys in action.shortcuts():
@@ -77,7 +77,7 @@ def demo(qtbot, panel):
     return panel
 
 
-def line(panel: Panel, name: str) -> QLineEdit:
+def line(panel: Page, name: str) -> QLineEdit:
     target = panel.cards.settings.forms["training"].editor(name).target
     assert isinstance(target, QLineEdit)
     return target

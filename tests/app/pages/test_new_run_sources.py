@@ -6,7 +6,7 @@ from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QComboBox
 
 from app.pages.new_run.data.split_fields import FRACTION, OWN
-from app.pages.new_run.page import Panel
+from app.pages.new_run.page import Page
 from backend.contract.resources import resource
 from backend.data import cells
 
@@ -20,12 +20,12 @@ def choose(box: QComboBox, data: object) -> None:
     box.activated.emit(place)
 
 
-def choose_preset(panel: Panel, name: str) -> None:
+def choose_preset(panel: Page, name: str) -> None:
     assert panel.catalog is not None
     choose(panel.cards.task.presets, next(preset for preset in panel.catalog.presets if preset.name == name))
 
 
-def glue(panel: Panel, folder: str = "/glue") -> Panel:
+def glue(panel: Page, folder: str = "/glue") -> Page:
     choose(panel.cards.data.source, "glue")
     panel.change("data.folder", folder)
     panel.change("data.task", "rte")

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics
 
 from app import theme
-from app.pages.predictions.page import Panel
+from app.pages.predictions.page import Page
 from app.services.prediction_rows import write_indices
 from backend.contract.rpc.queries import Exported
 
@@ -30,8 +30,8 @@ def run(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def panel(qtbot, context, run: Path) -> Panel:
-    made = Panel(context)
+def panel(qtbot, context, run: Path) -> Page:
+    made = Page(context)
     qtbot.addWidget(made)
     made.resize(1000, 700)
     made.show()
@@ -45,7 +45,7 @@ def panel(qtbot, context, run: Path) -> Panel:
 )
 def test_a_table_that_does_not_hold_predictions_is_refused_in_words(qtbot, context, run: Path, row: dict):
     parquet.write_table(pa.Table.from_pylist([row]), run / "predictions.parquet")
-    panel = Panel(context)
+    panel = Page(context)
     qtbot.addWidget(panel)
     panel.show_run(str(run))
     assert (
@@ -57,19 +57,19 @@ def test_a_table_that_does_not_hold_predictions_is_refused_in_words(qtbot, conte
 def test_a_column_of_the_data_that_is_called_like_a_probability_is_none(qtbot, context, run: Path):
     rows = [{"probability_of_rain": "high", **row} for row in ROWS]
     parquet.write_table(pa.Table.from_pylist(rows), run / "predictions.parquet")
-    panel = Panel(context)
+    panel = Page(context)
     qtbot.addWidget(panel)
     panel.show_run(str(run))
     assert panel.browser.rows.probabilities == ["probability_neg", "probability_pos"]
     assert panel.browser.rows.confidence(0) == 0.9
 
 
-def texts(panel: Panel) -> list[str]:
+def texts(panel: Page) -> list[str]:
     return [panel.table.shown_text(line, "text") for line in range(panel.table.shown_count())]
 
 
 def test_before_a_run_is_chosen_the_page_says_what_to_do(qtbot, context):
-    panel = Panel(context)
+    panel = Page(context)
     qtbot.addWidget(panel)
     assert panel.browser.stack.currentWidget() is panel.browser.empty
     with qtbot.waitSignal(panel.runs_requested):
@@ -77,44 +77,44 @@ def test_before_a_run_is_chosen_the_page_says_what_to_do(qtbot, context):
 
 
 def test_a_run_without_predictions_says_so(qtbot, context, tmp_path: Path):
-    panel = Panel(context)
+    panel = Page(context)
     qtbot.addWidget(panel)
     panel.show_run(str(tmp_path))
     assert panel.browser.stack.currentWidget() is panel.browser.empty
     assert not panel.export_button.isEnabled()
 
 
-def test_all_rows_are_shown_with_confidence_and_without_repetition(panel: Panel):
+def test_all_rows_are_shown_with_confidence_and_without_repetition(panel: Page):
     assert texts(panel) == ["good film", "bad film", "dull book"]
     assert panel.table._model.shown == ["text", "actual", "prediction", "confidence"]
     assert [panel.table.shown_text(line, "confidence") for line in range(3)] == ["0.9000", "0.6000", "0.8000"]
 
 
 @pytest.mark.parametrize(("chip", "rows"), [(1, ["good film", "dull book"]), (2, ["bad film"])])
-def test_right_and_wrong_rows_can_be_told_apart(panel: Panel, chip: int, rows: list[str]):
+def test_right_and_wrong_rows_can_be_told_apart(panel: Page, chip: int, rows: list[str]):
     panel.browser.filters.right_group.button(chip).click()
     assert texts(panel) == rows
     assert f"{len(rows)} shown" in panel.header.subtitle.text()
 
 
-def test_right_is_green_and_wrong_is_red(panel: Panel):
+def test_right_is_green_and_wrong_is_red(panel: Page):
     assert [panel.browser.view.color(row, "prediction") for row in range(3)] == ["success", "danger", "success"]
     assert panel.browser.view.color(0, "text") == ""
 
 
-def test_text_is_found_a_moment_after_typing(qtbot, panel: Panel):
+def test_text_is_found_a_moment_after_typing(qtbot, panel: Page):
     qtbot.keyClicks(panel.browser.filters.search.line, "FILM")
     qtbot.waitUntil(lambda: texts(panel) == ["good film", "bad film"])
 
 
-def test_a_header_click_sorts_also_by_confidence(qtbot, panel: Panel):
+def test_a_header_click_sorts_also_by_confidence(qtbot, panel: Page):
     panel.table.sort_requested.emit("confidence", True)
     assert texts(panel) == ["good film", "dull book", "bad film"]
     panel.table.sort_requested.emit("text", False)
     assert texts(panel) == ["bad film", "dull book", "good film"]
 
 
-def test_one_row_is_shown_whole(panel: Panel):
+def test_one_row_is_shown_whole(panel: Page):
     panel.table.selectRow(1)
     assert panel.browser.view.side.currentWidget() is panel.browser.details
     assert panel.browser.details._values["text"] == "bad film"
@@ -125,7 +125,7 @@ def test_one_row_is_shown_whole(panel: Panel):
 def test_a_file_without_actual_values_has_nothing_right_or_wrong(qtbot, context, run: Path):
     table = pa.Table.from_pylist([{"text": "a", "prediction": "pos"}])
     parquet.write_table(table, run / "predictions.parquet")
-    panel = Panel(context)
+    panel = Page(context)
     qtbot.addWidget(panel)
     panel.show_run(str(run))
     assert not panel.browser.filters.right_group.button(1).isEnabled()
@@ -134,14 +134,14 @@ def test_a_file_without_actual_values_has_nothing_right_or_wrong(qtbot, context,
 
 def test_a_broken_file_is_told_and_breaks_nothing(qtbot, context, run: Path):
     (run / "predictions.parquet").write_bytes(b"no parquet")
-    panel = Panel(context)
+    panel = Page(context)
     qtbot.addWidget(panel)
     panel.show_run(str(run))
     assert panel.browser.stack.currentWidget() is panel.browser.empty
     assert "predictions.parquet" in panel.browser.empty._sentence.text()
 
 
-def test_test_data_is_offered_only_where_there_is_some(panel: Panel, run: Path):
+def test_test_data_is_offered_only_where_there_is_some(panel: Page, run: Path):
     assert not panel.browser.filters.split_group.button(1).isEnabled()
     parquet.write_table(pa.Table.from_pylist(ROWS[:1]), run / "predictions_test.parquet")
     panel.show_run(str(run))
@@ -149,14 +149,14 @@ def test_test_data_is_offered_only_where_there_is_some(panel: Panel, run: Path):
     assert texts(panel) == ["good film"]
 
 
-def test_predictions_that_were_written_again_are_read_again(panel: Panel, run: Path):
+def test_predictions_that_were_written_again_are_read_again(panel: Page, run: Path):
     parquet.write_table(pa.Table.from_pylist(ROWS[1:]), run / "again.parquet")
     (run / "again.parquet").rename(run / "predictions.parquet")
     panel.shown()
     assert texts(panel) == ["bad film", "dull book"]
 
 
-def test_a_deleted_run_can_still_be_sorted_and_is_gone_at_the_next_look(panel: Panel, run: Path):
+def test_a_deleted_run_can_still_be_sorted_and_is_gone_at_the_next_look(panel: Page, run: Path):
     (run / "predictions.parquet").unlink()
     panel.table.sort_requested.emit("confidence", True)
     assert texts(panel) == ["good film", "dull book", "bad film"]
@@ -164,27 +164,27 @@ def test_a_deleted_run_can_still_be_sorted_and_is_gone_at_the_next_look(panel: P
     assert panel.browser.stack.currentWidget() is panel.browser.empty
 
 
-def test_row_numbers_for_the_helper_come_back_as_they_were(panel: Panel):
+def test_row_numbers_for_the_helper_come_back_as_they_were(panel: Page):
     path = write_indices([2, 0])
     assert panel.browser.rows is not None
     assert list(panel.browser.rows.pages.read_indices(path)) == [2, 0]
     assert not Path(path).exists()
 
 
-def test_an_export_that_is_done_is_told(qtbot, panel: Panel):
+def test_an_export_that_is_done_is_told(qtbot, panel: Page):
     with qtbot.waitSignal(panel.wrote) as signal:
         panel.browser.exporting._on_exported(Exported(path="/tmp/x.csv", rows=3))
     assert signal.args == ["Wrote 3 rows to /tmp/x.csv.", "/tmp/x.csv"]
 
 
-def test_the_keyboard_walks_through_the_rows(qtbot, panel: Panel):
+def test_the_keyboard_walks_through_the_rows(qtbot, panel: Page):
     panel.table.selectRow(0)
     panel.table.setFocus()
     qtbot.keyClick(panel.table, Qt.Key.Key_Down)
     assert panel.browser.details._values["text"] == "bad film"
 
 
-def test_another_text_size_is_taken_by_the_rows_that_are_shown(qtbot, styled, panel: Panel):
+def test_another_text_size_is_taken_by_the_rows_that_are_shown(qtbot, styled, panel: Page):
     qtbot.waitUntil(lambda: panel.table.shown_count() == 3)
     for size in (16, 13):
         theme.apply(styled, "light", size)

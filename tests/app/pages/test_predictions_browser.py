@@ -7,7 +7,7 @@ import pytest
 from example_runs import ANSWERED, CLASSIFIED, EXAMPLES, TAGGED, write_run
 from PySide6.QtCore import Qt
 
-from app.pages.predictions.page import Panel
+from app.pages.predictions.page import Page
 from app.pages.predictions.row_views import registry
 from app.pages.predictions.row_views.choice_view import ChoiceView
 from app.pages.predictions.row_views.entity_view import EntityView
@@ -21,33 +21,33 @@ from app.services.prediction_rows import PredictionRows
 
 
 @pytest.fixture
-def panel(qtbot, helped) -> Panel:
-    made = Panel(helped)
+def panel(qtbot, helped) -> Page:
+    made = Page(helped)
     qtbot.addWidget(made)
     made.resize(1100, 700)
     made.show()
     return made
 
 
-def shown(panel: Panel, runs: Path, task: str, row: int = 0) -> Any:
+def shown(panel: Page, runs: Path, task: str, row: int = 0) -> Any:
     """The view of a row of a task's example."""
     panel.show_run(str(write_run(runs, task)))
     panel.browser.table.selectRow(row)
     return panel.browser.details.view
 
 
-def sources(panel: Panel) -> list[int]:
+def sources(panel: Page) -> list[int]:
     """The rows that the table shows, in its order."""
     return [panel.browser.view.row_at(line) for line in range(panel.browser.table.shown_count())]
 
 
 @pytest.mark.parametrize("task", EXAMPLES)
-def test_every_task_has_a_form_of_its_own(panel: Panel, runs: Path, task: str):
+def test_every_task_has_a_form_of_its_own(panel: Page, runs: Path, task: str):
     assert type(shown(panel, runs, task)) is registry.ROW_VIEWS[task]
 
 
 @pytest.mark.parametrize("task", EXAMPLES)
-def test_every_row_of_every_task_can_be_shown_one_after_the_other(panel: Panel, runs: Path, task: str):
+def test_every_row_of_every_task_can_be_shown_one_after_the_other(panel: Page, runs: Path, task: str):
     shown(panel, runs, task)
     for line in (1, 0, 1):
         panel.browser.table.selectRow(line)
@@ -55,7 +55,7 @@ def test_every_row_of_every_task_can_be_shown_one_after_the_other(panel: Panel, 
     assert panel.browser.view.side.currentWidget() is panel.browser.details
 
 
-def test_the_overview_says_that_a_large_file_is_prepared_first(qtbot, panel: Panel, runs: Path, monkeypatch):
+def test_the_overview_says_that_a_large_file_is_prepared_first(qtbot, panel: Page, runs: Path, monkeypatch):
     monkeypatch.setattr(PredictionRows, "small", property(lambda _: False))
     panel.show_run(str(write_run(runs, "text_classification")))
     overview = panel.browser.overview
@@ -69,7 +69,7 @@ def test_unknown_task_is_shown_by_its_columns():
     assert registry.view_of("somebodys_own", ["text", "prediction"]) is PlainView
 
 
-def test_wrong_label_is_marked_beside_the_right_one(panel: Panel, runs: Path):
+def test_wrong_label_is_marked_beside_the_right_one(panel: Page, runs: Path):
     view = shown(panel, runs, "text_classification")
     assert isinstance(view, LabelView)
     assert [(bar.label, bar.mark) for bar in view.bars.shown()] == [
@@ -78,12 +78,12 @@ def test_wrong_label_is_marked_beside_the_right_one(panel: Panel, runs: Path):
     assert view._rest.shown == {"source": "imdb"}
 
 
-def test_columns_that_play_no_part_come_last(panel: Panel, runs: Path):
+def test_columns_that_play_no_part_come_last(panel: Page, runs: Path):
     shown(panel, runs, "text_classification")
     assert panel.browser.table.columns == ["text", "actual", "prediction", "confidence", "source"]
 
 
-def test_numbers_stand_on_the_range_of_the_whole_file(panel: Panel, runs: Path):
+def test_numbers_stand_on_the_range_of_the_whole_file(panel: Page, runs: Path):
     view = shown(panel, runs, "text_regression")
     assert isinstance(view, NumberView)
     assert (view.scale._low, view.scale._high) == (0.5, 5.0)
@@ -91,7 +91,7 @@ def test_numbers_stand_on_the_range_of_the_whole_file(panel: Panel, runs: Path):
     assert panel.browser.view.is_right(0) is None
 
 
-def test_wrong_entities_are_outlined_in_both_lines(panel: Panel, runs: Path):
+def test_wrong_entities_are_outlined_in_both_lines(panel: Page, runs: Path):
     view = shown(panel, runs, "token_classification")
     assert isinstance(view, EntityView)
     assert view.predicted.marked() == ["Angela Merkel", "New", "United Nations"]
@@ -99,11 +99,11 @@ def test_wrong_entities_are_outlined_in_both_lines(panel: Panel, runs: Path):
     assert view.predicted.plain() == " ".join(TAGGED[0]["tokens"])
 
 
-def test_words_without_prediction_are_told(panel: Panel, runs: Path):
+def test_words_without_prediction_are_told(panel: Page, runs: Path):
     assert "1 word did not fit" in shown(panel, runs, "token_classification", 1).lost.text()
 
 
-def test_answers_are_marked_where_they_stand(panel: Panel, runs: Path):
+def test_answers_are_marked_where_they_stand(panel: Page, runs: Path):
     view = shown(panel, runs, "question_answering")
     assert isinstance(view, SpanView)
     assert "".join(view.context.marked()[1:]) == "martial spirit"
@@ -111,45 +111,45 @@ def test_answers_are_marked_where_they_stand(panel: Panel, runs: Path):
     assert view.context.plain() == ANSWERED[0]["context"]
 
 
-def test_no_answer_is_an_answer(panel: Panel, runs: Path):
+def test_no_answer_is_an_answer(panel: Page, runs: Path):
     view = shown(panel, runs, "question_answering", 2)
     assert view.verdict.plain().startswith(NO_ANSWER)
     assert view.context.outlined() == ["Catholic orthodoxy"]
 
 
-def test_written_words_that_differ_are_marked(panel: Panel, runs: Path):
+def test_written_words_that_differ_are_marked(panel: Page, runs: Path):
     view = shown(panel, runs, "seq2seq_lm")
     assert isinstance(view, WritingView)
     assert (view.prediction.marked(), view.reference.marked()) == (["sienta", "estera"], ["sentó", "alfombra"])
     assert view.source.plain() == ">>spa<< The cat sat on the mat."
 
 
-def test_loss_of_a_text_is_told(panel: Panel, runs: Path):
+def test_loss_of_a_text_is_told(panel: Page, runs: Path):
     view = shown(panel, runs, "causal_lm")
     assert isinstance(view, LanguageView)
     assert view.numbers.text() == "loss 3.2100 · perplexity 24.8000 · 17 tokens"
 
 
-def test_masks_have_their_candidates(panel: Panel, runs: Path):
+def test_masks_have_their_candidates(panel: Page, runs: Path):
     view = shown(panel, runs, "masked_lm")
     assert view.candidates.candidates() == [["capital", "heart", "centre", "city", "seat"]]
     panel.browser.table.selectRow(1)
     assert view.candidates.candidates() == []
 
 
-def test_choices_keep_their_order_and_are_marked(panel: Panel, runs: Path):
+def test_choices_keep_their_order_and_are_marked(panel: Page, runs: Path):
     view = shown(panel, runs, "multiple_choice")
     assert isinstance(view, ChoiceView)
     assert view.choices.marks == ["actual", "wrong", "", ""]
 
 
-def test_confusions_are_counted_beside_the_rows(qtbot, panel: Panel, runs: Path):
+def test_confusions_are_counted_beside_the_rows(qtbot, panel: Page, runs: Path):
     panel.show_run(str(write_run(runs, "text_classification")))
     qtbot.waitUntil(lambda: bool(panel.browser.overview.matrix._labels))
     assert (panel.browser.overview.right.text(), panel.browser.overview.wrong.text()) == ("2", "1")
 
 
-def test_a_cell_of_the_matrix_shows_its_rows_and_a_chip_takes_it_back(qtbot, panel: Panel, runs: Path):
+def test_a_cell_of_the_matrix_shows_its_rows_and_a_chip_takes_it_back(qtbot, panel: Page, runs: Path):
     panel.show_run(str(write_run(runs, "text_classification")))
     matrix = panel.browser.overview.matrix
     qtbot.waitUntil(lambda: bool(matrix._labels))
@@ -171,7 +171,7 @@ def test_a_cell_of_the_matrix_shows_its_rows_and_a_chip_takes_it_back(qtbot, pan
         ("multiple_choice", "Least sure first", [0, 1]),
     ],
 )
-def test_worst_rows_come_first(qtbot, panel: Panel, runs: Path, task: str, order: str, rows: list[int]):
+def test_worst_rows_come_first(qtbot, panel: Page, runs: Path, task: str, order: str, rows: list[int]):
     panel.show_run(str(write_run(runs, task)))
     choice = panel.browser.filters.order_choice
     choice.setCurrentIndex(choice.findText(order))
@@ -180,7 +180,7 @@ def test_worst_rows_come_first(qtbot, panel: Panel, runs: Path, task: str, order
     assert sources(panel) == rows
 
 
-def test_keys_walk_from_mistake_to_mistake(qtbot, panel: Panel, runs: Path):
+def test_keys_walk_from_mistake_to_mistake(qtbot, panel: Page, runs: Path):
     rows = [CLASSIFIED[1], CLASSIFIED[0], CLASSIFIED[2], CLASSIFIED[0]]
     panel.show_run(str(write_run(runs, "text_classification", rows)))
     panel.activateWindow()
@@ -195,7 +195,7 @@ def test_keys_walk_from_mistake_to_mistake(qtbot, panel: Panel, runs: Path):
     assert signal.args == ["info", "No mistake below this row."]
 
 
-def test_down_in_the_search_field_leads_into_the_rows(qtbot, panel: Panel, runs: Path):
+def test_down_in_the_search_field_leads_into_the_rows(qtbot, panel: Page, runs: Path):
     panel.show_run(str(write_run(runs, "causal_lm")))
     panel.activateWindow()
     qtbot.waitUntil(panel.isActiveWindow)
@@ -204,14 +204,14 @@ def test_down_in_the_search_field_leads_into_the_rows(qtbot, panel: Panel, runs:
     assert panel.browser.table.currentIndex().row() == 0
 
 
-def test_a_closed_row_gives_way_to_the_overview(panel: Panel, runs: Path):
+def test_a_closed_row_gives_way_to_the_overview(panel: Page, runs: Path):
     shown(panel, runs, "causal_lm")
     panel.browser.details.closed.emit()
     assert panel.browser.view.side.currentWidget() is panel.browser.overview
     assert not panel.browser.table.currentIndex().isValid()
 
 
-def test_a_million_rows_are_never_read_whole(qtbot, panel: Panel, runs: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_million_rows_are_never_read_whole(qtbot, panel: Page, runs: Path, monkeypatch: pytest.MonkeyPatch):
     rows = [CLASSIFIED[number % 3] for number in range(20_001)]
     run = write_run(runs, "text_classification", rows)
     monkeypatch.setattr("app.services.table_pages.TablePages.read", None)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 
 from app.core.predictions.row_filter import ValueFilter
 from app.pages.predictions.overview_card import LABELS, RELIABILITY, THRESHOLD
-from app.pages.predictions.page import Panel
+from app.pages.predictions.page import Page
 from app.pages.predictions.table_card import TableCard
 from app.widgets.plots.confusion_matrix import HEAD
 
@@ -19,8 +19,8 @@ ANSWER_MS = 30_000
 
 
 @pytest.fixture
-def panel(qtbot, helped) -> Panel:
-    made = Panel(helped)
+def panel(qtbot, helped) -> Page:
+    made = Page(helped)
     qtbot.addWidget(made)
     made.resize(1100, 760)
     made.show()
@@ -33,25 +33,25 @@ def run(runs: Path) -> Path:
 
 
 @pytest.fixture
-def shown(panel: Panel, run: Path) -> Panel:
+def shown(panel: Page, run: Path) -> Page:
     panel.show_run(str(run))
     return panel
 
 
-def sources(panel: Panel) -> list[int]:
+def sources(panel: Page) -> list[int]:
     return [panel.browser.view.row_at(line) for line in range(panel.browser.table.shown_count())]
 
 
-def card(panel: Panel) -> TableCard:
+def card(panel: Page) -> TableCard:
     return panel.browser.view.card
 
 
-def choose_cell(panel: Panel, line: int, column: str) -> None:
+def choose_cell(panel: Page, line: int, column: str) -> None:
     table = panel.browser.table
     table.setCurrentIndex(table.model().index(line, table.columns.index(column) + 1))
 
 
-def test_conditions_combine_as_chips_with_the_count(qtbot, shown: Panel):
+def test_conditions_combine_as_chips_with_the_count(qtbot, shown: Page):
     filters = shown.browser.filters
     choose_cell(shown, 0, "source")
     menu = card(shown).cell_menu()
@@ -66,7 +66,7 @@ def test_conditions_combine_as_chips_with_the_count(qtbot, shown: Panel):
     assert filters.chips.isHidden()
 
 
-def test_a_text_is_looked_for_in_one_column_and_as_a_word(qtbot, shown: Panel):
+def test_a_text_is_looked_for_in_one_column_and_as_a_word(qtbot, shown: Page):
     search = shown.browser.filters.search
     search.choose_column("text")
     search.exactness["words"].setChecked(True)
@@ -78,7 +78,7 @@ def test_a_text_is_looked_for_in_one_column_and_as_a_word(qtbot, shown: Panel):
     assert shown.browser.filters.chips.words() == ["“neg” in label"]
 
 
-def test_a_wrong_pattern_is_said_in_a_sentence(qtbot, shown: Panel):
+def test_a_wrong_pattern_is_said_in_a_sentence(qtbot, shown: Page):
     search = shown.browser.filters.search
     search.exactness["regex"].setChecked(True)
     with qtbot.waitSignal(shown.message, timeout=ANSWER_MS) as told:
@@ -87,14 +87,14 @@ def test_a_wrong_pattern_is_said_in_a_sentence(qtbot, shown: Panel):
     assert "no regular expression" in told.args[1]
 
 
-def test_one_click_shows_the_surest_mistakes(qtbot, shown: Panel):
+def test_one_click_shows_the_surest_mistakes(qtbot, shown: Page):
     qtbot.waitUntil(lambda: shown.browser.overview.mistakes.isVisible(), timeout=ANSWER_MS)
     shown.browser.overview.mistakes.click()
     assert sources(shown) == [0]
     assert shown.browser.filters.order.title == "Surest mistakes first"
 
 
-def test_a_bar_of_the_reliability_diagram_shows_its_rows(qtbot, shown: Panel):
+def test_a_bar_of_the_reliability_diagram_shows_its_rows(qtbot, shown: Page):
     overview = shown.browser.overview
     qtbot.waitUntil(lambda: bool(overview.diagram._bins), timeout=ANSWER_MS)
     overview.parts.button(RELIABILITY).click()
@@ -104,14 +104,14 @@ def test_a_bar_of_the_reliability_diagram_shows_its_rows(qtbot, shown: Panel):
     assert shown.browser.filters.chips.words() == ["Confidence 0.90 to 1.00"]
 
 
-def test_labels_have_their_scores(qtbot, shown: Panel):
+def test_labels_have_their_scores(qtbot, shown: Page):
     overview = shown.browser.overview
     qtbot.waitUntil(lambda: bool(overview.labels.texts()), timeout=ANSWER_MS)
     overview.parts.button(LABELS).click()
     assert ["positive", "0.50", "1.00", "0.67", "1"] in overview.labels.texts()
 
 
-def test_labels_of_the_matrix_and_of_the_scores_narrow_the_rows(qtbot, shown: Panel):
+def test_labels_of_the_matrix_and_of_the_scores_narrow_the_rows(qtbot, shown: Page):
     overview, filters = shown.browser.overview, shown.browser.filters
     qtbot.waitUntil(lambda: bool(overview.labels.texts()), timeout=ANSWER_MS)
     matrix = overview.matrix
@@ -133,7 +133,7 @@ def test_labels_of_the_matrix_and_of_the_scores_narrow_the_rows(qtbot, shown: Pa
     assert filters.chips.isHidden()
 
 
-def test_a_threshold_is_shown_in_the_table_and_taken_home(qtbot, shown: Panel, tmp_path: Path):
+def test_a_threshold_is_shown_in_the_table_and_taken_home(qtbot, shown: Page, tmp_path: Path):
     browser, overview = shown.browser, shown.browser.overview
     qtbot.waitUntil(lambda: bool(overview.matrix._labels), timeout=ANSWER_MS)
     overview.parts.button(THRESHOLD).click()
@@ -160,7 +160,7 @@ def test_a_threshold_is_shown_in_the_table_and_taken_home(qtbot, shown: Panel, t
     assert "prediction_at_threshold" not in browser.table.columns
 
 
-def test_rows_are_exported_as_shown_with_all_columns_and_whole(qtbot, shown: Panel, tmp_path: Path):
+def test_rows_are_exported_as_shown_with_all_columns_and_whole(qtbot, shown: Page, tmp_path: Path):
     browser = shown.browser
     browser.filters.right_group.button(2).click()
     dialog = shown.ask_export()
@@ -189,12 +189,12 @@ def test_rows_are_exported_as_shown_with_all_columns_and_whole(qtbot, shown: Pan
     assert browser.line.isHidden()
 
 
-def test_rows_that_are_not_filtered_are_offered_as_shown(shown: Panel):
+def test_rows_that_are_not_filtered_are_offered_as_shown(shown: Page):
     dialog = shown.ask_export()
     assert dialog.as_shown.isChecked()
 
 
-def test_spreadsheet_options_are_remembered_and_no_parquet_has_them(shown: Panel):
+def test_spreadsheet_options_are_remembered_and_no_parquet_has_them(shown: Page):
     dialog = shown.ask_export()
     dialog.bom.setChecked(True)
     dialog.parquet.setChecked(True)
@@ -205,7 +205,7 @@ def test_spreadsheet_options_are_remembered_and_no_parquet_has_them(shown: Panel
     assert shown.ask_export().bom.isChecked()
 
 
-def test_rows_and_cells_are_copied_uncut(qtbot, shown: Panel):
+def test_rows_and_cells_are_copied_uncut(qtbot, shown: Page):
     table = shown.browser.table
     table.selectAll()
     qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
@@ -217,12 +217,12 @@ def test_rows_and_cells_are_copied_uncut(qtbot, shown: Panel):
     assert QGuiApplication.clipboard().text() == "neutral"
 
 
-def test_chosen_columns_and_widths_are_there_again(qtbot, shown: Panel, helped, run: Path):
+def test_chosen_columns_and_widths_are_there_again(qtbot, shown: Page, helped, run: Path):
     for action in card(shown).columns_menu.actions():
         if action.data() == "source":
             action.setChecked(False)
     shown.browser.table.setColumnWidth(3, 173)
-    again = Panel(helped)
+    again = Page(helped)
     qtbot.addWidget(again)
     again.show_run(str(run))
     assert again.browser.table.columns == ["text", "actual", "prediction", "confidence"]
@@ -231,13 +231,13 @@ def test_chosen_columns_and_widths_are_there_again(qtbot, shown: Panel, helped, 
     assert "source" in again.browser.table.columns
 
 
-def test_the_next_row_is_reached_from_the_card(shown: Panel):
+def test_the_next_row_is_reached_from_the_card(shown: Page):
     shown.browser.table.selectRow(0)
     shown.browser.details.row_step_requested.emit(1)
     assert shown.browser.details._values["text"] == CLASSIFIED[1]["text"]
 
 
-def test_a_dot_of_the_scatter_plot_shows_its_row(qtbot, panel: Panel, runs: Path):
+def test_a_dot_of_the_scatter_plot_shows_its_row(qtbot, panel: Page, runs: Path):
     panel.show_run(str(write_run(runs, "text_regression")))
     scatter = panel.browser.overview.scatter
     qtbot.waitUntil(lambda: len(scatter._points) == 2 and scatter.isVisible(), timeout=ANSWER_MS)
@@ -247,14 +247,14 @@ def test_a_dot_of_the_scatter_plot_shows_its_row(qtbot, panel: Panel, runs: Path
     assert "Pearson" in panel.browser.overview.numbers.text()
 
 
-def test_entities_are_scored_by_their_type(qtbot, panel: Panel, runs: Path):
+def test_entities_are_scored_by_their_type(qtbot, panel: Page, runs: Path):
     panel.show_run(str(write_run(runs, "token_classification")))
     overview = panel.browser.overview
     qtbot.waitUntil(lambda: bool(overview.labels.texts()), timeout=ANSWER_MS)
     assert ["LOC", "0", "0", "0", "1"] in overview.labels.texts()
 
 
-def drop(panel: Panel, path: Path) -> None:
+def drop(panel: Page, path: Path) -> None:
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path))])
     none = Qt.KeyboardModifier.NoModifier
@@ -265,7 +265,7 @@ def drop(panel: Panel, path: Path) -> None:
     panel.browser.dropEvent(event)
 
 
-def test_a_dropped_file_is_predicted_and_shown(qtbot, shown: Panel, tmp_path: Path):
+def test_a_dropped_file_is_predicted_and_shown(qtbot, shown: Page, tmp_path: Path):
     mine = tmp_path / "mine.csv"
     mine.write_text("text\nA joy\n", encoding="utf-8")
     with qtbot.waitSignal(shown.message, timeout=ANSWER_MS) as told:
@@ -281,7 +281,7 @@ def test_a_dropped_file_is_predicted_and_shown(qtbot, shown: Panel, tmp_path: Pa
     assert shown.browser.filters.split == "validation"
 
 
-def test_columns_of_other_names_are_asked_for(qtbot, shown: Panel, tmp_path: Path):
+def test_columns_of_other_names_are_asked_for(qtbot, shown: Page, tmp_path: Path):
     mine = tmp_path / "mine.csv"
     mine.write_text("review,stars\nA joy,5\n", encoding="utf-8")
     further = shown.browser.further
@@ -295,7 +295,7 @@ def test_columns_of_other_names_are_asked_for(qtbot, shown: Panel, tmp_path: Pat
     assert further.isHidden()
 
 
-def test_a_file_of_windows_is_predicted_at_a_click(qtbot, shown: Panel, tmp_path: Path):
+def test_a_file_of_windows_is_predicted_at_a_click(qtbot, shown: Page, tmp_path: Path):
     mine = tmp_path / "mine.csv"
     mine.write_text("text,label\npoesía,positive\n", encoding="windows-1252")
     further = shown.browser.further
@@ -307,7 +307,7 @@ def test_a_file_of_windows_is_predicted_at_a_click(qtbot, shown: Panel, tmp_path
     assert further.isHidden()
 
 
-def test_a_prediction_shows_its_progress_and_can_be_stopped(qtbot, shown: Panel, tmp_path: Path):
+def test_a_prediction_shows_its_progress_and_can_be_stopped(qtbot, shown: Page, tmp_path: Path):
     further = shown.browser.further
     shown.browser.predict_file(str(tmp_path / "never.csv"))
     qtbot.waitUntil(lambda: "500 of" in further.line.detail.text(), timeout=ANSWER_MS)
@@ -319,6 +319,6 @@ def test_a_prediction_shows_its_progress_and_can_be_stopped(qtbot, shown: Panel,
     assert shown.predict_button.isEnabled()
 
 
-def test_a_condition_of_an_empty_cell_reads_as_words(shown: Panel):
+def test_a_condition_of_an_empty_cell_reads_as_words(shown: Page):
     shown.browser.filters.want_value(ValueFilter("actual", "is", None))
     assert shown.browser.filters.chips.words() == ["actual is empty"]

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
 from app.pages.predictions.interactive.try_box import TryBox
-from app.pages.predictions.page import TRY, Panel
+from app.pages.predictions.page import TRY, Page
 from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
 from tests.app.pages.try_steps import ask, choose_task
@@ -18,8 +18,8 @@ MODEL = str(resource("demo", "bert-tiny"))
 
 
 @pytest.fixture
-def panel(qtbot, helped) -> Panel:
-    made = Panel(helped)
+def panel(qtbot, helped) -> Page:
+    made = Page(helped)
     qtbot.addWidget(made)
     made.resize(1100, 700)
     made.show()
@@ -27,7 +27,7 @@ def panel(qtbot, helped) -> Panel:
 
 
 @pytest.fixture
-def box(qtbot, panel: Panel) -> TryBox:
+def box(qtbot, panel: Page) -> TryBox:
     """The Try box on a model folder, as a text classifier."""
     panel.show_side(TRY)
     qtbot.waitUntil(lambda: panel.attempt._has_catalog)
@@ -37,7 +37,7 @@ def box(qtbot, panel: Panel) -> TryBox:
 
 
 def test_the_try_side_is_built_when_somebody_goes_there(qtbot, helped):
-    panel = Panel(helped)
+    panel = Page(helped)
     qtbot.addWidget(panel)
     assert not panel.findChildren(TryBox)
     panel.show_side(TRY)
@@ -148,7 +148,7 @@ def test_choices_are_typed_one_a_line(box: TryBox):
     assert box.form.question().row == {"text": "She", "choices": ["runs.", "sleeps."]}
 
 
-def test_a_row_is_tried_under_the_task_and_columns_of_its_run(qtbot, panel: Panel, runs: Path):
+def test_a_row_is_tried_under_the_task_and_columns_of_its_run(qtbot, panel: Page, runs: Path):
     run = write_run(runs, "text_classification")
     panel.show_run(str(run))
     panel.browser.table.selectRow(0)
@@ -160,7 +160,7 @@ def test_a_row_is_tried_under_the_task_and_columns_of_its_run(qtbot, panel: Pane
     assert form.fields["text"].toPlainText() == CLASSIFIED[0]["text"]
 
 
-def test_the_box_begins_with_the_run_that_is_shown(qtbot, panel: Panel, runs: Path):
+def test_the_box_begins_with_the_run_that_is_shown(qtbot, panel: Page, runs: Path):
     run = write_run(runs, "question_answering")
     panel.show_run(str(run))
     panel.show_side(TRY)

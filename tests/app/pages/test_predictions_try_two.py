@@ -8,7 +8,7 @@ from example_runs import CLASSIFIED, write_run
 from PySide6.QtWidgets import QFileDialog
 
 from app.pages.predictions.interactive.try_box import TryBox
-from app.pages.predictions.page import TRY, Panel
+from app.pages.predictions.page import TRY, Page
 from app.widgets.text.typed_chat import TypedChat
 from backend.contract.resources import resource
 from tests.app.pages.try_steps import ask, choose_task
@@ -19,7 +19,7 @@ MODEL, OTHER = str(resource("demo", "bert-tiny")), str(resource("demo", "austen-
 @pytest.fixture
 def box(qtbot, helped) -> TryBox:
     """The Try box on a model folder, as a text classifier."""
-    panel = Panel(helped)
+    panel = Page(helped)
     qtbot.addWidget(panel)
     panel.resize(1100, 700)
     panel.show()

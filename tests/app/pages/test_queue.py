@@ -74,7 +74,7 @@ def listed(context, waiting) -> list[RunFolder]:
 @pytest.fixture
 def page(qtbot, context, listed):
     """The Run page with the second of those that wait."""
-    made = run_page.Panel(context)
+    made = run_page.Page(context)
     qtbot.addWidget(made)
     made.resize(1068, 800)
     made.show()
@@ -85,7 +85,7 @@ def page(qtbot, context, listed):
 
 @pytest.fixture
 def table(qtbot, context, listed):
-    made = runs_page.Panel(context)
+    made = runs_page.Page(context)
     qtbot.addWidget(made)
     made.resize(1068, 800)
     made.show()
@@ -122,7 +122,7 @@ def test_start_now_lets_it_begin(qtbot, page, waiting):
 
 
 def test_a_run_that_the_list_does_not_know_yet_says_what_it_waits_for(qtbot, context, waiting):
-    made = run_page.Panel(context)
+    made = run_page.Page(context)
     qtbot.addWidget(made)
     made.show_run(str(waiting[0].path))
     qtbot.waitUntil(lambda: made.watcher.outcome.waits)
@@ -254,7 +254,7 @@ def test_the_command_that_queues_the_run_can_be_copied(demo):
 
 
 def test_only_a_run_that_computes_makes_an_answer_take_longer(qtbot, waiting, let_go, helped):
-    page = predictions_page.Panel(helped)
+    page = predictions_page.Page(helped)
     qtbot.addWidget(page)
     page.show()
     page.show_side(predictions_page.TRY)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QPushButton
 
 from app.core.draft import setting_titles
 from app.core.draft.setting_index import Setting
-from app.pages.run.page import Panel
+from app.pages.run.page import Page
 from app.services.run_watcher import OVER_MS
 from backend.contract.run import events
 from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
@@ -23,7 +23,7 @@ from backend.helper.worker import QUERIES
 
 @pytest.fixture
 def panel(qtbot, context):
-    made = Panel(context)
+    made = Page(context)
     qtbot.addWidget(made)
     made.resize(1068, 800)
     made.show()
@@ -32,7 +32,7 @@ def panel(qtbot, context):
 
 @pytest.fixture
 def shown(qtbot, panel, runs):
-    def show(name: str) -> Panel:
+    def show(name: str) -> Page:
         panel.show_run(str(runs / name))
         qtbot.waitUntil(lambda: panel.watcher.is_caught_up and panel.is_drawn)
         return panel
@@ -379,7 +379,7 @@ def test_a_refused_resume_of_another_run_leaves_this_one_alone(qtbot, context, s
 
 def test_two_pages_show_the_same_run(qtbot, context, shown, runs: Path):
     panel = shown("sentiment-finished")
-    other = Panel(context)
+    other = Page(context)
     qtbot.addWidget(other)
     other.show_run(str(runs / "sentiment-finished"))
     qtbot.waitUntil(lambda: len(other.plots.loss.series["loss"]) == 1000)

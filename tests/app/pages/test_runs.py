@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QStackedWidget, QWidget
 
 from app.core.runs.run_status import kind_of
-from app.pages.runs.page import Panel
+from app.pages.runs.page import Page
 from app.pages.runs.run_lines import cell
 from app.pages.runs.run_table import LEAST_FOR_NAME, NAMES
 from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
@@ -21,7 +21,7 @@ from backend.contract.run_lock import take_lock
 @pytest.fixture
 def panel(qtbot, context):
     context.library.refresh()
-    made = Panel(context)
+    made = Page(context)
     qtbot.addWidget(made)
     made.resize(1068, 800)
     made.show()
@@ -46,7 +46,7 @@ def alive(runs):
     os.close(descriptor)
 
 
-def choose(panel: Panel, name: str) -> None:
+def choose(panel: Page, name: str) -> None:
     run = next(run for run in panel.table.runs if run.name == name)
     panel.table.choose(run.path)
 
@@ -164,7 +164,7 @@ def test_no_runs_offer_the_demo(qtbot, panel, runs: Path):
     assert not panel.search.isVisible()
 
 
-def paths(panel: Panel, *names: str) -> list[Path]:
+def paths(panel: Page, *names: str) -> list[Path]:
     return [run.path for run in panel.table.runs if run.name in names]
 
 
@@ -245,7 +245,7 @@ def faster(runs: Path) -> None:
 @pytest.mark.usefixtures("faster")
 def test_a_run_says_what_sets_it_apart_from_the_one_of_its_name_before(qtbot, context):
     context.library.refresh()
-    panel = Panel(context)
+    panel = Page(context)
     qtbot.addWidget(panel)
     model = panel.table.model()
     row = next(row for row, run in enumerate(panel.table.runs) if run.name == "sentiment-lost")
@@ -270,7 +270,7 @@ def test_behind_another_page_the_list_waits_until_it_is_shown(qtbot, context, ru
     qtbot.addWidget(pages)
     pages.addWidget(QWidget())
     context.library.refresh()
-    panel = Panel(context, pages)
+    panel = Page(context, pages)
     pages.addWidget(panel)
     pages.show()
     shutil.rmtree(runs / "old-run")

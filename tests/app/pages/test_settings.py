@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 
 from app import theme
 from app.core import preferences
-from app.pages.settings.page import Panel
+from app.pages.settings.page import Page
 from app.widgets.icon_label import IconButton, IconToolButton
 from backend.contract import consents
 from backend.contract.rpc.hub_account import HubAccount
@@ -24,8 +24,8 @@ FINDINGS = [
 
 
 @pytest.fixture
-def panel(qtbot, context) -> Panel:
-    made = Panel(context)
+def panel(qtbot, context) -> Page:
+    made = Page(context)
     qtbot.addWidget(made)
     made.resize(1000, 800)
     made.show()
@@ -36,7 +36,7 @@ def stored(context) -> preferences.Preferences:
     return preferences.load(context.preferences.path)
 
 
-def test_a_choice_of_theme_is_kept_and_told(qtbot, panel: Panel, context):
+def test_a_choice_of_theme_is_kept_and_told(qtbot, panel: Page, context):
     with qtbot.waitSignal(panel.theme_changed) as signal:
         panel.look.themes.button(2).click()
     assert signal.args == ["dark"]
@@ -45,12 +45,12 @@ def test_a_choice_of_theme_is_kept_and_told(qtbot, panel: Panel, context):
 
 def test_a_theme_that_is_not_known_here_follows_the_system(qtbot, context):
     context.preferences.set("theme", "sepia")
-    panel = Panel(context)
+    panel = Page(context)
     qtbot.addWidget(panel)
     assert panel.look.themes.checkedId() == 0
 
 
-def test_a_language_is_kept_and_what_comes_of_it_is_said_in_it(qtbot, panel: Panel, context):
+def test_a_language_is_kept_and_what_comes_of_it_is_said_in_it(qtbot, panel: Page, context):
     choice = panel.look.language
     assert [choice.box.itemText(place) for place in range(3)] == ["Follow the system", "English", "Deutsch"]
     assert not choice.hint.isVisible()
@@ -65,7 +65,7 @@ def test_a_language_is_kept_and_what_comes_of_it_is_said_in_it(qtbot, panel: Pan
         choice.restart.click()
 
 
-def test_the_language_that_is_spoken_needs_no_restart(qtbot, panel: Panel, context):
+def test_the_language_that_is_spoken_needs_no_restart(qtbot, panel: Page, context):
     choice = panel.look.language
     for place in (2, 1):
         choice.box.setCurrentIndex(place)
@@ -75,21 +75,21 @@ def test_the_language_that_is_spoken_needs_no_restart(qtbot, panel: Panel, conte
     assert not choice.restart.isVisible()
 
 
-def test_check_boxes_are_kept(panel: Panel, context):
+def test_check_boxes_are_kept(panel: Page, context):
     panel.hub.offline.click()
     panel.csv_bom.click()
     panel.csv_defuse.click()
     assert (stored(context).offline, stored(context).csv_bom, stored(context).csv_defuse) == (True, True, True)
 
 
-def test_another_runs_folder_is_looked_at_at_once(panel: Panel, context, tmp_path: Path):
+def test_another_runs_folder_is_looked_at_at_once(panel: Page, context, tmp_path: Path):
     panel.set_folder("runs_folder", str(tmp_path / "elsewhere"))
     assert context.library.root == tmp_path / "elsewhere"
     assert panel.folders.runs_folder.text() == str(tmp_path / "elsewhere")
     assert stored(context).runs_folder == str(tmp_path / "elsewhere")
 
 
-def test_what_is_missing_comes_with_a_command_to_copy(qtbot, panel: Panel):
+def test_what_is_missing_comes_with_a_command_to_copy(qtbot, panel: Page):
     panel.machine.show_findings({"findings": FINDINGS})
     assert panel.machine.lines.count() == 2
     button = panel.machine.lines.itemAt(1).widget().findChild(IconToolButton)
@@ -98,13 +98,13 @@ def test_what_is_missing_comes_with_a_command_to_copy(qtbot, panel: Panel):
     assert QGuiApplication.clipboard().text() == "apt-get install it"
 
 
-def test_checking_again_replaces_the_lines(panel: Panel):
+def test_checking_again_replaces_the_lines(panel: Page):
     panel.machine.show_findings({"findings": FINDINGS})
     panel.machine.show_findings({"findings": FINDINGS[:1]})
     assert panel.machine.lines.count() == 1
 
 
-def test_a_mistake_of_the_helper_is_shown(panel: Panel):
+def test_a_mistake_of_the_helper_is_shown(panel: Page):
     panel.machine.show_mistake(Mistake("The helper is not there; try again."))
     assert panel.machine.banner.text() == "The helper is not there; try again."
     assert panel.machine.check_again.isEnabled()
@@ -143,7 +143,7 @@ def asked(context) -> Asked:
     return Asked(context)
 
 
-def test_the_text_size_is_kept_and_all_text_follows_at_once(qtbot, panel: Panel, context, qapp):
+def test_the_text_size_is_kept_and_all_text_follows_at_once(qtbot, panel: Page, context, qapp):
     usual = panel.hub.who.fontMetrics().height()
     with qtbot.waitSignal(panel.text_size_changed):
         panel.look.sizes.button(3).click()
@@ -154,7 +154,7 @@ def test_the_text_size_is_kept_and_all_text_follows_at_once(qtbot, panel: Panel,
     assert panel.hub.who.fontMetrics().height() == usual
 
 
-def test_sizes_of_the_folders_are_told(panel: Panel, asked: Asked):
+def test_sizes_of_the_folders_are_told(panel: Page, asked: Asked):
     panel.folders.ask_sizes()
     assert asked.questions == [("storage", {})]
     panel.folders._on_storage(STORAGE)
@@ -163,7 +163,7 @@ def test_sizes_of_the_folders_are_told(panel: Panel, asked: Asked):
     assert "50.0 GB free" in panel.folders.cache_size.text()
 
 
-def test_clearing_says_how_much_and_asks_first(panel: Panel, asked: Asked):
+def test_clearing_says_how_much_and_asks_first(panel: Page, asked: Asked):
     panel.folders._on_storage(STORAGE)
     panel.folders.clear_button.click()
     assert "Clear 410 MB of tokenised features" in panel.folders.banner.text()
@@ -176,7 +176,7 @@ def test_clearing_says_how_much_and_asks_first(panel: Panel, asked: Asked):
     assert asked.questions == [("clear_cache", {"parts": ["features", "lengths", "report", "pages"]})]
 
 
-def test_rows_that_were_read_are_cleared_only_where_that_is_ticked(panel: Panel, asked: Asked):
+def test_rows_that_were_read_are_cleared_only_where_that_is_ticked(panel: Page, asked: Asked):
     panel.folders._on_storage(STORAGE)
     panel.folders.clear_button.click()
     panel.folders.tables.click()
@@ -184,17 +184,17 @@ def test_rows_that_were_read_are_cleared_only_where_that_is_ticked(panel: Panel,
     assert asked.questions[0][1]["parts"] == ["features", "lengths", "report", "pages", "tables"]
 
 
-def test_what_a_live_run_keeps_is_told(panel: Panel, asked: Asked):
+def test_what_a_live_run_keeps_is_told(panel: Page, asked: Asked):
     panel.folders._on_cleared(Cleared(freed=1_000_000, kept=5_000_000, kept_for=["2026-11-21-1530-reviews"]))
     assert "5 MB stay because a run may be reading them: 2026-11-21-1530-reviews" in panel.folders.banner.text()
 
 
-def test_an_empty_cache_cannot_be_cleared(panel: Panel):
+def test_an_empty_cache_cannot_be_cleared(panel: Page):
     panel.folders._on_storage(msgspec.structs.replace(STORAGE, parts=[]))
     assert not panel.folders.clear_button.isEnabled()
 
 
-def test_a_token_is_handed_over_and_forgotten(panel: Panel, asked: Asked):
+def test_a_token_is_handed_over_and_forgotten(panel: Page, asked: Asked):
     panel.hub.token.setText(" hf_abcdefghijklmnop ")
     panel.hub.login_button.click()
     assert asked.questions == [("hub_login", {"token": "hf_abcdefghijklmnop"})]
@@ -202,7 +202,7 @@ def test_a_token_is_handed_over_and_forgotten(panel: Panel, asked: Asked):
     assert panel.hub.token.echoMode() == panel.hub.token.EchoMode.Password
 
 
-def test_who_is_logged_in_is_shown_and_can_log_out(panel: Panel, asked: Asked):
+def test_who_is_logged_in_is_shown_and_can_log_out(panel: Page, asked: Asked):
     panel.hub.show_account(HubAccount(name="ada", full_name="Ada L.", organisations=["engines"], has_token=True))
     assert panel.hub.who.text() == "Logged in as ada (Ada L.), member of engines."
     assert panel.hub.token.isHidden()
@@ -212,7 +212,7 @@ def test_who_is_logged_in_is_shown_and_can_log_out(panel: Panel, asked: Asked):
     assert not panel.hub.token.isHidden()
 
 
-def test_offline_nobody_can_log_in(panel: Panel, context):
+def test_offline_nobody_can_log_in(panel: Page, context):
     panel.hub.token.setText("hf_abcdefghijklmnop")
     panel.hub.offline.click()
     panel.hub.show_account(HubAccount())
@@ -220,7 +220,7 @@ def test_offline_nobody_can_log_in(panel: Panel, context):
     assert context.preferences.environment()["HF_HUB_OFFLINE"] == "1"
 
 
-def test_a_consent_can_be_looked_through_and_withdrawn(qtbot, panel: Panel, monkeypatch, tmp_path):
+def test_a_consent_can_be_looked_through_and_withdrawn(qtbot, panel: Page, monkeypatch, tmp_path):
     monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "consents"))
     for commit in ("a" * 40, "b" * 40):
         consents.agree("somebody/model", commit, "digest")
@@ -235,7 +235,7 @@ def test_a_consent_can_be_looked_through_and_withdrawn(qtbot, panel: Panel, monk
     assert not panel.consents.none.isHidden()
 
 
-def test_every_setting_is_found_by_its_title(panel: Panel):
+def test_every_setting_is_found_by_its_title(panel: Page):
     for action in panel.offered_actions():
         assert action.kind == "Setting"
         action.do()

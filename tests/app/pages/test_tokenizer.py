@@ -4,34 +4,34 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.tokenizer.page import SIDES, Panel
+from app.pages.tokenizer.page import SIDES, Page
 from backend.contract.rpc.queries import CachedModel, CachedModels
 from backend.contract.tokens import name
 
 
 @pytest.fixture
-def panel(qtbot, context) -> Panel:
-    made = Panel(context)
+def panel(qtbot, context) -> Page:
+    made = Page(context)
     qtbot.addWidget(made)
     made.resize(1000, 700)
     made.show()
     return made
 
 
-def test_the_demo_model_is_offered_and_a_path_may_be_typed(panel: Panel):
+def test_the_demo_model_is_offered_and_a_path_may_be_typed(panel: Page):
     assert Path(panel.choice.tokenizer()).name == "bert-tiny"
     panel.choice.box.setEditText("/somewhere/model")
     assert panel.choice.tokenizer() == "/somewhere/model"
 
 
-def test_every_side_is_told_of_the_tokenizer_when_it_comes_into_view(panel: Panel):
+def test_every_side_is_told_of_the_tokenizer_when_it_comes_into_view(panel: Page):
     panel.show_tokenizer("/somewhere/model")
     for place in range(len(SIDES)):
         panel.show_side(place)
         assert panel.side().tokenizer == "/somewhere/model"
 
 
-def test_a_dropped_folder_is_a_tokenizer_and_a_dropped_text_is_shown(panel: Panel, tmp_path: Path):
+def test_a_dropped_folder_is_a_tokenizer_and_a_dropped_text_is_shown(panel: Page, tmp_path: Path):
     panel.take(tmp_path)
     assert panel.choice.tokenizer() == str(tmp_path)
     text = tmp_path / "notes.md"
@@ -40,13 +40,13 @@ def test_a_dropped_folder_is_a_tokenizer_and_a_dropped_text_is_shown(panel: Pane
     assert panel.side().text.toPlainText() == "From a file."
 
 
-def test_models_of_the_cache_are_offered(panel: Panel):
+def test_models_of_the_cache_are_offered(panel: Page):
     panel.choice._on_cached(CachedModels([CachedModel("google/mt5-small", 1200.0)]))
     panel.choice.box.setCurrentText("google/mt5-small · in the hub's cache")
     assert panel.choice.tokenizer() == "google/mt5-small"
 
 
-def test_folders_and_files_can_be_looked_for(panel: Panel):
+def test_folders_and_files_can_be_looked_for(panel: Page):
     assert [action.text() for action in panel.choice.browse_menu.actions()] == ["Browse folder…", "Browse file…"]
 
 
@@ -54,8 +54,8 @@ def test_every_side_is_there_once():
     assert len({module for _, module, _ in SIDES}) == len({title for title, _, _ in SIDES}) == len(SIDES)
 
 
-def test_the_tokenizer_of_the_new_run_is_offered_with_its_options(panel: Panel):
-    panel.show_side([module for _, module, _ in SIDES].index("make_side"))
+def test_the_tokenizer_of_the_new_run_is_offered_with_its_options(panel: Page):
+    panel.show_side([module for _, module, _ in SIDES].index("train.train_tab"))
     model = {"name_or_path": "/demo/gpt2", "tokenizer_options": {"add_prefix_space": True}}
     panel.show_draft({"model": model}, "")
     panel.choice.box.setCurrentIndex(0)

@@ -9,11 +9,11 @@ from app.core import preferences
 from app.core.preferences import Preferences
 from app.core.text import user_tokenizers
 from app.core.text.user_tokenizers import MadeBefore
-from app.pages.tokenizer.page import SIDES, Panel
+from app.pages.tokenizer.page import SIDES, Page
 from app.pages.tokenizer.train.train_tab import MADE_BEFORE
 from backend.contract.tokens.making import MadeTokenizer
 
-MAKE = [module for _, module, _ in SIDES].index("make_side")
+MAKE = [module for _, module, _ in SIDES].index("train.train_tab")
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def folders(context, tmp_path: Path) -> list[Path]:
 
 
 @pytest.fixture
-def panel(qtbot, context, folders) -> Panel:
-    made = Panel(context)
+def panel(qtbot, context, folders) -> Page:
+    made = Page(context)
     qtbot.addWidget(made)
     made.resize(1000, 700)
     made.show()
@@ -38,7 +38,7 @@ def panel(qtbot, context, folders) -> Panel:
     return made
 
 
-def offered(panel: Panel) -> list[str]:
+def offered(panel: Page) -> list[str]:
     return [panel.choice.box.itemData(place) for place in range(panel.choice.box.count())]
 
 
@@ -54,7 +54,7 @@ def test_what_somebody_wrote_into_the_settings_is_left_out():
     assert user_tokenizers.remembered(odd) == [MadeBefore("/a")]
 
 
-def test_one_is_opened_on_the_page(panel: Panel, folders):
+def test_one_is_opened_on_the_page(panel: Page, folders):
     table = panel.side().made_before.table
     assert [table.shown_text(row, "pieces") for row in range(2)] == ["2 000"] * 2
     table.selectRow(1)
@@ -63,7 +63,7 @@ def test_one_is_opened_on_the_page(panel: Panel, folders):
     assert panel.choice.box.currentText().startswith("first · made today")
 
 
-def test_a_folder_that_is_gone_is_shown_as_such_and_offered_no_more(panel: Panel, folders):
+def test_a_folder_that_is_gone_is_shown_as_such_and_offered_no_more(panel: Page, folders):
     assert str(folders[1]) in offered(panel)
     shutil.rmtree(folders[1])
     panel.shown()
@@ -75,7 +75,7 @@ def test_a_folder_that_is_gone_is_shown_as_such_and_offered_no_more(panel: Panel
     assert str(folders[1]) not in offered(panel)
 
 
-def test_forgetting_leaves_the_folder(panel: Panel, folders):
+def test_forgetting_leaves_the_folder(panel: Page, folders):
     card = panel.side().made_before
     card.table.selectRow(0)
     card.forget.click()
