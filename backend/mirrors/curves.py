@@ -104,11 +104,8 @@ class Curves:
         """What was there at first: a run that is alive writes on, and may be resumed in between."""
         if not self._size:
             return
-        left = self._size
         with open_unlinked(self._path) as file:
-            while left > 0 and (line := file.readline(left)):
-                left -= len(line)
-                yield line
+            yield from events.lines_of(file, self._size)
 
 
 def _columns(event: CurveEvent) -> Iterator[str]:

@@ -21,6 +21,7 @@ from backend.contract.run.events import (
     Warned,
     decode_all,
     encode,
+    lines_of,
 )
 from backend.contract.safe_files import open_inside, open_unlinked
 from backend.data.removal import set_aside
@@ -178,4 +179,4 @@ def read_events(path: Path, size: int | None = None) -> list[AnyEvent]:
     if not path.exists():
         return []
     with open_unlinked(path) as file:
-        return list(decode_all(file if size is None else file.read(size).splitlines()))
+        return list(decode_all(lines_of(file, size)))

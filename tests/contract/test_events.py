@@ -1,6 +1,7 @@
 """Events survive their file, whatever state the file is in and whichever version wrote it."""
 
 import typing
+from io import BytesIO
 
 import msgspec
 import pytest
@@ -88,3 +89,14 @@ def test_loss_that_is_no_number_becomes_null():
     assert isinstance(event, events.StepFinished)
     assert event.loss is None
     assert event.gradient_norm is None
+
+
+@pytest.mark.parametrize("longer", [0, 1, 17])
+def test_line_too_long_for_an_event_is_passed_over_in_portions(monkeypatch, longer: int):
+    monkeypatch.setattr(events, "LONGEST_LINE_BYTES", 32)
+    file = BytesIO(b"a\n" + b"x" * (64 + longer) + b"\nb\nc")
+    assert list(events.lines_of(file)) == [b"a\n", b"b\n", b"c"]
+
+
+def test_lines_end_at_the_size_that_was_asked_for():
+    assert list(events.lines_of(BytesIO(b"one\ntwo\nthree\n"), size=6)) == [b"one\n", b"tw"]

@@ -4,8 +4,9 @@ Each event carries `time`, seconds since the epoch. A reader skips event types t
 window can open a run of a newer minor version.
 """
 
-from collections.abc import Iterable
-from typing import Any
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -294,6 +295,18 @@ def decode_lines(data: bytes) -> tuple[list[AnyEvent], int]:
     """The events of all complete lines and how many bytes they took; a half-written last line waits."""
     end = data.rfind(b"\n") + 1
     return list(decode_all(data[:end].split(b"\n"))), end
+
+
+def lines_of(file: BinaryIO, size: int | None = None) -> Iterator[bytes]:
+    """The lines in the first `size` bytes of an open events file; one that is too long for an event is passed over."""
+    left = sys.maxsize if size is None else size
+    is_rest = False
+    while left > 0 and (line := file.readline(min(left, LONGEST_LINE_BYTES))):
+        left -= len(line)
+        is_part = not line.endswith(b"\n") and len(line) == LONGEST_LINE_BYTES
+        if not (is_rest or is_part):
+            yield line
+        is_rest = is_part or (is_rest and not line.endswith(b"\n"))
 
 
 def decode_all(lines: Iterable[bytes]) -> Iterable[AnyEvent]:
