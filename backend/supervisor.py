@@ -25,7 +25,7 @@ from backend.contract.run.folder import (
     boot_id,
     host_id,
 )
-from backend.contract.run_lock import RunLocked, take_lock
+from backend.contract.run.lock import RunLocked, take_lock
 from backend.contract.safe_files import open_inside
 
 PR_SET_PDEATHSIG = 1

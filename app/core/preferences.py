@@ -9,7 +9,7 @@ from typing import Any
 
 from backend.contract import places
 from backend.contract.run.folder import write_json
-from backend.contract.run_lock import changing
+from backend.contract.run.lock import changing
 
 VERSION = 1
 RECENT = 12

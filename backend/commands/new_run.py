@@ -65,7 +65,7 @@ def change_settings(folder: RunFolder, changes: list[str]) -> None:
 @contextmanager
 def _held(folder: RunFolder, wish: str) -> Iterator[None]:
     """Nobody resumes the run meanwhile. Raises InputError where somebody has, or where it is another user's."""
-    from backend.contract.run_lock import RunLocked, take_lock
+    from backend.contract.run.lock import RunLocked, take_lock
 
     try:
         lock = take_lock(folder.lock)

@@ -12,7 +12,7 @@ from pathlib import Path
 from backend.contract.errors import InputError
 from backend.contract.places import config_folder
 from backend.contract.run.folder import write_json
-from backend.contract.run_lock import changing
+from backend.contract.run.lock import changing
 
 _LATEST = 2.0**32
 """In the year 2106; a later moment is no time at which anybody agreed, and no calendar has one without end."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from backend.contract.errors import InputError
-from backend.contract.run_lock import RunLocked, take_lock
+from backend.contract.run.lock import RunLocked, take_lock
 from backend.data.csv_file import BOM, defused_cell, plain_cell
 from backend.data.formats.dialect import Dialect, cells, dialect_of
 from backend.data.formats.packed import packer_of

@@ -104,7 +104,7 @@ def test_weights_of_others_are_read_as_weights_only(modules: list[Module]):
         # `files`: each source reads the FILE of `burnish predict --data FILE` as that one does.
         ("backend/data/sources/", {"source", "files"}),
         ("backend/engines/", {"engine"}),
-        ("app/panels/", set()),
+        ("app/pages/", set()),
     ],
 )
 def test_siblings_do_not_know_each_other(modules: list[Module], room: str, shared: set[str]):
@@ -144,9 +144,9 @@ def _member(module: Module, room: str) -> str:
 
 
 def _exports(module: Module, room: str) -> bool:
-    # A member is what the registry finds: a module with the kind's own name in capitals. A panel is a file of its room.
-    if room == "app/panels/":
-        return module.path.count("/") == 2 and not module.path.endswith("__init__.py")
+    # A member is what the registry finds: a module with the kind's own name in capitals. A page is a package of its room.
+    if room == "app/pages/":
+        return module.path.endswith("/page.py")
     kind = {"backend/tasks/": "TASK", "backend/data/sources/": "SOURCE", "backend/engines/": "ENGINE"}[room]
     return any(kind in _assigned(node) for node in module.tree.body)
 

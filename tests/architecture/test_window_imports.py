@@ -53,4 +53,4 @@ def test_first_paint_waits_for_nothing_heavy(root: Path):
     _, loaded = last_line(root, PAINT)
     assert "app.main_window" in loaded
     assert loaded & (AFTER_FIRST_PAINT | FRAMEWORKS) == set()
-    assert not {name for name in loaded if name.startswith(("app.panels.", "app.services."))}
+    assert not {name for name in loaded if name.startswith(("app.pages.", "app.services."))}

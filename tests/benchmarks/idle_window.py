@@ -159,7 +159,7 @@ def start_training(root: Path) -> "subprocess.Popen[bytes]":
 def train(path: Path) -> int:
     """Append steps until somebody ends it, or the benchmark is gone."""
     from backend.contract.run.folder import ProcessRecord, boot_id, host_id
-    from backend.contract.run_lock import take_lock
+    from backend.contract.run.lock import take_lock
 
     folder = begun(path)
     take_lock(folder.lock)

@@ -203,7 +203,7 @@ def write_events(run: Path, seconds: float) -> int:
     """Append EVENTS_A_SECOND events every second, in groups of a few, holding the run's lock like a supervisor."""
     from backend.contract.run import events
     from backend.contract.run.folder import RunFolder
-    from backend.contract.run_lock import locked
+    from backend.contract.run.lock import locked
 
     folder = RunFolder(run)
     begin, step = time.perf_counter(), 0

@@ -26,11 +26,11 @@ from backend.contract.run.folder import (
     slug,
     write_json,
 )
-from backend.contract.run_lock import RunLocked, is_locked, locked, take_lock
+from backend.contract.run.lock import RunLocked, is_locked, locked, take_lock
 
 NOON = datetime(2026, 11, 21, 12, 0)
 HOLDER = (
-    "import sys; from pathlib import Path; from backend.contract.run_lock import take_lock\n"
+    "import sys; from pathlib import Path; from backend.contract.run.lock import take_lock\n"
     "take_lock(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
 )
 
@@ -125,7 +125,7 @@ def test_looking_at_the_lock_makes_no_file(run: RunFolder):
 def test_start_outwaits_someone_who_looks(run: RunFolder):
     """Eager lookers in another process never make a start fail."""
     run.lock.touch()
-    look = f"from backend.contract.run_lock import is_locked\nfrom pathlib import Path\nprint('on', flush=True)\nwhile True: is_locked(Path({str(run.lock)!r}))"
+    look = f"from backend.contract.run.lock import is_locked\nfrom pathlib import Path\nprint('on', flush=True)\nwhile True: is_locked(Path({str(run.lock)!r}))"
     with subprocess.Popen([sys.executable, "-c", look], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()

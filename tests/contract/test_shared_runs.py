@@ -23,7 +23,7 @@ from backend.contract.run.folder import (
     host_id,
     run_folders,
 )
-from backend.contract.run_lock import locked
+from backend.contract.run.lock import locked
 from backend.training.event_log import EventLog
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from backend.contract.run_lock import LOCK_TRIES, is_locked
+from backend.contract.run.lock import LOCK_TRIES, is_locked
 from backend.contract.safe_files import check_folder, open_inside, read_unlinked, user_path, write_whole
 from backend.contract.safe_text import parse_json
 

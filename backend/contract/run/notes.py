@@ -8,7 +8,7 @@ import msgspec
 
 from backend.contract.errors import InputError
 from backend.contract.run.folder import RECORD_BYTES, RunFolder, write_json
-from backend.contract.run_lock import changing
+from backend.contract.run.lock import changing
 from backend.contract.safe_files import read_unlinked
 from backend.contract.safe_text import parse_json
 

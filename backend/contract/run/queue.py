@@ -5,7 +5,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from backend.contract.run.folder import RunFolder, run_folders
-from backend.contract.run_lock import locked
+from backend.contract.run.lock import locked
 
 DECIDING = ".queue.lock"
 """In the runs' folder; held by whoever finds out whether it is its turn, so that two never do at once."""

@@ -15,8 +15,8 @@ from app.core.runs.run_order import Arrangement, arranged
 from app.core.runs.run_state import RunState
 from backend.contract.run import events
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.lock import take_lock
 from backend.contract.run.notes import RunNotes, write_notes
-from backend.contract.run_lock import take_lock
 
 
 def made(root: Path, name: str, *many: events.Event) -> RunFolder:

@@ -11,7 +11,7 @@ from app.core.runs.run_status import derive, look_at
 from backend.contract.run import events
 from backend.contract.run.fixes import Mend
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
-from backend.contract.run_lock import take_lock
+from backend.contract.run.lock import take_lock
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from app.pages.runs import page as runs_page
 from app.services.engine_status import EngineStatus
 from backend.contract.resources import resource
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
-from backend.contract.run_lock import take_lock
+from backend.contract.run.lock import take_lock
 from tests.app.pages.try_steps import choose_task
 
 SPEC = (

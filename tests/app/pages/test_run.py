@@ -16,8 +16,8 @@ from app.pages.run.page import Page
 from app.services.run_watcher import OVER_MS
 from backend.contract.run import events
 from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.lock import take_lock
 from backend.contract.run.notes import RunNotes, read_notes
-from backend.contract.run_lock import take_lock
 from backend.helper.worker import QUERIES
 
 

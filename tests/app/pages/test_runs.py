@@ -14,8 +14,8 @@ from app.pages.runs.page import Page
 from app.pages.runs.run_lines import cell
 from app.pages.runs.run_table import LEAST_FOR_NAME, NAMES
 from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.lock import take_lock
 from backend.contract.run.notes import RunNotes, read_notes
-from backend.contract.run_lock import take_lock
 
 
 @pytest.fixture

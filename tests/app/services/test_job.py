@@ -12,7 +12,7 @@ from app.services.job import Jobs
 from app.services.run_watcher import RunWatcher
 from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
-from backend.contract.run_lock import locked
+from backend.contract.run.lock import locked
 
 START_MS = 120_000
 

@@ -12,7 +12,7 @@ from app.services import run_watcher
 from app.services.run_watcher import RunWatcher
 from backend.contract.run import events
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
-from backend.contract.run_lock import take_lock
+from backend.contract.run.lock import take_lock
 
 
 @pytest.fixture

@@ -29,8 +29,8 @@ def test_devices_are_part_of_it_when_asked(burnish) -> None:
 @pytest.mark.parametrize("turn", ["made", "kept"])
 def test_no_framework_is_loaded(tmp_path: Path, turn: str) -> None:
     script = (
-        "import sys; from backend import catalogue\n"
-        f"for _ in range({1 if turn == 'made' else 2}): found = catalogue.catalog()\n"
+        "import sys; from backend import catalog\n"
+        f"for _ in range({1 if turn == 'made' else 2}): found = catalog.catalog()\n"
         "assert found.tasks and found.engines\n"
         "print({'torch', 'jax', 'transformers', 'datasets', 'accelerate', 'flax'} & set(sys.modules))"
     )

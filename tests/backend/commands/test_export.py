@@ -193,10 +193,10 @@ def test_a_model_is_never_copied_over_another(burnish, trained: Path, tmp_path: 
 
 def test_event_files_are_written_without_torch(tmp_path: Path) -> None:
     program = (
-        "import sys; from backend.contract import events; from backend.run import event_files\n"
+        "import sys; from backend.contract.run import events; from backend.mirrors import tensorboard\n"
         "step = events.StepFinished(time=5, step=3, epoch=1, loss=1e300, learning_rate=0.1, gradient_norm=None, rows=4, "
         "tokens=9, seconds=0.5)\n"
-        f"event_files.write([step], __import__('pathlib').Path({str(tmp_path)!r}))\n"
+        f"tensorboard.write([step], __import__('pathlib').Path({str(tmp_path)!r}))\n"
         "assert not {'torch', 'tensorboardX'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

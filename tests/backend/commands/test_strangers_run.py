@@ -10,7 +10,7 @@ import pytest
 from backend.__main__ import main
 from backend.contract import spec_file
 from backend.contract.run.folder import RunFolder, write_json
-from backend.contract.run_lock import RunLocked, is_locked, take_lock
+from backend.contract.run.lock import RunLocked, is_locked, take_lock
 from backend.supervisor import supervise
 from backend.training.event_log import EventLog, read_events
 

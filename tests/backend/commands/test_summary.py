@@ -10,7 +10,7 @@ from backend.commands.summary import summary
 from backend.contract.run import events
 from backend.contract.run.event_summary import CHUNK_BYTES
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
-from backend.contract.run_lock import locked
+from backend.contract.run.lock import locked
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.contract.errors import InputError
-from backend.contract.run_lock import locked
+from backend.contract.run.lock import locked
 from backend.data.appended_row import NewRow, append_row
 
 ROW = NewRow({"text": 'a "good"; film'}, ("prediction", "pos"), ("label", None))

@@ -13,7 +13,7 @@ import pytest
 from backend import process_tree
 from backend.contract.run import queue
 from backend.contract.run.folder import RunFolder
-from backend.contract.run_lock import RunLocked, locked
+from backend.contract.run.lock import RunLocked, locked
 from backend.launchers.local import LAUNCHER
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

@@ -118,8 +118,8 @@ def test_an_event_file_is_written_without_loading_torch(tmp_path: Path) -> None:
     path = write(tmp_path / "events.jsonl", [step_finished(1, 0.5)])
     program = """
 import sys; from pathlib import Path
-from backend.run import curves, event_files
-event_files.write(curves.Curves(Path(sys.argv[1])), Path(sys.argv[2]))
+from backend.mirrors import curves, tensorboard
+tensorboard.write(curves.Curves(Path(sys.argv[1])), Path(sys.argv[2]))
 assert "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program, path, tmp_path / "board"], check=True)

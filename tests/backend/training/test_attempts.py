@@ -17,7 +17,7 @@ from backend.preflight.resolve import resolve
 from backend.training import attempts
 from backend.training.event_log import EventLog, read_events
 from backend.training.stages import Stages
-from tests.backend.run.example_events import STARTED, step
+from tests.backend.training.example_events import STARTED, step
 
 PLENTY, SCARCE = 100_000.0, 1_000.0
 MODEL = resource("demo", "bert-tiny")

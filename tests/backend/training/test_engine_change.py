@@ -10,7 +10,7 @@ from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
-from backend.contract.run_lock import locked
+from backend.contract.run.lock import locked
 from backend.preflight.resolve import resolve
 from backend.training.checkpoints import Checkpoints
 

@@ -11,7 +11,7 @@ import pytest
 
 from backend.contract.run.events import RunResumed, RunStarted, StageStarted, StepFinished, Warned, encode
 from backend.training.event_log import EventLog, cut_torn_line, read_events
-from tests.backend.run.example_events import STARTED, step
+from tests.backend.training.example_events import STARTED, step
 
 LINE = encode(StageStarted(time=1.0, stage="training"))
 
