@@ -25,12 +25,12 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.core import preferences
 from app.main_window import PAGES, MainWindow
-from app.pages.predictions.row_views.row_view import Values
 from app.services import context as services
 from app.services.backend_client import BackendClient
 from app.widgets.card import Card
 from app.widgets.page_header import PageHeader
 from app.widgets.question import Question
+from app.widgets.row_views.row_view import Values
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.notes import RunNotes, write_notes
 from tests.app.gone import gone

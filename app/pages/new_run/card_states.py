@@ -1,6 +1,6 @@
 """Owns how each card of the New run page stands: done, something still to be chosen, or something wrong."""
 
-from app.pages.new_run import missing
+from app.core.draft import missing
 from app.pages.new_run.cards import Cards
 from app.pages.new_run.editing import Editing
 from app.pages.new_run.findings import Findings

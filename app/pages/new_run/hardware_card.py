@@ -14,8 +14,8 @@ from app.core.draft.device_choice import against_precision, chosen, meant
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
 from app.pages.new_run.device_list import DeviceTable
-from app.pages.new_run.form_grid import Rows
 from app.widgets.card import Card, label
+from app.widgets.forms.form_grid import Rows
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconToolButton

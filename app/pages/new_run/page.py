@@ -11,16 +11,15 @@ from PySide6.QtWidgets import QWidget
 from app.core import formatting
 from app.core.actions import Action
 from app.core.backend_sentences import told
+from app.core.draft import missing
 from app.core.draft.draft import Draft
 from app.core.draft.draft_file import is_spec
 from app.core.draft.run_names import copy_of
 from app.core.i18n import tr
-from app.pages.new_run import missing
 from app.pages.new_run.card_states import card_states
 from app.pages.new_run.cards import TITLES, Cards
 from app.pages.new_run.changes import Changes
 from app.pages.new_run.data.data_desk import DataDesk
-from app.pages.new_run.data.path_field import dropped_paths
 from app.pages.new_run.data.report_dialog import ReportDialog
 from app.pages.new_run.editing import Editing
 from app.pages.new_run.filing import Filing
@@ -37,6 +36,7 @@ from app.pages.new_run.starting import Starting
 from app.services.context import AppContext
 from app.widgets.banner import Banner
 from app.widgets.commands import button_action
+from app.widgets.forms.path_field import dropped_paths
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton
 from app.widgets.page_header import scrolling_layout

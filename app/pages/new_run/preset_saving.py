@@ -9,8 +9,8 @@ from app.core.draft.draft import Draft, flat
 from app.core.draft.setting_index import Setting, title_of, value_words
 from app.core.draft.user_presets import CHOICES, file_name, fragment, problem
 from app.core.i18n import tr
-from app.pages.new_run.form_grid import Rows
 from app.widgets.card import label
+from app.widgets.forms.form_grid import Rows
 from app.widgets.icon_label import IconButton
 from app.widgets.tables.text_table import TextTable
 from backend.contract.catalog import Preset

@@ -11,10 +11,10 @@ from app.core import formatting, json_schema
 from app.core.draft.draft import Draft
 from app.core.draft.setting_index import Difference
 from app.core.i18n import tr
-from app.pages.new_run.form_grid import Rows
 from app.pages.new_run.options_form import OptionsForm
 from app.pages.new_run.settings_group import SettingsGroup
 from app.widgets.card import Card, label
+from app.widgets.forms.form_grid import Rows
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from backend.contract.catalog import AdapterEntry, Catalog, OptimizerEntry, TaskEntry

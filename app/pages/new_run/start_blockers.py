@@ -1,7 +1,7 @@
 """Owns why a run cannot be started yet: what is wrong with the data, then what is still to be chosen, then the rest."""
 
+from app.core.draft import missing
 from app.core.i18n import tr
-from app.pages.new_run import missing
 from app.pages.new_run.cards import Cards
 from app.pages.new_run.editing import Editing
 from app.pages.new_run.findings import Findings

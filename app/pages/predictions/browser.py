@@ -14,7 +14,6 @@ from app.pages.predictions.export_dialog import ExportChoice, Offer
 from app.pages.predictions.exporting import Exporting
 from app.pages.predictions.file_prediction import FilePrediction
 from app.pages.predictions.filter_bar import FilterBar
-from app.pages.predictions.row_views.registry import view_of
 from app.pages.predictions.rows_view import RowsView
 from app.pages.predictions.statistics import Statistics
 from app.services.arrow_loading import ArrowLoading
@@ -24,6 +23,7 @@ from app.services.prediction_rows import PredictionRows
 from app.widgets.activity_line import ActivityLine
 from app.widgets.drop_hint import DropHint
 from app.widgets.empty_state import EmptyState
+from app.widgets.row_views.registry import view_of
 from backend.contract.run.folder import RunFolder
 
 

@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from app.core.i18n import tr
 from app.core.predictions.row_filter import RIGHT, TEXT, RowFilter, ValueFilter
 from app.core.runs.run_library import RunSummary
-from app.pages.predictions.row_views.row_view import Order
 from app.pages.predictions.search_field import SearchField
 from app.widgets.forms.chips import chips
 from app.widgets.forms.filter_chips import FilterChips
 from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.row_views.row_view import Order
 
 SPLITS = ((tr("Validation"), "validation"), (tr("Test"), "test"))
 RIGHTNESS: tuple[tuple[str, bool | None], ...] = ((tr("All"), None), (tr("Right"), True), (tr("Wrong"), False))

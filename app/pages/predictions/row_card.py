@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from app.core.i18n import tr
 from app.core.predictions.predicted_row import PredictedRow
-from app.pages.predictions.row_views.row_view import RowView
 from app.widgets.card import Card
 from app.widgets.icon_label import IconToolButton
 from app.widgets.pill import Pill
+from app.widgets.row_views.row_view import RowView
 
 
 class RowCard(Card):

@@ -11,10 +11,10 @@ from app.core.predictions.predicted_row import PredictedRow
 from app.pages.predictions.overview_card import OverviewCard
 from app.pages.predictions.row_card import RowCard
 from app.pages.predictions.row_steps import RowSteps
-from app.pages.predictions.row_views.plain_view import PlainView
-from app.pages.predictions.row_views.row_view import RowView
 from app.pages.predictions.table_card import TableCard
 from app.services.prediction_rows import ANSWERS, PredictionRows
+from app.widgets.row_views.plain_view import PlainView
+from app.widgets.row_views.row_view import RowView
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.tables.row_table import RowTable
 from backend.contract.rpc.predictions import AT_THRESHOLD

@@ -6,11 +6,11 @@ from PySide6.QtCore import QObject, Signal
 
 from app.core.i18n import tr
 from app.pages.predictions.overview_card import OverviewCard
-from app.pages.predictions.row_views.entity_view import EntityView
-from app.pages.predictions.row_views.number_view import NumberView
-from app.pages.predictions.row_views.row_view import RowView
 from app.services.backend_client import BackendClient, Ticket
 from app.services.prediction_rows import PredictionRows
+from app.widgets.row_views.entity_view import EntityView
+from app.widgets.row_views.number_view import NumberView
+from app.widgets.row_views.row_view import RowView
 from backend.contract.rpc.predictions import PredictionStatistics
 from backend.contract.rpc.queries import Mistake
 

@@ -9,10 +9,10 @@ from app.core.i18n import tr
 from app.core.preferences import Preferences
 from app.core.runs.diagnosis import verdict
 from app.core.runs.run_state import RunState
-from app.pages.run.axes import AXIS_TITLES
 from app.widgets.card import label
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.icon_label import IconLabel
+from app.widgets.plots.curve_axes import AXIS_TITLES
 from app.widgets.plots.plot_series import SMOOTHING
 from app.widgets.text.elided_label import ElidedLabel
 

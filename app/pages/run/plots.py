@@ -14,9 +14,9 @@ from app.core.i18n import tr
 from app.core.runs.run_state import RunState
 from app.core.runs.series import Cursor
 from app.core.runs.step_clock import Resume, breaks, standing
-from app.pages.run.axes import X_LABELS
 from app.pages.run.feeds import OTHER, Feed, fed
 from app.widgets.card import Card
+from app.widgets.plots.curve_axes import X_LABELS
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
 from app.widgets.plots.plot_series import SMOOTHING
 from app.widgets.tables.layout_memory import RememberedSplitter

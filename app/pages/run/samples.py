@@ -18,10 +18,10 @@ from app.core import formatting
 from app.core.i18n import tr
 from app.core.predictions.predicted_row import PredictedRow
 from app.core.runs.run_state import RunState
-from app.pages.predictions.row_views.registry import view_of
-from app.pages.predictions.row_views.row_view import RowView
 from app.widgets.card import label
 from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.row_views.registry import view_of
+from app.widgets.row_views.row_view import RowView
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.text.directed_text import DirectedText
 from backend.contract.run.events import RowsSampled, SampledRow

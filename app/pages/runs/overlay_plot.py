@@ -15,10 +15,10 @@ from app.core.runs.run_comparison import Curve, curves_of
 from app.core.runs.run_state import RunState
 from app.core.runs.series import Cursor
 from app.core.runs.step_clock import breaks
-from app.pages.run.axes import AXIS_TITLES, X_LABELS
 from app.pages.runs.curve_list import COLORS, CurveList
 from app.widgets.card import Card, label
 from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.plots.curve_axes import AXIS_TITLES, X_LABELS
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
 from app.widgets.tables.layout_memory import RememberedSplitter
 

@@ -9,17 +9,17 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.core import formatting, json_schema
+from app.core.draft import missing
 from app.core.draft.draft import Draft
 from app.core.draft.source_choice import change_source, data_name, forget_reading, split_kind
 from app.core.i18n import tr, trn
-from app.pages.new_run import missing
-from app.pages.new_run.data.path_field import PathField, dropped_paths
-from app.pages.new_run.form_grid import Rows
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.forms.check_menu import CheckMenu
+from app.widgets.forms.form_grid import Rows
+from app.widgets.forms.path_field import PathField, dropped_paths
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton

@@ -8,16 +8,16 @@ from example_runs import ANSWERED, CLASSIFIED, EXAMPLES, TAGGED, write_run
 from PySide6.QtCore import Qt
 
 from app.pages.predictions.page import Page
-from app.pages.predictions.row_views import registry
-from app.pages.predictions.row_views.choice_view import ChoiceView
-from app.pages.predictions.row_views.entity_view import EntityView
-from app.pages.predictions.row_views.label_view import LabelView
-from app.pages.predictions.row_views.language_view import LanguageView
-from app.pages.predictions.row_views.number_view import NumberView
-from app.pages.predictions.row_views.plain_view import PlainView
-from app.pages.predictions.row_views.span_view import NO_ANSWER, SpanView
-from app.pages.predictions.row_views.writing_view import WritingView
 from app.services.prediction_rows import PredictionRows
+from app.widgets.row_views import registry
+from app.widgets.row_views.choice_view import ChoiceView
+from app.widgets.row_views.entity_view import EntityView
+from app.widgets.row_views.label_view import LabelView
+from app.widgets.row_views.language_view import LanguageView
+from app.widgets.row_views.number_view import NumberView
+from app.widgets.row_views.plain_view import PlainView
+from app.widgets.row_views.span_view import NO_ANSWER, SpanView
+from app.widgets.row_views.writing_view import WritingView
 
 
 @pytest.fixture

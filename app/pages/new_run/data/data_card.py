@@ -13,13 +13,13 @@ from app.core.draft.source_choice import split_kind
 from app.core.i18n import tr, trn
 from app.pages.new_run.data.column_choice import ColumnChoice
 from app.pages.new_run.data.data_view import DataView
-from app.pages.new_run.data.path_field import dropped_paths
 from app.pages.new_run.data.recognised_note import RecognisedNote
 from app.pages.new_run.data.split_fields import SplitFields
-from app.pages.new_run.form_grid import CAPTION_WIDTH, Rows
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.drop_hint import DropZone
+from app.widgets.forms.form_grid import CAPTION_WIDTH, Rows
+from app.widgets.forms.path_field import dropped_paths
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton

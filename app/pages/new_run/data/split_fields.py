@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 from app.core.draft.draft import Draft
 from app.core.draft.source_choice import SplitKind
 from app.core.i18n import figure, plain, tr
-from app.pages.new_run.data.path_field import PathField
-from app.pages.new_run.form_grid import Rows
+from app.widgets.forms.form_grid import Rows
 from app.widgets.forms.number_line import NumberLine
+from app.widgets.forms.path_field import PathField
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 
 FRACTION, FILE, SPLIT, OWN, NONE = tr("A fraction"), tr("A file"), tr("A split"), tr("Its own"), tr("None")

@@ -6,8 +6,8 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 from app import theme
 from app.core import formatting
 from app.core.i18n import thin, tr
-from app.pages.new_run.form_grid import CAPTION_WIDTH
 from app.widgets.card import label
+from app.widgets.forms.form_grid import CAPTION_WIDTH
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.rpc.queries import ModelDescription
 

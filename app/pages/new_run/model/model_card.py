@@ -12,14 +12,14 @@ from app.core.backend_words import said
 from app.core.draft.draft import Draft
 from app.core.draft.model_consent import CONVERT, TRUST
 from app.core.i18n import tr
-from app.pages.new_run.data.path_field import dropped_paths
-from app.pages.new_run.form_grid import Rows
 from app.pages.new_run.model.download import ModelDownload
 from app.pages.new_run.model.download_bar import DownloadBar
 from app.pages.new_run.model.facts import ModelFacts, safety
 from app.pages.new_run.model.obstacle import Obstacle, obstacle
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
+from app.widgets.forms.form_grid import Rows
+from app.widgets.forms.path_field import dropped_paths
 from app.widgets.forms.path_line import PathLine
 from app.widgets.icon_label import IconButton
 from app.widgets.pill import Pill

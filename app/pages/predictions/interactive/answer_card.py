@@ -10,12 +10,12 @@ from app.core.i18n import thin, tr
 from app.core.predictions.interactive_answers import Asked, name_of
 from app.core.predictions.predicted_row import PredictedRow
 from app.pages.predictions.interactive.compared_view import ComparedView
-from app.pages.predictions.row_views.registry import view_of
-from app.pages.predictions.row_views.row_view import RowView
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
+from app.widgets.row_views.registry import view_of
+from app.widgets.row_views.row_view import RowView
 from app.widgets.text.elided_label import ElidedLabel
 
 KEPT_OPEN = tr("An open model answers at once. It is closed after five idle minutes, or when a run needs its device.")

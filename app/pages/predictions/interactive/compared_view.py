@@ -12,10 +12,10 @@ from app.core.predictions.entities import colors_of, entities, kinds_of, words_o
 from app.core.predictions.interactive_answers import Asked
 from app.core.predictions.predicted_row import PredictedRow
 from app.core.predictions.word_diff import difference
-from app.pages.predictions.row_views.entity_view import COLORS, entity_pieces
-from app.pages.predictions.row_views.row_view import Section
 from app.widgets.card import label
 from app.widgets.plots.paired_bars import Group, PairedBars
+from app.widgets.row_views.entity_view import COLORS, entity_pieces
+from app.widgets.row_views.row_view import Section
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.marked_text import MarkedText, Piece
 

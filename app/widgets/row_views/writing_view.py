@@ -5,8 +5,8 @@ from typing import ClassVar
 from app.core.i18n import tr
 from app.core.predictions.predicted_row import PredictedRow
 from app.core.predictions.word_diff import difference, is_comparable
-from app.pages.predictions.row_views.row_view import Order, RowView, section_of
 from app.widgets.card import label
+from app.widgets.row_views.row_view import Order, RowView, section_of
 from app.widgets.text.marked_text import Piece
 
 

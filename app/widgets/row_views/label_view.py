@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from app.core.i18n import tr
 from app.core.predictions.predicted_row import PROBABILITY, PredictedRow
-from app.pages.predictions.row_views.row_view import Order, RowView, show_or_hide
 from app.widgets.plots.label_bars import LabelBars, bars_of
+from app.widgets.row_views.row_view import Order, RowView, show_or_hide
 
 
 class LabelView(RowView):

@@ -1,7 +1,7 @@
 """Owns the view of a row of a task that the window does not know: every column with its value."""
 
 from app.core.predictions.predicted_row import PredictedRow
-from app.pages.predictions.row_views.row_view import RowView, Values
+from app.widgets.row_views.row_view import RowView, Values
 
 
 class PlainView(RowView):

@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 
 from app.core.i18n import figure, tr
 from app.core.predictions.predicted_row import PROBABILITY, PredictedRow
-from app.pages.predictions.row_views.row_view import Order, RowView, show_or_hide
 from app.widgets.card import label
 from app.widgets.icon_label import IconLabel
 from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.row_views.row_view import Order, RowView, show_or_hide
 
 MAX_CHOICES = 50
 LOOKS = {

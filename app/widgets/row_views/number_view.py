@@ -5,9 +5,9 @@ from typing import ClassVar
 from app.core.formatting import number
 from app.core.i18n import tr
 from app.core.predictions.predicted_row import PredictedRow
-from app.pages.predictions.row_views.row_view import Order, RowView, show_or_hide
 from app.widgets.card import label
 from app.widgets.plots.number_scale import NumberScale
+from app.widgets.row_views.row_view import Order, RowView, show_or_hide
 
 
 class NumberView(RowView):

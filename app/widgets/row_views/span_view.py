@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 from app.core.formatting import number
 from app.core.i18n import tr
 from app.core.predictions.predicted_row import PredictedRow
-from app.pages.predictions.row_views.row_view import Order, RowView, section_of
 from app.widgets.card import label
 from app.widgets.plots.label_bars import Bar, LabelBars
+from app.widgets.row_views.row_view import Order, RowView, section_of
 from app.widgets.text.marked_text import Piece
 
 NO_ANSWER = tr("No answer")

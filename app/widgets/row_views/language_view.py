@@ -5,8 +5,8 @@ from typing import ClassVar
 from app.core.formatting import number
 from app.core.i18n import tr, trn
 from app.core.predictions.predicted_row import PredictedRow
-from app.pages.predictions.row_views.row_view import Order, RowView, section_of, show_or_hide
 from app.widgets.card import label
+from app.widgets.row_views.row_view import Order, RowView, section_of, show_or_hide
 from app.widgets.tables.fill_list import Fill, FillList
 from app.widgets.text.marked_text import Piece
 
