@@ -57,6 +57,9 @@ TEXTS = {
 }  # fmt: skip
 
 
+COMPLETE = {"task": {"type": "text_classification"}, "model": {"name_or_path": "x"}, "data": {}}
+
+
 def taught_by(template: str) -> Callable[[Path], Path]:
     """A spec of a language model that learns from instructions, written out by this template."""
 
@@ -84,6 +87,10 @@ CASES = (
     Hostile("a folder", "spec", lambda folder: folder, "is a folder"),
     Hostile("a name of 5,000 letters", "spec", given("x" * 5000), "too long"),
     Hostile("an undecodable name", "spec", given("x\udcff.yaml"), "UTF-8"),
+    *(
+        Hostile(f"a key {key!r}", "spec", file("input.yaml", json.dumps(COMPLETE | {key: 1})), "no such setting")
+        for key in ("", "[", "...", "\x1b[31m", "int")
+    ),
     Hostile("a number of 399 digits", "setting", given("training.max_steps=" + "9" * 399), "too long", command="plan"),
     *(
         Hostile(f"data.encoding={name}", "setting", given(f"data.encoding={name}"), "not an encoding of text")

@@ -34,7 +34,7 @@ def validated(section: type[AnySection], values: dict[str, Any], prefix: str = "
 def _first_mistake(section: type[Section], error: ValidationError, prefix: str) -> tuple[str, str]:
     mistakes = error.errors(include_url=False)
     mistake, names = mistakes[0], _names(mistakes[0])
-    key = ".".join(filter(None, [prefix, *names]))
+    key = ".".join([*filter(None, [prefix]), *map(_shown, names)])
     if mistake["type"] == "extra_forbidden":
         owner, base = _owner(section, names[:-1]), ".".join(filter(None, [prefix, *names[:-1]]))
         near = get_close_matches(names[-1], _offered(owner), 1)
@@ -55,7 +55,14 @@ def _offered(section: type[Section]) -> list[str]:
 
 
 def _names(mistake: ErrorDetails) -> list[str]:
-    return [str(part) for part in mistake["loc"] if _is_key(part)]
+    *before, last = mistake["loc"] or ("",)
+    is_surely_key = mistake["type"] == "extra_forbidden"  # any text at all: it comes from the file
+    return [str(part) for part in before if _is_key(part)] + ([str(last)] if is_surely_key or _is_key(last) else [])
+
+
+def _shown(name: str) -> str:
+    """A key as a sentence can hold it: one without visible letters in quotes."""
+    return name if name.isprintable() and name.strip() else ascii(name)
 
 
 def _reason(message: str) -> str:
