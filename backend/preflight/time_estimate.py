@@ -1,5 +1,6 @@
 """Owns how long the parts of a run will take, from start to last prediction, and how far each may be off."""
 
+import math
 from dataclasses import dataclass
 
 import msgspec
@@ -44,7 +45,9 @@ class Amounts:
         """How often the validation data is measured during training."""
         if "validation" not in self.rows:
             return 0
-        return len(_due(self.spec.evaluation.every, self)) + self.spec.evaluation.at_start
+        return (
+            _count_due(_every(self.spec.evaluation.every, self), steps=self.total_steps) + self.spec.evaluation.at_start
+        )
 
     @property
     def evaluated(self) -> int:
@@ -60,18 +63,27 @@ class Amounts:
     @property
     def checkpoints(self) -> tuple[int, int]:
         """How many are written at least, and at most: with a metric to go by, each evaluation may be the best one."""
-        kept = _due(self.spec.training.checkpoint_every, self)
+        kept = _every(self.spec.training.checkpoint_every, self)
+        least = _count_due(kept, steps=self.total_steps)
         if self.spec.evaluation.best_metric is None or not self.evaluations:
-            return len(kept), len(kept)
-        return len(kept), len(kept | _due(self.spec.evaluation.every, self) | {self.total_steps})
+            return least, least
+        return least, max(1, _count_due(kept, _every(self.spec.evaluation.every, self), steps=self.total_steps))
 
 
-def _due(often: str | int, amounts: Amounts) -> set[int]:
-    """The steps after which something is done, as the loop does it."""
+def _every(often: str | int, amounts: Amounts) -> int:
+    """After how many steps something is done, as the loop does it; 0 for never."""
     if often == "never":
-        return set()
-    every = amounts.steps_per_epoch if often == "epoch" else int(often)
-    return {*range(every, amounts.total_steps + 1, every), amounts.total_steps}
+        return 0
+    return amounts.steps_per_epoch if often == "epoch" else int(often)
+
+
+def _count_due(every: int, other: int = 0, *, steps: int) -> int:
+    """After how many of the steps one or the other is due; both are after the last. Counted, as there may be billions."""
+    if not (every and other):
+        return -(-steps // (every or other)) if every or other else 0
+    together = math.lcm(every, other)
+    due = steps // every + steps // other - steps // together
+    return due if steps % every == 0 or steps % other == 0 else due + 1
 
 
 def measured_parts(amounts: Amounts, measured: Measurement) -> list[TimePart]:

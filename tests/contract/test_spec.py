@@ -125,6 +125,7 @@ def test_later_set_wins():
         ("[=1", "[: there is no such setting; a spec knows ", "["),
         ("int=1", "int: there is no such setting; ", "int"),
         ("\x1b=1", "'\\x1b': there is no such setting; ", "'\\x1b'"),
+        ("training.max_steps=9999999999999", "input should be less than or equal to 1000000000000", "max_steps"),
         ("training.schedule=step", "'step' cannot be used: input should be 'linear', 'cosine', ", "schedule"),
         ("training.epochs=-1", "-1 cannot be used: input should be greater than 0", "training.epochs"),
         ("training.epochs=yes", "'yes' cannot be used: input should be a valid number", "training.epochs"),

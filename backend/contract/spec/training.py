@@ -27,7 +27,7 @@ class TrainingSection(Section):
 
     epochs: Annotated[float, Field(title="Epochs", gt=0, le=10_000)] = 3
     """How often the whole training data is seen. Usual: 2 to 5, up to 20 with few rows; more soon overfits."""
-    max_steps: Annotated[int | None, Field(title="Most steps", ge=1, json_schema_extra=ADVANCED)] = None
+    max_steps: Annotated[int | None, Field(title="Most steps", ge=1, le=10**12, json_schema_extra=ADVANCED)] = None
     """Ends training after this many optimizer steps, whatever `epochs` says."""
     batch_size: Annotated[int, Field(title="Batch size", ge=1, le=1_000_000)] = 32
     """Rows per optimizer step, over all devices; they go through in as many passes as the memory needs. Usual: 8 to 64."""
@@ -35,7 +35,7 @@ class TrainingSection(Section):
     """The highest learning rate of the schedule. Usual with AdamW: 1e-5 to 5e-5 for models of 100 million parameters and
     more, up to 5e-4 for smaller ones and from scratch, 1e-4 to 1e-3 for an adapter. Lion wants 3 to 10 times less, SGD
     1e-3 to 1e-1."""
-    max_records: Annotated[int | None, Field(title="Most records", ge=1, json_schema_extra=ADVANCED)] = None
+    max_records: Annotated[int | None, Field(title="Most records", ge=1, le=10**12, json_schema_extra=ADVANCED)] = None
     """Ends training after as many whole batches as fit into this many records, whatever `epochs` says."""
     drop_last: Annotated[bool, Field(title="Drop the last batch", json_schema_extra=ADVANCED)] = False
     """Leaves the rows that fill no whole batch out of an epoch, other ones each time; else they are a smaller batch."""

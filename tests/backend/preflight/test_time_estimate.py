@@ -51,6 +51,17 @@ def test_with_a_metric_each_evaluation_may_be_the_best_one():
     assert (part.least, part.seconds, part.words) == (0.0, 6.0, "0–4 × 3 s")
 
 
+@pytest.mark.parametrize("steps", [1, 11, 12, 13, 39, 40, 10**12])
+def test_steps_that_are_due_are_counted_as_the_loop_meets_them(steps: int):
+    changes = {"evaluation.every": 4, "training.checkpoint_every": 6, "evaluation.best_metric": "accuracy"}
+    found = amounts(steps, **changes)
+    shown = min(steps, 36 + steps % 12)  # a whole number of rounds of twelve steps left out
+    rounds = (steps - shown) // 12
+    each, kept = ({*range(every, shown + 1, every), shown} for every in (4, 6))
+    assert found.evaluations == len(each) + 3 * rounds
+    assert found.checkpoints == (len(kept) + 2 * rounds, len(each | kept) + 4 * rounds)
+
+
 def test_what_was_tokenised_before_takes_no_time():
     found = measured_parts(amounts(tokenised=frozenset({"train", "validation"})), MEASURED)
     assert seconds(found)["Tokenising"] == 0.0
