@@ -31,7 +31,7 @@ from backend.commands import (
 from backend.commands.command import CTRL_C_EXIT_CODE, Command
 from backend.commands.screen import plain_streams
 from backend.contract import offline
-from backend.contract.errors import InputError, RunFailed, panics_as_errors, plain_reason
+from backend.contract.errors import NO_ROOM, InputError, RunFailed, panics_as_errors, plain_reason
 from backend.contract.places import cache_folder
 from backend.contract.redaction import redacted
 
@@ -98,7 +98,9 @@ def _execute(chosen: Namespace) -> int:
     os.environ.update(_guarded())
     try:
         with panics_as_errors():
-            return chosen.execute(chosen)
+            code = chosen.execute(chosen)
+        sys.stdout.flush()  # at the interpreter's end nobody could say that a disk is full
+        return code
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return CTRL_C_EXIT_CODE
@@ -107,7 +109,10 @@ def _execute(chosen: Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except Exception as error:
-        return _told(error, chosen)
+        code = _told(error, chosen)
+        if getattr(error, "errno", None) in NO_ROOM:  # it may be our output that has no room, and will have none
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return code
 
 
 def _guarded() -> dict[str, str]:

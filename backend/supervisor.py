@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from backend import process_tree
-from backend.contract.errors import InputError
+from backend.contract.errors import NO_ROOM, InputError
 from backend.contract.processes import INTERRUPTIONS, child_environment, on_interruption, python_command
 from backend.contract.run import queue as run_queue
 from backend.contract.run.folder import (
@@ -75,6 +75,10 @@ def supervise(
         )
     try:
         return _attempt(folder, command, patience, queue)
+    except OSError as error:  # a record of the run could not be written
+        if error.errno not in NO_ROOM:
+            raise
+        return _refuse(f"{folder.path}: the disk is full; make room, or use a run folder on another disk")
     finally:
         os.close(lock)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
+from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.safe_files import user_path
 
 
@@ -33,14 +34,16 @@ def _import(arguments: Namespace) -> int:
 
     where = user_path(arguments.data)
     output = arguments.output or _beside(where)
+    check_output_folder(output, "--output")
     languages = language_names(arguments.languages, re.sub(r"(\.tar)?(\.gz)?$", "", where.absolute().name))
     given = {"folder": str(where)} if where.exists() else {"pair": arguments.data}
     screen = Screen()
     try:
         reading = Reading(cache_folder() / "tables", screen.report("bringing the data"), offline=is_offline())
         folder = pair_folder(validated(Settings, given, "data"), reading)
-        output.mkdir(parents=True, exist_ok=True)
-        written = write_tables(folder, output, languages, screen.report("writing"))
+        with output_errors(output, "--output", output):
+            output.mkdir(parents=True, exist_ok=True)
+            written = write_tables(folder, output, languages, screen.report("writing"))
     finally:
         screen.close()
     for path, rows in written.items():

@@ -1,7 +1,6 @@
 """Runs `burnish export`: a run's curves as a table or for TensorBoard, its predictions, or its model as a folder."""
 
 import csv
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -11,6 +10,7 @@ from backend.commands import exported_model, exported_predictions
 from backend.commands.command import Command
 from backend.commands.named_run import named_run
 from backend.contract.errors import InputError
+from backend.contract.output_file import output_errors, whole_file
 
 if TYPE_CHECKING:
     from backend.mirrors.curves import Curves
@@ -43,10 +43,8 @@ def _export(arguments: Namespace) -> int:
         _write(curves, sys.stdout)
         return 0
     path = Path(arguments.csv).absolute()
-    try:
-        count = _write_beside(curves, path)
-    except OSError as error:
-        raise InputError(f"--csv {path}: it cannot be written: {error.strerror}; name another file") from None
+    with whole_file(path, "--csv") as beside, beside.open("w", encoding="utf-8", newline="") as file:
+        count = _write(curves, file)
     print(f"{count} steps: {path}")
     return 0
 
@@ -59,12 +57,8 @@ def _export_event_file(arguments: Namespace) -> int:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--tensorboard {folder} is a file; name a folder")
     curves = Curves(named_run(arguments.run).events, arguments.run)
-    try:
+    with output_errors(folder, "--tensorboard"):
         written = tensorboard.write(curves, folder)
-    except OSError as error:
-        raise InputError(
-            f"--tensorboard {folder}: it cannot be written: {error.strerror}; name another folder"
-        ) from None
     print(f"{written.records} records: {written.path}\nSee them with: tensorboard --logdir {folder}")
     return 0
 
@@ -77,17 +71,6 @@ def _write(curves: "Curves", stream: TextIO) -> int:
         count += 1
         row["step"] = step
         writer.writerow(map(row.get, columns))
-    return count
-
-
-def _write_beside(curves: "Curves", path: Path) -> int:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            count = _write(curves, file)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
     return count
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from backend.commands.named_run import named_run
 from backend.contract.errors import InputError
+from backend.contract.output_file import check_output_folder, output_errors
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -42,6 +43,7 @@ def _merge(arguments: Namespace) -> None:
         raise InputError("--dtype: a merged model is written in float32; leave --dtype out, then copy it with --model")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"--model {target}: it exists already; name a new folder")
+    check_output_folder(target, "--model")
     from backend.inference.model import open_model  # loads the framework
     from backend.inference.spec import spec_of
     from backend.models import saved_model
@@ -57,9 +59,7 @@ def _merge(arguments: Namespace) -> None:
         copy_code(opened.folder, folder)
 
     note = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
-    try:
+    with output_errors(target, "--model", target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
         saved_model.write(target, fill, note)
         agree_to_copy(opened.folder, target)
-    except OSError as error:
-        raise InputError(f"--model {target}: it cannot be written: {error.strerror}; name another folder") from None

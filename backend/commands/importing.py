@@ -1,7 +1,6 @@
 """Owns `burnish import`: another system's experiment as a spec, with a list of what had no counterpart."""
 
 import json
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import Command, add_changes, add_json
 from backend.contract.errors import InputError
+from backend.contract.output_file import whole_file
 from backend.contract.safe_files import MAX_SPEC, read_regular
 
 if TYPE_CHECKING:
@@ -100,14 +100,8 @@ def _with_remarks(spec: dict[str, Any], system: str, found: "Imported") -> str:
 
 
 def _write(text: str, path: Path) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with whole_file(path, "--output") as beside:
         beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        raise InputError(f"--output {path}: it cannot be written: {error.strerror}; name another file") from None
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 COMMANDS = (Command("import", "make a spec of another system's experiment", _arguments, _import),)

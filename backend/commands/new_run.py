@@ -4,12 +4,13 @@ import os
 import subprocess
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.commands import consents
 from backend.contract.errors import InputError
+from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.places import runs_folder
 from backend.contract.run.folder import RunFolder, new_run_folder
 from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
@@ -39,7 +40,13 @@ def written(spec: "RunSpec", path: Path | None) -> RunFolder:
 
     text = spec_file.dump(spec.model_dump(mode="json"))
     folder = _made(path) if path else _made_by_date(spec.name)
-    write_whole(folder.spec, text.encode())  # a folder is a run from the moment its spec stands there, whole
+    try:
+        with output_errors(folder.path, "--run-folder" if path else "", folder.path):
+            write_whole(folder.spec, text.encode())  # a folder is a run from the moment its spec stands there, whole
+    except InputError:
+        with suppress(OSError):
+            folder.path.rmdir()
+        raise
     return folder
 
 
@@ -138,13 +145,13 @@ def _made_by_date(name: str) -> RunFolder:
 def _refuse_existing(path: Path) -> None:
     if os.path.lexists(path):
         raise InputError(f"--run-folder {path}: it exists already; name a new folder, or resume the run that is in it")
+    check_output_folder(path, "--run-folder")
 
 
 def _made(path: Path) -> RunFolder:
     try:
-        path.mkdir(parents=True)
+        with output_errors(path, "--run-folder", *path.parents):
+            path.mkdir(parents=True)
     except FileExistsError:
         _refuse_existing(path)
-    except OSError as error:
-        raise InputError(f"--run-folder {path}: it cannot be made: {error.strerror}; name another folder") from None
     return RunFolder(path)

@@ -1,10 +1,12 @@
 """Shows progress in a terminal, a bar where stderr is one, else a plain line now and then; lets no stranger's text steer it."""
 
 import io
+import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from backend.contract.safe_text import escape_controls
@@ -56,7 +58,8 @@ def plain_streams() -> Iterator[None]:
 
     What JSON prints is JSON still, as the signs are written like its own escapes.
     """
-    out, err = sys.stdout, sys.stderr
+    out, err = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None where a shell has closed it (>&-)
+    sys.stdout = out
     if isinstance(out, io.TextIOWrapper):
         out.reconfigure(errors="backslashreplace")  # half a character has no encoding
     sys.stderr = PlainStream(err)
@@ -66,6 +69,11 @@ def plain_streams() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = out, err
+
+
+def _nowhere() -> IO[str]:
+    """A stream that keeps nothing, at the descriptor that was closed, so that no file of ours gets its number."""
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def _raw(stream: Any) -> Any:

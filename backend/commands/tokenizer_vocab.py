@@ -121,10 +121,7 @@ def _write(table: "pa.Table", arguments: Namespace) -> int:
     from backend.data.csv_file import write_csv
 
     path = user_path(arguments.output).absolute()
-    try:
-        write_csv(table, path, arguments.defuse)
-    except OSError as error:
-        raise InputError(f"--output {path}: it cannot be written: {error.strerror}; name another file") from None
+    write_csv(table, path, arguments.defuse, option="--output")
     if arguments.json:
         print(json.dumps({"path": str(path), "rows": table.num_rows}, ensure_ascii=False))
     else:

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-_NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
+NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
+"""Numbers of the system's errors that say that nothing more can be written: full, over the quota, or over a limit."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,15 @@ def plain_reason(error: BaseException) -> str | None:
         return "something in the input is nested too deep to be read; give a flatter one"
     if isinstance(error, UnicodeEncodeError):
         return "a name or text holds half of a character (a lone surrogate), which cannot be written; correct it"
-    if not isinstance(error, OSError) or error.filename is None:
+    if not isinstance(error, OSError):
         return None
+    if error.filename is None:
+        return "the disk is full; make room, or write to another disk" if error.errno in NO_ROOM else None
     name, reason = str(error.filename), (error.strerror or "it cannot be used").lower()
-    if error.errno in _NO_ROOM:
+    if error.errno in NO_ROOM:
         return f"{name}: the disk is full; make room, or choose another folder"
+    if error.errno == errno.EROFS:
+        return f"{name}: the disk is read-only; choose a folder on another one"
     if len(name) > 300:
         name = f"{name[:100]}…{name[-20:]}"
     if error.filename2:

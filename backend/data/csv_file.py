@@ -3,12 +3,13 @@
 import csv
 import io
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+
+from backend.contract.output_file import whole_file
 
 EXPORT_ROWS = 20_000
 """Rows that are written between two looks at the progress."""
@@ -23,17 +24,13 @@ def write_csv(
     defuse: bool = False,
     bom: bool = False,
     report: Callable[[int], None] = lambda done: None,
+    option: str = "",
 ) -> None:
-    """Write all columns; `defuse` puts an apostrophe before texts that a spreadsheet would run. Raises OSError."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("wb") as file:
-            for done, content in _csv(table, defuse, bom):
-                file.write(content)
-                report(done)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    """Write all columns; `defuse` puts an apostrophe before texts that a spreadsheet would run. Raises InputError."""
+    with whole_file(path, option) as beside, beside.open("wb") as file:
+        for done, content in _csv(table, defuse, bom):
+            file.write(content)
+            report(done)
 
 
 def _csv(table: pa.Table, defuse: bool, bom: bool) -> Iterator[tuple[int, bytes]]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.output_file import check_output, output_errors
 from backend.contract.safe_files import user_path
 from backend.contract.spec import RunSpec
 from backend.data.rows import Rows, Skipped
@@ -88,26 +89,19 @@ def predict(
     `say` is told each stage before its `report`s. Raises InputError, RunFailed.
     """
     started = time.perf_counter()
-    _check_output("--output", output, data)
+    if parquet is None:  # else it is the run's own file, for the window
+        check_output(output, "--output", data)
     if glue is not None:
-        _check_output("--glue", glue, data)
-        _check_output("--glue", glue, output)
+        check_output(glue, "--glue", data, output)
     spec = spec_of(target, task, changes or [], data)
     notes, rows, scored, timing = _scored(spec, data, report, started, labelled=False, say=say)
     table, documents = predictions_file.joined(rows, scored.predictions), scored.predictions.documents
-    predictions_file.write(table, output, parquet, documents=documents)
+    with output_errors(output, "--output", output.parent):
+        predictions_file.write(table, output, parquet, documents=documents)
     if glue is not None:
-        glue_file.write(rows, scored.predictions, glue)
+        with output_errors(glue, "--glue", glue.parent):
+            glue_file.write(rows, scored.predictions, glue)
     return PredictionResult(output.absolute(), scored.metrics, len(rows), rows.skipped, timing, notes)
-
-
-def _check_output(option: str, output: Path, other: Path) -> None:
-    if not output.absolute().parent.is_dir():
-        raise InputError(f"{option}: the folder {output.absolute().parent} does not exist; make it first")
-    other = user_path(other)
-    is_same = output.samefile(other) if output.exists() and other.exists() else output.resolve() == other.resolve()
-    if is_same:
-        raise InputError(f"{option}: {output} is the file that is read, or written as well; name another one")
 
 
 def generate(

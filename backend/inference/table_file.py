@@ -1,6 +1,5 @@
 """Owns a table as a file for other programs, CSV or Parquet: written beside and renamed, harmless to spreadsheets where asked."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
+from backend.contract.output_file import whole_file
 from backend.data.csv_file import BOM, FORMULA_STARTS
 from backend.inference.predictions_file import GROUP_ROWS, flat
 
@@ -30,15 +30,10 @@ class Options:
 def write(
     table: pa.Table, path: Path, options: Options, report: Callable[[int, int], None] = lambda done, total: None
 ) -> None:
-    """Write all rows; a CSV without options is what `predictions_file.write` makes of the table. Raises OSError."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    """Write all rows; a CSV without options is what `predictions_file.write` makes of the table. Raises InputError."""
     put = _csv if options.csv else _parquet
-    try:
-        with beside.open("wb") as file:
-            put(table, file, options, report)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with whole_file(path) as beside, beside.open("wb") as file:
+        put(table, file, options, report)
 
 
 def _csv(table: pa.Table, file: pa.NativeFile, options: Options, report: Callable[[int, int], None]) -> None:

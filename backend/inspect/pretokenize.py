@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from backend.contract.errors import InputError
+from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.run.folder import write_json
 from backend.contract.spec import RunSpec
 from backend.data.export import write_arrays, write_parquet
@@ -51,10 +52,12 @@ def prepare(spec: RunSpec, stage: Stage, export: Path | None = None, file_format
 
     Raises InputError. Whatever ends it early, neither the cache nor the folder holds anything half-written.
     """
-    if export is not None and (export.is_file() or not export.absolute().parent.is_dir()):
+    if export is not None and ((export.exists() and not export.is_dir()) or not export.absolute().parent.is_dir()):
         raise InputError(f"--export: {export} must be a folder in a folder that exists; name another one")
     if export is not None and any(export.glob(f"*.{file_format}")):
         raise InputError(f"--export: {export} holds .{file_format} files already; name another folder")
+    if export is not None:
+        check_output_folder(export, "--export")
     model = locate_small_files(spec, stage("finding model"))
     check_model(spec, model.folder, looks_at_weights=False)
     material = read_material(spec, model.folder, stage("loading data"))
@@ -83,26 +86,27 @@ def _exported(
     config = read_config(model)
     start = decoder_start(config.get("model_type"), config.get("decoder_start_token_id"), session.pad_token_id)
     try:
-        beside.mkdir()
-        written: list[Path] = []
-        for split, one in features.items():
-            report = stage(f"writing {split}")
-            if file_format == "parquet":
-                written += write_parquet(one, beside / f"{split}.parquet", report)
-            else:
-                written += write_arrays(one, beside, split, head, session.pad_token_id, start, report)
-        note = {
-            "task": session.spec.task,
-            "facts": session.facts,
-            "columns": dict(session.columns),
-            "head": str(head),
-            "pad_token_id": session.pad_token_id,
-            "features": {split: len(one) for split, one in features.items()},
-        }
-        write_json(beside / "features.json", note)
-        export.mkdir(exist_ok=True)
-        for path in beside.iterdir():
-            path.replace(export / path.name)
-        return [export / path.name for path in written]
+        with output_errors(export, "--export", beside):
+            beside.mkdir()
+            written: list[Path] = []
+            for split, one in features.items():
+                report = stage(f"writing {split}")
+                if file_format == "parquet":
+                    written += write_parquet(one, beside / f"{split}.parquet", report)
+                else:
+                    written += write_arrays(one, beside, split, head, session.pad_token_id, start, report)
+            note = {
+                "task": session.spec.task,
+                "facts": session.facts,
+                "columns": dict(session.columns),
+                "head": str(head),
+                "pad_token_id": session.pad_token_id,
+                "features": {split: len(one) for split, one in features.items()},
+            }
+            write_json(beside / "features.json", note)
+            export.mkdir(exist_ok=True)
+            for path in beside.iterdir():
+                path.replace(export / path.name)
+            return [export / path.name for path in written]
     finally:
         shutil.rmtree(beside, ignore_errors=True)

@@ -11,6 +11,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from backend.contract.errors import InputError
+from backend.contract.output_file import check_output_folder, output_errors
 from backend.models.model_files import read_table
 from backend.models.new_folder import share
 
@@ -26,21 +27,24 @@ def copy_model(source: Path, target: Path, numbers: Numbers) -> None:
         raise InputError(f"--model: {target} is a file; name a new folder")
     if target.exists() and any(target.iterdir()):
         raise InputError(f"--model: {target} is not empty; name a new folder")
+    check_output_folder(target, "--model")
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        shutil.copytree(source, beside, ignore=shutil.ignore_patterns("*.safetensors"))
-        for path in sorted(source.glob("*.safetensors")):
-            _convert(path, beside / path.name, numbers)
-        _name_numbers(beside / "config.json", numbers)
-        share(beside)
-        if target.exists():
-            target.rmdir()
-        beside.rename(target)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(f"--model {target}: it cannot be written ({reason}); name another folder") from None
+        with output_errors(target, "--model", beside):
+            _copy(source, beside, target, numbers)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def _copy(source: Path, beside: Path, target: Path, numbers: Numbers) -> None:
+    shutil.copytree(source, beside, ignore=shutil.ignore_patterns("*.safetensors"))
+    for path in sorted(source.glob("*.safetensors")):
+        _convert(path, beside / path.name, numbers)
+    _name_numbers(beside / "config.json", numbers)
+    share(beside)
+    if target.exists():
+        target.rmdir()
+    beside.rename(target)
 
 
 def _convert(source: Path, target: Path, numbers: Numbers) -> None:

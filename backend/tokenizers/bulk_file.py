@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.contract.output_file import whole_file
 from backend.contract.tokens.options import TokenOptions
 from backend.data.sources.source import Report
 from backend.tokenizers import bulk
@@ -24,7 +25,11 @@ def write(
     schema = pa.schema({"ids": numbers, "attention_mask": marks, "offsets": numbers})
     rows = tokens = 0
     lines = _Lines(source)
-    with pa.OSFile(str(target), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+    with (
+        whole_file(target, "--output", source) as beside,
+        pa.OSFile(str(beside), "wb") as file,
+        pa.ipc.new_file(file, schema) as writer,
+    ):
         for block in bulk.encoded(tokenizer, iter(lines), options):
             begins = pa.array(block.begins, pa.int32())
             columns: list[Any] = [

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.contract.errors import InputError
+from backend.contract.output_file import check_output_folder, output_errors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -27,6 +28,7 @@ def check_free(folder: Path, field: str) -> None:
         raise InputError(f"{field}: {folder} is a file; name a new folder", field)
     if any((folder / name).exists() for name in _OF_A_TOKENIZER):
         raise InputError(f"{field}: {folder} holds a tokenizer already; name a new folder", field)
+    check_output_folder(folder, field)
     above = next((path for path in (folder, *folder.absolute().parents) if path.exists()), None)
     if above is None or not above.is_dir() or not os.access(above, os.W_OK):
         raise InputError(f"{field}: {above or folder} cannot be written to; name another folder", field)
@@ -36,17 +38,13 @@ def save(tokenizer: "PreTrainedTokenizerBase", folder: Path, field: str) -> None
     """Write into a new folder, or into one that has no tokenizer. Raises InputError where it has one by now."""
     folder = folder.absolute()
     check_free(folder, field)
-    try:
+    with output_errors(folder, field, folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _beside(folder) as made:
             tokenizer.save_pretrained(made)
             _flush(made)
             check_free(folder, field)
             _put_in_place(made, folder)
-    except OSError as error:
-        raise InputError(
-            f"{field}: {folder} could not be written ({error.strerror or error}); name another one", field
-        ) from None
 
 
 @contextmanager

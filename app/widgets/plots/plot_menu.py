@@ -7,10 +7,13 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
+from app.core.backend_sentences import told
 from app.core.i18n import tr
 from app.widgets.icon_label import IconToolButton
 from app.widgets.plots import curve_file
 from app.widgets.plots.plot_picture import PlotPicture
+from backend.contract.errors import InputError
+from backend.contract.output_file import whole_file
 
 HINTS = (
     tr("Drag: zoom into a box"),
@@ -75,12 +78,13 @@ class PlotMenu(QObject):
             self._turn.start()
             return
         try:
-            if path.suffix.lower() == ".svg":
-                self._picture().save_svg(path)
-            else:
-                self._picture().save_png(path)
-        except OSError as error:
-            self._tell_refusal(path, error)
+            with whole_file(path) as beside:
+                if path.suffix.lower() == ".svg":
+                    self._picture().save_svg(beside)
+                else:
+                    self._picture().save_png(beside)
+        except InputError as error:
+            self.message.emit("error", told(str(error)))
         else:
             self._tell_success(path)
 
@@ -90,8 +94,8 @@ class PlotMenu(QObject):
         try:
             if next(portions, self) is not self:
                 return
-        except OSError as error:
-            self._tell_refusal(path, error)
+        except InputError as error:
+            self.message.emit("error", told(str(error)))
         else:
             self._tell_success(path)
         self._writing.pop(0)
@@ -100,16 +104,6 @@ class PlotMenu(QObject):
 
     def _tell_success(self, path: Path) -> None:
         self.message.emit("success", tr("Saved {path}.", path=path))
-
-    def _tell_refusal(self, path: Path, error: OSError) -> None:
-        self.message.emit(
-            "error",
-            tr(
-                "{path} cannot be written: {strerror}. Choose another place.",
-                path=path,
-                strerror=error.strerror or error,
-            ),
-        )
 
     def copy(self) -> None:
         """Put the picture on the clipboard."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from backend.contract.errors import InputError
+from backend.contract.output_file import output_errors
 from backend.contract.rpc.queries import Exported
 from backend.contract.run.folder import RunFolder
 from backend.helper.query import Arguments, Query, Tell, needed
@@ -14,10 +14,8 @@ def _export(arguments: Arguments, tell: Tell) -> Exported:
     run, folder = RunFolder(needed(arguments, "run")), Path(needed(arguments, "folder"))
     run.check()
     curves = Curves(run.events)
-    try:
+    with output_errors(folder):
         written = tensorboard.write(curves, folder)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder") from None
     return Exported(str(written.path), written.records)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from backend.contract.catalog import Column, plays_a_part
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.output_file import whole_file
 from backend.contract.rpc.data_choice import DataGlance, DataRow, RecognisedData
 from backend.contract.rpc.queries import DataPreview, DataReport, Exported, GuessedColumn
 from backend.contract.safe_files import user_path
@@ -184,13 +185,10 @@ def _export_unusable(arguments: Arguments, tell: Tell) -> Exported:
 
     found = unusable_rows(_subject(arguments), reporting(tell))
     output = user_path(needed(arguments, "output"))
-    try:
-        with output.open("w", newline="", encoding="utf-8-sig") as file:
-            writer = csv.writer(file)
-            writer.writerow(("split", "file", "line", "reason"))
-            writer.writerows((split, row.file, row.line, row.reason) for split, row in found)
-    except OSError as error:
-        raise InputError(f"{output}: it cannot be written: {error.strerror}; choose another place") from None
+    with whole_file(output) as beside, beside.open("w", newline="", encoding="utf-8-sig") as file:
+        writer = csv.writer(file)
+        writer.writerow(("split", "file", "line", "reason"))
+        writer.writerows((split, row.file, row.line, row.reason) for split, row in found)
     return Exported(str(output), len(found))
 
 

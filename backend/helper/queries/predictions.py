@@ -59,10 +59,7 @@ def export(wishes: Wishes, report: Callable[[int, int], None] = lambda done, tot
         raise InputError(f"{wishes.format!r} cannot be written; choose {' or '.join(FORMATS)}")
     table = _shaped(wishes)
     options = table_file.Options(wishes.format == "csv", wishes.bom, wishes.defuse)
-    try:
-        table_file.write(table, wishes.output, options, report)
-    except OSError as error:
-        raise InputError(f"{wishes.output} cannot be written: {error.strerror}; choose another file") from None
+    table_file.write(table, wishes.output, options, report)
     return Exported(path=str(wishes.output), rows=table.num_rows)
 
 

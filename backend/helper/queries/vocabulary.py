@@ -137,10 +137,7 @@ def _export(arguments: Arguments, tell: Tell) -> Exported:
         table = table.take(np.load(rows))
     output = user_path(needed(arguments, "output")).absolute()
     defuse, bom = bool(arguments.get("defuse", False)), bool(arguments.get("bom", False))
-    try:
-        write_csv(table, output, defuse, bom, lambda done: tell(Progress(done, table.num_rows, "rows")))
-    except OSError as error:
-        raise InputError(f"{output} cannot be written: {error.strerror}; choose another file") from None
+    write_csv(table, output, defuse, bom, lambda done: tell(Progress(done, table.num_rows, "rows")))
     return Exported(path=str(output), rows=table.num_rows)
 
 

@@ -1,0 +1,130 @@
+"""Writes what a person named as an output: whole or not at all, never over a device, a link, an input or a run's own files (stdlib only)."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from backend.contract.errors import NO_ROOM, InputError
+from backend.contract.run.folder import REQUESTS, RunFolder
+from backend.contract.safe_files import user_path
+
+_RUN = RunFolder("run")
+_OWN = {one.name for one in vars(_RUN).values()} | set(REQUESTS)
+"""Names that mean something in a run folder, also before there is such a file: `stop` would stop the run."""
+_SIGNS_OF_A_RUN = (_RUN.events.name, _RUN.lock.name, _RUN.process.name)
+"""One of them lies beside the spec of a run, but not beside a spec in a folder of somebody's own."""
+
+
+def check_output(path: Path, option: str = "", *others: Path) -> None:
+    """Raises InputError where no file may be written at `path`.
+
+    `option` is what the person named it by; `others` are read, or written as well.
+    """
+    name = _named(path, option)
+    with output_errors(path, option):
+        _check_kind(path, name)
+    for other in map(user_path, others):
+        if path.samefile(other) if path.exists() and other.exists() else path.resolve() == other.resolve():
+            raise InputError(f"{name} is the file that is read, or written as well; name another one")
+    run = _run_above(path.parent)
+    if run is None:
+        return
+    if Path(os.path.realpath(path.parent)) != run:
+        raise InputError(f"{name} lies among the files of the run {run.name}; name a file outside its folder")
+    if os.path.lexists(path) or path.name.lower() in _OWN:
+        raise InputError(f"{name} belongs to the run {run.name}; name a new file, or one outside its folder")
+
+
+def check_output_folder(folder: Path, option: str = "") -> None:
+    """Raises InputError where `folder`, to which files will be written, is a run's or lies in one."""
+    run = _run_above(folder)
+    if run is not None:
+        raise InputError(f"{_named(folder, option)} is in the folder of the run {run.name}; name a folder outside it")
+
+
+@contextmanager
+def whole_file(path: Path, option: str = "", *others: Path) -> Iterator[Path]:
+    """The path of a file beside, to be written, which takes the name `path` in the end. Raises InputError.
+
+    Where anything fails `path` stays as it was, and nothing lies beside it.
+    """
+    check_output(path, option, *others)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with output_errors(path, option, beside):
+        beside.unlink(missing_ok=True)  # left by a process of the same number, or put there by somebody as a link
+        try:
+            yield beside
+            check_output(path, option, *others)  # it may have been made in the meantime
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def output_errors(path: Path, option: str = "", *written: Path) -> Iterator[None]:
+    """What the system refuses as an InputError with the way out; an OSError that names another file than these passes."""
+    try:
+        yield
+    except OSError as error:
+        if not _is_about(error, (path, *written)):
+            raise
+        raise _refusal(error, _named(path, option)) from None
+
+
+def _check_kind(path: Path, name: str) -> None:
+    try:
+        status = path.lstat()
+    except ValueError:
+        raise InputError(f"{str(path)!r} is not a path, as it holds a NUL character") from None
+    except (FileNotFoundError, NotADirectoryError):
+        folder = path.absolute().parent
+        if not folder.is_dir():
+            raise InputError(f"{name} cannot be written: the folder {folder} does not exist; make it first") from None
+        return
+    if stat.S_ISDIR(status.st_mode):
+        raise InputError(f"{name} is a folder; name a file in it")
+    if stat.S_ISLNK(status.st_mode) and (path.is_file() or not path.exists()):
+        raise InputError(f"{name} is a link; name the file it leads to ({os.path.realpath(path)})")
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(f"{name} is not a regular file; give a file on a disk")
+
+
+def _run_above(folder: Path) -> Path | None:
+    """The run whose folder this is, or lies in."""
+    real = Path(os.path.realpath(folder))
+    return next((one for one in (real, *real.parents) if _is_run(one)), None)
+
+
+def _is_run(folder: Path) -> bool:
+    return os.path.lexists(folder / _RUN.spec.name) and any(os.path.lexists(folder / one) for one in _SIGNS_OF_A_RUN)
+
+
+def _is_about(error: OSError, written: tuple[Path, ...]) -> bool:
+    # Libraries that write into an open file name none; a folder's copy collects errors, which have no number.
+    if error.filename is None or error.errno in (*NO_ROOM, errno.EROFS):
+        return True
+    name = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes | os.PathLike) else None
+    return name is not None and any(name == one or one in name.parents for one in written)
+
+
+def _refusal(error: OSError, name: str) -> InputError:
+    number = error.errno or _number_of_a_copy(error)
+    if number in NO_ROOM:
+        return InputError(f"{name} cannot be written: the disk is full; make room, or name one on another disk")
+    if number == errno.EROFS:
+        return InputError(f"{name} cannot be written: the disk is read-only; name one on another disk")
+    reason = error.strerror or (os.strerror(number) if number else "the system refused it")
+    return InputError(f"{name} cannot be written: {reason.lower()}; name another one")
+
+
+def _number_of_a_copy(error: OSError) -> int | None:
+    """Of the first error that `shutil.copytree` collected: it keeps their words alone."""
+    words = str(error)
+    return next((number for number in (*NO_ROOM, errno.EROFS) if f"[Errno {number}]" in words), None)
+
+
+def _named(path: Path, option: str) -> str:
+    return f"{option}: {path}" if option else str(path)
