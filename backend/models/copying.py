@@ -1,13 +1,15 @@
 """Owns the copy of a model folder for others, with weights of half the size where asked for."""
 
+import errno
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from backend.contract.errors import InputError
@@ -51,7 +53,12 @@ def _convert(source: Path, target: Path, numbers: Numbers) -> None:
     with safe_open(source, framework="np") as file:
         metadata = file.metadata()
     tensors = load_file(source)
-    save_file({name: _as(values, name, numbers) for name, values in tensors.items()}, target, metadata)
+    converted = {name: _as(values, name, numbers) for name, values in tensors.items()}
+    try:
+        save_file(converted, target, metadata)
+    except SafetensorError as error:  # what the system refused is in its words alone
+        number = re.search(r"os error (\d+)|code: (\d+)", str(error))
+        raise OSError(int(number[1] or number[2]) if number else errno.EIO, str(error), str(target)) from error
 
 
 def _as(values: np.ndarray, name: str, numbers: Numbers) -> np.ndarray:
