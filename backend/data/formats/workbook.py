@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from xml.parsers import expat
 
 import numpy as np
@@ -29,6 +29,8 @@ MAX_CELLS = 20_000_000
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _BLOCK = 1 << 20
 _PLACE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
+_COUNT = re.compile(r"\+?[0-9]{1,20}")
+"""What the library reads as a number, signed ones too."""
 _CONTENT = {"v", "is", "t", "f", "text:p", "text:span"}
 """Elements within cells, which are most of a sheet and say nothing of its size."""
 _MARKS_OF_SHEETS = (b"sheetData", b"table-row")
@@ -64,7 +66,6 @@ class Workbook:
         self.skipped: list[tuple[int, str]] = []
         self._name, self._size, self._max_rows = path.name, path.stat().st_size, options.max_rows
         with _in_one_sentence(path):
-            _check_size(path)
             sheet = _sheet(path, options.sheet)
         self._sheet = sheet
         self._names, self._header = self._find_header()
@@ -115,33 +116,47 @@ class Workbook:
 def sheets_in_words(path: Path, wanted: str | None) -> str:
     """Which of several sheets is read and which others there are, in a sentence; empty where there is only one to see."""
     with _in_one_sentence(path):
-        read = _sheet(path, wanted).name
-        others = [name for name in _open(path)[1] if name != read]
+        book = _open(path)
+        read = _chosen(path, book, wanted)
+        others = [name for name in book.visible if name != read]
     named = ", ".join(f"“{name}”" for name in others)
     return f"{path.name}: the sheet “{read}” is read; data.sheet reads another one: {named}" if others else ""
 
 
-def _open(path: Path) -> tuple[Any, list[str], list[str]]:
-    """The workbook, the names of its visible sheets, and those of all."""
+class _Book(NamedTuple):
+    """A workbook of the library, the names of its visible sheets, and those of all."""
+
+    content: Any
+    visible: list[str]
+    names: list[str]
+
+
+def _open(path: Path) -> _Book:
+    """Raises InputError where it would not fit into memory: of an OpenDocument the library lays out all sheets at once."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum, load_workbook  # a library in Rust, needed only here
 
+    _check_size(path)
     book = load_workbook(path)
     tables = [one for one in book.sheets_metadata if one.typ == SheetTypeEnum.WorkSheet]
     visible = [one.name for one in tables if one.visible == SheetVisibleEnum.Visible]
-    return book, visible, [one.name for one in tables]
+    return _Book(book, visible, [one.name for one in tables])
 
 
 def _sheet(path: Path, wanted: str | None) -> Any:
     """The sheet of that name, else the first one that is visible."""
-    book, visible, names = _open(path)
-    if wanted is not None and wanted not in names:
+    book = _open(path)
+    return book.content.get_sheet_by_name(_chosen(path, book, wanted))
+
+
+def _chosen(path: Path, book: _Book, wanted: str | None) -> str:
+    if wanted is not None and wanted not in book.names:
         raise InputError(
-            f"data.sheet: {path.name} has no sheet {wanted!r}; it has {', '.join(map(repr, names))}", "data.sheet"
+            f"data.sheet: {path.name} has no sheet {wanted!r}; it has {', '.join(map(repr, book.names))}", "data.sheet"
         )
-    name = wanted or next(iter(visible), None)
+    name = wanted or next(iter(book.visible), None)
     if name is None:
         raise InputError(f"{path.name} has no visible sheet; name one of its sheets as data.sheet")
-    return book.get_sheet_by_name(name)
+    return name
 
 
 def _check_size(path: Path) -> None:
@@ -160,18 +175,23 @@ def _check_size(path: Path) -> None:
                 extent.read(content)
             if extent.rows * extent.columns > MAX_CELLS:
                 raise InputError(_too_large(path, f"{extent.rows:,} rows of {extent.columns:,} columns"))
+            if extent.characters > MAX_BYTES:
+                raise InputError(_too_large(path, f"{extent.characters:,} characters of repeated text"))
 
 
 class _Extent:
     """The rows and columns of the sheets in one part of a workbook: two cells in opposite corners span 17 billion.
+
+    Of an OpenDocument also the characters that its file does not hold one by one: runs of spaces, and cells that are repeated.
 
     Any part may be a sheet, because the workbook names them as it likes. Its XML must be well-formed and without a document
     type, since the library reads more leniently, and must not see cells where none were seen here.
     """
 
     def __init__(self) -> None:
-        self.rows = self.columns = 0
+        self.rows = self.columns = self.characters = 0
         self._row = self._column = 0
+        self._repeats = self._row_repeats = 1
         self._parser = expat.ParserCreate()
         self._parser.StartElementHandler = self._start
         self._parser.StartDoctypeDeclHandler = self._refuse_document_type
@@ -211,19 +231,31 @@ class _Extent:
             case "table":  # of OpenDocument, where a cell or row may stand for many
                 self._row = 0
             case "table-row":
-                self._row, self._column = self._row + _count_repeats(attributes, "rows"), 0
+                self._row_repeats = _count(attributes, "table:number-rows-repeated")
+                self._row, self._column = self._row + self._row_repeats, 0
             case "table-cell" | "covered-table-cell":
-                self._column += _count_repeats(attributes, "columns")
-                if any(attribute.startswith("office:") for attribute in attributes):
+                repeats = _count(attributes, "table:number-columns-repeated")
+                self._column += repeats
+                has_value = any(attribute.startswith("office:") for attribute in attributes)
+                self._repeats = repeats * self._row_repeats if has_value else 1
+                self._parser.CharacterDataHandler = self._add_text if self._repeats > 1 else None
+                if has_value:
                     self._count(self._row, self._column)
+                    self._add_text("".join(attributes.values()))
+            case "s":
+                self.characters += _count(attributes, "text:c") * self._repeats
+
+    def _add_text(self, text: str) -> None:
+        if self._repeats > 1:
+            self.characters += len(text) * self._repeats
 
     def _count(self, row: int, column: int) -> None:
         self.rows, self.columns = max(self.rows, row), max(self.columns, column)
 
 
-def _count_repeats(attributes: dict[str, str], what: str) -> int:
-    number = attributes.get(f"table:number-{what}-repeated", "")
-    return int(number) if number.isdecimal() else 1
+def _count(attributes: dict[str, str], name: str) -> int:
+    number = attributes.get(name, "")
+    return int(number) if _COUNT.fullmatch(number) else 1
 
 
 def _column_number(letters: str) -> int:

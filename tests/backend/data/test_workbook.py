@@ -141,6 +141,41 @@ def test_a_repeated_value_of_an_open_document_does_not_fill_the_memory(desk, rep
     assert "too large for a workbook" in desk.refusal(ods(desk.folder / "a.ods", ODS + wide + row))
 
 
+def row(*values: str, columns: str = "1", rows: str = "1") -> str:
+    repeated = f'office:value-type="string" table:number-columns-repeated="{columns}"'
+    cells = "".join(f"<table:table-cell {repeated}><text:p>{value}</text:p></table:table-cell>" for value in values)
+    return f'<table:table-row table:number-rows-repeated="{rows}">{cells}</table:table-row>'
+
+
+def spaces(count: str) -> str:
+    return f'a<text:s text:c="{count}"/>b'
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        row(spaces("2000000000")),
+        row(spaces("+2000000000")),
+        row(spaces("200000000") * 5),
+        row(spaces("100000"), columns="16000"),
+        row("a" * 1_000_000, rows="1000"),
+        row("a", columns="+1000000000"),
+    ],
+    ids=["spaces", "signed spaces", "many spaces", "repeated spaces", "a repeated text", "a signed repeat"],
+)
+@pytest.mark.parametrize("how", ["read", "recognised"])
+def test_text_that_would_not_fit_into_memory_is_refused_before_it_is_made(desk, rows: str, how: str):
+    path = ods(desk.folder / "a.ods", ODS.replace("<table:table-row>", rows + "<table:table-row>", 1))
+    said = desk.refusal(path) if how == "read" else " ".join(recognise([str(path)]).unreadable)
+    assert "too large for a workbook" in said
+
+
+def test_spaces_and_repeats_within_reason_are_read(desk):
+    rows = row("text", "stars") + row(spaces("3"), "1", rows="2")
+    path = ods(desk.folder / "a.ods", ODS.replace("<table:table-row>", rows + "<table:table-row>", 1))
+    assert desk.read(path).table["text"].to_pylist() == ["a   b", "a   b", "text", "a film"]
+
+
 CORNERS = '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
 
 
@@ -154,7 +189,9 @@ CORNERS = '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048
     ],
 )
 def test_corners_that_are_written_in_another_way_are_found_too(desk, rows: str, words: str):
-    assert words in desk.refusal(xlsx(desk.folder / "a.xlsx", ("Films", "visible", rows)))
+    path = xlsx(desk.folder / "a.xlsx", ("Films", "visible", rows))
+    assert words in desk.refusal(path)
+    assert words in " ".join(recognise([str(path)]).unreadable)
 
 
 def test_a_sheet_in_an_unusual_place_is_measured_too(desk):
