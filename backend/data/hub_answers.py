@@ -131,8 +131,7 @@ def _keep_token(request: Any) -> None:
 
 
 def _ask_for_plain_answer(request: Any) -> None:
-    if _is_answer(request):  # a few packed kilobytes could become gigabytes
-        request.headers["Accept-Encoding"] = "identity"
+    request.headers["Accept-Encoding"] = "identity"  # a few packed kilobytes could become gigabytes
 
 
 def _limit_silence(request: Any) -> None:
@@ -184,9 +183,21 @@ def _limit_body(response: Any) -> None:
     response.iter_raw = bounded
 
 
-def _check_length(response: Any) -> None:
-    if response.headers.get("Content-Encoding", "identity") != "identity":
+def _check_is_plain(response: Any) -> None:
+    has_body = response.request.method != "HEAD" and not response.is_redirect
+    if has_body and response.headers.get("Content-Encoding", "identity") != "identity":
         raise _refuse("packed answer", response.headers["Content-Encoding"])
+
+
+def _check_size(response: Any) -> None:
+    """Of a file, before the hub library makes room for it; more than 50 GB come in parts (Xet), or not at all."""
+    said = response.headers.get(constants.HUGGINGFACE_HEADER_X_LINKED_SIZE, "0")
+    is_in_parts = constants.HUGGINGFACE_HEADER_X_XET_HASH in response.headers
+    if not re.fullmatch(r"[0-9]{1,15}", said) or (int(said) > constants.MAX_HTTP_DOWNLOAD_SIZE and not is_in_parts):
+        raise _refuse("file size", said)
+
+
+def _check_length(response: Any) -> None:
     said = response.headers.get("Content-Length", "0")
     if not re.fullmatch(r"[0-9]{1,18}", said) or int(said) > MAX_ANSWER:
         raise _too_large()
@@ -209,12 +220,14 @@ def _too_large() -> InputError:
 def _check_answer(response: Any) -> None:
     path = response.request.url.path
     _limit_body(response)
+    _check_is_plain(response)
     if _is_answer(response.request):
         _check_length(response)
     commit = response.headers.get(constants.HUGGINGFACE_HEADER_X_REPO_COMMIT)
     if commit is not None:
         check_commit(commit)
     if "/resolve/" in path and response.request.method == "HEAD" and response.status_code < 400:
+        _check_size(response)
         for name in _CONTENT_HEADERS:
             if (digest := response.headers.get(name)) is not None:
                 check_digest(digest.removeprefix("W/").strip('"'))

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -83,21 +84,47 @@ class _Endless(BaseHTTPRequestHandler):
             while "endless" in self.path:
                 self.wfile.write(b"100000\r\n" + b" " * (1 << 20) + b"\r\n")
 
+    def do_HEAD(self) -> None:
+        self.send_response(200)
+        self.send_header("X-Linked-Size", self.path.partition("?")[2])
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def log_message(self, *message: object, **named: object) -> None:
         pass
 
 
-@pytest.mark.parametrize("kind", ["length", "packed", "endless"])
-@pytest.mark.parametrize("path", ["models/a/b", "whoami-v2"])
-def test_answer_without_end_is_given_up(kind: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a hub that answers so."""
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     with ThreadingHTTPServer(("127.0.0.1", 0), _Endless) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            with pytest.raises(InputError, match="nothing was taken from it"):
-                client().get(f"http://127.0.0.1:{server.server_port}/api/{path}?{kind}", timeout=30).read()
-        finally:
-            server.shutdown()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("kind", ["length", "packed", "endless"])
+@pytest.mark.parametrize("path", ["models/a/b", "whoami-v2"])
+def test_answer_without_end_is_given_up(kind: str, path: str, endless: str) -> None:
+    with pytest.raises(InputError, match="nothing was taken from it"):
+        client().get(f"{endless}/api/{path}?{kind}", timeout=30).read()
+
+
+def test_file_that_arrives_packed_is_refused_before_it_is_unpacked(endless: str) -> None:
+    with client() as hub, pytest.raises(InputError, match="an invalid packed answer"):
+        hub.get(f"{endless}/a/b/resolve/main/vocab.json?packed", timeout=30)
+
+
+@pytest.mark.parametrize("size", ["99999999999999999999", "60000000000", "-1", "x", "9" * 5000])
+def test_size_that_no_file_has_is_refused(size: str, endless: str) -> None:
+    with client() as hub, pytest.raises(InputError, match="an invalid file size"):
+        hub.head(f"{endless}/a/b/resolve/main/model.safetensors?{size}", timeout=30)
+
+
+def test_size_of_an_ordinary_file_passes(endless: str) -> None:
+    with client() as hub:
+        assert hub.head(f"{endless}/a/b/resolve/main/model.safetensors?5000000000", timeout=30).is_success
 
 
 @pytest.mark.skipif(os.name == "nt", reason="without links the hub's cache names no file by its digest")
