@@ -119,6 +119,12 @@ def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict
     labels = train.table[label] if label and task.split_by == "label" else None
     kept, taken = split_off(train, float(fraction), spec.training.seed, task.split_by, labels)
     for name, part in (("train", kept), ("validation", taken)):
+        if len(part) == 0 and name == "validation" and labels is not None and len(train) > 1:
+            raise InputError(
+                f"data.validation: each of the {len(train):,} rows has a label of its own in the column {label!r}, so no row can be set "
+                "aside; name the column with the labels in data.columns.label, or give a file with rows for validation",
+                "data.validation",
+            )
         if len(part) == 0:
             raise InputError(
                 f"data.validation: {fraction} of {len(train)} rows leaves no {name} row; give more data or another fraction",

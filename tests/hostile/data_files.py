@@ -72,6 +72,28 @@ def zipped(name: str, size: int) -> bytes:
     return content.getvalue()
 
 
+def archive_of_nothing() -> bytes:
+    """A zip archive without members."""
+    content = io.BytesIO()
+    zipfile.ZipFile(content, "w").close()
+    return content.getvalue()
+
+
+def spaces(folder: Path) -> Path:
+    """An OpenDocument sheet whose one cell stands for two thousand million spaces."""
+    office = "urn:oasis:names:tc:opendocument:xmlns"
+    content = (
+        f'<office:document-content xmlns:office="{office}:office:1.0" xmlns:table="{office}:table:1.0" '
+        f'xmlns:text="{office}:text:1.0"><office:body><office:spreadsheet><table:table table:name="S"><table:table-row>'
+        '<table:table-cell office:value-type="string"><text:p>a<text:s text:c="2000000000"/></text:p></table:table-cell>'
+        "</table:table-row></table:table></office:spreadsheet></office:body></office:document-content>"
+    )
+    with zipfile.ZipFile(folder / "rows.ods", "w") as book:
+        book.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        book.writestr("content.xml", content)
+    return folder / "rows.ods"
+
+
 def pipes_in_a_folder(folder: Path) -> Path:
     """A folder of pipes alone."""
     (folder / "data").mkdir()
@@ -148,7 +170,12 @@ CASES = (
     Hostile("a zip of zeros", "data", file("rows.zip", zipped("rows.csv", 50 * MB)), code=0),
     Hostile("a word of 50 MB", "data", file("rows.zip", zipped("rows.csv", 50 * MB)), "a word of more than", command="tokenizer train"),
     Hostile("an archive with absolute names", "data", file("rows.tar", archive(["/etc/passwd"])), ""),
-    Hostile("half of a character", "data", file("rows.jsonl", '{"text": "\\ud83d"}\n{"text": "b"}\n'), ""),
+    Hostile("half of a character", "data", file("rows.jsonl", '{"text": "\\ud83d"}\n{"text": "b"}\n'), "line 1: 'text' holds half of a character"),
+    Hostile("half of a character within a list", "data", file("rows.jsonl", '{"text": ["a"]}\n{"text": ["\\udfff"]}\n'), "line 2: 'text' holds half of a character"),
+    Hostile("half of a character as a column", "data", file("rows.jsonl", '{"\\ud83d": 1}\n{"text": "b"}\n'), "half of a character"),
+    Hostile("gzip within gzip", "data", file("rows.csv.gz", gzip.compress(gzip.compress(b"text\na\n"))), "compressed twice"),
+    Hostile("an empty zip", "data", file("rows.zip", archive_of_nothing()), "empty zip archive"),
+    Hostile("a workbook of spaces", "data", spaces, "too large for a workbook"),
     Hostile("ten thousand columns twice", "data", file("rows.csv", ",".join(["a"] * 10_000) + "\n"), "two columns"),
     Hostile("NUL bytes", "data", file("rows.csv", b"text\na\0b\n"), "NUL"),
     Hostile("no UTF-8", "data", file("rows.csv", "text\ncafé\n".encode("latin-1")), "line 2"),

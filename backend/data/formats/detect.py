@@ -12,7 +12,7 @@ from backend.data.formats import dialect, json_files
 from backend.data.formats.columnar import arrow, parquet
 from backend.data.formats.delimited import Delimited
 from backend.data.formats.json_files import JsonLines, JsonList
-from backend.data.formats.packed import first_bytes, packer_of, plain_suffix
+from backend.data.formats.packed import first_bytes, packer_of, plain_suffix, signed_packer
 from backend.data.formats.plain_text import PlainText
 from backend.data.formats.reader import Options, Reader
 from backend.data.formats.text_file import TextFile
@@ -35,6 +35,7 @@ _EXTENSIONS = {
 }  # fmt: skip
 _SIGNATURES = ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"\xff\xff\xff\xff", "arrow"))
 _STRANGERS = (
+    (b"PK\x05\x06", "is an empty zip archive; give a file that holds rows"),
     (
         b"PK",
         "is a zip archive of several files, or a document that is not a workbook; unpack it, or save its table as CSV",
@@ -93,12 +94,14 @@ def _unreadable(path: Path, error: OSError) -> str:
 def _refuse_strangers(path: Path, start: bytes) -> None:
     if not start:
         raise InputError(f"{path.name} is empty; give a file that holds rows")
+    packer = packer_of(path)
+    if packer and (inner := signed_packer(start)):
+        raise InputError(f"{path.name} is compressed twice ({inner} within {packer}); unpack it once")
     for signature, problem in _STRANGERS:
         if start.startswith(signature):
             raise InputError(f"{path.name} {problem}")
     if start[257:262] == b"ustar":
         raise InputError(f"{path.name} is an archive of files (tar); unpack it first")
-    packer = packer_of(path)
     if packer and _signed(start):
         raise InputError(
             f"{path.name} is a {_signed(start).capitalize()} file compressed with {packer}; unpack it first"

@@ -14,7 +14,8 @@ from typing import Any, BinaryIO, cast
 from backend.contract.errors import InputError
 from backend.contract.safe_files import LARGEST_RATIO, MAX_JSON, MB, max_unpacked, open_regular
 
-_PACKERS = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"))
+_ZIP = b"PK\x03\x04"
+_PACKERS = ((b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\xfd7zXZ", "xz"), (_ZIP, "zip"))
 SUFFIXES = {".gz", ".gzip", ".bz2", ".xz", ".zip"}
 _BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile)
 
@@ -37,8 +38,13 @@ def packer_of(path: Path) -> str:
     """`gzip`, `bzip2`, `xz` or `zip` (of one file that is no office document) by the content; empty where it is not packed."""
     with open_regular(path) as file:
         start = file.read(6)
-    if start.startswith(b"PK\x03\x04"):
+    if start.startswith(_ZIP):
         return "zip" if _holds_one_file(path) else ""
+    return signed_packer(start)
+
+
+def signed_packer(start: bytes) -> str:
+    """The kind of compression that content begins like; empty for any other."""
     return next((name for signature, name in _PACKERS if start.startswith(signature)), "")
 
 

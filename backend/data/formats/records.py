@@ -67,6 +67,11 @@ def _note_kinds(piece: list[Record], kinds: dict[str, tuple[str, int]], schema: 
 def _raise_first_conflict(piece: list[Record], kinds: dict[str, tuple[str, int]], name: str, error: Exception) -> None:
     for line, row in piece:
         for column, value in row.items():
+            if isinstance(error, UnicodeError) and _is_half_character(column, value):
+                raise InputError(
+                    f"{name} line {line}: {column!r} holds half of a character (a lone surrogate such as \\ud83d), which is not "
+                    "text; remove it, or write the whole character"
+                ) from None
             if value is None:
                 continue
             kind, before = kinds.setdefault(column, (_kind(value), line))
@@ -79,6 +84,24 @@ def _raise_first_conflict(piece: list[Record], kinds: dict[str, tuple[str, int]]
         f"{name} lines {piece[0][0]} to {piece[-1][0]} hold values that no column can hold together ({error}); "
         "make the column one kind"
     ) from None
+
+
+def _is_half_character(*values: object) -> bool:
+    """Whether one of their texts cannot be written as UTF-8: JSON can name each half of a UTF-16 pair by itself."""
+    return any("\ud800" <= letter <= "\udfff" for value in values for text in _texts(value) for letter in text)
+
+
+def _texts(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for each in value:
+                yield from _texts(each)
+        case dict():
+            for key, each in value.items():
+                yield from _texts(key)
+                yield from _texts(each)
 
 
 def _kind(value: object) -> str:

@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import tarfile
+import zipfile
 
 import pytest
 
@@ -45,3 +46,30 @@ def test_an_archive_of_files_is_refused_by_name(desk):
 
 def test_parquet_within_gzip_is_refused(desk):
     assert "Parquet file compressed with gzip" in desk.refusal(desk.write("a.gz", gzip.compress(b"PAR1" + b"x" * 600)))
+
+
+def zipped(*members: bytes) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as packed:
+        for number, member in enumerate(members):
+            packed.writestr(f"{number}.csv.gz", member)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "inner", "outer"),
+    [
+        ("a.csv.gz", gzip.compress(gzip.compress(TABLE)), "gzip", "gzip"),
+        ("a.zip", zipped(gzip.compress(TABLE)), "gzip", "zip"),
+        ("a.zip", zipped(zipped(TABLE)), "zip", "zip"),
+        ("a.csv.xz", lzma.compress(bz2.compress(TABLE)), "bzip2", "xz"),
+    ],
+)
+def test_a_file_that_is_packed_twice_is_refused(desk, name: str, content: bytes, inner: str, outer: str):
+    assert f"{name} is compressed twice ({inner} within {outer}); unpack it once" in desk.refusal(
+        desk.write(name, content)
+    )
+
+
+def test_a_zip_without_files_is_called_empty(desk):
+    assert "a.zip is an empty zip archive; give a file that holds rows" in desk.refusal(desk.write("a.zip", zipped()))
