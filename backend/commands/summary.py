@@ -9,7 +9,7 @@ import msgspec
 
 from backend.commands.queue_words import waits_for
 from backend.contract.run import events
-from backend.contract.run.event_summary import landmarks
+from backend.contract.run.event_summary import TOO_LONG, landmarks
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.notes import read_notes
 
@@ -46,6 +46,7 @@ def summary(folder: RunFolder) -> Summary:
     first = _last(found, events.RunStarted)
     plan = _last(found, events.PlanMade)
     state, message = _state(folder, found)
+    cut = next((event.message for event in found if isinstance(event, events.Warned) and event.code == TOO_LONG), "")
     return Summary(
         name=folder.name,
         run=str(folder.path),
@@ -56,7 +57,7 @@ def summary(folder: RunFolder) -> Summary:
         total_steps=plan.total_steps if plan else 0,
         started=first.time if first else None,
         metrics=_metrics(found),
-        message=message,
+        message="; ".join(filter(None, [message, cut])),
         data=_data(found),
         seconds=_seconds(found),
         note=notes.note,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from app.core.runs.run_state import RunState
-from backend.contract.run import events
-from backend.contract.run.event_summary import Landmarks, landmarks
+from backend.contract.run import event_summary, events
+from backend.contract.run.event_summary import TOO_LONG, Landmarks, landmarks
 from backend.contract.run.folder import RunFolder
 
 RECORDED = Path(__file__).parents[1] / "data" / "recorded"
@@ -87,6 +87,45 @@ def test_the_loss_of_every_step_is_read_beside_the_landmarks(tmp_path: Path):
         found += reader.losses()
         assert list(reader.losses()) == []
     assert found == [(step.step, step.loss, step.learning_rate) for step in every if step.loss is not None]
+
+
+def test_of_a_file_that_no_run_writes_only_both_ends_are_read(tmp_path: Path):
+    path = tmp_path / "events.jsonl"
+    first, last = (events.Warned(time=n, code="a", message="x") for n in (1, 9))
+    with path.open("wb") as file:
+        file.write(events.encode(first))
+        file.truncate(20_000_000_000)  # sparse, so it takes no room
+        file.seek(0, 2)
+        file.write(b"\n" + events.encode(last))
+    reader, found, portions = Landmarks(path), [], 0
+    while not reader.is_complete:
+        found += reader.read()
+        portions += 1
+    assert [event.time for event in found] == [1, 1, 9]
+    assert found[1].message.startswith("events.jsonl has 20,000 MB, and only its beginning and end were read")
+    assert portions < 100
+
+
+def test_of_nothing_but_zeros_it_is_said_too_and_once(tmp_path: Path):
+    path = tmp_path / "events.jsonl"
+    with path.open("wb") as file:
+        file.truncate(20_000_000_000)
+    reader = Landmarks(path)
+    found = [event for _ in range(100) for event in reader.read()]
+    assert reader.is_complete
+    assert [event.code for event in found] == [TOO_LONG]
+
+
+def test_a_long_run_that_grows_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "events.jsonl"
+    line = events.encode(events.Warned(time=1, code="a", message="x"))
+    monkeypatch.setattr(event_summary, "MAX_UNREAD", 50 * len(line))
+    reader, found = Landmarks(path), 0
+    for _ in range(10):
+        with path.open("ab") as file:
+            file.write(line * 40)
+        found += len(reader.read())
+    assert found == 400
 
 
 def test_a_line_without_end_is_passed_over_in_portions(tmp_path: Path):

@@ -2,10 +2,12 @@
 
 import typing
 from io import BytesIO
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from backend.contract.errors import InputError
 from backend.contract.run import events
 from backend.contract.run.fixes import Mend
 
@@ -100,3 +102,10 @@ def test_line_too_long_for_an_event_is_passed_over_in_portions(monkeypatch, long
 
 def test_lines_end_at_the_size_that_was_asked_for():
     assert list(events.lines_of(BytesIO(b"one\ntwo\nthree\n"), size=6)) == [b"one\n", b"tw"]
+
+
+def test_a_line_that_never_ends_is_refused(tmp_path: Path):
+    with (tmp_path / "events.jsonl").open("wb+") as file:
+        file.truncate(20_000_000_000)  # sparse, so it takes no room
+        with pytest.raises(InputError, match="without an end of a line"):
+            list(events.lines_of(file))

@@ -6,11 +6,17 @@ from pathlib import Path
 
 import msgspec
 
-from backend.contract.run.events import LONGEST_LINE_BYTES, AnyEvent, decode
+from backend.contract.run.events import LONGEST_LINE_BYTES, AnyEvent, Warned, decode
 from backend.contract.safe_files import open_unlinked
 
 CHUNK_BYTES = 1_000_000
 """About four milliseconds."""
+MAX_UNREAD = 1000 * CHUNK_BYTES
+"""What is read of a file at most; four million steps take less. A sparse file of any length packs to a few kilobytes."""
+END_BYTES = 10 * CHUNK_BYTES
+"""Of a larger one, its beginning and its end."""
+TOO_LONG = "events_too_long"
+"""The code of the warning that then stands between them."""
 _OTHER_THAN_STEPS = re.compile(rb'^\{"event":"(?!StepFinished|MemoryMeasured|StageProgress|RowsSampled)', re.MULTILINE)
 
 _STEP = b'{"event":"StepFinished"'
@@ -38,6 +44,7 @@ class Landmarks:
         self._path = path
         self._offset = 0
         self._data = b""
+        self._time = 0.0  # of the last event
         self.is_complete = False
         """Whether the last `read` came to the end of the file."""
         self.began_anew = False
@@ -51,6 +58,8 @@ class Landmarks:
                 self.began_anew = end < self._offset
                 if self.began_anew:
                     self._offset = 0
+                if is_cut := self._offset >= END_BYTES and end - self._offset > MAX_UNREAD:
+                    self._offset = end - END_BYTES
                 file.seek(self._offset)
                 data = file.read(size)
                 while data and b"\n" not in data and len(data) < LONGEST_LINE_BYTES and (longer := file.read(size)):
@@ -63,7 +72,12 @@ class Landmarks:
         self._offset += passed
         self._data = lines
         self.is_complete = self._offset >= end or not passed
-        return _landmarks(lines)
+        found = _landmarks(lines)
+        if is_cut:
+            words = f"events.jsonl has {end / CHUNK_BYTES:,.0f} MB, and only its beginning and end were read; no run writes so much"
+            found.insert(0, Warned(time=self._time, code=TOO_LONG, message=words))
+        self._time = found[-1].time if found else self._time
+        return found
 
     def losses(self) -> Iterator[tuple[int, float, float]]:
         """Step, loss and learning rate of every step that the last `read` passed, once; half as quick as the reading itself."""

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from backend.contract.errors import InputError
 from backend.contract.run.fixes import Mend
 
 RUN_STATES = ("queued", "starting", "running", "finished", "stopped", "paused", "interrupted", "failed", "lost")
@@ -274,6 +275,8 @@ AnyEvent = (
 
 LONGEST_LINE_BYTES = 8_000_000
 """A longer line is not an event. Readers pass over it in portions, so that it is never in memory as a whole."""
+MAX_PASSED_OVER = 10 * LONGEST_LINE_BYTES
+"""Half a second; a sparse file of any length packs to a few kilobytes."""
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(AnyEvent)
 
@@ -298,11 +301,19 @@ def decode_lines(data: bytes) -> tuple[list[AnyEvent], int]:
 
 
 def lines_of(file: BinaryIO, size: int | None = None) -> Iterator[bytes]:
-    """The lines in the first `size` bytes of an open events file; one that is too long for an event is passed over."""
+    """The lines in the first `size` bytes of an open events file; one that is too long for an event is passed over.
+
+    Raises InputError where one never seems to end.
+    """
     left = sys.maxsize if size is None else size
-    is_rest = False
+    is_rest, passed_over = False, 0
     while left > 0 and (line := file.readline(min(left, LONGEST_LINE_BYTES))):
         left -= len(line)
+        passed_over = passed_over + len(line) if is_rest else 0
+        if passed_over > MAX_PASSED_OVER:
+            raise InputError(
+                "events.jsonl holds no lines, but many megabytes without an end of a line; it was damaged, or no run wrote it"
+            )
         is_part = not line.endswith(b"\n") and len(line) == LONGEST_LINE_BYTES
         if not (is_rest or is_part):
             yield line

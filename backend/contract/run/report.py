@@ -23,7 +23,7 @@ from backend.contract.public_words import (
     traceback_lines,
 )
 from backend.contract.run import events
-from backend.contract.run.event_summary import landmarks
+from backend.contract.run.event_summary import TOO_LONG, landmarks
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_unlinked
 
@@ -44,9 +44,15 @@ def report(folder: RunFolder) -> str:
     """Versions, settings, the events' end and the log's tracebacks, as Markdown: numbers and our own words, no one else's."""
     said = landmarks(folder.events)
     last_events = events.decode_all(_tail(folder.events).split(b"\n"))
+    is_cut = any(isinstance(event, events.Warned) and event.code == TOO_LONG for event in said)
+    ends_only = (
+        ["Of events.jsonl only the beginning and the end were read, for it is larger than any run writes."]
+        if is_cut
+        else []
+    )
     parts = [
         "# Report on a run",
-        _how_it_ended(folder, said),
+        "\n\n".join([_how_it_ended(folder, said), *ends_only]),
         f"## Versions\n\n{_versions(said)}",
         f"## Settings\n\n{_fenced(_settings(folder), 'yaml')}",
         f"## Last events\n\n{_fenced(_last(list(last_events)), 'json')}",

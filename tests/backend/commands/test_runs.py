@@ -101,3 +101,15 @@ def test_one_run_alone_cannot_be_compared(recorded, capsys):
 def test_a_report_is_printed(recorded, capsys):
     assert main(["report", "sentiment-failed"]) == 0
     assert "code out_of_memory" in capsys.readouterr().out
+
+
+def test_a_run_with_gigabytes_of_nothing_keeps_no_other_run_from_the_list(recorded, capsys):
+    with RunFolder(recorded / "sentiment-lost").events.open("rb+") as file:
+        file.truncate(20_000_000_000)  # sparse, so it takes no room
+    assert main(["runs", "--json"]) == 0
+    told = {run["name"]: run for run in json.loads(capsys.readouterr().out)}
+    assert "only its beginning and end were read" in told["sentiment-lost"]["message"]
+    assert told["sentiment-finished"]["metrics"]["accuracy"] == pytest.approx(0.8716, abs=1e-4)
+
+    assert main(["report", "sentiment-lost"]) == 0
+    assert "only the beginning and the end were read" in capsys.readouterr().out
