@@ -96,6 +96,19 @@ def model_types(head: Head) -> frozenset[str]:
     return frozenset(BEAM_CLASSES) if head is Head.QUESTION_ANSWERING_BEAM else _table(_TABLES[head])
 
 
+@cache
+def activations() -> frozenset[str]:
+    """The activation functions that transformers knows by name."""
+    for node in _module("activations.py").body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and _is_named(node.targets[0], "ACT2CLS"):
+            return frozenset(key.value for key in node.value.keys if isinstance(key, ast.Constant))  # type: ignore[misc]
+    raise AssertionError("transformers has no table of activations")
+
+
+def _is_named(target: ast.expr, name: str) -> bool:
+    return isinstance(target, ast.Name) and target.id == name
+
+
 def _medium(model_type: str) -> str:
     if any(model_type in _table(name) for name in _AUDIO):
         return "audio"
@@ -114,15 +127,19 @@ def _table(name: str) -> frozenset[str]:
 @cache
 def _tables() -> dict[str, frozenset[str]]:
     # Importing these tables loads torch wherever it is installed (seconds); reading their source takes 30 ms.
-    package = importlib.util.find_spec("transformers")
-    assert package is not None, "transformers is a dependency of the distribution"
-    folder = Path((package.submodule_search_locations or [""])[0])
-    tree = ast.parse((folder / "models" / "auto" / "modeling_auto.py").read_text(encoding="utf-8"))
+    tree = _module("models/auto/modeling_auto.py")
     return {
         node.targets[0].id: frozenset(_keys(node.value))
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Call)
     }
+
+
+def _module(path: str) -> ast.Module:
+    package = importlib.util.find_spec("transformers")
+    assert package is not None, "transformers is a dependency of the distribution"
+    folder = Path((package.submodule_search_locations or [""])[0])
+    return ast.parse((folder / path).read_text(encoding="utf-8"))
 
 
 def _keys(call: ast.Call) -> list[str]:

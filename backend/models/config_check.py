@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
+from backend.models.architectures import activations, needs_code
 from backend.models.model_files import CONFIG_LIMIT, check_links, read_table, read_table_if_sound
 
 FIELD = "model.name_or_path"
@@ -80,6 +81,16 @@ def problem_of(config: dict[str, Any]) -> str:
             return f"{problem}; correct it there, or choose another model"
         if any(part.get(name) is not None for name in _QUANTISED):
             return "its weights are quantised, which Burnish cannot open; choose the model in full or half precision"
+    problem = _activation(config)
+    return f"{problem}; correct it there, or choose another model" if problem else ""
+
+
+def _activation(config: dict[str, Any]) -> str:
+    """What a framework would find only once it builds the model."""
+    for name in () if needs_code(config) else ("hidden_act", "activation_function"):
+        value = config.get(name)
+        if isinstance(value, str) and value not in activations():
+            return f"{name} is {_quote(value)}, which is not an activation that transformers knows"
     return ""
 
 

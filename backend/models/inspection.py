@@ -22,6 +22,9 @@ from backend.registry import find
 FIELD = "model.name_or_path"
 _SMALL_TABLES = ("generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "adapter_config.json")
 """What a framework reads beside the configuration when it opens the model."""
+_WORDS = ("word_embeddings.weight", "wte.weight", "embed_tokens.weight", "shared.weight")
+"""Where architectures keep a row for each token."""
+_FURTHER_VOCABULARIES = {"decoder_vocab_size", "src_vocab_size", "tgt_vocab_size"}
 _LICENCE = re.compile(r"^license:\s*[\"']?([^\"'\n#]+)", re.MULTILINE)
 
 
@@ -146,7 +149,21 @@ def _problem(
         return reason
     if weights is not None and weights.problem:
         return weights.problem
+    if weights is not None and not is_alone(folder) and (reason := _lost_rows(folder, config, weights)):
+        return reason
     return tokenizer.problem if tokenizer is not None else ""
+
+
+def _lost_rows(folder: Path, config: dict[str, Any], weights: Weights) -> str:
+    """That the weights know more tokens than the configuration, which no framework loads; empty where they do not."""
+    rows, tables = _rows(config), {name: shape[0] for name, shape in weights.shapes.items() if name.endswith(_WORDS)}
+    if not rows or config.keys() & _FURTHER_VOCABULARIES or not tables or min(tables.values()) <= rows:
+        return ""
+    name = min(tables, key=lambda one: tables[one])
+    return (
+        f"{folder / 'config.json'}: vocab_size is {rows:,}, but {name} has {tables[name]:,} rows; correct it there, or "
+        "choose another model"
+    )
 
 
 def _notes(config: dict[str, Any], weights: Weights, tokenizer: TokenizerFiles, head: Head | None) -> list[str]:

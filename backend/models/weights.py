@@ -120,6 +120,8 @@ def _read_all(files: tuple[Path, ...]) -> Weights:
             if entry["dtype"] in _NUMBERS:
                 shapes[name] = tuple(entry["shape"])
                 dtypes[entry["dtype"]] = dtypes.get(entry["dtype"], 0) + math.prod(entry["shape"])
+    if not shapes:
+        return Weights("broken", files, problem=f"{files[0]} holds no weights; download the model again")
     return Weights("safetensors", files, shapes, max(dtypes, key=lambda name: dtypes[name], default=""))
 
 

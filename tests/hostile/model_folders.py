@@ -62,6 +62,8 @@ def _configs() -> dict[str, Spoil]:
         "quantised": {"quantization_config": {"quant_method": "fp8"}},
         "quantised by nothing": {"quantization_config": {}},
         "quantised within": {"text_config": {"quantization_config": {"quant_method": "gptq", "bits": 4}}},
+        "unknown activation": {"hidden_act": "__import__('os')"},
+        "fewer words than the weights have": {"vocab_size": 3},
         "labels within": {"text_config": {"num_labels": 10**9}},
     }
     texts = {
@@ -88,7 +90,6 @@ def _configs() -> dict[str, Spoil]:
 def unopenable() -> dict[str, Spoil]:
     """What only a library finds in config.json, in an ordinary folder, by the exception it ends in."""
     values: dict[str, dict[str, Any]] = {
-        "KeyError": {"hidden_act": "nothing"},
         "TypeError": {"auto_map": 7},
         "AttributeError": {"sub_configs": 7},
         "AssertionError": {"pad_token_id": 10**9},

@@ -6,13 +6,14 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForQuestionAnswering, MambaConfig
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import TrainingSection
 from backend.engines.initial_weights import draw
+from backend.engines.jax.engine import JaxEngine
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.head_batches import facts, head_batch
 from tests.backend.engines.material import BERT_TINY, LANGUAGE, VOCABULARY, classes, language_batch, loading, text_batch
@@ -86,6 +87,14 @@ def test_a_stored_head_with_other_labels_becomes_a_new_one(bert, engine_for, lab
     engine_for(bert, classes("bad", "good"), TRAINING).export(tmp_path)
     loaded = TorchEngine().load(loading(tmp_path, classes(*labels), TRAINING))
     assert loaded.new_weights == ["classifier.bias", "classifier.weight"]
+
+
+@pytest.mark.parametrize("engine", [TorchEngine, JaxEngine])
+def test_weights_of_nothing_in_the_model_are_refused(engine, bert, tmp_path):
+    folder = shutil.copytree(bert, tmp_path / "model")
+    save_file({"\x1b": torch.ones(1)}, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(InputError, match=r"no weights in .* belong to a bert model; download the model again"):
+        engine().load(loading(folder, classes("a", "b"), vocabulary=VOCABULARY))
 
 
 def test_float16_weights_become_float32(engine_for):

@@ -120,7 +120,22 @@ def pickled(folder):
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
 
 
+def empty_header(folder):
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", 2) + b"{}")
+
+
+def too_few_rows(folder):
+    change_config(folder, vocab_size=3)
+
+
+def unknown_activation(folder):
+    change_config(folder, hidden_act="nothing")
+
+
 SPOILT = {
+    empty_header: "holds no weights; download the model again",
+    too_few_rows: "vocab_size is 3, but .*word_embeddings.weight has [0-9,]+ rows; correct it there",
+    unknown_activation: "hidden_act is 'nothing', which is not an activation that transformers knows",
     without_weights: "holds no weights.*from_config",
     pointer_for_weights: "git lfs pull",
     pointer_for_tokenizer: r"tokenizer\.json.*git lfs pull",
