@@ -5,6 +5,7 @@ It is an allow-list: a text that is not known here becomes a placeholder. Nobody
 
 import re
 import sys
+import sysconfig
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -156,10 +157,19 @@ def traceback_lines(lines: list[str]) -> Iterator[str]:
 def _is_public(path: str, function: str) -> bool:
     """Whether a frame is of Burnish, a known package or Python, wherever they are installed."""
     if (found := _PACKAGE.search(path)) and found[1] not in _OWN_FOLDERS:
-        return found[1] in _PACKAGES
+        return found[1] in _PACKAGES and _is_here(("purelib", "platlib"), path[found.start(1) :], function)
     if not found and (found := _STANDARD.search(path)):
-        return found[1] in sys.stdlib_module_names
+        return found[1] in sys.stdlib_module_names and _is_here(("stdlib",), path[found.start(1) :], function)
     return bool(_FROZEN.fullmatch(path)) or _is_own(PureWindowsPath(path).parts, function)
+
+
+def _is_here(places: tuple[str, ...], path: str, function: str) -> bool:
+    """Whether this Python's own installation has the file with such a function: anybody may call a folder `torch`."""
+    parts = PureWindowsPath(path).parts
+    name = function.rpartition(".")[2]
+    return ".." not in parts and any(
+        name in _own_functions(Path(sysconfig.get_path(place)).joinpath(*parts)) for place in places
+    )
 
 
 def _is_own(parts: tuple[str, ...], function: str) -> bool:

@@ -8,6 +8,8 @@ _HALVES = re.compile("[\ud800-\udfff]")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff]")
 """What steers a terminal, or turns the letters around, and what no encoding can write. Tabs and line ends stay."""
 
+_LINE_ENDS = re.compile("[\t\n\u2028\u2029]")
+
 
 def join_surrogates(text: str) -> str:
     """The text with the two halves of a character that JSON writes as a pair (`\\ud83d\\ude00`) made one.
@@ -27,6 +29,11 @@ def join_surrogates(text: str) -> str:
 def escape_controls(text: str) -> str:
     """The text as a terminal may have it: what would steer the terminal is written `\\u001b`, as JSON would write it."""
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def one_line(text: str) -> str:
+    """The text on one line of a list: what would end the line, or leave its column, is written `\\u000a` too."""
+    return _LINE_ENDS.sub(lambda found: f"\\u{ord(found[0]):04x}", escape_controls(text))
 
 
 def parse_json(content: str | bytes) -> Any:

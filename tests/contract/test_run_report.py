@@ -38,7 +38,7 @@ def run(tmp_path: Path, monkeypatch) -> RunFolder:
     folder.log.write_text(
         "first line\n"
         + "middle\n" * 100
-        + f'Traceback\n  File "/x/site-packages/torch/loop.py", line 7, in run\nKeyError: {TOKEN}\n'
+        + f'Traceback\n  File "/x/site-packages/torch/nn/modules/module.py", line 7, in _call_impl\nKeyError: {TOKEN}\n'
     )
     return folder
 
@@ -50,7 +50,7 @@ def test_it_tells_versions_settings_and_the_last_words(run: RunFolder):
         "failed at step 399. KeyError",
         '"step":399',
         "batch_size: 32",
-        "loop.py, line 7, in run",
+        "module.py, line 7, in _call_impl",
     ):
         assert words in text
 
@@ -62,6 +62,15 @@ def test_it_holds_no_secret_and_no_home_folder(run: RunFolder, tmp_path: Path):
     assert "host.org" not in text
     assert str(tmp_path) not in text
     assert "train: '[path].csv'" in text
+
+
+def test_it_tells_no_stage_or_unit_of_others(run: RunFolder):
+    with run.events.open("ab") as file:
+        file.write(events.encode(events.StageStarted(time=4, stage="secret", total=1, unit="secret")))
+        file.write(events.encode(events.StageStarted(time=4, stage="loading data", total=1, unit="rows")))
+    text = report(run)
+    assert "secret" not in text
+    assert '"stage":"loading data"' in text
 
 
 def test_it_holds_no_row_of_the_data(run: RunFolder):

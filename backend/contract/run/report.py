@@ -15,6 +15,7 @@ from backend.contract.errors import InputError
 from backend.contract.packages import PACKAGES_OF_A_RUN
 from backend.contract.public_words import (
     PATH,
+    TEXT,
     extract_facts,
     public_choice,
     public_metrics,
@@ -32,8 +33,13 @@ LAST_LINES = 60
 TAIL_BYTES = 64_000
 _MOSTLY_STEPS = (events.StepFinished, events.MemoryMeasured, events.StageProgress, events.RowsSampled)
 """Many, or somebody's data."""
-_OUR_WORDS = {"state", "code", "stage", "unit", "request", "engine", "device", "precision", "task"}
+_OUR_WORDS = {"state", "code", "request", "engine", "device", "precision", "task"}
 """Fields whose text our own program chooses."""
+_STAGES = {
+    "finding model", "loading model", "loading data", "tokenising", "compiling", "meeting hosts", "training", "evaluating",
+    "saving", "predicting",
+}  # fmt: skip
+_UNITS = {"bytes", "hosts", "rows", "steps"}
 _OUR_WORD = re.compile(r"[A-Za-z][a-z0-9_]*(?:[ :][a-z0-9]+)?", re.ASCII)
 _LONGEST_WORD = 32
 _SENTENCES = {"message", "hint", "reason"}
@@ -121,6 +127,8 @@ def _public(name: str, value: Any) -> Any:
             return value  # what was decoded is one of ours
         case str() if name in _SENTENCES:
             return extract_facts(value)
+        case str() if name in ("stage", "unit"):
+            return value if value in (_STAGES if name == "stage" else _UNITS) else TEXT if value else ""
         case str() if name in _OUR_WORDS and len(value) <= _LONGEST_WORD and _OUR_WORD.fullmatch(value):
             return value
         case str() if name == "architecture" and _CLASS.fullmatch(value):
