@@ -10,6 +10,7 @@ from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run import search
 from backend.contract.run.folder import run_folders
+from backend.contract.safe_text import one_line
 
 if TYPE_CHECKING:
     from backend.commands.summary import Summary
@@ -65,7 +66,7 @@ def _sorted(runs: "list[Summary]", column: str) -> "list[Summary]":
 
 
 def _print_lines(runs: "list[Summary]", group: str | None) -> None:
-    width = max((len(run.name) for run in runs), default=0)
+    width = max((len(one_line(run.name)) for run in runs), default=0)
     groups: dict[str, list[Summary]] = {}
     for run in runs:
         names = (run.tags or ("without a tag",)) if group == "tag" else (getattr(run, group) if group else "",)
@@ -73,7 +74,7 @@ def _print_lines(runs: "list[Summary]", group: str | None) -> None:
             groups.setdefault(name or f"unknown {group}" if group else "", []).append(run)
     for name, members in groups.items():
         if name:
-            print(f"{name} ({len(members)})")
+            print(f"{one_line(name)} ({len(members)})")
         for run in members:
             print(_line(run, width))
 
@@ -81,7 +82,8 @@ def _print_lines(runs: "list[Summary]", group: str | None) -> None:
 def _line(run: "Summary", width: int) -> str:
     steps = f"{run.step}/{run.total_steps}" if run.total_steps else str(run.step)
     tags = "".join(f"  #{tag}" for tag in run.tags)
-    return f"{run.name:<{width}}  {run.state:<11}  {steps:>13}  {in_words(run.metrics) or run.message}{tags}".rstrip()
+    line = f"{one_line(run.name):<{width}}  {run.state:<11}  {steps:>13}  {in_words(run.metrics) or run.message}{tags}"
+    return one_line(line.rstrip())  # a stranger's run could write further rows by any of its texts
 
 
 def _table(runs: "list[Summary]", form: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from backend.__main__ import main
 from backend.commands.screen import PlainStream, plain_streams
+from backend.contract.places import runs_folder
 from backend.contract.rpc.queries import Request
 from backend.contract.safe_text import escape_controls, join_surrogates
 from backend.helper.channel import Channel
@@ -37,6 +38,16 @@ def test_error_sentence_shows_what_a_path_hides(capsys: pytest.CaptureFixture[st
     assert main(["plan", f"no{STEERS}file.yaml"]) == 2
     assert "\x1b" not in (said := capsys.readouterr().err)
     assert "no\\u001b[2J" in said
+
+
+def test_name_of_a_run_forges_no_row(capsys: pytest.CaptureFixture[str]):
+    folder = runs_folder() / "a\n\r\t\u2028forged  finished"
+    folder.mkdir(parents=True)
+    (folder / "spec.yaml").touch()
+    assert main(["runs"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert main(["stop", "b"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_standard_output_is_for_people_where_it_is_a_terminal(monkeypatch: pytest.MonkeyPatch):
