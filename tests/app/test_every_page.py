@@ -61,7 +61,7 @@ def until(condition: Callable[[], bool], seconds: float = 60) -> None:
 def small_helper(parent) -> QProcess:
     process = QProcess(parent)
     process.setProgram(sys.executable)
-    process.setArguments([str(HERE / "panels" / "small_helper.py")])
+    process.setArguments([str(HERE / "pages" / "small_helper.py")])
     return process
 
 
