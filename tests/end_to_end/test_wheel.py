@@ -90,7 +90,7 @@ def test_burnish_comes_from_the_wheel(environment: Path, empty_folder: Path):
 
 
 def test_the_wheel_speaks_german(environment: Path, empty_folder: Path):
-    code = "from app.core import language; language.choose('de'); print(language.tr('Training data'))"
+    code = "from app.core import i18n; i18n.choose('de'); print(i18n.tr('Training data'))"
     done = run(environment, empty_folder, "python", "-c", code)
     assert done.stdout == "Trainingsdaten\n", done.stderr
 
