@@ -7,6 +7,7 @@ macros and links to other files are never followed.
 import datetime
 import re
 import zipfile
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -34,6 +35,8 @@ _COUNT = re.compile(r"\+?[0-9]{1,20}")
 _CONTENT = {"v", "is", "t", "f", "text:p", "text:span"}
 """Elements within cells, which are most of a sheet and say nothing of its size."""
 _MARKS_OF_SHEETS = (b"sheetData", b"table-row")
+_SHARED_TEXTS = "xl/sharedstrings.xml"
+_NUMBER = re.compile(r"[0-9]{1,10}")
 
 
 def is_workbook(path: Path) -> bool:
@@ -169,9 +172,12 @@ def _check_size(path: Path) -> None:
         size = sum(one.file_size for one in packed.infolist())
         if size > MAX_BYTES:
             raise InputError(_too_large(path, f"{size:,} bytes unpacked"))
+        shared = _shared_texts(packed)
+        if len(shared) > MAX_CELLS:
+            raise InputError(_too_large(path, f"{len(shared):,} texts"))
         for one in packed.infolist():
             with packed.open(one) as content:
-                extent = _Extent()
+                extent = _Extent(shared)
                 extent.read(content)
             if extent.rows * extent.columns > MAX_CELLS:
                 raise InputError(_too_large(path, f"{extent.rows:,} rows of {extent.columns:,} columns"))
@@ -179,22 +185,80 @@ def _check_size(path: Path) -> None:
                 raise InputError(_too_large(path, f"{extent.characters:,} characters of repeated text"))
 
 
+def _shared_texts(packed: zipfile.ZipFile) -> "array[int]":
+    """How long each text is that the cells of an Excel workbook name by its number. Raises BadZipFile."""
+    parts = [one for one in packed.infolist() if one.filename.replace("\\", "/").lower() == _SHARED_TEXTS]
+    if len(parts) > 1:
+        raise zipfile.BadZipFile("two parts of shared texts")
+    shared = _SharedTexts()
+    for one in parts:
+        with packed.open(one) as content:
+            shared.read(content)
+    return shared.lengths
+
+
+class _SharedTexts:
+    """The texts that cells name by number: everything within each `si`, of which the library reads a part."""
+
+    def __init__(self) -> None:
+        self.lengths = array("I")
+        self._inside = False
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._add
+        self._parser.StartDoctypeDeclHandler = _refuse_document_type
+
+    def read(self, content: IO[bytes]) -> None:
+        """Raises BadZipFile where it is not well-formed XML, for the library would find other texts there."""
+        try:
+            while (block := content.read(_BLOCK)) and len(self.lengths) <= MAX_CELLS:
+                self._parser.Parse(block)
+            if not block:
+                self._parser.Parse(b"", True)
+        except expat.ExpatError as error:
+            raise zipfile.BadZipFile(str(error)) from None
+
+    def _start(self, name: str, _: dict[str, str]) -> None:
+        if name.rpartition(":")[2] == "si":
+            if self._inside:  # the library would count these texts in another way
+                raise expat.ExpatError("a text within a text")
+            self._inside = True
+            self.lengths.append(0)
+
+    def _end(self, name: str) -> None:
+        if name.rpartition(":")[2] == "si":
+            self._inside = False
+
+    def _add(self, text: str) -> None:
+        if self._inside:
+            self.lengths[-1] += len(text)
+
+
+def _refuse_document_type(*_: Any) -> None:
+    raise expat.ExpatError("a sheet has no document type")
+
+
 class _Extent:
     """The rows and columns of the sheets in one part of a workbook: two cells in opposite corners span 17 billion.
 
-    Of an OpenDocument also the characters that its file does not hold one by one: runs of spaces, and cells that are repeated.
+    Also the characters that the part does not hold one by one: runs of spaces, cells that are repeated, and the shared
+    texts that many cells may name.
 
     Any part may be a sheet, because the workbook names them as it likes. Its XML must be well-formed and without a document
     type, since the library reads more leniently, and must not see cells where none were seen here.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shared: "array[int]") -> None:
         self.rows = self.columns = self.characters = 0
+        self._shared, self._longest = shared, max(shared, default=0)
+        self._names_text = False
+        self._number: list[str] | None = None
         self._row = self._column = 0
         self._repeats = self._row_repeats = 1
         self._parser = expat.ParserCreate()
         self._parser.StartElementHandler = self._start
-        self._parser.StartDoctypeDeclHandler = self._refuse_document_type
+        self._parser.StartDoctypeDeclHandler = _refuse_document_type
 
     def read(self, content: IO[bytes]) -> None:
         """Raises BadZipFile for a sheet that is not well-formed XML; other parts may be anything."""
@@ -213,18 +277,22 @@ class _Extent:
             return str(error)
         return ""
 
-    def _refuse_document_type(self, *_: Any) -> None:
-        raise expat.ExpatError("a sheet has no document type")
-
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        if name in _CONTENT:
+        if self._number is not None:
+            self._number.append("?")  # an element within a number: nobody knows what the library makes of it
+        if name in _CONTENT and not self._names_text:
             return
         match name.rpartition(":")[2]:
+            case "v" if self._names_text and self._number is None:
+                self._number = []
+                self._parser.CharacterDataHandler = self._number.append
+                self._parser.EndElementHandler = self._add_shared_text
             case "c":  # of Excel; without a place it follows the one before
                 found = _PLACE.fullmatch(attributes.get("r", ""))
                 self._column = _column_number(found[1]) if found else self._column + 1
                 self._row = int(found[2]) if found else self._row
                 self._count(self._row, self._column)
+                self._names_text = attributes.get("t") == "s"
             case "row":
                 number = attributes.get("r", "")
                 self._row, self._column = int(number) if number.isdecimal() else self._row + 1, 0
@@ -244,6 +312,17 @@ class _Extent:
                     self._add_text("".join(attributes.values()))
             case "s":
                 self.characters += _count(attributes, "text:c") * self._repeats
+
+    def _add_shared_text(self, _: str) -> None:
+        """Where the number is not plainly one of a text, it may be any of them."""
+        match self._number:
+            case []:
+                pass
+            case [number] if _NUMBER.fullmatch(number) and int(number) < len(self._shared):
+                self.characters += self._shared[int(number)]
+            case _:
+                self.characters += self._longest
+        self._number = self._parser.CharacterDataHandler = self._parser.EndElementHandler = None
 
     def _add_text(self, text: str) -> None:
         if self._repeats > 1:

@@ -176,6 +176,59 @@ def test_spaces_and_repeats_within_reason_are_read(desk):
     assert desk.read(path).table["text"].to_pylist() == ["a   b", "a   b", "text", "a film"]
 
 
+def sharing(path: Path, cells: str, *texts: str, name: str = "xl/sharedStrings.xml") -> Path:
+    """A workbook whose cells in column A name these texts, of which the first is the column's name."""
+    rows = f'<row r="1"><c r="A1" t="s"><v>0</v></c></row>{cells}'
+    xlsx(path, ("Films", "visible", rows))
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(name, f"<sst {MAIN}>{''.join(f'<si><t>{one}</t></si>' for one in ('text', *texts))}</sst>")
+    return path
+
+
+def naming(number: str, count: int = 1000) -> str:
+    return "".join(f'<row r="{row}"><c r="A{row}" t="s"><v>{number}</v></c></row>' for row in range(2, 2 + count))
+
+
+LONG = "a" * 1_000_000
+
+
+@pytest.mark.parametrize("number", ["1", "<![CDATA[1]]>", "1<x/>2", "1<!-- -->2", "1<v>2</v>", "01", "1</v><v>2"])
+@pytest.mark.parametrize("how", ["read", "recognised"])
+def test_a_long_text_that_many_cells_share_is_refused_before_it_is_copied(desk, number: str, how: str):
+    path = sharing(desk.folder / "a.xlsx", naming(number), LONG, "short")
+    said = desk.refusal(path) if how == "read" else " ".join(recognise([str(path)]).unreadable)
+    assert "too large for a workbook (1,000," in said
+
+
+@pytest.mark.parametrize("texts", [("", LONG), ("x<si><t>y</t></si>", LONG)], ids=["an empty text", "a nested text"])
+def test_texts_that_the_library_counts_in_another_way_hide_no_long_one(desk, texts: tuple[str, ...]):
+    said = desk.refusal(sharing(desk.folder / "a.xlsx", naming("1") + naming("2"), *texts))
+    assert "too large for a workbook" in said or "is damaged" in said
+
+
+@pytest.mark.parametrize("name", ["XL/SHAREDSTRINGS.xml", "xl\\sharedStrings.xml"])
+def test_shared_texts_under_another_spelling_are_measured_too(desk, name: str):
+    assert "too large for a workbook" in desk.refusal(sharing(desk.folder / "a.xlsx", naming("1"), LONG, name=name))
+
+
+def test_two_parts_of_shared_texts_are_refused(desk):
+    path = sharing(desk.folder / "a.xlsx", naming("1", 2), "short")
+    with zipfile.ZipFile(path, "a") as packed:
+        packed.writestr("xl/SharedStrings.xml", f"<sst {MAIN}><si/></sst>")
+    assert "is damaged" in desk.refusal(path)
+
+
+def test_more_texts_than_cells_are_refused(desk, monkeypatch: pytest.MonkeyPatch):
+    path = sharing(desk.folder / "a.xlsx", naming("1", 2), *["short"] * 100)
+    monkeypatch.setattr(workbook, "MAX_CELLS", 50)
+    assert "too large for a workbook (101 texts)" in desk.refusal(path)
+
+
+def test_a_shared_text_within_reason_is_read(desk):
+    path = sharing(desk.folder / "a.xlsx", naming("1", 1) + naming("2", 1).replace("2", "3"), "a" * 30_000, "", "short")
+    assert desk.read(path).table["text"].to_pylist() == ["a" * 30_000, "short"]
+
+
 CORNERS = '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
 
 
