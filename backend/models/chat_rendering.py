@@ -25,8 +25,8 @@ SECONDS = 5.0
 SECONDS_PER_PREFIX = 0.05
 MEMORY = 1 << 30
 """Bytes beyond what the process has at its start. Only Linux knows such a limit; the others have the two above and below."""
-MAX_CHARACTERS = 50_000_000
-"""The longest text that a template may write."""
+MAX_CHARACTERS = 2_000_000
+"""The longest text that a template may write of one chat: three novels, and more than any model reads."""
 
 _REQUEST = 4_000_000
 """Characters of messages that are sent at once."""
