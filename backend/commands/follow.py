@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,24 +72,33 @@ class EventReader:
     @classmethod
     def at_end(cls, path: Path) -> "EventReader":
         """A reader of what the next attempt will add; a torn last line is cut by it and written anew."""
-        content = b""
-        if path.exists():
-            with open_unlinked(path) as file:
-                content = file.read()
-        return cls(path, content.rfind(b"\n") + 1)
+        if not path.exists():
+            return cls(path)
+        with open_unlinked(path) as file:
+            size = file.seek(0, os.SEEK_END)
+            begin = file.seek(max(0, size - events.LONGEST_LINE_BYTES))
+            last = file.read(size - begin).rfind(b"\n")
+        return cls(path, begin + last + 1 if last >= 0 or not begin else size)
 
-    def new(self) -> list[events.AnyEvent]:
-        """In the order of the file; nothing where the file is not there (yet, or any more)."""
+    def new(self) -> Iterator[events.AnyEvent]:
+        """In the order of the file, a piece of it at a time; nothing where the file is not there (yet, or any more)."""
+        while piece := self._read():
+            found, taken = events.decode_lines(piece)
+            if not taken and len(piece) < events.LONGEST_LINE_BYTES:
+                return
+            self._offset += taken or len(piece)  # a longer line is not an event
+            yield from found
+
+    def _read(self) -> bytes:
         try:
             with open_unlinked(self._path) as file:
-                if file.seek(0, os.SEEK_END) < self._offset:  # it was deleted, and has begun anew
+                size = file.seek(0, os.SEEK_END)
+                if size < self._offset:  # it was deleted, and has begun anew
                     self._offset = 0
                 file.seek(self._offset)
-                found, taken = events.decode_lines(file.read())
+                return file.read(min(size - self._offset, events.LONGEST_LINE_BYTES))
         except FileNotFoundError:
-            return []
-        self._offset += taken
-        return found
+            return b""
 
 
 class Follower:

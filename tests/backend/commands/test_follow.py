@@ -1,5 +1,7 @@
 """Tests that whoever follows a run sees whole events, each once, and only those of the attempt that was started."""
 
+import tracemalloc
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ FIRST = events.encode(events.Warned(time=1, code="a", message="one"))
 SECOND = events.encode(events.Warned(time=2, code="b", message="two"))
 
 
-def messages(found: list[events.AnyEvent]) -> list[str]:
+def messages(found: Iterable[events.AnyEvent]) -> list[str]:
     """The words of the events."""
     return [event.message for event in found if isinstance(event, events.Warned)]
 
@@ -26,11 +28,11 @@ def test_half_written_line_waits(tmp_path: Path) -> None:
     assert messages(reader.new()) == ["one"]
     file.write_bytes(FIRST + SECOND)
     assert messages(reader.new()) == ["two"]
-    assert reader.new() == []
+    assert list(reader.new()) == []
 
 
 def test_file_that_is_not_there_yet_has_no_events(tmp_path: Path) -> None:
-    assert EventReader(tmp_path / "events.jsonl").new() == []
+    assert list(EventReader(tmp_path / "events.jsonl").new()) == []
 
 
 def test_earlier_attempts_and_their_torn_line_are_passed_over(tmp_path: Path) -> None:
@@ -47,11 +49,45 @@ def test_a_file_that_begins_anew_is_read_from_its_beginning(tmp_path: Path) -> N
     file = tmp_path / "events.jsonl"
     file.write_bytes(FIRST * 3)
     reader = EventReader(file)
-    reader.new()
+    assert messages(reader.new()) == ["one"] * 3
 
     file.unlink()
-    assert reader.new() == []
+    assert list(reader.new()) == []
     file.write_bytes(SECOND)
+
+    assert messages(reader.new()) == ["two"]
+
+
+def most_memory(action: Callable[[], object]) -> int:
+    """Bytes that Python held at most meanwhile."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_long_file_is_read_in_pieces(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    with file.open("wb") as target:
+        target.write(FIRST + b"x" * (3 * events.LONGEST_LINE_BYTES) + b"\n" + SECOND)
+        target.truncate(30 * events.LONGEST_LINE_BYTES)
+    found: list[events.AnyEvent] = []
+
+    assert most_memory(lambda: found.extend(EventReader(file).new())) < 5 * events.LONGEST_LINE_BYTES
+    assert messages(found) == ["one", "two"]
+    assert most_memory(lambda: EventReader.at_end(file)) < 5 * events.LONGEST_LINE_BYTES
+
+
+def test_the_end_behind_a_line_without_end_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    file.write_bytes(FIRST)
+    with file.open("ab") as target:
+        target.truncate(2 * events.LONGEST_LINE_BYTES)
+    reader = EventReader.at_end(file)
+    with file.open("ab") as target:
+        target.write(b"\n" + SECOND)
 
     assert messages(reader.new()) == ["two"]
 
