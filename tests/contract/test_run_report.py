@@ -1,5 +1,7 @@
 """The report on a failed run that people send to each other."""
 
+import ast
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.report import report
 
+ROOT = Path(__file__).parents[2]
 TOKEN = "hf_" + "a1B2" * 6
 
 
@@ -62,6 +65,29 @@ def test_it_holds_no_secret_and_no_home_folder(run: RunFolder, tmp_path: Path):
     assert "host.org" not in text
     assert str(tmp_path) not in text
     assert "train: '[path].csv'" in text
+
+
+def stages_of_training() -> set[tuple[str, str]]:
+    """Each stage that the code of a run enters, and what it counts there."""
+    found = set()
+    for path in sorted((ROOT / "backend" / "training").rglob("*.py")):
+        for call in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)):
+            is_start = isinstance(call.func, ast.Attribute) and call.func.attr == "start"
+            if is_start and call.args and not isinstance(call.args[0], ast.Starred):
+                units = [*call.args[2:3], *(word.value for word in call.keywords if word.arg == "unit")]
+                found.add((ast.literal_eval(call.args[0]), *map(ast.literal_eval, units or [ast.Constant("")])))
+    return found
+
+
+def test_it_tells_every_stage_and_unit_of_a_run(run: RunFolder):
+    stages = stages_of_training()
+    assert {("training", "steps"), ("finding model", "bytes"), ("compiling", "")} <= stages
+    for stage, unit in stages:
+        with run.events.open("ab") as file:
+            file.write(events.encode(events.StageStarted(time=4, stage=stage, total=1, unit=unit)))
+        line = next(line for line in reversed(report(run).splitlines()) if '"event":"StageStarted"' in line)
+        told = json.loads(line)
+        assert (told["stage"], told.get("unit", "")) == (stage, unit)
 
 
 def test_it_tells_no_stage_or_unit_of_others(run: RunFolder):
