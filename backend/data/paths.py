@@ -81,7 +81,8 @@ def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
     inside = sorted(islice(_visible(folder), MAX_FILES + 1))
     if len(inside) > MAX_FILES:
         raise InputError(
-            f"{folder} holds more than {MAX_FILES:,} files; name a folder below it or the files with the rows"
+            f"{folder} holds more than {MAX_FILES:,} files; name a folder below it or the files with the rows, or "
+            "write all rows into one table"
         )
     files, left_out = [], {}
     for path in inside:

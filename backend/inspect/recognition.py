@@ -266,12 +266,33 @@ def _warnings(found: _Found) -> tuple[list[str], list[str]]:
             continue
         if piece is not None:
             said += _decoding_warnings(path, piece)
+    if folders := _label_folders(found):
+        said.append(_describe_folders(folders))
     fixes = [(path, error.fix) for path, error in refused if error.fix and "data.encoding" in error.fix.changes]
     encodings = {fix.changes["data.encoding"] for _, fix in fixes}
     if len(fixes) == looked_at and len(encodings) == 1:
         found.data["encoding"] = encodings.pop()
         return [*said, *(_describe_encoding(path, fix) for path, fix in fixes)], []
     return said, [str(error) for _, error in refused]
+
+
+def _label_folders(found: _Found) -> list[str]:
+    """The names of folders side by side among which a split's plain texts are divided; none where they say splits."""
+    values = [found.data.get(split) for split in _SPLITS if found.source == "files" and found.what == FORMATS["text"]]
+    for value in values:
+        folders = {Path(one).parent for one in value} if isinstance(value, list) else set()
+        are_beside = len({folder.parent for folder in folders}) == 1 and len(folders) > 1
+        if are_beside and not any(map(split_of, folders)):
+            return sorted(folder.name for folder in folders)
+    return []
+
+
+def _describe_folders(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return (
+        f"The text files lie in the folders {', '.join(names[:3])}{more}. If these are labels, write one table with the columns text "
+        "and label and a row for each file: in plain text every line is a row, and no row has a label."
+    )
 
 
 def _describe_commas(path: Path) -> str:

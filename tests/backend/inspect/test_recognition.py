@@ -277,3 +277,23 @@ def test_lost_letters_are_counted_and_shown(tmp_path: Path):
 def test_text_that_reads_well_is_not_warned_of(tmp_path: Path):
     written(tmp_path, a_dot_csv="text,label\nverse,poesía\n")
     assert found_in(tmp_path / "a.csv").warnings == []
+
+
+def texts(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("good\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "files", [["pos/1.txt", "pos/2.txt", "neg/1.txt"], ["train/pos/1.txt", "train/neg/1.txt", "test/pos/1.txt"]]
+)
+def test_folders_that_may_be_labels_are_told_with_the_way_out(tmp_path: Path, files: list[str]):
+    (said,) = found_in(texts(tmp_path / "data", *files)).warnings
+    assert said.startswith("The text files lie in the folders neg, pos. If these are labels, write one table")
+
+
+@pytest.mark.parametrize("files", [["train/1.txt", "test/1.txt"], ["1.txt", "2.txt"], ["pos/1.txt", "pos/2.txt"]])
+def test_folders_that_are_no_labels_are_not_told(tmp_path: Path, files: list[str]):
+    assert found_in(texts(tmp_path / "data", *files)).warnings == []
