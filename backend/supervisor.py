@@ -59,7 +59,7 @@ def supervise(
     With `queue` it begins when the runs of the same folder that are going on or have waited longer are over.
     """
     if not folder.exists():
-        return _refuse(f"{folder.path} is no run folder: there is no {folder.spec.name} in it")
+        return _refuse(folder.fault() or f"{folder.path} is no run folder: there is no {folder.spec.name} in it")
     try:
         folder.check(to_write=True)
         lock = take_lock(folder.lock)

@@ -1,5 +1,6 @@
 """Owns `burnish runs`, `note` and `compare`: all runs as lines or a table, a person's words on one, several side by side."""
 
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from backend.commands.named_run import named_run
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run import search
-from backend.contract.run.folder import run_folders
+from backend.contract.run.folder import run_faults, run_folders
 from backend.contract.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def _runs(arguments: Namespace) -> int:
 
     from backend.commands.summary import summary
 
+    for fault in (faults := run_faults(runs_folder())):
+        print(f"note: {one_line(fault)}", file=sys.stderr)
     every = [summary(folder) for folder in run_folders(runs_folder())]
     matching = [run for run in every if search.found(arguments.search, _texts(run), run.tags)]
     found = _sorted(matching, arguments.sort)
@@ -39,7 +42,7 @@ def _runs(arguments: Namespace) -> int:
         print(msgspec.json.encode(found).decode())
     elif arguments.table:
         print(_table(found, arguments.table), end="")
-    elif not every:
+    elif not every and not faults:
         print(f"there are no runs in {runs_folder()} yet; burnish demo makes one")
     else:
         _print_lines(found, arguments.group)

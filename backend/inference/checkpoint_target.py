@@ -28,7 +28,11 @@ def checkpoint_of(target: str) -> AskedCheckpoint | None:
     for path in (runs_folder() / target, user_path(target)):
         run = RunFolder(path.absolute().parent.parent)
         is_one = path.parent.name == run.checkpoints.name and path.name.startswith(_STEP)
-        if is_one and path.is_dir() and run.exists():
+        if not is_one or not path.is_dir():
+            continue
+        if fault := run.fault():
+            raise InputError(fault)
+        if run.exists():
             run.check()
             return AskedCheckpoint(run, path.absolute())
     return None

@@ -50,7 +50,7 @@ def with_settings(folder: RunFolder, changes: list[str]) -> SpecChange:
 
 def keep_started(folder: RunFolder, spec: RunSpec) -> None:
     """Keep the spec under which the run is trained, with which a later attempt compares its own."""
-    write_whole(_started(folder), spec_file.dump(spec.model_dump(mode="json")).encode())
+    write_whole(folder.started_spec, spec_file.dump(spec.model_dump(mode="json")).encode())
 
 
 def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = False) -> bool:
@@ -59,7 +59,7 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
 
     With `other_engine` the `hardware` section is about to change, as the person asked.
     """
-    started = _started(folder)
+    started = folder.started_spec
     if not os.path.lexists(started):  # an older run
         return False
     try:
@@ -84,10 +84,6 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
             found[0],
         )
     return True
-
-
-def _started(folder: RunFolder) -> Path:
-    return folder.path / "spec.started.yaml"
 
 
 def _is_harmless(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -11,8 +11,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from backend.contract.errors import InputError
 from backend.contract.run.lock import LOCK_TRIES, is_locked
-from backend.contract.safe_files import check_folder, open_inside, read_unlinked, user_path, write_whole
+from backend.contract.safe_files import (
+    LINK,
+    NOT_REGULAR,
+    check_folder,
+    open_inside,
+    read_unlinked,
+    user_path,
+    write_whole,
+)
 from backend.contract.safe_text import parse_json
 
 ENDS = {"interrupt": "interrupted", "stop": "stopped", "pause": "paused"}
@@ -58,6 +67,7 @@ class RunFolder:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path).absolute()
         self.spec = self.path / "spec.yaml"
+        self.started_spec = self.path / "spec.started.yaml"
         self.lock = self.path / "run.lock"
         self.process = self.path / "process.json"
         self.log = self.path / "process.log"
@@ -79,6 +89,19 @@ class RunFolder:
     def exists(self) -> bool:
         """Whether this is a run folder at all."""
         return os.path.isfile(self.spec)  # noqa: PTH113 (Path.is_file fails in a folder that is closed to this user)
+
+    def fault(self) -> str:
+        """Why a folder that looks like a run's cannot be used as one, and the way out; empty for a run and any other folder."""
+        if self.exists():
+            return ""
+        if os.path.lexists(self.spec):
+            return f"{self.spec}: {LINK if self.spec.is_symlink() else NOT_REGULAR}"
+        if os.path.lexists(self.started_spec):
+            return (
+                f"{self.path}: this run's {self.spec.name} is missing; copy {self.started_spec.name} beside it to "
+                f"{self.spec.name}, which is the spec as it was when the run started"
+            )
+        return ""
 
     def check(self, *, to_write: bool = False) -> None:
         """Raises InputError if the folder, which may be a stranger's, holds links; with `to_write` also hard links to be written."""
@@ -277,20 +300,30 @@ def _is_part_of_a_word(sign: str) -> bool:
 
 def run_folders(root: Path) -> list[RunFolder]:
     """Every run under `root`, newest name first."""
+    return [folder for folder in _folders(root) if folder.exists()]
+
+
+def run_faults(root: Path) -> list[str]:
+    """What is wrong with each folder under `root` that looks like a run's and cannot be used as one."""
+    return [fault for folder in _folders(root) if (fault := folder.fault())]
+
+
+def _folders(root: Path) -> list[RunFolder]:
     try:
-        paths = sorted((path for path in root.iterdir() if path.is_dir()), reverse=True)
+        return [RunFolder(path) for path in sorted((path for path in root.iterdir() if path.is_dir()), reverse=True)]
     except OSError:
         return []
-    return [folder for folder in map(RunFolder, paths) if folder.exists()]
 
 
 def find_run(name_or_path: str, root: Path) -> RunFolder | None:
-    """The run of that name under `root`, or the run folder at that path. Raises InputError if it holds links."""
+    """The run of that name under `root`, or the run folder at that path. Raises InputError if it cannot be used as one."""
     for path in (root / name_or_path, user_path(name_or_path)):
         folder = RunFolder(path)
         if folder.exists():
             folder.check()
             return folder
+        if fault := folder.fault():
+            raise InputError(fault)
     return None
 
 

@@ -193,6 +193,44 @@ def test_list_of_runs_goes_on_beside_a_folder_with_links(run: RunFolder, outside
     assert "strange" in capsys.readouterr().out
 
 
+SPECS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "FIFO": (os.mkfifo, "spec.yaml: it is not a regular file; remove it"),
+    "folder": (Path.mkdir, "spec.yaml: it is not a regular file; remove it"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "spec.yaml: it is a link"),
+    "link to nothing": (lambda path: path.symlink_to("gone"), "spec.yaml: it is a link"),
+    "nothing": (lambda path: None, "spec.yaml is missing; copy spec.started.yaml beside it to spec.yaml"),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
+@pytest.mark.parametrize("kind", SPECS)
+@pytest.mark.parametrize("command", commands(Path("x")))
+def test_run_whose_spec_is_no_file_is_said_to_be_one(run: RunFolder, capsys, command: str, kind: str) -> None:
+    run.checkpoint(1).mkdir(parents=True, exist_ok=True)
+    shutil.copy(run.spec, run.started_spec)
+    replaced(run.spec, SPECS[kind][0])
+    assert main(commands(run.path)[command]) == 2
+    assert SPECS[kind][1] in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such files")
+@pytest.mark.parametrize("kind", SPECS)
+def test_list_of_runs_names_a_run_whose_spec_is_no_file(run: RunFolder, capsys, kind: str) -> None:
+    broken = RunFolder(shutil.copytree(run.path, run.path.parent / "runs" / "broken"))
+    shutil.copy(broken.spec, broken.started_spec)
+    replaced(broken.spec, SPECS[kind][0])
+    assert main(["runs"]) == 0
+    said = capsys.readouterr()
+    assert [line for line in said.err.splitlines() if str(broken.path) in line and SPECS[kind][1] in line]
+    assert "there are no runs" not in said.out
+
+
+def test_supervisor_says_which_spec_is_missing(run: RunFolder, capsys) -> None:
+    run.spec.rename(run.started_spec)
+    assert supervise(run, ["true"]) == 2
+    assert "spec.yaml is missing; copy spec.started.yaml" in capsys.readouterr().err
+
+
 def test_resume_refuses_a_spec_that_was_edited(run: RunFolder, capsys) -> None:
     values = spec_file.read(run.spec)
     (run.path / "spec.started.yaml").write_text(spec_file.dump(values))
