@@ -163,22 +163,25 @@ class FilePrediction(QWidget):
         self.predicted.emit(str(self._run), answer.name)
 
     def _on_mistake(self, mistake: Mistake) -> None:
+        if mistake.fix is None and mistake.field and mistake.field.startswith("data.columns."):
+            # Still busy: the columns that come are those of this file.
+            self.line.show_progress(tr("Reading the columns"), None)
+            self._ticket = self._client.ask("file_parts", self._question(), self._offer_mapping, self._refuse)
+            return
+        self._refuse(mistake)
+
+    def _refuse(self, mistake: Mistake) -> None:
         self._hide()
         if mistake.fix is not None:
             self.banner.offer_fix(mistake.fix)
             self.setVisible(True)
             return
-        if mistake.field and mistake.field.startswith("data.columns."):
-            self._client.ask("file_parts", self._question(), self._offer_mapping, self._on_no_parts)
-            return
-        self.message.emit("error", f"{self._data.name}: {sentence(mistake.message, mistake.field)}")
-
-    def _on_no_parts(self, mistake: Mistake) -> None:
         self.message.emit("error", f"{self._data.name}: {sentence(mistake.message, mistake.field)}")
 
     # Columns of other names
 
     def _offer_mapping(self, fit: FileFit) -> None:
+        self._hide()
         needed = ", ".join(inside(part.title) for part in fit.parts if part.needed)
         self.sentence.setText(
             tr(

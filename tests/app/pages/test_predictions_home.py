@@ -9,10 +9,13 @@ from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 
 from app.core.predictions.row_filter import ValueFilter
+from app.pages.predictions.file_prediction import FilePrediction
 from app.pages.predictions.overview_card import LABELS, RELIABILITY, THRESHOLD
 from app.pages.predictions.page import Page
 from app.pages.predictions.table_card import TableCard
 from app.widgets.plots.confusion_matrix import HEAD
+from backend.contract.rpc.predictions import FileFit, FilePart
+from backend.contract.rpc.queries import Mistake
 
 ANSWER_MS = 30_000
 """A helper that has just been started loads its libraries first."""
@@ -36,6 +39,14 @@ def run(runs: Path) -> Path:
 def shown(panel: Page, run: Path) -> Page:
     panel.show_run(str(run))
     return panel
+
+
+class SlowClient:
+    """Answers a question when the test says so."""
+
+    def ask(self, query, arguments, on_answer, on_error, on_progress=None) -> object:
+        self.answer, self.refuse = on_answer, on_error
+        return object()
 
 
 def sources(panel: Page) -> list[int]:
@@ -293,6 +304,22 @@ def test_columns_of_other_names_are_asked_for(qtbot, shown: Page, tmp_path: Path
     further.go.click()
     qtbot.waitUntil(lambda: shown.browser.filters.split == "mine", timeout=ANSWER_MS)
     assert further.isHidden()
+
+
+def test_a_second_file_waits_until_the_columns_of_the_first_are_known(qtbot, tmp_path: Path):
+    client = SlowClient()
+    further = FilePrediction(client)
+    qtbot.addWidget(further)
+    further.predict(tmp_path, tmp_path / "first.csv")
+    client.refuse(Mistake("data.columns.text: there is no column 'text'", "data.columns.text"))
+    assert not further.isHidden()
+    assert further.is_busy
+    with qtbot.waitSignal(further.message) as told:
+        further.predict(tmp_path, tmp_path / "second.csv")
+    assert told.args[1] == "first.csv is still being predicted; stop it first, or wait."
+    client.answer(FileFit(columns=["review"], rows=1, parts=[FilePart(name="text", title="Text")], first={}))
+    assert further.sentence.text().startswith("first.csv has the columns review;")
+    assert not further.is_busy
 
 
 def test_a_file_of_windows_is_predicted_at_a_click(qtbot, shown: Page, tmp_path: Path):
