@@ -48,9 +48,10 @@ def forget_reading(draft: Draft, source: SourceEntry | None) -> None:
 
 
 def data_name(draft: Draft, source: SourceEntry | None) -> str:
-    """A name for a run on the data of the draft, or nothing where the data says none."""
+    """A name for a run on the data of the draft, or nothing if the data has none; several files are called by the first."""
     named = [draft.get("data.train")] if split_kind(source) == "files" else []
     named += [draft.get(f"data.{key}") for key in ("name", "task", "pair", "folder") if split_kind(source) != "files"]
+    named = [value[0] if isinstance(value, list) and value else value for value in named]
     first = next((value for value in named if isinstance(value, str) and value), "")
     path = PurePath(first.rstrip("/\\"))
     return PurePath(path.stem if path.suffix.lower() in PACKED else path).stem[:100]

@@ -102,13 +102,14 @@ class Editing(QObject):
 
     def change(self, key: str, value: Any) -> None:
         """Take over what a person changed in one field."""
-        before, source = self.draft.get(key), self.source()
+        before, source, data = self.draft.get(key), self.source(), self._data_name()
         words = change_words(title_of(self.settings(), key), before, value)
         typed = key if isinstance(value, int | float | str | None) and not isinstance(value, bool) else ""
         with self.undoing.step(words, typed):
             if not self.draft.set(key, value):
                 return
             self._drag_along(key, before, source)
+            self._name_for_data(data)
         self.changed.emit(key)
 
     def _drag_along(self, key: str, before: Any, source: SourceEntry | None) -> None:
@@ -127,10 +128,8 @@ class Editing(QObject):
             self._forget_engines()
         if key == "hardware.device":
             self.draft.unset("hardware.devices")
-        if key.startswith("data."):
-            if not key.startswith(OTHER_ROWS):
-                self.draft.set("data.columns", {})
-            self._name_for_data()
+        if key.startswith("data.") and not key.startswith(OTHER_ROWS):
+            self.draft.set("data.columns", {})
         if (entry := self.task()) and column_roles.decides_parts(entry, key):
             column_roles.forget_unused(entry, self.draft)
 
@@ -145,8 +144,13 @@ class Editing(QObject):
         self.draft.unset("hardware.bridge")  # of an older spec, and only PyTorch would start it
         self.draft.unset("hardware.devices")
 
-    def _name_for_data(self) -> None:
-        if not self.draft.named and (name := data_name(self.draft, self.source())):
+    def _data_name(self) -> str:
+        return data_name(self.draft, self.source())
+
+    def _name_for_data(self, before: str) -> None:
+        """Name the run for its data if that is another than `before`, unless a person has named it."""
+        name = self._data_name()
+        if not self.draft.named and name and (name != before or self.draft.get("name") == NEW["name"]):
             self.draft.set("name", name)
 
     def rename(self, name: str) -> None:
@@ -179,12 +183,13 @@ class Editing(QObject):
 
     def apply(self, values: Mapping[str, Any], words: str) -> None:
         """Set several values as one step."""
-        before = self.draft.values()
+        before, data = self.draft.values(), self._data_name()
         with self.undoing.step(words):
             for key, value in values.items():
                 held, source = self.draft.get(key), self.source()
                 if self.draft.set(key, value):
                     self._drag_along(key, held, source)
+            self._name_for_data(data)
         self.undoing.went.emit(before)
 
     # The whole
@@ -210,9 +215,10 @@ class Editing(QObject):
 
     def lay(self, preset: Preset | None) -> None:
         """Lay a preset over the draft in the place of the one before, or take that one off."""
+        data = self._data_name()
         with self.undoing.step(tr("Preset: {title}", title=preset.title if preset else "none")):
             self._lay(self.overlay, preset)
-            self._name_for_data()
+            self._name_for_data(data)
         self.replaced.emit()
 
     def _lay(self, overlay: Overlay, preset: Preset | None) -> None:
@@ -233,10 +239,10 @@ class Editing(QObject):
         settings = settings_of(self.catalog, tried) if self.catalog else {}
         return differences({**self.settings(), **settings}, self.draft, tried)
 
-    def load(self, draft: Draft, words: str) -> None:
-        """Another spec in the place of this one; it keeps its file."""
+    def load(self, draft: Draft, words: str, *, named: bool = False) -> None:
+        """Another spec in the place of this one; it keeps its file. Unless a person has `named` it, other data renames it."""
         with self.undoing.step(words):
             self.draft.replace(draft.values(), draft.file)
-            self.draft.named = True
+            self.draft.named = named
             self.overlay.forget()
         self.replaced.emit()

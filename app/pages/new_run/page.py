@@ -132,7 +132,7 @@ class Page(QWidget):
         self.findings.changed.connect(self._show_reason)
         self.following.shown.connect(self._show_reason)
         self.filing.opened.connect(
-            lambda draft: self._load(draft, tr("Opening {get}", get=draft.get("name", tr("a spec"))))
+            lambda draft: self._load(draft, tr("Opening {get}", get=draft.get("name", tr("a spec"))), named=True)
         )
         for part in (self.filing, self.presets, self.starting):
             part.message.connect(self.message)
@@ -218,8 +218,8 @@ class Page(QWidget):
         """Fill the page with a whole spec."""
         self._load(Draft(dict(values)), words)
 
-    def _load(self, draft: Draft, words: str) -> None:
-        self.editing.load(draft, words)
+    def _load(self, draft: Draft, words: str, *, named: bool = False) -> None:
+        self.editing.load(draft, words, named=named)
         self.cards.scroll_to_top()
 
     def apply_settings(self, settings: Mapping[str, Any]) -> None:

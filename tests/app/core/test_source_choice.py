@@ -48,7 +48,7 @@ def test_a_hub_data_set_begins_with_its_usual_split():
         ({"source": "hub", "name": "stanfordnlp/imdb", "train": "train"}, "imdb"),
         ({"source": "glue", "folder": "/glue", "task": "rte", "train": "train"}, "rte"),
         ({"source": "tatoeba", "folder": "/data/eng-sin/"}, "eng-sin"),
-        ({"source": "files", "train": ["a.csv", "b.csv"]}, ""),
+        ({"source": "files", "train": ["a.csv", "b.csv"]}, "a"),
     ],
 )
 def test_a_run_is_named_for_its_data(data: dict, name: str):

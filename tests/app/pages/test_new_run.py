@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from app.pages.new_run.data.split_fields import FRACTION, NONE
 from app.pages.new_run.page import Page
 from backend.contract.resources import resource
 from backend.contract.spec import run_spec
+from tests.app.pages.small_helper import DEMO
 from tests.foreign_package import install
 
 TRAIN = str(resource("demo", "sentiment", "train.csv"))
@@ -75,6 +77,30 @@ def test_the_run_is_named_for_its_data_until_a_person_names_it(qtbot, panel, tmp
     qtbot.keyClicks(panel.cards.task.name, "my run")
     panel.cards.data.train.choose(str(tmp_path / "other.csv"))
     assert panel.draft.get("name") == "my run"
+
+
+def test_a_proposed_name_goes_with_its_data(panel, tmp_path: Path):
+    panel.load_spec({**DEMO, "name": "sentiment 2"})
+    panel.change("data.max_rows", 50)
+    assert panel.draft.get("name") == "sentiment 2"
+    panel.cards.data.train.choose(str(tmp_path / "other.csv"))
+    assert panel.draft.get("name") == panel.cards.task.name.text() == "other"
+    panel.undoing.undo()
+    assert panel.cards.task.name.text() == "sentiment 2"
+
+
+def test_dropped_data_gives_the_demo_another_name(qtbot, demo, tmp_path: Path):
+    dropped = shutil.copy(TRAIN, tmp_path / "reviews.csv")
+    demo.desk.recognising.take([str(dropped)])
+    qtbot.waitUntil(lambda: demo.cards.task.name.text() == "reviews")
+
+
+def test_a_name_in_a_spec_file_outlives_other_data(panel, tmp_path: Path):
+    file = tmp_path / "baseline.yaml"
+    file.write_text("version: 1\nname: baseline\ntask: {type: text_classification}\ndata: {train: a.csv}\n")
+    panel.filing.open(file, panel.catalog)
+    panel.cards.data.train.choose(str(tmp_path / "other.csv"))
+    assert panel.draft.get("name") == "baseline"
 
 
 def test_a_missing_file_is_said_at_the_data(qtbot, panel):
