@@ -16,6 +16,7 @@ from backend.contract.run.notes import read_notes
 E = TypeVar("E")
 _ATTEMPTS = (events.RunStarted, events.RunResumed)
 MISSING = "its events.jsonl is missing; burnish resume continues it from its checkpoint"
+NO_CURVES = "its curves are missing, because its events.jsonl was deleted"
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -98,6 +99,8 @@ def _state(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
         ended_well = (
             record.returncode == 0 and not folder.events.exists()
         )  # paused, stopped or finished: the events knew
+        if ended_well and not record.message and folder.has_results():
+            return "finished", NO_CURVES
         return "lost" if ended_well else "failed", record.message or unsaid
     return "lost", "nobody has started it" if life == "new" else "its process was killed or the computer went down"
 

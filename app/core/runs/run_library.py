@@ -287,7 +287,7 @@ def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummar
         step=state.step,
         total_steps=state.total_steps,
         message=outcome.message,
-        has_predictions=bool(state.predictions),
+        has_predictions=bool(folder.predicted() if outcome.lacks_events else state.predictions),
         metrics=_metrics(state),
         can_resume=outcome.can_resume,
         queued_since=folder.queued_since() if outcome.waits else None,

@@ -38,6 +38,8 @@ KINDS = {
 }
 """State → how good or bad it is, as pills and bars are coloured."""
 
+NO_CURVES = tr("Its curves are missing, because its events.jsonl was deleted.")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -52,6 +54,8 @@ class Outcome:
     """Whether going on could come to another end."""
     doubt: str = ""
     """Why a finished run is no success all the same."""
+    lacks_events: bool = False
+    """Whether its events were deleted, so that only what else lies in its folder tells how it ended."""
 
     @property
     def alive(self) -> bool:
@@ -96,9 +100,10 @@ def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> Out
     if life == "lost" and folder.queued.exists():
         return Outcome("lost", tr("The run was lost while it waited in the queue."), tr("Resume puts it there again."))
     if _has_lost_its_events(folder, state, record):
-        return Outcome(
-            "lost", tr("The run's events.jsonl is missing."), tr("Resume continues it from its last checkpoint.")
-        )
+        if folder.has_results():
+            return Outcome("finished", NO_CURVES, lacks_events=True)
+        words = tr("The run's events.jsonl is missing.")
+        return Outcome("lost", words, tr("Resume continues it from its last checkpoint."), lacks_events=True)
     age = (now or time.time()) - _written(folder) if life == "new" else 0.0
     if has_not_spoken and (record is None or not record.state):
         state = replace(state, finished=None)

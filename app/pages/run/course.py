@@ -7,8 +7,9 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.core.i18n import tr
 from app.core.preferences import Preferences
-from app.core.runs.diagnosis import verdict
+from app.core.runs.diagnosis import Verdict, verdict
 from app.core.runs.run_state import RunState
+from app.core.runs.run_status import NO_CURVES, Outcome
 from app.widgets.card import label
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.icon_label import IconLabel
@@ -91,12 +92,13 @@ class Course(QWidget):
         self.words.setText("")
         self.icon.hide()
 
-    def show_state(self, state: RunState, alive: bool) -> None:
+    def show_state(self, state: RunState, outcome: Outcome) -> None:
         """Judge the run, but not again and again; an end is judged at once."""
+        alive = outcome.alive
         if alive is self._alive and time.monotonic() - self._judged < LEAST_SECONDS:
             return
         self._judged, self._alive = time.monotonic(), alive
-        found = verdict(state, alive)
+        found = Verdict(NO_CURVES, "warning") if outcome.lacks_events else verdict(state, alive)
         if found.text != self.words.text():
             self.words.setText(found.text)
             self.icon.set_icon(*LOOKS[found.kind])

@@ -240,7 +240,7 @@ class Page(QWidget):
             # While an old run is read its numbers would only flicker, and every text costs a layout.
             self.tiles.show_state(state, self.watcher.outcome)
             self.journal.show_state(state)
-            self.course.show_state(state, self.watcher.outcome.alive)
+            self.course.show_state(state, self.watcher.outcome)
             self.plots.set_run_name(state.name or self.watcher.folder.name)
         self.header.set_title(_title(self.watcher))
         self.header.set_subtitle(_subtitle(self.watcher))
@@ -302,8 +302,9 @@ class Page(QWidget):
     def _show_buttons(self) -> None:
         if self.watcher is None:
             return
-        has_predictions = bool(self.watcher.state.predictions)
-        self.controls.show_usable(self.watcher.outcome, self.watcher.is_caught_up, has_predictions)
+        state, outcome = self.watcher.state, self.watcher.outcome
+        has_predictions = bool(self.watcher.folder.predicted() if outcome.lacks_events else state.predictions)
+        self.controls.show_usable(outcome, self.watcher.is_caught_up, has_predictions)
 
     # What can be asked of it
 

@@ -35,7 +35,7 @@ class Progress(QWidget):
         """Take over what has changed."""
         fraction = state.fraction
         if is_caught_up and (outcome.waits or not outcome.alive):
-            fraction = state.fraction_of_steps or 0.0
+            fraction = state.fraction_of_steps or float(outcome.lacks_events and outcome.state == "finished")
         self.bar.set_fraction(fraction, "warning" if outcome.doubt else BARS.get(outcome.state, "accent"))
         if not is_caught_up:
             _set(self.stage, tr("Reading the run…"))

@@ -125,6 +125,10 @@ class RunFolder:
         own = [name for name in ("validation", "test") if name in found]
         return own + sorted(found.keys() - set(own), key=lambda name: (-found[name], name))
 
+    def has_results(self) -> bool:
+        """Whether model and predictions are there, which a run leaves only if it has finished."""
+        return self.model.is_dir() and any(self.predictions(split).exists() for split in ("validation", "test"))
+
     def checkpoint(self, step: int) -> Path:
         """The folder of the checkpoint after `step` optimizer steps."""
         return self.checkpoints / f"step-{step:06d}"

@@ -118,6 +118,19 @@ def test_a_run_whose_events_are_gone_is_lost_and_not_failed(folder: RunFolder):
     assert (outcome.state, outcome.message) == ("lost", "The run's events.jsonl is missing.")
 
 
+def test_a_finished_run_whose_events_are_gone_is_finished_and_lacks_its_curves(folder: RunFolder):
+    carried(folder)
+    folder.write_exit_record(ExitRecord(1, 0, 2.0))
+    folder.model.mkdir()
+    assert look_at(folder, RunState()).state == "lost", "a run that was stopped leaves a model too"
+    folder.predictions().touch()
+
+    outcome = look_at(folder, RunState())
+
+    assert (outcome.state, outcome.resumable) == ("finished", False)
+    assert outcome.message == "Its curves are missing, because its events.jsonl was deleted."
+
+
 def test_a_folder_that_was_just_written_is_starting(folder: RunFolder):
     assert look_at(folder, RunState()).state == "starting"
 

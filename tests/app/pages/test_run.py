@@ -12,6 +12,8 @@ from PySide6.QtWidgets import QPushButton
 
 from app.core.draft import setting_titles
 from app.core.draft.setting_index import Setting
+from app.core.runs.run_library import RunLibrary
+from app.core.runs.run_status import NO_CURVES
 from app.pages.run.page import Page
 from app.services.run_watcher import OVER_MS
 from backend.contract.run import events
@@ -95,6 +97,22 @@ def test_a_finished_run_offers_its_predictions_and_nothing_to_stop(qtbot, shown)
 
 
 ROWS = Setting("hardware.micro_batch_size", "Rows per device", "")
+
+
+def test_a_finished_run_without_its_events_is_finished_everywhere(qtbot, shown, runs: Path):
+    folder = RunFolder(runs / "sentiment-finished")
+    folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 1, 1.0))
+    folder.model.mkdir(exist_ok=True)
+    folder.predictions().touch()
+    folder.predictions(suffix="parquet").touch()
+    folder.events.unlink()
+    panel = shown("sentiment-finished")
+    assert panel.controls.pill.text() == "Finished"
+    assert panel.course.words.text() == NO_CURVES
+    assert panel.controls.buttons["predictions"].isEnabled()
+    assert panel.progress.bar.fraction() == 1.0
+    [listed] = [run for run in RunLibrary(runs).refresh() if run.path == folder.path]
+    assert (listed.state, listed.has_predictions) == ("finished", True)
 
 
 def test_a_failed_run_says_why_and_what_helps(shown):

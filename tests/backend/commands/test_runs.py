@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.__main__ import main
-from backend.commands.summary import MISSING, summary
+from backend.commands.summary import MISSING, NO_CURVES, summary
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 
 RECORDED = Path(__file__).parents[2] / "data" / "recorded"
@@ -85,6 +85,17 @@ def test_a_run_whose_events_are_gone_says_so_and_how_it_goes_on(recorded, capsys
 
     assert (told.state, told.message) == ("lost", MISSING)
     assert "is missing; burnish resume continues the run" in capsys.readouterr().err
+
+
+def test_a_finished_run_whose_events_are_gone_stays_finished(recorded):
+    run = RunFolder(recorded / "sentiment-finished")
+    run.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 1, 1.0))
+    run.write_exit_record(ExitRecord(1, 0, 2.0))
+    run.events.unlink()
+    run.model.mkdir(exist_ok=True)
+    run.predictions().touch()
+    told = summary(run)
+    assert (told.state, told.message) == ("finished", NO_CURVES)
 
 
 def test_curves_go_into_a_folder_and_not_into_a_file(recorded, capsys, tmp_path: Path):
