@@ -19,7 +19,7 @@ from backend.data.formats.delimited import is_one_column_with_commas
 from backend.data.formats.detect import content_format, format_of, open_reader
 from backend.data.formats.packed import packer_of
 from backend.data.formats.reader import Options, Piece
-from backend.data.formats.text_file import TextFile
+from backend.data.formats.text_file import TextFile, describe_mixed
 from backend.data.formats.workbook import sheets_in_words
 from backend.data.paths import folder_files, pattern_files, saved_splits
 from backend.data.sources.source import Known
@@ -270,6 +270,8 @@ def _warnings(found: _Found) -> tuple[list[str], list[str]]:
         said.append(_describe_folders(folders))
     fixes = [(path, error.fix) for path, error in refused if error.fix and "data.encoding" in error.fix.changes]
     encodings = {fix.changes["data.encoding"] for _, fix in fixes}
+    if fixes and (mixed := describe_mixed(_files_named(found.data))):
+        return said, [mixed]
     if len(fixes) == looked_at and len(encodings) == 1:
         found.data["encoding"] = encodings.pop()
         return [*said, *(_describe_encoding(path, fix) for path, fix in fixes)], []
@@ -293,6 +295,14 @@ def _describe_folders(names: list[str]) -> str:
         f"The text files lie in the folders {', '.join(names[:3])}{more}. If these are labels, write one table with the columns text "
         "and label and a row for each file: in plain text every line is a row, and no row has a label."
     )
+
+
+def _files_named(data: dict[str, Any]) -> list[Path]:
+    values = [data.get(split) for split in _SPLITS]
+    paths = [
+        Path(one) for value in values for one in (value if isinstance(value, list) else [value]) if isinstance(one, str)
+    ]
+    return [path for path in paths if path.is_file()]
 
 
 def _describe_commas(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 import codecs
 import io
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -26,6 +26,13 @@ _KINDS, _SHARE = 6, 0.02
 WINDOWS = "windows-1252"
 """What text of Western Europe is that is no UTF-8; Latin-1 is a part of it, as far as it has letters."""
 _PREVIEW_LINES, _PREVIEW_CHARACTERS = 4, 100
+ASCII, UTF_8 = "ASCII", "UTF-8"
+_FEW = 3
+"""Files that are named; of more the rest is counted."""
+
+
+class UndecodableError(InputError):
+    """Bytes that a text file's encoding does not know."""
 
 
 class TextFile:
@@ -91,15 +98,17 @@ class TextFile:
             "(for example utf-16-le), or save the file again as UTF-8"
         )
 
-    def _undecodable(self, error: UnicodeDecodeError) -> InputError:
+    def _undecodable(self, error: UnicodeDecodeError) -> UndecodableError:
         line, byte = _first_undecodable(self.path, self.encoding)
         shown = self.encoding.removesuffix("-sig").upper()
         problem = f"{self.name} line {line} is not {shown} (byte 0x{byte:02X}, {error.reason})"
         preview = _windows_lines(self.path) if self.encoding in {"utf-8", "utf-8-sig"} else []
         example = next((shown for shown, is_utf8 in preview if not is_utf8), "")
         if not example:
-            return InputError(f"{problem}; set data.encoding to the one that it has, or save the file again as UTF-8")
-        return InputError(
+            return UndecodableError(
+                f"{problem}; set data.encoding to the one that it has, or save the file again as UTF-8"
+            )
+        return UndecodableError(
             f"{problem}; as Windows-1252 it reads “{example}”: if that is right, use --set data.encoding={WINDOWS}, "
             "otherwise set the encoding that it has, or save the file again as UTF-8",
             fix=Fix(
@@ -109,6 +118,41 @@ class TextFile:
                 f"{self.name} is not UTF-8. Read as Windows-1252, its rows would be:",
             ),
         )
+
+
+def describe_mixed(paths: Sequence[Path]) -> str:
+    """Which of these text files are UTF-8 and which are not, in a sentence; empty if one encoding goes with all of them."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        found.setdefault(_written_in(path), []).append(path.name)
+    found.pop(ASCII, None)
+    if len(found) < 2:
+        return ""
+    kinds = "; ".join(f"{encoding}: {_few(names)}" for encoding, names in found.items())
+    odd = [name for encoding, names in found.items() if encoding != UTF_8 for name in names]
+    return f"the files have different encodings ({kinds}), and a run reads all of them in one; save {_few(odd)} again as UTF-8"
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+    return f"{', '.join(names[:_FEW])}{more}"
+
+
+def _written_in(path: Path) -> str:
+    """The encoding of a file by all of its bytes: ASCII goes with most others, and what is not UTF-8 may be any."""
+    marked = _marked_encoding(path)
+    if marked in ("utf-16", "utf-32"):
+        return marked.upper()
+    decoder, is_ascii = codecs.getincrementaldecoder("utf-8")(), True
+    with opened(path) as (content, _):
+        try:
+            for block in iter(partial(content.read, _BLOCK), b""):
+                is_ascii = is_ascii and block.isascii()
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return "not UTF-8"
+    return ASCII if is_ascii else UTF_8
 
 
 def _windows_lines(path: Path) -> list[tuple[str, bool]]:

@@ -17,7 +17,7 @@ from backend.data.formats.text_file import TextFile
 from backend.data.formats.workbook import ENDINGS as WORKBOOKS
 from backend.data.paths import data_files
 from backend.data.rows import Rows
-from backend.data.sources.files import ADVANCED, OF_FILE, Files, naming, read_files, split_files
+from backend.data.sources.files import ADVANCED, OF_FILE, Files, naming, of_one_encoding, read_files, split_files
 from backend.data.sources.files import Settings as FileSettings
 from backend.data.sources.source import Known, Reading, named
 
@@ -71,7 +71,7 @@ class Sentences:
         """All sentences of the split; None where `data` names no files for it."""
         if named(split, data) is None:
             return None
-        with naming(f"data.{split}"):
+        with naming(f"data.{split}"), of_one_encoding(data):
             return self._read(split_files(split, data), data.max_rows, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:

@@ -15,8 +15,9 @@ from backend.contract.errors import InputError
 from backend.contract.spec import DataSection, Section
 from backend.data.fingerprint import file_fingerprint, fingerprint
 from backend.data.formats.delimited import Delimited
-from backend.data.formats.detect import format_of, open_reader
+from backend.data.formats.detect import content_format, format_of, open_reader
 from backend.data.formats.reader import Options, Reader
+from backend.data.formats.text_file import UndecodableError, describe_mixed
 from backend.data.formats.workbook import sheets_in_words
 from backend.data.paths import data_files, shown_names
 from backend.data.row_cache import VERSION, RowWriter, cached_rows, writing
@@ -90,7 +91,7 @@ class Files:
         """All rows of the split; None where `data` names no files for it."""
         if named(split, data) is None:
             return None
-        with naming(f"data.{split}"):
+        with naming(f"data.{split}"), of_one_encoding(data):
             return self._read(split_files(split, data), data.max_rows, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
@@ -161,6 +162,29 @@ def naming(field: str) -> Iterator[None]:
         yield
     except InputError as error:
         raise error if error.field else InputError(f"{field}: {error}", field, fix=error.fix) from None
+
+
+@contextmanager
+def of_one_encoding(data: DataSection) -> Iterator[None]:
+    """Names every file's encoding if one cannot be decoded and they differ: what goes with one would break another."""
+    try:
+        yield
+    except UndecodableError:
+        files = dict.fromkeys(path for split in Files.path_fields for path in _text_files(split, data))
+        if words := describe_mixed(list(files)):
+            is_set = (data.model_extra or {}).get("encoding", "auto") != "auto"
+            raise InputError(f"{words}, and set data.encoding to auto" if is_set else words) from None
+        raise
+
+
+def _text_files(split: str, data: DataSection) -> list[Path]:
+    """Those of the split that are text; none if they cannot be found, which is said when they are read."""
+    value = named(split, data)
+    try:
+        paths = data_files(value, split) if value is not None else []
+        return [path for path in paths if content_format(path) not in ("parquet", "arrow", "workbook")]
+    except (InputError, OSError):
+        return []
 
 
 def _contents(paths: list[Path], report: Report) -> list[str]:

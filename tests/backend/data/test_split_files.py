@@ -144,3 +144,36 @@ def test_text_that_is_read_with_the_wrong_encoding_is_said_at_the_start(tmp_path
     note = read_material(spec, None).notes[-1]
     assert "“label” seems to be read with the wrong encoding: “poesÃ\xada” in train.csv:2 is probably “poesía”" in note
     assert "set data.encoding: auto" in note
+
+
+@pytest.mark.parametrize("encoding", ["auto", "windows-1252"])
+@pytest.mark.parametrize("kind", ["files", "conll"])
+def test_files_of_two_encodings_are_each_named_with_theirs(tmp_path: Path, kind: str, encoding: str):
+    """Reading all of them in the encoding of one would break the other."""
+    content, ending = ("text,label\n{},1\n", ".csv") if kind == "files" else ("{} B-PER\nran O\n", ".conll")
+    for name, word in {"a": "Índigo", "b": "poesía", "c": "plain", "d": "Íris"}.items():
+        code = "windows-1252" if name == "b" else "utf-8"  # in which the second byte of Í is nothing
+        (tmp_path / f"{name}{ending}").write_bytes(content.format(word).encode(code))
+    train = [str(tmp_path / f"{name}{ending}") for name in "abc"]
+    source = registry.find("source", kind, "data.source")
+    data = {"source": kind, "train": train, "validation": str(tmp_path / f"d{ending}"), "encoding": encoding}
+    with pytest.raises(InputError) as told:
+        source(source.Settings(encoding=encoding)).read("train", DataSection.model_validate(data), Reading(tmp_path))
+    assert str(told.value).removesuffix(", and set data.encoding to auto") == (
+        f"data.train: the files have different encodings (UTF-8: a{ending}, d{ending}; not UTF-8: b{ending}), and a run reads "
+        f"all of them in one; save b{ending} again as UTF-8"
+    )
+    assert told.value.fix is None
+    assert str(told.value).endswith("to auto") is (encoding != "auto")
+
+
+def test_encoding_of_one_split_is_offered_only_if_it_goes_with_the_others(tmp_path: Path):
+    (tmp_path / "train.csv").write_bytes("text,label\npoesía,1\n".encode("windows-1252"))
+    (tmp_path / "dev.csv").write_text("text,label\nplain,1\n", encoding="utf-8")
+    names = {"train": str(tmp_path / "train.csv"), "validation": str(tmp_path / "dev.csv")}
+    with pytest.raises(InputError) as told:
+        read("files", "train", tmp_path / "cache", **names)
+    assert told.value.fix is not None
+    (tmp_path / "dev.csv").write_text("text,label\nÍris,1\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"not UTF-8: train\.csv; UTF-8: dev\.csv"):
+        read("files", "train", tmp_path / "cache", **names)

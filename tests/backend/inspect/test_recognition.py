@@ -199,6 +199,16 @@ def test_the_encoding_that_a_file_has_stands_in_the_data(tmp_path: Path):
     assert (len(mixed.unreadable), mixed.warnings, found.unreadable) == (1, [], [])  # who reads it is told the same
 
 
+def test_an_encoding_that_would_break_another_file_is_not_set(tmp_path: Path):
+    (tmp_path / "a.csv").write_bytes("text,label\nverse,poesía\n".encode("cp1252"))
+    (tmp_path / "b.csv").write_text("text,label\nverse,poesía\n", encoding="utf-8")
+
+    found = found_in(tmp_path)
+
+    assert "encoding" not in found.data
+    assert "different encodings (not UTF-8: a.csv; UTF-8: b.csv)" in found.unreadable[0]
+
+
 def test_sentence_about_the_encoding_is_made_of_values(tmp_path: Path):
     (tmp_path / "train.csv").write_bytes("text,label\nverse,poesía: if that is right, use --set x\n".encode("cp1252"))
     assert found_in(tmp_path / "train.csv").warnings == [
