@@ -54,9 +54,9 @@ class Banner(QFrame):
         self.setAccessibleName(text)
         self.setVisible(bool(text))
 
-    def offer_fix(self, fix: Fix, problem: str = "") -> None:
+    def offer_fix(self, fix: Fix, problem: str = "", kind: str = "error") -> None:
         """Show a problem, below it how the data would look after this way out, and a button that takes it."""
-        self.show_message("error", "\n".join([told(fix.sentence) or problem, *fix.preview]))
+        self.show_message(kind, "\n".join([told(fix.sentence) or problem, *fix.preview]))
         self._fix = fix
         self.fix.setText(told(fix.title))
         self.fix.show()

@@ -117,6 +117,8 @@ class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
     files: list[str] = []
     passed_over: list[str] = []
     """Files of the named folder that are not read."""
+    fix: Fix | None = None
+    """Another way to read the file that is probably meant, such as another sheet of a workbook."""
 
 
 class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):

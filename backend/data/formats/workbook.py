@@ -18,7 +18,7 @@ from xml.parsers import expat
 import numpy as np
 import pyarrow as pa
 
-from backend.contract.errors import InputError
+from backend.contract.errors import Fix, InputError
 from backend.contract.safe_files import open_regular
 from backend.data.formats.reader import PIECE_ROWS, Options, Piece, check_width
 
@@ -32,6 +32,9 @@ _BLOCK = 1 << 20
 _PLACE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _COUNT = re.compile(r"\+?[0-9]{1,20}")
 """What the library reads as a number, signed ones too."""
+_HEAD_ROWS = 30
+"""Rows by which a sheet is judged; a title page has fewer."""
+_PREVIEW_ROWS, _PREVIEW_CHARACTERS = 3, 100
 _CONTENT = {"v", "is", "t", "f", "text:p", "text:span"}
 """Elements within cells, which are most of a sheet and say nothing of its size."""
 _MARKS_OF_SHEETS = (b"sheetData", b"table-row")
@@ -124,6 +127,48 @@ def sheets_in_words(path: Path, wanted: str | None) -> str:
         others = [name for name in book.visible if name != read]
     named = ", ".join(f"“{name}”" for name in others)
     return f"{path.name}: the sheet “{read}” is read; data.sheet reads another one: {named}" if others else ""
+
+
+def other_sheet(path: Path) -> Fix | None:
+    """The way to the first visible sheet that reads like a table, if the one that is read unasked does not."""
+    with _in_one_sentence(path):
+        book = _open(path)
+        first, *others = book.visible or [""]
+        if not others or _is_table_or_list(_head(book, first)):
+            return None
+        for name in others:
+            if _is_table(head := _head(book, name)):
+                return Fix(
+                    f"Read sheet {name}",
+                    {"data.sheet": name},
+                    tuple(" | ".join(filter(None, row))[:_PREVIEW_CHARACTERS] for row in head[:_PREVIEW_ROWS]),
+                    f"{path.name}: the sheet “{first}” is read, which does not look like a table; “{name}” does:",
+                )
+    return None
+
+
+def _head(book: "_Book", name: str) -> list[list[str]]:
+    """The first rows with values, as texts."""
+    rows = ([_text(value) or "" for value in row] for row in book.content.get_sheet_by_name(name).iter_rows())
+    return list(islice(filter(any, rows), _HEAD_ROWS))
+
+
+def _is_table(head: list[list[str]]) -> bool:
+    """Whether the first row names two columns or more, all cells below it stand under a name, and most rows hold several."""
+    names, *rows = head or [[]]
+    named = {place for place, name in enumerate(names) if name}
+    held = [{place for place, value in enumerate(row) if value} for row in rows]
+    return (
+        len(named) > 1
+        and bool(held)
+        and all(one <= named for one in held)
+        and sum(len(one) > 1 for one in held) * 2 > len(held)
+    )
+
+
+def _is_table_or_list(head: list[list[str]]) -> bool:
+    """Whether it may well be meant to be read: a table, or many texts below each other."""
+    return _is_table(head) or (len(head) == _HEAD_ROWS and all(sum(map(bool, row)) == 1 for row in head))
 
 
 class _Book(NamedTuple):

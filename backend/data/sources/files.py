@@ -18,7 +18,7 @@ from backend.data.formats.delimited import Delimited
 from backend.data.formats.detect import content_format, format_of, open_reader
 from backend.data.formats.reader import Options, Reader
 from backend.data.formats.text_file import UndecodableError, describe_mixed
-from backend.data.formats.workbook import sheets_in_words
+from backend.data.formats.workbook import other_sheet, sheets_in_words
 from backend.data.paths import data_files, shown_names
 from backend.data.row_cache import VERSION, RowWriter, cached_rows, writing
 from backend.data.rows import Rows
@@ -108,7 +108,8 @@ class Files:
 
         # The order of a run follows from this, so a setting that came later counts only where it is set.
         how = ("rows", kinds, settings.model_dump(mode="json", exclude=None if settings.sheet else {"sheet"}))
-        rows = read_files(paths, readers, how, max_rows, reading, continuous=all(kind == "text" for kind in kinds))
+        with offering_sheet(paths, kinds, settings.sheet):
+            rows = read_files(paths, readers, how, max_rows, reading, continuous=all(kind == "text" for kind in kinds))
         sheets = [
             sheets_in_words(path, settings.sheet) for path, kind in zip(paths, kinds, strict=True) if kind == "workbook"
         ]
@@ -162,6 +163,19 @@ def naming(field: str) -> Iterator[None]:
         yield
     except InputError as error:
         raise error if error.field else InputError(f"{field}: {error}", field, fix=error.fix) from None
+
+
+@contextmanager
+def offering_sheet(paths: list[Path], kinds: list[str], wanted: str | None) -> Iterator[None]:
+    """Names another sheet if the first one of a workbook cannot be read: it may be a title page."""
+    try:
+        yield
+    except InputError as error:
+        fix = other_sheet(paths[0]) if kinds == ["workbook"] and wanted is None else None
+        if fix is None:
+            raise
+        words = f"{error}; or set data.sheet to {fix.changes['data.sheet']}, which looks like a table"
+        raise InputError(words, error.field, fix=fix) from None
 
 
 @contextmanager

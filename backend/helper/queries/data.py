@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.catalog import Column, plays_a_part
-from backend.contract.errors import InputError
+from backend.contract.errors import Fix, InputError
 from backend.contract.heads import Head
 from backend.contract.output_file import whole_file
 from backend.contract.rpc.data_choice import DataGlance, DataRow, RecognisedData
@@ -52,7 +52,16 @@ def _preview(arguments: Arguments, tell: Tell) -> DataPreview:
         skipped=[f"{one.place} {one.reason}" for one in rows.skipped[:100]],
         files=list(rows.files),
         passed_over=passed_over(section.train) if "train" in kind.path_fields else [],
+        fix=_other_sheet(section) if rows.sheets else None,
     )
+
+
+def _other_sheet(section: Any) -> Fix | None:
+    """The way to the sheet that is meant if the one that is read looks like a title page; none if a person chose it."""
+    from backend.data.formats.workbook import other_sheet
+
+    is_file = isinstance(section.train, str) and Path(section.train).is_file()
+    return other_sheet(Path(section.train)) if is_file and not (section.model_extra or {}).get("sheet") else None
 
 
 def _training_rows(arguments: Arguments, tell: Tell) -> tuple[Any, Any, Any]:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QLabel
 from app.pages.new_run.page import Page
 from backend.contract.errors import Fix
 from backend.contract.resources import resource
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.queries import DataPreview, Mistake
 
 TRAIN = str(resource("demo", "sentiment", "train.csv"))
 SQUAD = str(Path(__file__).parents[2] / "data" / "squad" / "train.json")
@@ -99,6 +99,18 @@ def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, ne
     assert new_run.draft.get("data.encoding") == "windows-1252"
     card.show_problem("another problem")
     assert not card.banner.fix.isVisible()
+
+
+def test_another_sheet_is_read_at_a_click(new_run):
+    card = new_run.cards.data
+    new_run.editing.change("data.train", "films.xlsx")
+    fix = Fix("Read sheet Films", {"data.sheet": "Films"}, ("text | stars", "a film | 3"), "“Films” is a table:")
+    preview = DataPreview(columns=["Notes"], rows=[["by Ann"]], row_count=1, guessed_columns={}, fix=fix)
+    new_run.findings._on_preview(preview)
+    assert card.banner.isVisible()
+    assert card.banner.text().splitlines() == ["“Films” is a table:", "text | stars", "a film | 3"]
+    card.banner.fix.click()
+    assert new_run.draft.get("data.sheet") == "Films"
 
 
 def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, new_run):

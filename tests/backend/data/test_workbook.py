@@ -131,6 +131,54 @@ def test_a_sheet_that_is_no_table_is_refused_with_its_row(desk, rows: str, words
     assert words in desk.refusal(xlsx(desk.folder / "a.xlsx", ("Films", "visible", rows)))
 
 
+TITLE_PAGES = {
+    "one line": f'<row r="1">{text("A1", "Film reviews")}</row>',
+    "lines": "".join(f'<row r="{number}">{text(f"A{number}", "about")}</row>' for number in range(1, 5)),
+    "pairs": f'<row r="1">{text("A1", "Reviews")}</row><row r="2">{text("A2", "by")}{text("B2", "Ann")}</row>',
+    "empty": "",
+}
+LIST = "".join(f'<row r="{number}">{text(f"A{number}", "a text")}</row>' for number in range(1, 60))
+
+
+@pytest.mark.parametrize("rows", TITLE_PAGES.values(), ids=TITLE_PAGES)
+def test_a_sheet_that_looks_like_a_table_is_offered_in_place_of_a_title_page(desk, rows: str):
+    path = xlsx(
+        desk.folder / "a.xlsx", ("About", "visible", rows), ("More", "visible", ""), ("Films", "visible", FILMS)
+    )
+    fix = workbook.other_sheet(path)
+    assert fix is not None
+    assert (fix.title, fix.changes) == ("Read sheet Films", {"data.sheet": "Films"})
+    assert fix.preview[:2] == ("text | stars | seen | good | sum", "a film | 3 | 2022-01-01 | true | 1.5")
+    assert "“About” is read, which does not look like a table; “Films” does:" in fix.sentence
+
+
+def test_a_title_page_that_cannot_be_read_offers_the_sheet_in_its_refusal(desk):
+    path = xlsx(
+        desk.folder / "a.xlsx", ("About", "visible", TITLE_PAGES["pairs"]), ("Films", "visible", FILMS)
+    )  # fmt: skip
+    with pytest.raises(InputError, match=r"no name.*; or set data\.sheet to Films, which looks like a table") as told:
+        desk.read(path)
+    assert told.value.fix == workbook.other_sheet(path)
+    with pytest.raises(InputError) as told:
+        desk.read(path, sheet="About")
+    assert told.value.fix is None
+
+
+@pytest.mark.parametrize(
+    "sheets",
+    [
+        [("Films", FILMS), ("More", FILMS)],
+        [("Texts", LIST), ("Films", FILMS)],
+        [("About", TITLE_PAGES["lines"]), ("Texts", LIST)],
+        [("About", TITLE_PAGES["lines"])],
+    ],
+)
+def test_no_other_sheet_is_offered_where_none_is_better(desk, sheets):
+    assert (
+        workbook.other_sheet(xlsx(desk.folder / "a.xlsx", *((name, "visible", rows) for name, rows in sheets))) is None
+    )
+
+
 @pytest.mark.parametrize("repeat", ["table-cell table:number-columns-repeated", "table-row table:number-rows-repeated"])
 def test_a_repeated_value_of_an_open_document_does_not_fill_the_memory(desk, repeat: str):
     part, attribute = repeat.split(" ")

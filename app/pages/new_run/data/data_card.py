@@ -293,6 +293,9 @@ class DataCard(Card):
     def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
         """The first rows, the columns, the labels, and what had to be left out."""
         self.banner.clear()
+        if preview.fix is not None:
+            self.again.hide()
+            self.banner.offer_fix(preview.fix, kind="warning")
         self.clear_marks()
         self._offer_looks(True)
         self.waiting.hide()
