@@ -175,13 +175,14 @@ class Cards(QWidget):
 
     def show_matches(self, keys: Collection[str] | None) -> None:
         """Open what a search has found; None shows everything as before."""
-        self.settings.show_matches(keys)
-        self.hardware.show_matches(keys)
+        for card in (self.data, self.hardware, self.settings):
+            card.show_matches(keys)
 
     def open(self, key: str) -> None:
         """Unfold the place of one setting."""
         self.settings.open(key)
-        self.hardware.show_matches([key])
+        for card in (self.data, self.hardware):
+            card.show_matches([key])
 
     def mark(self, field: str, sentence: str) -> None:
         """Show a mistake at the card, and where it can at the field, that it belongs to."""

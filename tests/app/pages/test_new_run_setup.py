@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QObject, QPoint, QPointF, QProcess, Qt, QUrl
+from PySide6.QtCore import QMimeData, QObject, QPoint, QPointF, QProcess, QRect, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QApplication, QLineEdit
+from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from app import theme
 from app.core import preferences
@@ -188,6 +188,21 @@ def test_what_stands_on_other_cards_is_found_too_and_nothing_found_teaches(demo)
     demo.bar.search.clear()
     assert not demo.bar.nothing.isVisible()
     assert demo.cards.settings.forms["training"].isVisible()
+
+
+@pytest.mark.parametrize("key", ["data.encoding", "data.sheet", "data.format"])
+def test_a_setting_of_the_data_is_unfolded_and_wholly_in_view(qtbot, demo, key: str):
+    demo.resize(740, 1000)  # what a window of 960 pixels leaves the page
+    demo.bar.search.setText(key)
+    demo.seeking.seek()
+    row = next(form.row_of(key) for form in demo.cards.data.forms_shown())
+    assert row.title.isVisible()
+    qtbot.waitUntil(lambda: all(is_in_view(demo, widget) for widget in (row.title, row.editor.widget)))
+
+
+def is_in_view(page: Page, widget: QWidget) -> bool:
+    area = page.cards._area.viewport()
+    return area.rect().contains(QRect(widget.mapTo(area, QPoint(0, 0)), widget.size()))
 
 
 def test_what_was_typed_wrong_goes_with_the_field_that_another_choice_takes_away(qtbot, demo):

@@ -1,6 +1,6 @@
 """Owns the choice of the data: files, columns, and a look at what they hold."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -208,6 +208,11 @@ class DataCard(Card):
     def forms_shown(self) -> list[SchemaForm]:
         """The form, if there is one."""
         return [] if self._form is None else [self._form]
+
+    def show_matches(self, keys: Collection[str] | None) -> None:
+        """Unfold the settings of these keys."""
+        if self._form is not None:
+            self._form.show_matches(keys or (), alone=False)
 
     def mistakes(self) -> list[str]:
         """The sentences of all marked fields."""
