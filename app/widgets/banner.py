@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from app import theme
 from app.core.backend_sentences import told
+from app.core.draft.setting_titles import in_titles
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton, IconLabel
 from backend.contract.errors import Fix
@@ -46,7 +47,8 @@ class Banner(QFrame):
         return self._text.text()
 
     def show_message(self, kind: str, text: str) -> None:
-        """Show one sentence; empty text hides the banner."""
+        """Show one sentence, with the titles of settings for their keys; empty text hides the banner."""
+        text = in_titles(text)
         self.fix.hide()
         theme.role(self, f"banner-{kind}")
         self._icon.set_icon(_ICON[kind], _LOOK[kind])

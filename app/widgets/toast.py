@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
+from app.core.draft.setting_titles import in_titles
 from app.core.i18n import tr
 from app.widgets.card import label
 from app.widgets.file_manager import open_folder
@@ -101,6 +102,7 @@ class ToastOverlay(QWidget):
 
     def show_message(self, kind: str, text: str, action: ToastAction | None = None) -> None:
         """Show one sentence; kind is info, success, warning or error. The same sentence is not stacked twice."""
+        text = in_titles(text)
         for old in [toast for toast in self._toasts if toast.text == text]:
             self._drop(old)
         for old in self._toasts[: -(MOST - 1)]:

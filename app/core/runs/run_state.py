@@ -8,6 +8,7 @@ from typing import Any
 from app.core import formatting
 from app.core.backend_sentences import told_in
 from app.core.backend_words import SPLITS, begun, said
+from app.core.draft.setting_titles import in_titles
 from app.core.i18n import thin, tr, trn
 from app.core.runs.series import Series
 from app.core.runs.speed import Pace
@@ -357,7 +358,7 @@ class RunState:
 
     def _warned(self, event: events.Warned) -> None:
         self.warnings.append(event := told_in(event))
-        self._note(event, thin(event.message), "warning")
+        self._note(event, in_titles(event.message), "warning")
 
     def _model_exported(self, event: events.ModelExported) -> None:
         self._note(event, tr("Model written to {folder}", folder=event.folder))

@@ -9,8 +9,10 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QLabel
 
 from app.pages.new_run.page import Page
+from app.widgets.toast import ToastOverlay
 from backend.contract.errors import Fix
 from backend.contract.resources import resource
+from backend.contract.rpc.data_choice import RecognisedData
 from backend.contract.rpc.queries import DataPreview, Mistake
 
 TRAIN = str(resource("demo", "sentiment", "train.csv"))
@@ -99,6 +101,20 @@ def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, ne
     assert new_run.draft.get("data.encoding") == "windows-1252"
     card.show_problem("another problem")
     assert not card.banner.fix.isVisible()
+
+
+def test_settings_are_called_by_their_titles_wherever_data_is_spoken_of(new_run):
+    card = new_run.cards.data
+    read = "films.xlsx: the sheet “Notes” is read; data.sheet reads another one: “Films”."
+    shown = "films.xlsx: the sheet “Notes” is read; “Sheet” reads another one: “Films”."
+    found = RecognisedData(data={}, source_title="Files", words="This is a workbook.", warnings=[read])
+    card.recognised.say(found, "")
+    assert card.recognised.text() == f"This is a workbook. {shown}"
+    card.banner.show_message("warning", read)
+    assert card.banner.text() == shown
+    toasts = ToastOverlay(new_run)
+    toasts.show_message("warning", read)
+    assert toasts.messages() == [shown]
 
 
 def test_another_sheet_is_read_at_a_click(new_run):

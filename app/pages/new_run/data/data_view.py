@@ -4,7 +4,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core.draft import data_messages
-from app.core.i18n import thin, tr
+from app.core.draft.setting_titles import in_titles
+from app.core.i18n import tr
 from app.pages.new_run.data.column_choice import ColumnChoice
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
@@ -130,9 +131,9 @@ class DataView(QWidget):
         _say(self.skipped, data_messages.skipped_line(preview, glance) if some else "")
         self.unusable.setVisible(some)
         splits = glance.splits if glance else []
-        _say(self.warnings, "\n".join(map(thin, glance.warnings) if glance else []))
+        _say(self.warnings, "\n".join(map(in_titles, glance.warnings) if glance else []))
         told = [data_messages.passed_over_line(preview.passed_over), data_messages.repeated_line(splits)]
-        told += [*data_messages.empty_lines(splits), *(map(thin, glance.notes) if glance else [])]
+        told += [*data_messages.empty_lines(splits), *(map(in_titles, glance.notes) if glance else [])]
         _say(self.notes, "\n".join(filter(None, told)))
 
     def _show_labels(self, counts: dict[str, int]) -> None:

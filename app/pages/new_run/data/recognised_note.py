@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QWidget
 
 from app import theme
 from app.core.draft import data_messages
+from app.core.draft.setting_titles import in_titles
 from app.core.i18n import tr
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton, IconLabel
@@ -46,7 +47,8 @@ class RecognisedNote(QFrame):
 
     def say(self, found: RecognisedData, task: str) -> None:
         """What was taken, and what was left out; `task` names another one that such data is made for."""
-        said = " ".join(filter(None, (found.words, data_messages.left_out_line(found.left_out), *found.warnings)))
+        warnings = map(in_titles, found.warnings)
+        said = " ".join(filter(None, (found.words, data_messages.left_out_line(found.left_out), *warnings)))
         self.words.setText(said)
         self.setAccessibleName(said)
         self.setToolTip("\n".join(f"{one.name}: {one.reason}" for one in found.left_out))
