@@ -10,7 +10,7 @@ from backend.training.failure_context import Situation
 from backend.training.failures.failure import Failure, Recogniser
 
 UNKNOWN = "unknown"
-UNKNOWN_HINT = "The log has the details; burnish report {run} prints what to send to whoever may know."
+UNKNOWN_HINT = "The log has the details; burnish report {run} gives what to send to whoever may know."
 
 
 def failed(error: BaseException, step: int, situation: Situation) -> RunFinished:

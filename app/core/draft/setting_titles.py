@@ -1,4 +1,4 @@
-"""Owns how settings are called in sentences of the backend: by the titles of their fields, not by the keys of a spec."""
+"""Says sentences of the backend in the window's words: titles of fields for keys of a spec, and buttons for commands."""
 
 import re
 from collections.abc import Iterable
@@ -11,6 +11,11 @@ _titles: dict[str, str] = {}
 _KEY = re.compile(
     r"(?<![\w./=-])(?:task|model|data|training|evaluation|adapter|hardware)(?:\.[a-z]\w*)+(?![\w/=-]|\.\w)"
 )
+_COMMANDS = (
+    (re.compile(r":\sburnish\strain\s\S[^;]*?spec\.yaml\b"), tr(" with “Duplicate”")),
+    (re.compile(r"\bburnish\sreport\s\S+"), tr("“Copy report”")),
+)
+"""A command that a sentence names → what does the same in the window."""
 _COUNTED = "|".join(
     map(re.escape, (tr("tokens"), tr("rows"), tr("steps"), tr("characters"), tr("or less"), tr("or more")))
 )
@@ -25,7 +30,9 @@ def learn(settings: Iterable[Setting]) -> None:
 
 
 def in_titles(text: str) -> str:
-    """A sentence with the titles of settings in the place of their keys, and thin spaces in great counts."""
+    """A sentence with the titles of settings and buttons in the place of keys and commands, and thin spaces in great counts."""
+    for command, words in _COMMANDS:
+        text = command.sub(lambda _, words=words: words, text)
     named = _KEY.sub(lambda found: _quoted(found.group()), text)
     return thin(_COUNT.sub(lambda found: grouped(int(found.group())), named))
 

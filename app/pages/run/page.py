@@ -346,7 +346,7 @@ class Page(QWidget):
 
     def _on_resume_answered(self, watcher: RunWatcher, mistake: str = "") -> None:
         if mistake:
-            self.message.emit("error", mistake)
+            self.message.emit("error", formatting.sentence(mistake))
         if watcher is not self.watcher:
             return
         # Not only once it is seen alive: it may end in the same way again before anybody looks.

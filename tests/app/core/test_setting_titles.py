@@ -30,6 +30,13 @@ def titles(monkeypatch):
         ("Use --set training.learning_rate=1", "Use --set training.learning_rate=1"),
         ("step 4096 of run 20260102", "Step 4096 of run 20260102"),
         ("1,204 rows lose their end", "1\u202f204 rows lose their end"),
+        (
+            "/runs/my run/spec.yaml: training.learning_rate (it was 3e-05) was changed since the run started; "
+            "put back what was there, or start a new run: burnish train /runs/my run/spec.yaml",
+            "/runs/my run/spec.yaml: “Learning rate” (it was 3e-05) was changed since the run started; "
+            "put back what was there, or start a new run with “Duplicate”",
+        ),
+        ("the log has the details; burnish report /runs/a gives", "The log has the details; “Copy report” gives"),
     ],
 )
 def test_known_keys_are_called_by_their_titles_and_paths_stay(said: str, shown: str):

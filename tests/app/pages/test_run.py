@@ -390,8 +390,9 @@ def test_a_refused_resume_of_another_run_leaves_this_one_alone(qtbot, context, s
     panel.controls.buttons["resume"].click()
     refuse = pending.on_error
     shown("sentiment-lost").controls.buttons["resume"].click()
-    with qtbot.waitSignal(panel.message):
-        refuse("The disk is full.")
+    with qtbot.waitSignal(panel.message) as told:
+        refuse("/a/spec.yaml: data.x was changed; start a new run: burnish train /a/spec.yaml")
+    assert told.args == ["error", "/a/spec.yaml: data.x was changed; start a new run with “Duplicate”"]
     assert not panel.controls.buttons["resume"].isEnabled()
 
 
