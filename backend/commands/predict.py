@@ -123,7 +123,7 @@ def _predict(arguments: Namespace) -> int:
             "output": str(result.output),
             "rows": result.rows,
             "skipped": len(result.skipped),
-            "skipped_rows": [f"{one.place} {one.reason}" for one in result.skipped[:LISTED]],
+            "skipped_rows": [f"{one.place}: {one.reason}" for one in result.skipped[:LISTED]],
             "metrics": result.metrics,
             "timing": result.timing,
         }
@@ -192,7 +192,7 @@ def _print_json(values: dict[str, Any]) -> None:
 
 def _places(result: "EvaluationResult | PredictionResult") -> str:
     """Where the first skipped rows stand, and why they were skipped."""
-    named = "; ".join(f"{one.place} {one.reason}" for one in result.skipped[:SHOWN])
+    named = "; ".join(f"{one.place}: {one.reason}" for one in result.skipped[:SHOWN])
     return named + ("; …" if len(result.skipped) > SHOWN else "")
 
 

@@ -114,7 +114,7 @@ class SplitMeasure:
             in_train=self.count_in(train) if train is not None else None,
             unusable=len(unusable),
             unusable_reasons=dict(Counter(reason for _, reason in unusable)),
-            first_unusable=[f"{place} {reason}" for place, reason in unusable[:100]],
+            first_unusable=[f"{place}: {reason}" for place, reason in unusable[:100]],
         )
 
     def _token_counts(self, texts: list[str]) -> dict[str, Counter[int]]:

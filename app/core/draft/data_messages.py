@@ -117,7 +117,7 @@ def skipped_line(preview: DataPreview, glance: DataGlance | None) -> str:
     """How many rows cannot be used, and the first of them."""
     count = unusable_count(preview, glance)
     first = (
-        [f"{row.file}:{row.line} {row.reason}" for split in glance.splits for row in split.first_unusable]
+        [f"{row.file}:{row.line}: {row.reason}" for split in glance.splits for row in split.first_unusable]
         if glance
         else []
     )

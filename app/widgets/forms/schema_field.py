@@ -1,5 +1,6 @@
 """Owns what a JSON Schema says about one field: which editor it wants, and what is wrong with a value in plain words."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,8 @@ from jsonschema.exceptions import ValidationError, best_match
 from app.core.backend_words import begun, said
 from app.core.draft.setting_index import value_words
 from app.core.i18n import grouped, tr
+
+_CODE = re.compile("`([^`]*)`")
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,8 @@ class FieldSchema:
 
     @property
     def help(self) -> str:
-        """One sentence about it."""
-        return str(self.schema.get("description") or "")
+        """One sentence about it; what code marks as such stands in quotation marks."""
+        return _CODE.sub(lambda found: tr("“{title}”", title=found[1]), str(self.schema.get("description") or ""))
 
     @property
     def unit(self) -> str:

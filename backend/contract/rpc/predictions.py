@@ -142,7 +142,7 @@ class PredictedFile(msgspec.Struct, frozen=True, kw_only=True):
     parquet: str
     rows: int
     skipped: list[str]
-    """The first hundred rows that could not be used, as `file:line reason`."""
+    """The first hundred rows that could not be used, as `file:line: reason`."""
     skipped_count: int
     metrics: dict[str, float]
     seconds: float

@@ -113,7 +113,7 @@ class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
     label_counts: dict[str, int] = {}
     skipped_count: int = 0
     skipped: list[str] = []
-    """The first hundred unusable rows as `file:line reason`."""
+    """The first hundred unusable rows as `file:line: reason`."""
     files: list[str] = []
     passed_over: list[str] = []
     """Files of the named folder that are not read."""

@@ -49,7 +49,7 @@ def _preview(arguments: Arguments, tell: Tell) -> DataPreview:
         unfit=guess.unfit_columns(parts),
         label_counts=_label_counts(rows.table, arguments.get("task"), columns),
         skipped_count=len(rows.skipped),
-        skipped=[f"{one.place} {one.reason}" for one in rows.skipped[:100]],
+        skipped=[f"{one.place}: {one.reason}" for one in rows.skipped[:100]],
         files=list(rows.files),
         passed_over=passed_over(section.train) if "train" in kind.path_fields else [],
         fix=_other_sheet(section) if rows.sheets else None,

@@ -63,7 +63,7 @@ def _predict(arguments: Arguments, tell: Tell) -> PredictedFile:
         csv=str(csv),
         parquet=str(parquet),
         rows=result.rows,
-        skipped=[f"{one.place} {one.reason}" for one in result.skipped[:LISTED]],
+        skipped=[f"{one.place}: {one.reason}" for one in result.skipped[:LISTED]],
         skipped_count=len(result.skipped),
         metrics=result.metrics,
         seconds=result.timing.seconds,

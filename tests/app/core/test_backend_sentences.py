@@ -98,7 +98,7 @@ def test_a_setting_or_a_place_before_a_sentence_stays(german: None):
     assert told("model.tokenizer_options.padding_side: 'up' is no side; take left or right") == (
         "model.tokenizer_options.padding_side: 'up' ist keine Seite; nehmen Sie left oder right"
     )
-    assert told("reviews.csv:12 no text") == "reviews.csv:12 kein Text"
+    assert told("reviews.csv:12: no text") == "reviews.csv:12: kein Text"
     assert told("data.train: my file.pdf is a PDF; export its text first") == (
         "data.train: my file.pdf ist ein PDF; exportieren Sie zuerst seinen Text"
     )

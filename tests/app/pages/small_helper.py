@@ -144,7 +144,7 @@ def reported(arguments: dict) -> queries.DataReport | queries.Mistake | None:
         first_duplicates=[["train.csv:1045", "train.csv:1771"]],
         unusable=2,
         unusable_reasons={"the text is empty": 2},
-        first_unusable=["train.csv:118 the text is empty"],
+        first_unusable=["train.csv:118: the text is empty"],
     )
     validation = queries.SplitReport(files=[str(path)], rows=600, columns=columns, duplicates=0, in_train=7)
     return queries.DataReport(splits={"train": train, "validation": validation}, inputs=["text"], seconds=0.1)
@@ -360,7 +360,7 @@ def predicted_file(arguments: dict) -> object:
     csv_path, parquet = run.predictions(name), run.predictions(name, "parquet")
     shutil.copy(run.predictions("validation", "parquet"), parquet)
     return contract.PredictedFile(
-        name=name, csv=str(csv_path), parquet=str(parquet), rows=3, skipped=[f"{data.name}:4 no text"],
+        name=name, csv=str(csv_path), parquet=str(parquet), rows=3, skipped=[f"{data.name}:4: no text"],
         skipped_count=1, metrics={"accuracy": 0.5}, seconds=0.1,
     )  # fmt: skip
 

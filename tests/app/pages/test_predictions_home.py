@@ -284,7 +284,7 @@ def test_a_dropped_file_is_predicted_and_shown(qtbot, shown: Page, tmp_path: Pat
     assert told.args == [
         "warning",
         "Predicted 3 rows of mine.csv into predictions_mine.csv. Accuracy 0.5000. "
-        "1 row could not be used, the first at mine.csv:4 no text.",
+        "1 row could not be used, the first at mine.csv:4: no text.",
     ]
     assert shown.browser.filters.split == "mine"
     assert sources(shown) == [0, 1, 2]

@@ -42,6 +42,12 @@ def test_defaults_of_a_section_come_back_unchanged(qtbot, styled, section: type[
             assert row.value == schema["properties"][name]["default"]
 
 
+def test_help_shows_code_in_quotation_marks(qtbot, styled):
+    form = SchemaForm({"properties": {"encoding": {"type": "string", "description": "`auto` finds it, or `utf-8`."}}})
+    qtbot.addWidget(form)
+    assert form.editor("encoding").target.toolTip().startswith("“auto” finds it, or “utf-8”.")
+
+
 def test_small_numbers_may_be_written_with_an_exponent(qtbot, form: SchemaForm):
     with qtbot.waitSignal(form.changed) as signal:
         typed(qtbot, form, "learning_rate", "3e-5")

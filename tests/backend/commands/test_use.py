@@ -183,7 +183,7 @@ def test_a_further_file_is_predicted_into_the_run_and_never_over_another(run: Pa
     assert refused.value.field == "data.columns.text"
     assert {part.name: (part.column, part.needed) for part in fit.parts}["text"] == ("review", True)
     assert [answer.name for answer in answers] == ["my-reviews", "my-reviews-2"]
-    assert (answers[0].rows, answers[0].skipped) == (1, ["my reviews.csv:3 no text"])
+    assert (answers[0].rows, answers[0].skipped) == (1, ["my reviews.csv:3: no text"])
     assert [stage for stage in told if stage] == [
         "Starting", "Reading the file", "Loading the model", "Tokenising", "Predicting",
     ]  # fmt: skip

@@ -133,7 +133,7 @@ def test_reasons_of_unusable_rows_are_counted(measure):
         rows_of(text=["a"]), unusable=[("x.csv:3", "no text"), ("x.csv:9", "no text"), ("x.csv:4", "no label")]
     )
     assert found.unusable_reasons == {"no text": 2, "no label": 1}
-    assert found.first_unusable[0] == "x.csv:3 no text"
+    assert found.first_unusable[0] == "x.csv:3: no text"
 
 
 def test_nothing_is_left_on_the_disk(measure, tmp_path: Path):

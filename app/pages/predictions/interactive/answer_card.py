@@ -24,7 +24,6 @@ KEPT_OPEN = tr("An open model answers at once. It is closed after five idle minu
 class AnswerCard(Card):
     """Shows; what is to be done it only says."""
 
-    asked = Signal()
     let_go = Signal()
     continued = Signal()
     """A chat is to go on from this answer."""
@@ -37,7 +36,6 @@ class AnswerCard(Card):
         self.cuts = Banner()
         self.empty = EmptyState("target", "")
         self.show_busy(False)
-        self.empty.asked.connect(self.asked)
         self.view: RowView | None = None
         self.compared: ComparedView | None = None
         self._area = QScrollArea(widgetResizable=True)
@@ -103,13 +101,11 @@ class AnswerCard(Card):
         view.show_partial((names[0], names[1]), (facts[0], facts[1]), (texts[0], texts[1]))
 
     def show_busy(self, busy: bool) -> None:
-        """While the first answer is awaited nothing can be asked here."""
+        """Say whether the first answer is awaited."""
         if busy:
-            self.empty.set_words(tr("Answering…"), "", "")
+            self.empty.set_words(tr("Answering…"), "")
         else:
-            self.empty.set_words(
-                tr("Nothing asked yet"), tr("Type something at the left and press Enter."), tr("Answer")
-            )
+            self.empty.set_words(tr("Nothing asked yet"), tr("Type something at the left and press Enter."))
 
     def show_nothing(self) -> None:
         """The last answer was taken off the list."""

@@ -65,7 +65,6 @@ class TryBox(QWidget):
         self.form.asked.connect(self.ask)
         self.form.cancelled.connect(self.cancel)
         self.form.example_wanted.connect(self.fill_example)
-        self.card.asked.connect(self.ask)
         self.card.let_go.connect(self.let_go)
         self.card.continued.connect(self._on_continued)
         self.answers.chosen.connect(self._on_kept_chosen)
