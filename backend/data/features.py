@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.errors import InputError
+from backend.data.cache import Damaged, open_or_write
 from backend.data.fingerprint import fingerprint
 from backend.data.row_cache import mapped_array, mapped_table, read_facts
 from backend.data.sources.source import Report
-from backend.data.write_once import Damaged, open_or_write
 
 VERSION = 1
 _BATCH_ROWS = 1 << 16

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from backend.data.cache import Damaged, open_or_write
 from backend.data.rows import Rows, Skipped
 from backend.data.sources.source import Report
-from backend.data.write_once import Damaged, open_or_write
 
 VERSION = 2
 """Part of every key: raise it when the same bytes are read differently."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from backend.data.formats.packed import plain_suffix
+from backend.data.formats.compression import plain_suffix
 
 _WORDS = {
     "train": {"train", "training", "trn"},

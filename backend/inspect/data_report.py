@@ -12,10 +12,10 @@ from backend.contract.heads import Head
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.rpc.queries import DataReport, SplitReport
 from backend.contract.spec import DataSection, RunSpec, validated
-from backend.data.report import CountTokens, SplitMeasure
 from backend.data.rows import Rows
 from backend.data.sources.source import Report, Source
 from backend.data.split import split_off
+from backend.data.split_statistics import CountTokens, SplitMeasure
 from backend.preflight.datasets import choose_columns, make_source, make_task, misread, quiet, reading
 from backend.preflight.resolve import SPLITS, absolute
 from backend.tasks.task import Columns, Task, Use, used_columns

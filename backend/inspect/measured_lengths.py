@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from backend.contract.places import cache_folder
 from backend.data.batches import CHOICE_LENGTHS
+from backend.data.cache import open_or_write
 from backend.data.features import Features
 from backend.data.fingerprint import fingerprint
 from backend.data.row_cache import mapped_array, read_facts
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
-from backend.data.write_once import open_or_write
 from backend.preflight.session import Session
 from backend.tasks.task import Limit, encoded, limits
 from backend.tokenizers.vocabulary import vocabulary_of

@@ -7,8 +7,8 @@ from pathlib import Path
 from backend.contract.errors import InputError
 from backend.contract.processes import child_environment, python_command
 from backend.contract.redaction import TOKEN_VARIABLES
+from backend.data.cache import Damaged, open_or_write
 from backend.data.sources.source import Report
-from backend.data.write_once import Damaged, open_or_write
 from backend.models.own_code import agree_to_copy, read_code
 from backend.models.weights import BIN, BIN_INDEX, FLAX, FLAX_INDEX, read_weights
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from backend.contract.catalog import Column
 from backend.contract.rpc.queries import ColumnLook
-from backend.data.column_looks import LOOKED_AT, looks_of
+from backend.data.column_summary import LOOKED_AT, looks_of
 
 CHOSEN = "as chosen"
 MAX_LABELS = 200

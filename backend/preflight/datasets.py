@@ -12,7 +12,7 @@ from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.spec import DataSection, RunSpec, validated
 from backend.data import mojibake
-from backend.data.paths import passed_over
+from backend.data.data_files import passed_over
 from backend.data.rows import Rows
 from backend.data.sources.source import Reading, Report, Source
 from backend.data.split import split_off

@@ -10,9 +10,9 @@ from pathlib import Path
 from backend.contract.errors import InputError
 from backend.data.formats import dialect, json_files
 from backend.data.formats.columnar import arrow, parquet
+from backend.data.formats.compression import first_bytes, packer_of, plain_suffix, signed_packer
 from backend.data.formats.delimited import Delimited
 from backend.data.formats.json_files import JsonLines, JsonList
-from backend.data.formats.packed import first_bytes, packer_of, plain_suffix, signed_packer
 from backend.data.formats.plain_text import PlainText
 from backend.data.formats.reader import Options, Reader
 from backend.data.formats.text_file import TextFile

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from backend.contract.errors import Fix, InputError
 from backend.contract.safe_files import LONGEST_LINE
-from backend.data.formats.packed import first_bytes, opened
+from backend.data.formats.compression import first_bytes, opened
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),

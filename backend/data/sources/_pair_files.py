@@ -9,7 +9,7 @@ from backend.contract.safe_files import check_inside
 from backend.contract.spec import DataSection
 from backend.data.formats.detect import is_data_file
 from backend.data.rows import Rows
-from backend.data.sources._line_pairs import Directions, Pair, read_pairs
+from backend.data.sources._parallel_text import Directions, Pair, read_pairs
 from backend.data.sources.files import Files
 from backend.data.sources.files import Settings as FileSettings
 from backend.data.sources.source import Reading

@@ -9,13 +9,13 @@ from pydantic import Field, field_validator
 
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection, Section
+from backend.data.data_files import data_files
+from backend.data.formats.compression import plain_suffix
 from backend.data.formats.conll import ENDINGS, TOKENS, Conll, reads_like_columns
 from backend.data.formats.detect import format_of
-from backend.data.formats.packed import plain_suffix
 from backend.data.formats.reader import Options, Reader
 from backend.data.formats.text_file import TextFile
 from backend.data.formats.workbook import ENDINGS as WORKBOOKS
-from backend.data.paths import data_files
 from backend.data.rows import Rows
 from backend.data.sources.files import ADVANCED, OF_FILE, Files, naming, of_one_encoding, read_files, split_files
 from backend.data.sources.files import Settings as FileSettings

@@ -13,13 +13,13 @@ from pydantic import Field, field_validator
 
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection, Section
+from backend.data.data_files import data_files, shown_names
 from backend.data.fingerprint import file_fingerprint, fingerprint
 from backend.data.formats.delimited import Delimited
 from backend.data.formats.detect import content_format, format_of, open_reader
 from backend.data.formats.reader import Options, Reader
 from backend.data.formats.text_file import UndecodableError, describe_mixed
 from backend.data.formats.workbook import other_sheet, sheets_in_words
-from backend.data.paths import data_files, shown_names
 from backend.data.row_cache import VERSION, RowWriter, cached_rows, writing
 from backend.data.rows import Rows
 from backend.data.sources.source import Reading, Report, check_apart, named

@@ -18,12 +18,12 @@ from pydantic import Field
 from backend.contract.errors import InputError
 from backend.contract.safe_files import user_path
 from backend.contract.spec import DataSection, Section
+from backend.data.data_files import data_files
 from backend.data.formats.delimited import Delimited
 from backend.data.formats.detect import format_of
 from backend.data.formats.glue_layouts import LAYOUTS, tasks_of
 from backend.data.formats.reader import Options, Reader
 from backend.data.formats.text_file import TextFile
-from backend.data.paths import data_files
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, naming, read_files
 from backend.data.sources.files import Settings as FileSettings

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection, Section
-from backend.data.formats.packed import first_bytes, read_bytes
+from backend.data.data_files import data_files, shown_names
+from backend.data.formats.compression import first_bytes, read_bytes
 from backend.data.formats.reader import PIECE_ROWS, Piece, Reader
-from backend.data.paths import data_files, shown_names
 from backend.data.rows import Rows
 from backend.data.sources.files import naming, read_files, split_files
 from backend.data.sources.source import Known, Reading, named

@@ -11,14 +11,14 @@ from pydantic import Field, field_validator
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection, Section
 from backend.data import archive
+from backend.data.cache import open_or_write
 from backend.data.fingerprint import file_fingerprint, fingerprint
 from backend.data.row_cache import read_facts
 from backend.data.rows import Rows
-from backend.data.sources._line_pairs import ADVANCED, Directions, read_pairs
 from backend.data.sources._pair_files import ENDINGS, challenge_pair, has_dev, read_one
+from backend.data.sources._parallel_text import ADVANCED, Directions, read_pairs
 from backend.data.sources.files import naming
 from backend.data.sources.source import Known, Reading, check_apart, is_fraction, named
-from backend.data.write_once import open_or_write
 
 ADDRESS = "https://object.pouta.csc.fi/Tatoeba-Challenge-v2023-09-26/{pair}.tar"
 """The release of 2023 (https://github.com/Helsinki-NLP/Tatoeba-Challenge/blob/master/data/README.md)."""

@@ -26,7 +26,7 @@ CHARACTERS = 200_000
 
 
 def _preview(arguments: Arguments, tell: Tell) -> DataPreview:
-    from backend.data.paths import passed_over  # these load the data room
+    from backend.data.data_files import passed_over  # these load the data room
     from backend.preflight.column_guess import ColumnGuess
 
     section, kind, rows = _training_rows(arguments, tell)
@@ -82,7 +82,7 @@ def _training_rows(arguments: Arguments, tell: Tell) -> tuple[Any, Any, Any]:
 
 def _first_rows(table: Any) -> list[list[str]]:
     """The first rows as texts; long ones are cut before they leave the file."""
-    from backend.data.column_looks import shortened
+    from backend.data.column_summary import shortened
 
     first = table.slice(0, ROWS)
     most = min(CELL_CHARACTERS, CHARACTERS // max(1, first.num_rows * first.num_columns))

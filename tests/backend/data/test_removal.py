@@ -13,7 +13,7 @@ import pytest
 from backend.contract.errors import RunFailed
 from backend.contract.run.events import CheckpointRemoved, CheckpointSaved, Warned
 from backend.contract.run.folder import RunFolder
-from backend.data.write_once import Damaged, open_or_write
+from backend.data.cache import Damaged, open_or_write
 from backend.models import saved_model
 from backend.training.checkpoint_writer import Saving
 from backend.training.checkpoints import Blocked, Checkpoints, verify

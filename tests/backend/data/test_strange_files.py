@@ -18,13 +18,13 @@ from backend.contract import safe_files
 from backend.contract.errors import InputError
 from backend.contract.safe_files import LONGEST_LINE
 from backend.data import archive
+from backend.data.data_files import data_files
 from backend.data.fingerprint import file_fingerprint
 from backend.data.formats import columnar
+from backend.data.formats.compression import bounded
 from backend.data.formats.detect import format_of
-from backend.data.formats.packed import bounded
 from backend.data.formats.reader import Options
 from backend.data.formats.text_file import TextFile
-from backend.data.paths import data_files
 from backend.tokenizers.single_files import opened_file
 from backend.tokenizers.text_reading import File
 from tests.hostile.data_files import arrow_that_points_outside

@@ -13,7 +13,7 @@ from backend.contract.errors import InputError
 from backend.contract.rpc.storage import Cleared, Storage
 from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import locked
-from backend.data.write_once import open_or_write
+from backend.data.cache import open_or_write
 from backend.helper.queries.storage import QUERIES
 
 ASKED = {query.name: query.answer for query in QUERIES}

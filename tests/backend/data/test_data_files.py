@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from backend.contract.errors import InputError
-from backend.data import paths
-from backend.data.paths import data_files, folder_files
+from backend.data import data_files as paths
+from backend.data.data_files import data_files, folder_files
 
 
 def test_a_list_keeps_its_order_and_says_which_file_a_row_is_from(desk):

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from backend.contract.rpc.queries import SplitReport
-from backend.data.report import SplitMeasure
 from backend.data.rows import Rows
+from backend.data.split_statistics import SplitMeasure
 from backend.data.spread import spread_of_counts, spread_of_sorted
 
 

@@ -16,8 +16,8 @@ from typing import Any
 from backend.contract.errors import InputError
 from backend.contract.safe_files import MAX_TEXT, check_inside, is_file_name, read_regular, user_path
 from backend.contract.safe_text import parse_json
+from backend.data.formats.compression import plain_suffix
 from backend.data.formats.detect import is_data_file
-from backend.data.formats.packed import plain_suffix
 from backend.data.split_names import by_split, files_for, split_of, why_no_data
 
 MAX_FILES = 2000

@@ -17,7 +17,7 @@ from backend.contract.errors import InputError
 from backend.contract.safe_files import LONGEST_LINE, open_regular
 from backend.contract.spec import Section
 from backend.data.fingerprint import file_fingerprint
-from backend.data.formats.packed import bounded
+from backend.data.formats.compression import bounded
 from backend.data.formats.reader import PIECE_ROWS, Piece, Reader
 from backend.data.rows import Rows
 from backend.data.sources.files import read_files
