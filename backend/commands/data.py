@@ -106,8 +106,7 @@ def _subject(arguments: Namespace) -> "Subject":
 
 def _other_splits(target: str) -> dict[str, str]:
     """`validation` and `test` of a folder of files that are named for them."""
-    from backend.data.data_files import passed_over
-    from backend.data.split_names import split_of
+    from backend.data.data_files import passed_over, split_of
 
     found = {split_of(Path(name)) for name in passed_over(target)}
     return {split: target for split in ("validation", "test") if split in found}

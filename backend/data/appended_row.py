@@ -14,7 +14,7 @@ from backend.contract.errors import InputError
 from backend.contract.run.lock import RunLocked, take_lock
 from backend.data.csv_file import BOM, defused_cell, plain_cell
 from backend.data.formats.compression import packer_of
-from backend.data.formats.dialect import Dialect, cells, dialect_of
+from backend.data.formats.delimited import Dialect, cells, dialect_of
 from backend.data.formats.text_file import TextFile
 from backend.data.formats.workbook import is_workbook
 

@@ -1,4 +1,4 @@
-"""Owns the batches cut from features: padded numpy arrays as the head fixes them, and what divides their loss."""
+"""Cuts batches from features: padded numpy arrays as the head fixes them, and what divides their loss."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, Required, TypedDict, Unpack
@@ -16,6 +16,7 @@ __all__ = [
     "Batch",
     "Order",
     "collate",
+    "decoder_inputs",
     "evaluation_batches",
     "in_order",
     "longest_sequence",
@@ -38,7 +39,6 @@ Draw = Callable[[int, Lists], Lists]
 
 PER_TOKEN = frozenset({Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION, Head.QUESTION_ANSWERING})
 """Heads whose outputs have one value for each token of the input; those of SEQ2SEQ_LM have one for each label."""
-
 
 FEW = 0
 """As `length_multiple`: lengths in steps of a quarter of the power of two below them, at least eight. Up to 512 there are 20
@@ -277,3 +277,21 @@ def _filled(values: np.ndarray, count: int) -> np.ndarray:
 
 def _without_padding(values: np.ndarray, length: int, side: Side) -> np.ndarray:
     return values[:length] if side == "right" else values[len(values) - length :]
+
+
+BEGINS_WITH_LAST = frozenset({"mbart"})
+"""Architectures whose decoder begins with the last token of the labels, a language, whatever their configuration says."""
+
+
+def decoder_inputs(labels: np.ndarray, start: int | None, padding: int) -> np.ndarray:
+    """(rows, length) the start token, then all labels but the last; -100 becomes padding.
+
+    Without a start token the last label that is known comes first (mBART, Liu et al. 2020).
+    """
+    known = np.where(labels == IGNORE, padding, labels)
+    if start is not None:
+        first = np.full((len(known), 1), start, known.dtype)
+    else:
+        last = np.maximum((known != padding).sum(axis=1, keepdims=True) - 1, 0)
+        first = np.take_along_axis(known, last, axis=1)
+    return np.concatenate([first, known[:, :-1]], axis=1)

@@ -1,4 +1,4 @@
-"""Owns a look at what columns hold: their kind, how many different values, how long their texts, by their first rows."""
+"""Summarizes what columns hold: the kind of their values, example cells as text, and how often each label occurs."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.rpc.queries import ColumnLook
-from backend.data.cells import cell_text
 
 LOOKED_AT = 20_000
 """Rows, so that a look takes no longer at large data."""
@@ -14,34 +13,17 @@ LONGEST = 2_000
 """Characters of a cell that are looked at."""
 EXAMPLES, EXAMPLE_CHARACTERS = 3, 60
 
+MAX_LABELS = 200
+LABEL_CHARACTERS = 200
+
+MAX_MEMBERS = 200
+"""Of a list; what comes after is not read, let alone shown."""
+
 
 def looks_of(table: pa.Table) -> dict[str, ColumnLook]:
     """Column → what its first rows hold."""
     first = table.slice(0, LOOKED_AT)
     return {name: _look(name, first[name]) for name in first.column_names}
-
-
-def shortened(column: pa.ChunkedArray, most: int) -> pa.ChunkedArray:
-    """Texts with at most so many characters, cut before they become Python's; other values as they are."""
-    return pc.utf8_slice_codeunits(column, 0, most) if pa.types.is_string(column.type) else column
-
-
-def kind_of(kind: pa.DataType) -> str:
-    """The kind of a column's values in words, as `ColumnLook.kind` lists them."""
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return "text"
-    if pa.types.is_boolean(kind):
-        return "true or false"
-    if pa.types.is_integer(kind):
-        return "whole numbers"
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return "numbers"
-    if pa.types.is_list(kind):
-        inner = kind_of(kind.value_type)
-        return {"text": "list of text", "whole numbers": "list of numbers", "numbers": "list of numbers"}.get(
-            inner, "list"
-        )
-    return "structure" if pa.types.is_struct(kind) or pa.types.is_map(kind) else "other"
 
 
 def _look(name: str, column: pa.ChunkedArray) -> ColumnLook:
@@ -78,3 +60,88 @@ def _median_words(texts: pa.ChunkedArray) -> float:
 def _examples(filled: pa.ChunkedArray) -> list[str]:
     values: list[Any] = filled.slice(0, 20).to_pylist()
     return list(dict.fromkeys(cell_text(value, EXAMPLE_CHARACTERS) for value in values))[:EXAMPLES]
+
+
+def shortened(column: pa.ChunkedArray, most: int) -> pa.ChunkedArray:
+    """Texts with at most so many characters, cut before they become Python's; other values as they are."""
+    return pc.utf8_slice_codeunits(column, 0, most) if pa.types.is_string(column.type) else column
+
+
+def kind_of(kind: pa.DataType) -> str:
+    """The kind of a column's values in words, as `ColumnLook.kind` lists them."""
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return "text"
+    if pa.types.is_boolean(kind):
+        return "true or false"
+    if pa.types.is_integer(kind):
+        return "whole numbers"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "numbers"
+    if pa.types.is_list(kind):
+        inner = kind_of(kind.value_type)
+        return {"text": "list of text", "whole numbers": "list of numbers", "numbers": "list of numbers"}.get(
+            inner, "list"
+        )
+    return "structure" if pa.types.is_struct(kind) or pa.types.is_map(kind) else "other"
+
+
+def counted_labels(column: pa.ChunkedArray, most: int = MAX_LABELS) -> dict[str, int]:
+    """Label → rows, or of lists the members, the most frequent first; empty cells are no label."""
+    while pa.types.is_list(column.type):
+        column = pc.list_flatten(column)
+    if pa.types.is_nested(column.type):
+        return {}
+    counts: dict[str, int] = {}
+    for one in pc.value_counts(column):
+        value, count = one["values"].as_py(), one["counts"].as_py()
+        label = cell_text(value, LABEL_CHARACTERS).strip()
+        if not label:
+            continue  # a row without a label, which is counted among those that cannot be used
+        counts[label] = counts.get(label, 0) + count
+        if len(counts) > 50 * most:
+            return {}  # these are no labels, and nobody reads them
+    return dict(sorted(counts.items(), key=lambda each: -each[1])[:most])
+
+
+def cell_text(value: Any, most: int) -> str:
+    """At most so many characters of a value; nothing for a missing one."""
+    text = value if isinstance(value, str) else _text(value)
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, dict):
+        return _mapping(value)
+    if isinstance(value, list | tuple):
+        return _list(list(value[:MAX_MEMBERS]))
+    return str(value)
+
+
+def _list(values: list[Any]) -> str:
+    if any(isinstance(value, dict) for value in values):
+        return "\n".join(_text(value) for value in values)
+    # Words stay one sentence; texts that hold spaces themselves are kept apart.
+    apart = any(isinstance(value, str) and " " in value for value in values)
+    return (" | " if apart else " ").join(_text(value) for value in values)
+
+
+def _mapping(value: dict[str, Any]) -> str:
+    if {"role", "content"} <= value.keys():
+        return f"{value['role']}: {_text(value['content'])}"
+    if {"text", "answer_start"} <= value.keys():
+        return _answers(value)
+    return ", ".join(f"{name}: {_text(inner)}" for name, inner in value.items() if inner is not None)
+
+
+def _answers(value: dict[str, Any]) -> str:
+    """SQuAD's: each different text once, with the place where it begins."""
+    texts, starts = value["text"], value["answer_start"]
+    pairs = (
+        list(zip(texts, starts, strict=False))
+        if isinstance(texts, list) and isinstance(starts, list)
+        else [(texts, starts)]
+    )
+    shown = dict.fromkeys(f"{text} (at {start})" for text, start in pairs if text is not None)
+    return " | ".join(shown)

@@ -1,13 +1,14 @@
 """Says which files a split names: a file, a list, a pattern, a folder, or a folder that `datasets` has saved.
 
 Files that are named one by one are taken as they are. Of a folder or a pattern a split gets the files that are named for it
-(`split_names`), whether a person drops it, types it or writes it into a spec.
+(`files_for`), whether a person drops it, types it or writes it into a spec.
 """
 
 import difflib
 import glob
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -18,12 +19,25 @@ from backend.contract.safe_files import MAX_TEXT, check_inside, is_file_name, re
 from backend.contract.safe_text import parse_json
 from backend.data.formats.compression import plain_suffix
 from backend.data.formats.detect import is_data_file
-from backend.data.split_names import by_split, files_for, split_of, why_no_data
 
 MAX_FILES = 2000
 """Of a folder; more are a mistake of the person who names it."""
 MAX_ENTRIES = 100_000
 """Of a folder and those below, hidden files among them, that are looked through for its files."""
+
+_WORDS = {
+    "train": {"train", "training", "trn"},
+    "validation": {"validation", "valid", "val", "dev", "devel", "development", "eval", "evaluation", "testa"},
+    "test": {"test", "testing", "tst", "testb"},
+}
+_NO_DATA = {
+    ".md", ".rst", ".pdf", ".doc", ".docx", ".html", ".htm", ".xml", ".py", ".ipynb", ".sh", ".yaml", ".yml", ".toml", ".ini",
+    ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".log", ".lock", ".bib", ".tex", ".tar", ".exe", ".bin", ".pt",
+    ".safetensors", ".md5", ".sha256",
+}  # fmt: skip
+_ABOUT = re.compile(
+    r"(readme|licen[cs]e|copying|changelog|notice|citation|dataset_infos?|checksums?)\b.*", re.IGNORECASE
+)
 
 
 def data_files(value: str | list[str], split: str | None) -> list[Path]:
@@ -37,15 +51,6 @@ def data_files(value: str | list[str], split: str | None) -> list[Path]:
     return [path for one in values for path in _files_of(one, split)]
 
 
-def shown_names(paths: list[Path]) -> tuple[str, ...]:
-    """Short names for people: file names, or paths below the common folder where two files are named alike."""
-    names = tuple(path.name for path in paths)
-    if len(set(names)) == len(names):
-        return names
-    common = Path(os.path.commonpath([path.absolute().parent for path in paths]))
-    return tuple(path.absolute().relative_to(common).as_posix() for path in paths)
-
-
 def _files_of(value: str, split: str | None) -> list[Path]:
     path = user_path(value)
     if path.is_dir():
@@ -55,6 +60,33 @@ def _files_of(value: str, split: str | None) -> list[Path]:
     if glob.has_magic(value):
         return _for_split(pattern_files(value), split, None, f"the pattern {value}")
     raise InputError(f"{value}: there is no such file or folder{_similar(path)}; check the path")
+
+
+def _files_in(folder: Path, split: str | None) -> list[Path]:
+    if (folder / "dataset_dict.json").is_file():
+        return _saved_files(_saved_split(folder, split))
+    if saved_splits(folder) is not None:
+        return _saved_files(folder)
+    found, _ = folder_files(folder)
+    if not found:
+        raise InputError(f"the folder {folder} holds no files; give a folder whose files hold the rows")
+    files = _for_split([path for path in found if is_data_file(path)] or found, split, folder, f"the folder {folder}")
+    extensions = sorted({plain_suffix(path) for path in files})
+    if len(extensions) > 1:
+        raise InputError(
+            f"the folder {folder} holds files of several kinds ({', '.join(extensions)}); "
+            f"choose by a pattern such as {folder / ('*' + extensions[0])}"
+        )
+    return files
+
+
+def shown_names(paths: list[Path]) -> tuple[str, ...]:
+    """Short names for people: file names, or paths below the common folder where two files are named alike."""
+    names = tuple(path.name for path in paths)
+    if len(set(names)) == len(names):
+        return names
+    common = Path(os.path.commonpath([path.absolute().parent for path in paths]))
+    return tuple(path.absolute().relative_to(common).as_posix() for path in paths)
 
 
 def pattern_files(pattern: str) -> list[Path]:
@@ -146,24 +178,6 @@ def _similar(path: Path) -> str:
     return f" (there is {names[0]})" if names else ""
 
 
-def _files_in(folder: Path, split: str | None) -> list[Path]:
-    if (folder / "dataset_dict.json").is_file():
-        return _saved_files(_saved_split(folder, split))
-    if saved_splits(folder) is not None:
-        return _saved_files(folder)
-    found, _ = folder_files(folder)
-    if not found:
-        raise InputError(f"the folder {folder} holds no files; give a folder whose files hold the rows")
-    files = _for_split([path for path in found if is_data_file(path)] or found, split, folder, f"the folder {folder}")
-    extensions = sorted({plain_suffix(path) for path in files})
-    if len(extensions) > 1:
-        raise InputError(
-            f"the folder {folder} holds files of several kinds ({', '.join(extensions)}); "
-            f"choose by a pattern such as {folder / ('*' + extensions[0])}"
-        )
-    return files
-
-
 def saved_splits(folder: Path) -> list[str] | None:
     """The names of the splits of a data set that `datasets` has saved, none of one without splits; None of any other folder.
 
@@ -184,6 +198,45 @@ def passed_over(value: str | list[str] | None, split: str = "train") -> list[str
             read = set(files_for(split, [path for path in files if is_data_file(path)] or files, folder))
             found += [path.name for path in sorted([*files, *left_out]) if path not in read]
     return found
+
+
+def split_of(path: Path, within: Path | None = None) -> str | None:
+    """`train`, `validation` or `test` by a word in the file's name, else in its folders below `within`."""
+    parents = list(path.parent.relative_to(within).parts)[::-1] if within is not None else []
+    for name in (path.name, *parents):
+        words = re.findall(r"[a-z]+", name.lower())
+        found = [split for split, known in _WORDS.items() if known & set(words)]
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
+def by_split(files: Sequence[Path], within: Path | None = None) -> dict[str | None, list[Path]]:
+    """Split → the files that are named for it; under None those whose names say no split."""
+    found: dict[str | None, list[Path]] = {}
+    for path in files:
+        found.setdefault(split_of(path, within if within in path.parents else None), []).append(path)
+    return found
+
+
+def files_for(split: str, files: Sequence[Path], within: Path | None = None) -> list[Path]:
+    """The files of a folder or pattern that a split consists of; none where they are all for other splits.
+
+    Names decide only where they say different splits: files that are all named alike, or not at all, are one split's.
+    """
+    found = by_split(files, within)
+    if len(found) == 1:
+        return list(files)
+    return found.get(split) or (found.get(None, []) if split == "train" else [])
+
+
+def why_no_data(path: Path) -> str:
+    """Why a file of a folder is not taken for data by its name; empty where it may be."""
+    if path.name.startswith((".", "_")):
+        return "hidden"
+    if _ABOUT.fullmatch(path.name):
+        return "tells about the data"
+    return f"{path.suffix} files hold no rows" if plain_suffix(path) in _NO_DATA else ""
 
 
 def _saved_split(folder: Path, split: str | None) -> Path:

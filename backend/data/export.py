@@ -7,8 +7,7 @@ import numpy as np
 import pyarrow.parquet as parquet
 
 from backend.contract.heads import IGNORE, Head
-from backend.data.batches import Batch, collate
-from backend.data.decoder_inputs import decoder_inputs
+from backend.data.batches import Batch, collate, decoder_inputs
 from backend.data.features import Features
 from backend.data.sources.source import Report
 

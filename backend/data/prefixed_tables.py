@@ -5,8 +5,7 @@ import os
 from pathlib import Path
 
 from backend.contract.errors import InputError
-from backend.data.sources._pair_files import challenge_pair
-from backend.data.sources._parallel_text import Directions, LinePairs
+from backend.data.sources._parallel_text import Directions, LinePairs, challenge_pair
 from backend.data.sources.source import Report
 
 TABLES = {"train": "train.tsv", "test": "eval.tsv"}

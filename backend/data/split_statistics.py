@@ -1,21 +1,20 @@
-"""Owns the report on data: what a split's columns hold, row by row in one pass, however large the data is."""
+"""Measures what a split holds: lengths, labels, numbers and duplicates of its columns, in one pass however large it is."""
 
 import hashlib
 import json
 import math
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 
-from backend.contract.rpc.queries import ColumnReport, LabelShare, SplitReport
+from backend.contract.rpc.queries import ColumnReport, LabelShare, SplitReport, Spread
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
-from backend.data.spilled import Spilled, SpillFile
-from backend.data.spread import spread_of_counts, spread_of_sorted
 
 CountTokens = Callable[[list[Any]], list[int]]
 """Texts, or sentences as lists of words → how many tokens each has."""
@@ -26,6 +25,8 @@ REPEATED = 10
 LABEL_CHARACTERS = 200
 SHOWN = 5
 _CHUNK = 1000
+
+_HASHED_AT_ONCE = 10_000
 
 
 class SplitMeasure:
@@ -145,6 +146,58 @@ class SplitMeasure:
         return len(twice), sorted(examples.values())
 
 
+class SpillFile:
+    """One file in the cache folder for any number of lists of numbers. It is gone once it is closed.
+
+    Each list has a stretch of its own, which takes room on the disk only where it is written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Not in the system's folder for such files, which often lies in memory.
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed in close)
+        self._end = 0
+
+    def close(self) -> None:
+        """Remove the file."""
+        self._file.close()
+
+    def numbers(self, kind: type[np.generic], most: int) -> "Spilled":
+        """An empty list for at most so many numbers of one kind."""
+        begin, self._end = self._end, self._end + most * np.dtype(kind).itemsize
+        return Spilled(self._file, begin, kind)
+
+
+class Spilled:
+    """Numbers of one kind in a stretch of a file."""
+
+    def __init__(self, file: IO[bytes], begin: int, kind: type[np.generic]) -> None:
+        self._file, self._begin, self._kind = file, begin, np.dtype(kind)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, values: np.ndarray) -> None:
+        """More numbers."""
+        self._file.seek(self._begin + self._count * self._kind.itemsize)
+        self._file.write(values.astype(self._kind).tobytes())
+        self._count += len(values)
+
+    def mapped(self) -> np.ndarray:
+        """All numbers in the order in which they came; changing them changes the file."""
+        if self._count == 0:
+            return np.zeros(0, self._kind)
+        self._file.flush()
+        return np.memmap(self._file, dtype=self._kind, mode="r+", offset=self._begin, shape=(self._count,))
+
+    def sorted(self) -> np.ndarray:
+        """All numbers in order; the order in which they came is lost."""
+        values = self.mapped()
+        values.sort()
+        return values
+
+
 class _ColumnMeasure:
     """Counts what one column holds, cell by cell."""
 
@@ -248,3 +301,71 @@ def _hash(cells: tuple[Any, ...]) -> int:
 def _parts(values: np.ndarray) -> list[np.ndarray]:
     size = 1 << 20
     return [values[start : start + size] for start in range(0, len(values), size)]
+
+
+def spread_of_counts(counts: Counter[int]) -> Spread | None:
+    """Of whole numbers, given how often each occurs; None where there are none."""
+    if not counts:
+        return None
+    values = np.array(sorted(counts), dtype=np.float64)
+    times = np.array([counts[int(value)] for value in values], dtype=np.int64)
+    total = int(times.sum())
+    mean = float((values * times).sum() / total)
+    squares = float((times * (values - mean) ** 2).sum())
+    ends = np.cumsum(times)
+    return _spread(total, mean, squares, lambda place: float(values[np.searchsorted(ends, place, side="right")]))
+
+
+def spread_of_sorted(values: np.ndarray) -> Spread | None:
+    """Of numbers in ascending order; None where there are none."""
+    if len(values) == 0:
+        return None
+    mean = float(values.mean(dtype=np.float64))
+    squares = sum(float(((part - mean) ** 2).sum()) for part in np.array_split(values, 1 + len(values) // (1 << 20)))
+    return _spread(len(values), mean, squares, lambda place: float(values[place]))
+
+
+def _spread(count: int, mean: float, squares: float, at: Callable[[int], float]) -> Spread:
+    def quantile(share: float) -> float:
+        place = share * (count - 1)
+        low = math.floor(place)
+        return at(low) + (place - low) * (at(min(low + 1, count - 1)) - at(low))
+
+    return Spread(
+        count=count,
+        mean=mean,
+        std=math.sqrt(squares / (count - 1)) if count > 1 else None,
+        min=at(0),
+        p50=quantile(0.5),
+        p95=quantile(0.95),
+        p99=quantile(0.99),
+        p99_9=quantile(0.999),
+        max=at(count - 1),
+    )
+
+
+def row_numbers(table: pa.Table, inputs: list[str], report: Report) -> np.ndarray:
+    """(rows,) int64, equal where the inputs are; only within one process, which is all that a look needs."""
+    numbers = np.zeros(table.num_rows, dtype=np.int64)
+    for start in range(0, table.num_rows, _HASHED_AT_ONCE):
+        part = table.slice(start, _HASHED_AT_ONCE)
+        columns = [map(_value, part[name].to_pylist()) for name in inputs]
+        numbers[start : start + part.num_rows] = np.fromiter(
+            map(hash, zip(*columns, strict=True)), dtype=np.int64, count=part.num_rows
+        )
+        report(start + part.num_rows, table.num_rows, "rows")
+    return numbers
+
+
+def repeated(numbers: np.ndarray) -> int:
+    """Rows whose inputs an earlier row has."""
+    return len(numbers) - len(np.unique(numbers))
+
+
+def shared(numbers: np.ndarray, known: np.ndarray) -> int:
+    """Rows whose inputs are among the known ones."""
+    return int(np.isin(numbers, known).sum())
+
+
+def _value(cell: Any) -> Any:
+    return cell if isinstance(cell, str | int | float | bool | None) else repr(cell)

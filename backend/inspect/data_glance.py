@@ -13,12 +13,11 @@ from backend.contract.heads import Head
 from backend.contract.places import is_offline
 from backend.contract.rpc.data_choice import DataGlance, LengthGlance, SplitGlance, UnusableRow
 from backend.contract.safe_files import user_path
-from backend.data.label_counts import counted_labels
+from backend.data.column_summary import counted_labels
 from backend.data.rows import Rows
-from backend.data.same_rows import repeated, row_numbers, shared
 from backend.data.sources.source import Report
 from backend.data.split import split_off
-from backend.data.spread import spread_of_counts
+from backend.data.split_statistics import repeated, row_numbers, shared, spread_of_counts
 from backend.inspect.data_report import Subject, inputs_of, targets_of
 from backend.inspect.glance_words import warnings_of
 from backend.models.inspection import read_config

@@ -15,7 +15,7 @@ from backend.contract.errors import Fix, InputError
 from backend.contract.rpc.data_choice import LeftOut, RecognisedData
 from backend.contract.safe_files import user_path
 from backend.data import mojibake
-from backend.data.data_files import folder_files, pattern_files, saved_splits
+from backend.data.data_files import by_split, files_for, folder_files, pattern_files, saved_splits, split_of
 from backend.data.formats.compression import packer_of
 from backend.data.formats.delimited import is_one_column_with_commas
 from backend.data.formats.detect import content_format, format_of, open_reader
@@ -23,7 +23,6 @@ from backend.data.formats.reader import Options, Piece
 from backend.data.formats.text_file import TextFile, describe_mixed
 from backend.data.formats.workbook import sheets_in_words
 from backend.data.sources.source import Known
-from backend.data.split_names import by_split, files_for, split_of
 
 _LOOKED_AT = 2000
 """Rows whose text is looked at for a wrong encoding."""

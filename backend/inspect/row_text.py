@@ -1,6 +1,6 @@
 """Owns a row's own cells as people read them: the columns that the task reads."""
 
-from backend.data.cells import cell_text
+from backend.data.column_summary import cell_text
 from backend.inspect.batch_preview import Look
 from backend.tasks.task import used_columns
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from backend.contract.heads import IGNORE, Head
 from backend.contract.rpc.training_data import Border, Kind, TokenSequence
-from backend.data.decoder_inputs import BEGINS_WITH_LAST, decoder_inputs
+from backend.data.batches import BEGINS_WITH_LAST, decoder_inputs
 from backend.engines.engine import Batch
 from backend.inspect.batch_preview import Look
 from backend.models.decoder_start import decoder_start

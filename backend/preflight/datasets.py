@@ -12,11 +12,10 @@ from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.spec import DataSection, RunSpec, validated
 from backend.data import mojibake
-from backend.data.data_files import passed_over
+from backend.data.data_files import passed_over, split_of
 from backend.data.rows import Rows
 from backend.data.sources.source import Reading, Report, Source
 from backend.data.split import split_off
-from backend.data.split_names import split_of
 from backend.models import inspection
 from backend.models.positions import longest_sequence
 from backend.preflight.column_guess import ColumnGuess, Guess, guessed_columns

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from backend.contract.tokens.comparison import DataComparison, LanguageCounts
-from backend.data.spread import spread_of_counts
+from backend.data.split_statistics import spread_of_counts
 from backend.tokenizers.compare import Tokenizers
 from backend.tokenizers.counting import Report, TokenCounter, batches
 

@@ -1,15 +1,34 @@
-"""Owns CSV and TSV: text in every column, "None" and "NA" included, an empty cell an empty string."""
+"""Reads CSV and TSV: text in every column, "None" and "NA" included, an empty cell an empty string.
 
-from collections.abc import Iterator
+CSV: the delimiter is the comma unless semicolons, tabs or bars give every one of the first rows the same number of
+cells, more than one, and commas do not. Quotes enclose cells.
+
+TSV: many such files (GLUE's among them) hold lone quotes that belong to the text, so quotes enclose nothing where the
+lines then agree on their number of cells. Two things speak for enclosing quotes: lines that agree only with them (a
+line break inside a cell), and a file in which every cell with a quote is enclosed and doubles the quotes inside.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
-from backend.data.formats import dialect
 from backend.data.formats.reader import PIECE_BYTES, PIECE_ROWS, Options, Piece, check_width, first_repeated
 from backend.data.formats.text_file import TextFile
+
+_DELIMITERS = (",", ";", "\t", "|")
+_SAMPLE_ROWS = 50
+_LONGEST_NAME = 40
+_SAMPLE_CHARACTERS = 1 << 18
+_FIELD_LIMIT = 1 << 28  # characters; the standard library's 131,072 would refuse long documents
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 class Delimited:
@@ -24,8 +43,8 @@ class Delimited:
         self._begins_with_header = names is None
         self.skipped: list[tuple[int, str]] = []
         self._text = TextFile(path, options.encoding)
-        self._dialect = dialect.dialect_of(self._text, usual_delimiter, options.delimiter, options.quoting)
-        first = next((row for _, row in dialect.cells(self._text, self._dialect)), None)
+        self._dialect = dialect_of(self._text, usual_delimiter, options.delimiter, options.quoting)
+        first = next((row for _, row in cells(self._text, self._dialect)), None)
         self._header = list(names) if names and first is not None else first
         self._check_header(options)
 
@@ -49,7 +68,7 @@ class Delimited:
             yield self._piece(rows, lines, schema)
 
     def _matching_rows(self) -> Iterator[tuple[int, list[str]]]:
-        rows = dialect.cells(self._text, self._dialect)
+        rows = cells(self._text, self._dialect)
         if self._begins_with_header:
             next(rows)
         width = len(self._header or [])
@@ -81,12 +100,12 @@ class Delimited:
             raise InputError(f"{name} has two columns {shown}; rename one of them in its first line")
 
     def _check_single_column(self, column: str, options: Options) -> None:
-        other = dialect.better_delimiter(self._text, self._dialect.delimiter)
+        other = better_delimiter(self._text, self._dialect.delimiter)
         if other is not None:
             way_out = "leave data.delimiter empty" if options.delimiter else f"set data.delimiter to {other!r}"
             raise InputError(
                 f"{self._text.name} has only the one column {column!r} when it is cut at "
-                f"{dialect.name_of(self._dialect.delimiter)}, but its rows hold {dialect.name_of(other)}; {way_out}"
+                f"{name_of(self._dialect.delimiter)}, but its rows hold {name_of(other)}; {way_out}"
             )
 
 
@@ -96,9 +115,154 @@ def is_one_column_with_commas(path: Path) -> bool:
     lines = [line for line in text.head().split("\n") if line]
     if not lines or any(sign in lines[0] for sign in ",;\t|") or any("\t" in line for line in lines):
         return False
-    rows = [row for row in dialect.first_rows(text, ",")[1:] if row]
+    rows = [row for row in first_rows(text, ",")[1:] if row]
     return sum(len(row) > 1 for row in rows) > len(rows) / 10
 
 
 def _cells(count: int) -> str:
     return "1 cell" if count == 1 else f"{count} cells"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """`quoted`: quotes enclose cells, which may then hold delimiters, line breaks and doubled quotes."""
+
+    delimiter: str
+    quoted: bool
+
+
+def cells(text: TextFile, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    """Every row's first line and its cells; blank lines are no rows. Raises InputError for unbalanced quotes."""
+    return _quoted_cells(text, dialect) if dialect.quoted else _plain_cells(text, dialect)
+
+
+def _plain_cells(text: TextFile, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    # Only \n ends a line here: a stray \r inside a sentence must not cut a row in two.
+    with closing(text.lines("\n")) as lines:
+        for number, line in enumerate(lines, 1):
+            content = line.removesuffix("\n").removesuffix("\r")
+            if content:
+                yield number, content.split(dialect.delimiter)
+
+
+def _quoted_cells(text: TextFile, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    with closing(text.lines("")) as lines:
+        reader, first = _csv_reader(lines, dialect.delimiter), 1
+        try:
+            for row in reader:
+                if row:
+                    yield first, row
+                first = reader.line_num + 1
+        except csv.Error as error:
+            raise InputError(
+                f'{text.name} line {first}: the quotes are unbalanced ({error}); close the quote, write "" for a '
+                "quote inside a quoted cell, or set data.quoting: none if quotes belong to the text"
+            ) from None
+
+
+def _csv_reader(lines: Iterable[str], delimiter: str):
+    csv.field_size_limit(_FIELD_LIMIT)
+    return csv.reader(lines, delimiter=delimiter, quotechar='"', doublequote=True, strict=True)
+
+
+def dialect_of(text: TextFile, usual: str, delimiter: str | None, quoting: str) -> Dialect:
+    """How this file is cut; `usual` is the delimiter of its format, the others are what a person has set, if they have."""
+    chosen = delimiter or (usual if usual == "\t" else _sniffed(text))
+    if quoting == "auto":
+        return Dialect(chosen, chosen != "\t" or _is_quoted(text, chosen))
+    return Dialect(chosen, quoting == "double")
+
+
+def better_delimiter(text: TextFile, delimiter: str) -> str | None:
+    """The delimiter that would give a one-column file several columns, in words, or None."""
+    widths = {other: _width(text, other) for other in _DELIMITERS if other != delimiter}
+    best = max(widths, key=lambda other: widths[other])
+    return best if widths[best] > 1 else None
+
+
+def delimiter_of(text: TextFile) -> str | None:
+    """The delimiter that gives the first rows, three at least, the same number of cells, more than one; None without."""
+    widths = {delimiter: _width(text, delimiter, least=3) for delimiter in _DELIMITERS}
+    best = max(widths, key=lambda delimiter: widths[delimiter])
+    return best if widths[best] > 1 else None
+
+
+def first_cells(text: TextFile, delimiter: str) -> list[str]:
+    """The cells of the first row."""
+    return next((row for row in _csv_reader(text.head().splitlines(keepends=True), delimiter) if row), [])
+
+
+def first_rows(text: TextFile, delimiter: str) -> list[list[str]]:
+    """The cells of the first rows, as far as their quotes are balanced."""
+    found: list[list[str]] = []
+    sample = text.head(_SAMPLE_CHARACTERS)
+    lines = sample.splitlines(keepends=True)
+    with suppress(csv.Error):  # what came before is kept
+        found.extend(
+            islice(_csv_reader(lines[:-1] if len(sample) == _SAMPLE_CHARACTERS else lines, delimiter), _SAMPLE_ROWS)
+        )
+    return found
+
+
+def reads_like_a_header(names: list[str]) -> bool:
+    """Whether cells are names of columns rather than a row: short, different, none a number or a sentence."""
+    short = all(0 < len(name.strip()) <= _LONGEST_NAME and not name.strip().endswith((".", "!", "?")) for name in names)
+    return short and len(set(names)) == len(names) and not any(re.fullmatch(r"[-+\d.,%\s]+", name) for name in names)
+
+
+def name_of(delimiter: str) -> str:
+    """A delimiter in words, for people."""
+    return _NAMES.get(delimiter, repr(delimiter))
+
+
+def _sniffed(text: TextFile) -> str:
+    widths = {delimiter: _width(text, delimiter) for delimiter in _DELIMITERS}
+    if widths[","] > 1:
+        return ","
+    return max(widths, key=lambda delimiter: widths[delimiter]) if max(widths.values()) > 1 else ","
+
+
+def _width(text: TextFile, delimiter: str, least: int = 1) -> int:
+    """Cells in each of the first rows, or 0 where the rows disagree or are fewer than `least`."""
+    sample = text.head(_SAMPLE_CHARACTERS)
+    lines = sample.splitlines(keepends=True)
+    if len(sample) == _SAMPLE_CHARACTERS:
+        lines = lines[:-1] or lines  # the last one may be cut
+    widths: set[int] = set()
+    rows = 0
+    with suppress(csv.Error):  # the reading itself says where quotes are unbalanced; the rows before are enough here
+        for row in islice(_csv_reader(lines, delimiter), _SAMPLE_ROWS):
+            widths |= {len(row)} - {0}
+            rows += bool(row)
+    return widths.pop() if len(widths) == 1 and rows >= least else 0
+
+
+def _is_quoted(text: TextFile, delimiter: str) -> bool:
+    if _agree(_plain_cells(text, Dialect(delimiter, False))):
+        return _all_enclosed(text, delimiter)
+    try:
+        return _agree(_quoted_cells(text, Dialect(delimiter, True)))
+    except InputError:
+        return False
+
+
+def _agree(rows: Iterable[tuple[int, list[str]]]) -> bool:
+    width = None
+    for _, row in rows:
+        width = width or len(row)
+        if len(row) != width:
+            return False
+    return True
+
+
+def _all_enclosed(text: TextFile, delimiter: str) -> bool:
+    enclosed, doubled = re.compile(r'"(?:[^"]|"")*"'), False
+    with closing(text.lines("\n")) as lines:
+        for line in lines:
+            if '"' not in line:
+                continue
+            for cell in line.rstrip("\r\n").split(delimiter):
+                if '"' in cell and not enclosed.fullmatch(cell):
+                    return False
+                doubled = doubled or '""' in cell[1:-1]
+    return doubled

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from backend.contract.errors import InputError
-from backend.data.formats import dialect, json_files
+from backend.data.formats import delimited, json_files
 from backend.data.formats.columnar import arrow, parquet
 from backend.data.formats.compression import first_bytes, packer_of, plain_suffix, signed_packer
 from backend.data.formats.delimited import Delimited
@@ -160,9 +160,9 @@ def _json_kind(path: Path, encoding: str) -> str | None:
 def _table_kind(path: Path, encoding: str) -> str | None:
     """`csv` or `tsv` where the first lines are cut alike and the first of them reads like names of columns."""
     text = TextFile(path, encoding)
-    delimiter = dialect.delimiter_of(text)
-    header = dialect.first_cells(text, delimiter) if delimiter else []
-    if delimiter is None or not dialect.reads_like_a_header(header):
+    delimiter = delimited.delimiter_of(text)
+    header = delimited.first_cells(text, delimiter) if delimiter else []
+    if delimiter is None or not delimited.reads_like_a_header(header):
         return None
     return "tsv" if delimiter == "\t" else "csv"
 

@@ -1,19 +1,24 @@
-"""Owns the source `conll`: sentences in CoNLL columns, one word a line, as tagging data is usually kept."""
+"""The source `conll`: sentences in CoNLL columns, one word a line and a blank line after each sentence."""
 
 import codecs
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
+import pyarrow as pa
 from pydantic import Field, field_validator
 
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection, Section
 from backend.data.data_files import data_files
 from backend.data.formats.compression import plain_suffix
-from backend.data.formats.conll import ENDINGS, TOKENS, Conll, reads_like_columns
 from backend.data.formats.detect import format_of
-from backend.data.formats.reader import Options, Reader
+from backend.data.formats.reader import PIECE_ROWS, Options, Piece, Reader, check_width
 from backend.data.formats.text_file import TextFile
 from backend.data.formats.workbook import ENDINGS as WORKBOOKS
 from backend.data.rows import Rows
@@ -23,6 +28,23 @@ from backend.data.sources.source import Known, Reading, named
 
 _DELIMITERS = {"auto": None, "tab": "\t", "spaces": " "}
 _TABLES = {".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".arrow", ".feather", *WORKBOOKS}
+
+TOKENS, TAGS = "tokens", "tags"
+_USUAL = {
+    1: (TOKENS,),
+    2: (TOKENS, TAGS),
+    3: (TOKENS, "pos", TAGS),
+    4: (TOKENS, "pos", "chunk", TAGS),
+}
+"""What the columns of a file are called, by their number; beyond, those between words and tags are numbered."""
+_CONLL_U = ("id", TOKENS, "lemma", TAGS, "xpos", "feats", "head", "deprel", "deps", "misc")
+ENDINGS = {".conll", ".conllu", ".bio", ".iob", ".iob2"}
+"""Endings that say as much by themselves."""
+_COMMENT = re.compile(r"#\s*[\w. -]+=|#\s*(id|newdoc|newpar|sent_id|text)\b")
+_DOCUMENT = "-DOCSTART-"
+_TAG = re.compile(r"O|[BIESLUM][-_].+")
+_WHOLE = 1 << 16
+_SPACES = re.compile(r"[ \t]+")
 
 
 class Settings(Section):
@@ -102,6 +124,143 @@ class Sentences:
             return read_files(paths, readers, ("conll", settings.model_dump(mode="json")), max_rows, reading)
         except OSError as error:
             raise InputError(f"{error.filename} cannot be read: {error.strerror}; check its permissions") from None
+
+
+def reads_like_columns(head: str) -> bool:
+    """Whether text has a word and its tags on each line, of one width and without spaces in them, and blank lines between."""
+    lines = [line.strip(" \t\r") for line in head.split("\n")[:400]][: 400 if len(head) < _WHOLE else -1]
+    words = [re.split(r"\t|[ ]+", line) for line in lines if line and not line.startswith(("#", _DOCUMENT))]
+    if any(line.startswith(_DOCUMENT) for line in lines):
+        return True
+    widths = {len(cells) for cells in words}
+    blank = any(not line for line in lines[:-1]) and any(lines)
+    if len(words) < 2 or len(widths) != 1 or widths == {1} or not blank:
+        return False
+    tags = [cells[-1] for cells in words]
+    marked = sum(bool(_TAG.fullmatch(tag)) for tag in tags)
+    few = (
+        len(words) >= 10
+        and len(set(tags)) <= len(words) // 4
+        and all(re.fullmatch(r"[A-Z.,:;'`$()#-]{1,8}", tag) for tag in tags)
+    )
+    return marked >= 0.9 * len(tags) or few or (widths == {len(_CONLL_U)} and words[0][0].isdecimal())
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a file's lines are cut: at every tab or at runs of spaces, and what the cells are called."""
+
+    tabs: bool
+    names: tuple[str, ...]
+
+    def cells(self, line: str) -> list[str]:
+        return line.split("\t") if self.tabs else _SPACES.split(line.strip(" \t"))
+
+
+class Conll:
+    """Words first and tags last unless `column_names` says otherwise; a file of one column has words alone."""
+
+    def __init__(self, path: Path, options: Options, column_names: tuple[str, ...] = ()) -> None:
+        self.skipped: list[tuple[int, str]] = []
+        self._text = TextFile(path, options.encoding)
+        self._layout = self._found_layout(options.delimiter, column_names)
+        check_width(path.name, self._layout.names)
+
+    def schema(self) -> pa.Schema:
+        """A list of text for every column."""
+        return pa.schema([(name, pa.list_(pa.string())) for name in self._layout.names])
+
+    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+        """The sentences in order."""
+        sentences: list[list[list[str]]] = []
+        lines: list[int] = []
+        for line, words in self._sentences():
+            sentences.append(words)
+            lines.append(line)
+            if len(sentences) == PIECE_ROWS:
+                yield self._piece(sentences, lines, schema)
+                sentences, lines = [], []
+        if sentences:
+            yield self._piece(sentences, lines, schema)
+
+    def _piece(self, sentences: list[list[list[str]]], lines: list[int], schema: pa.Schema) -> Piece:
+        by_name = dict(zip(self._layout.names, zip(*chain.from_iterable(sentences), strict=True), strict=True))
+        ends = np.cumsum([0, *map(len, sentences)]).astype(np.int32)
+        columns = [pa.ListArray.from_arrays(ends, pa.array(by_name[field.name], pa.string())) for field in schema]
+        batch = pa.record_batch(columns, schema=schema)
+        return Piece(batch, np.array(lines, dtype=np.int64), self._text.position)
+
+    def _sentences(self) -> Iterator[tuple[int, list[list[str]]]]:
+        """The first line of each sentence and the cells of its words. Raises InputError for a line of another width."""
+        words: list[list[str]] = []
+        first, skips_ranges = 0, self._layout.names == _CONLL_U
+        with closing(self._text.lines()) as content:
+            for number, line in enumerate(content, 1):
+                line = line.rstrip("\r\n")
+                if not line.strip(" \t"):
+                    if words:
+                        yield first, words
+                    words = []
+                    continue
+                cells = self._layout.cells(line)
+                if self._is_aside(line, cells, at_start=not words):
+                    continue
+                if len(cells) != len(self._layout.names):
+                    raise InputError(self._other_width(number, len(cells)))
+                if skips_ranges and not cells[0].isdecimal():
+                    continue  # "3-4" and "5.1" stand beside the words that they join or leave out
+                first = first if words else number
+                words.append(cells)
+        if words:
+            yield first, words
+
+    def _is_aside(self, line: str, cells: list[str], at_start: bool) -> bool:
+        if cells[0] == _DOCUMENT:
+            return True
+        is_comment = line.startswith("#") and (
+            len(cells) != len(self._layout.names) or bool(_COMMENT.match(line) and not self._layout.tabs)
+        )
+        return at_start and is_comment
+
+    def _found_layout(self, delimiter: str | None, column_names: tuple[str, ...]) -> _Layout:
+        line = self._first_line()
+        tabs = "\t" in line if delimiter is None else delimiter == "\t"
+        width = len(_Layout(tabs, ()).cells(line))
+        if column_names:
+            if len(column_names) != width:
+                raise InputError(
+                    f"data.column_names: it names {len(column_names)} columns and {self._text.name} has {width}; "
+                    "name each of them",
+                    "data.column_names",
+                )
+            return _Layout(tabs, column_names)
+        if width == len(_CONLL_U) and tabs and re.fullmatch(r"\d+(-\d+)?", line.split("\t")[0]):
+            return _Layout(tabs, _CONLL_U)
+        between = tuple(f"column_{number}" for number in range(2, width))
+        return _Layout(tabs, _USUAL.get(width, (TOKENS, *between, TAGS)))
+
+    def _first_line(self) -> str:
+        """The first line that holds a word; comments are passed over unless there is nothing else."""
+        comment = ""
+        with closing(self._text.lines()) as content:
+            for line in content:
+                line = line.rstrip("\r\n")
+                if not line.strip(" \t") or line.startswith(_DOCUMENT):
+                    continue
+                if not line.startswith("#"):
+                    return line
+                comment = comment or line
+        if not comment:
+            raise InputError(f"{self._text.name} holds no words; give a file with one word a line")
+        return comment
+
+    def _other_width(self, number: int, width: int) -> str:
+        cut = "tabs" if self._layout.tabs else "spaces"
+        expected = len(self._layout.names)
+        return (
+            f"{self._text.name}:{number} has {width} column{'' if width == 1 else 's'} where the file has {expected} "
+            f"(cut at {cut}); mend the line, or set data.delimiter"
+        )
 
 
 SOURCE = Sentences

@@ -10,8 +10,7 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.spec import DataSection, Section
 from backend.data.rows import Rows
-from backend.data.sources._pair_files import challenge_pair
-from backend.data.sources._parallel_text import Directions, read_pairs
+from backend.data.sources._parallel_text import Directions, challenge_pair, read_pairs
 from backend.data.sources.files import Files
 from backend.data.sources.files import Settings as FileSettings
 from backend.data.sources.source import Reading, is_fraction

@@ -9,8 +9,18 @@ from pydantic import Field
 from backend.contract.safe_files import user_path
 from backend.contract.spec import DataSection, Section
 from backend.data.rows import Rows
-from backend.data.sources._pair_files import ENDINGS, STEMS, Endings, find_pair, pairs_among, read_one
-from backend.data.sources._parallel_text import ADVANCED, Directions, Pair, read_pairs
+from backend.data.sources._parallel_text import (
+    ADVANCED,
+    ENDINGS,
+    STEMS,
+    Directions,
+    Endings,
+    Pair,
+    find_pair,
+    pairs_among,
+    read_one,
+    read_pairs,
+)
 from backend.data.sources.files import naming
 from backend.data.sources.source import Known, Reading, check_apart, named
 

@@ -15,8 +15,15 @@ from backend.data.cache import open_or_write
 from backend.data.fingerprint import file_fingerprint, fingerprint
 from backend.data.row_cache import read_facts
 from backend.data.rows import Rows
-from backend.data.sources._pair_files import ENDINGS, challenge_pair, has_dev, read_one
-from backend.data.sources._parallel_text import ADVANCED, Directions, read_pairs
+from backend.data.sources._parallel_text import (
+    ADVANCED,
+    ENDINGS,
+    Directions,
+    challenge_pair,
+    has_dev,
+    read_one,
+    read_pairs,
+)
 from backend.data.sources.files import naming
 from backend.data.sources.source import Known, Reading, check_apart, is_fraction, named
 

@@ -13,7 +13,7 @@ from backend.contract.output_file import whole_file
 from backend.contract.rpc.data_choice import DataGlance, DataRow, RecognisedData
 from backend.contract.rpc.queries import DataPreview, DataReport, Exported, GuessedColumn
 from backend.contract.safe_files import user_path
-from backend.data.cells import cell_text
+from backend.data.column_summary import cell_text
 from backend.helper.query import Arguments, Query, Tell, needed, reporting
 
 ROWS = 100
@@ -132,7 +132,7 @@ def _playing(kind: Any, settings: dict[str, Any]) -> list[Column]:
 def _label_counts(table: Any, task: Any, columns: dict[str, str]) -> dict[str, int]:
     """How often each label is there, or each tag of the words; nothing where the task learns no labels."""
     from backend import registry
-    from backend.data.label_counts import counted_labels
+    from backend.data.column_summary import counted_labels
 
     name = task.get("type") if isinstance(task, dict) else task
     if not name:

@@ -18,7 +18,7 @@ FIRST_CHARACTERS = 120
 
 
 def _parts(arguments: Arguments, tell: Tell) -> FileFit:
-    from backend.data.cells import cell_text  # these load the data room and a framework
+    from backend.data.column_summary import cell_text  # these load the data room and a framework
     from backend.inference.spec import spec_of
     from backend.preflight.column_guess import ColumnGuess
     from backend.preflight.datasets import make_source, make_task, reading

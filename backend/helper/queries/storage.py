@@ -23,7 +23,7 @@ TITLES = {
 
 
 def _storage(arguments: Arguments, tell: Tell) -> Storage:
-    from backend.data.cache_room import size_of  # the file lock's library, which no other question needs
+    from backend.data.cache import size_of  # the file lock's library, which no other question needs
 
     cache, runs, hub = cache_folder(), runs_folder(), _hub_folder()
     parts = []
@@ -42,7 +42,7 @@ def _storage(arguments: Arguments, tell: Tell) -> Storage:
 
 
 def _clear(arguments: Arguments, tell: Tell) -> Cleared:
-    from backend.data import cache_room
+    from backend.data import cache
 
     names = [str(name) for name in listed(arguments, "parts", len(TITLES))]
     if unknown := [name for name in names if name not in TITLES]:
@@ -52,7 +52,7 @@ def _clear(arguments: Arguments, tell: Tell) -> Cleared:
     freed, kept, failed = 0, 0, list[str]()
     for number, name in enumerate(names):
         tell(Progress(number, len(names), "parts"))
-        room = cache_room.clear(cache_folder() / name, begun)
+        room = cache.clear(cache_folder() / name, begun)
         freed, kept, failed = freed + room.freed, kept + room.kept, [*failed, *room.failed]
     return Cleared(freed=freed, kept=kept, kept_for=[run.name for run in alive] if kept else [], failed=failed)
 

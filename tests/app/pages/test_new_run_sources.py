@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QComboBox
 from app.pages.new_run.data.split_fields import FRACTION, OWN
 from app.pages.new_run.page import Page
 from backend.contract.resources import resource
-from backend.data import cells
+from backend.data import column_summary
 
 TRAIN = str(resource("demo", "sentiment", "train.csv"))
 MODEL = str(resource("demo", "bert-tiny"))
@@ -204,8 +204,8 @@ def test_typing_asks_once(qtbot, new_run):
     ],
 )
 def test_lists_and_structures_read_as_people_say_them(value: object, shown: str):
-    assert cells.cell_text(value, 100) == shown
+    assert column_summary.cell_text(value, 100) == shown
 
 
 def test_a_long_cell_is_cut():
-    assert cells.cell_text(["word"] * 1000, 10) == "word word …"
+    assert column_summary.cell_text(["word"] * 1000, 10) == "word word …"

@@ -7,7 +7,7 @@ from transformers import MarianConfig, MBartConfig, T5Config
 from transformers.models.marian.modeling_marian import shift_tokens_right as marian
 from transformers.models.mbart.modeling_mbart import shift_tokens_right as mbart
 
-from backend.data.decoder_inputs import decoder_inputs
+from backend.data.batches import decoder_inputs
 
 LABELS = np.array([[5, 6, 7, 2], [8, 2, -100, -100], [9, 9, 2, -100]])
 

@@ -11,11 +11,11 @@ import pytest
 from backend.contract.errors import InputError
 from backend.data.formats import reader
 from backend.data.formats.columnar import arrow, parquet
-from backend.data.formats.conll import Conll
 from backend.data.formats.delimited import Delimited
 from backend.data.formats.json_files import JsonLines, JsonList
 from backend.data.formats.reader import MAX_COLUMNS, Options, Reader, first_repeated
 from backend.data.formats.workbook import Workbook
+from backend.data.sources.conll import Conll
 from tests.backend.data.test_workbook import ods
 
 FEW = 20

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from backend.contract.places import cache_folder
-from backend.data import picking
+from backend.data import rows as picking
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import pytest
 
 from backend.contract.rpc.queries import SplitReport
 from backend.data.rows import Rows
-from backend.data.split_statistics import SplitMeasure
-from backend.data.spread import spread_of_counts, spread_of_sorted
+from backend.data.split_statistics import SplitMeasure, spread_of_counts, spread_of_sorted
 
 
 def rows_of(**columns: list) -> Rows:
