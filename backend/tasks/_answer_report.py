@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from backend.data.rows import Rows
-from backend.tasks._answers import Answers
 from backend.tasks._n_best import Said
+from backend.tasks._question_answering_features import Answers
 from backend.tasks._squad_metrics import best_threshold, exact_match, f1
 from backend.tasks._texts import strings
 from backend.tasks.task import Columns, Predictions, Sums

@@ -8,7 +8,7 @@ import numpy as np
 
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE
-from backend.tasks._answers import UNKNOWN, Span
+from backend.tasks._question_answering_features import UNKNOWN, Span
 
 OUTSIDE = -1
 """The offset of a token that is no part of the context."""

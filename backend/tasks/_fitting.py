@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend.contract.heads import IGNORE
-from backend.tasks._conversations import Tokens
+from backend.tasks._chat import Tokens
 
 LARGEST_SHARE = 0.75
 """Of the length that an answer may take from its prompt."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from backend.tasks._conversations import Message, Template, instruction, messages_of, tokens_of
+from backend.tasks._chat import Message, Template, instruction, messages_of, tokens_of
 
 
 def question_ids(kind: str, cells: Mapping[str, Any], template: Template, tokenizer: Any) -> list[int]:

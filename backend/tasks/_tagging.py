@@ -13,7 +13,7 @@ from backend.contract.heads import IGNORE
 from backend.data.rows import Rows
 from backend.tasks import _entities
 from backend.tasks._entities import Scheme
-from backend.tasks._sentences import Tags
+from backend.tasks._token_classification_features import Tags
 from backend.tasks.task import Facts
 
 MAX_ODD = 0.1

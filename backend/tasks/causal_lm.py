@@ -16,7 +16,7 @@ from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
 from backend.tasks._blocks import Tokens, blocks, by_row, features_of_rows, flat, owners, starts, tokens_of
-from backend.tasks._conversations import (
+from backend.tasks._chat import (
     Message,
     Template,
     answered,
@@ -26,10 +26,10 @@ from backend.tasks._conversations import (
     written_tokens,
 )
 from backend.tasks._fitting import fitted, least_length
-from backend.tasks._language import language_scores, loss_table, texts
+from backend.tasks._language_models import language_scores, loss_table, texts
 from backend.tasks._packing import packed
 from backend.tasks._prompts import prompts, question_ids
-from backend.tasks._text_scores import METRICS, Kind, signatures, text_scores
+from backend.tasks._text_metrics import METRICS, Kind, signatures, text_scores
 from backend.tasks._texts import is_blank, reasons
 from backend.tasks._writing import WritingSettings, generation_settings
 from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks

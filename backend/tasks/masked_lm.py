@@ -16,7 +16,7 @@ from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
 from backend.tasks._blocks import Tokens, blocks, by_row, features_of_rows, flat, flattened, owners, tokens_of
-from backend.tasks._language import language_scores, loss_table, texts
+from backend.tasks._language_models import language_scores, loss_table, texts
 from backend.tasks._texts import is_blank, reasons
 from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks
 

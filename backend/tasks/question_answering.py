@@ -14,10 +14,19 @@ from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
 from backend.data.rows import Rows
 from backend.tasks._answer_report import documents, means, names, scores, table
-from backend.tasks._answers import UNKNOWN, Answers, Span, Unreadable, has_answers, locate, misplaced, read_answers
 from backend.tasks._context_windows import Window, check_offsets, never_an_answer, positions, too_narrow, windows
 from backend.tasks._n_best import Entry, Said, beam, entry, plain
-from backend.tasks._spans import Nulls, Spans, beam_spans, loss, plain_spans
+from backend.tasks._question_answering_decoding import Nulls, Spans, beam_spans, loss, plain_spans
+from backend.tasks._question_answering_features import (
+    UNKNOWN,
+    Answers,
+    Span,
+    Unreadable,
+    has_answers,
+    locate,
+    misplaced,
+    read_answers,
+)
 from backend.tasks._texts import is_blank, strings
 from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks, key_of
 

@@ -15,7 +15,7 @@ from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
 from backend.data.rows import Rows
 from backend.tasks._language_tokens import languages
-from backend.tasks._text_scores import METRICS, BleuWords, Kind, check_words, signatures, text_scores
+from backend.tasks._text_metrics import METRICS, BleuWords, Kind, check_words, signatures, text_scores
 from backend.tasks._texts import is_blank, reasons, strings
 from backend.tasks._writing import WritingSettings, generation_settings
 from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Sums, Use, in_chunks

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from transformers import AutoTokenizer
 
 from backend.contract.resources import resource
-from backend.tasks._conversations import Message, Template, Written, answered, tokens_of
+from backend.tasks._chat import Message, Template, Written, answered, tokens_of
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content | trim }}<|im_end|>\n{% endfor %}"

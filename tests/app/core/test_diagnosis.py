@@ -9,7 +9,7 @@ import pytest
 from app.core.runs.diagnosis import verdict
 from app.core.runs.run_state import RunState
 from backend.contract.run import events
-from backend.tasks._entity_scores import scores
+from backend.tasks._entity_metrics import scores
 
 
 def steps(

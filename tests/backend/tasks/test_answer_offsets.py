@@ -1,6 +1,6 @@
 """Where an answer stands, as tables write it."""
 
-from backend.tasks._answers import Answers, Unreadable, _read
+from backend.tasks._question_answering_features import Answers, Unreadable, _read
 
 
 def test_an_offset_of_nan_is_an_unknown_one() -> None:

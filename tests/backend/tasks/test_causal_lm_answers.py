@@ -15,7 +15,7 @@ from backend.contract.resources import resource
 from backend.contract.spec import validated
 from backend.data.rows import Rows
 from backend.preflight.datasets import choose_columns
-from backend.tasks._conversations import Tokens
+from backend.tasks._chat import Tokens
 from backend.tasks._fitting import fitted, least_length
 from backend.tasks.causal_lm import CausalLm, Settings
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.tasks._answers import Answers, _read
-from backend.tasks._conversations import messages_of
-from backend.tasks._sentences import _words
+from backend.tasks._chat import messages_of
+from backend.tasks._question_answering_features import Answers, _read
+from backend.tasks._token_classification_features import _words
 
 DEEP = "[" * 100_000 + "]" * 100_000
 

@@ -13,7 +13,7 @@ from seqeval import scheme as schemes
 from seqeval.metrics.sequence_labeling import get_entities
 
 from backend.tasks._entities import offences, scheme_of, taken_apart
-from backend.tasks._entity_scores import scores
+from backend.tasks._entity_metrics import scores
 
 SEQEVAL: dict[str, Any] = {"BIO": schemes.IOB2, "IOB1": schemes.IOB1, "IOBES": schemes.IOBES, "BILOU": schemes.BILOU}
 LETTERS = {"BIO": "BI", "IOB1": "BI", "IOBES": "BIES", "BILOU": "BILU"}

@@ -13,7 +13,7 @@ from backend.contract.errors import InputError
 from backend.contract.rpc.chat_template import PLAIN, PLAIN_WITH_BEGINNING, STUMBLES, reason_of, template_among
 from backend.data.rows import Rows
 from backend.models.chat_rendering import RenderedChat, RenderRequest, TemplateRefusal, render
-from backend.tasks._language import texts
+from backend.tasks._language_models import texts
 from backend.tasks.task import Columns
 
 Message = dict[str, str]
