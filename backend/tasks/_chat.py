@@ -1,4 +1,4 @@
-"""Owns prompts and answers: messages from rows, written out by a chat template, as tokens that know their answer."""
+"""Turns prompts and conversations into tokens: messages from rows, the chat template, and what is cut to fit a length."""
 
 import json
 import re
@@ -8,8 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from backend.contract.errors import InputError
+from backend.contract.heads import IGNORE
 from backend.contract.rpc.chat_template import PLAIN, PLAIN_WITH_BEGINNING, STUMBLES, reason_of, template_among
 from backend.data.rows import Rows
 from backend.models.chat_rendering import RenderedChat, RenderRequest, TemplateRefusal, render
@@ -218,3 +220,68 @@ def _piece_by_piece(one: Written, tokenizer: Any) -> Tokens:
         np.array([token for piece in ids for token in piece], np.int32),
         np.repeat(np.array(turns, np.int32), [len(piece) for piece in ids]),
     )
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What is left of a conversation: token ids, which of them are targets, and how many come before the answer."""
+
+    ids: np.ndarray
+    labels: np.ndarray
+    prompt_length: int
+
+
+LARGEST_SHARE = 0.75
+"""Of the length that an answer may take from its prompt."""
+
+
+def fit_to_length(tokens: Tokens, length: int, *, answered: bool, room: int | None, on_all: bool) -> Fitted:
+    """At most `length` tokens. `room` are kept free for an answer that is written; None for the one that is there.
+
+    The prompt loses its beginning, but never more than an answer of three quarters of the length asks for; then the
+    answer loses its end. Of an earlier answer that lost its beginning nothing is learnt.
+    """
+    count = len(tokens.ids)
+    last = int(np.flatnonzero(tokens.turn == tokens.turn.max())[0]) if answered and tokens.turn.any() else count
+    wanted = count - last if room is None else room
+    most = length - min(wanted, int(length * LARGEST_SHARE))
+    first = max(0, last - most)
+    prompt_length = last - first
+    stop = min(count, last + length - prompt_length)
+    ids, turn = tokens.ids[first:stop], tokens.turn[first:stop].copy()
+    if first and turn[0] and turn[0] == tokens.turn[first - 1]:
+        turn[turn == turn[0]] = 0
+    labels = ids if on_all else np.where(turn > 0, ids, IGNORE).astype(np.int32)
+    return Fitted(ids, labels, prompt_length)
+
+
+def least_length(counts: np.ndarray, prompts: np.ndarray, room: int) -> np.ndarray:
+    """The smallest length in which `fit_to_length` cuts nothing of `counts` tokens, of which `prompts` come before an answer
+    that is given `room`. (conversations,)
+    """
+    # A prompt may fill the length less the room, but always a quarter of the length, rounded up.
+    with_room, by_share = prompts + room, np.maximum(4 * prompts.astype(np.int64) - 3, 1)
+    return np.maximum(counts, np.minimum(with_room, by_share))
+
+
+def question_ids(kind: str, cells: Mapping[str, Any], template: Template, tokenizer: Any) -> list[int]:
+    """The tokens of one question; `cells` are a row's by their roles, and of a chat a plain text is the user's word.
+
+    Raises InputError where the template refuses it.
+    """
+    written = template.write([_messages(kind, cells)], ["the prompt"])
+    return tokens_of(written, tokenizer)[0].ids.tolist()
+
+
+def _messages(kind: str, cells: Mapping[str, Any]) -> list[Message]:
+    if kind == "instructions":
+        return instruction({role: str(cells.get(role) or "") for role in ("system", "prompt", "input")})
+    found = messages_of(cells["messages"])
+    return [{"role": "user", "content": str(cells["messages"])}] if isinstance(found, str) else found
+
+
+def prompt_texts(features: pa.Table, tokenizer: Any) -> list[str]:
+    """What the model got before it answered, special tokens and all."""
+    lengths = features["prompt_length"].to_pylist()
+    ids = [one[:length] for one, length in zip(features["input_ids"].to_pylist(), lengths, strict=True)]
+    return tokenizer.batch_decode(ids)

@@ -1,4 +1,4 @@
-"""Owns the n-best lists of question answering: from the outputs of windows to ranked answers, one list per row.
+"""Turns the outputs of question answering into answers: ranked spans, n-best lists, the table, SQuAD's files and scores.
 
 The rules are those of transformers' question-answering examples (utils_qa, v4.27): the best starts and ends of every
 window, paired, merged by row, cut to `n_best`; the null score is the least over a row's windows.
@@ -7,13 +7,18 @@ window, paired, merged by row, cut to `n_best`; the null score is the least over
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backend.tasks._context_windows import OUTSIDE
-from backend.tasks.task import Outputs
+from backend.data.rows import Rows
+from backend.tasks._question_answering_features import OUTSIDE, Answers
+from backend.tasks._squad_metrics import best_threshold, exact_match, f1
+from backend.tasks._texts import strings
+from backend.tasks.task import Columns, Outputs, Predictions, Sums
 
 _PAIRS = 1 << 19
 """Pairs of starts and ends that are ranked at once, some MB of them."""
@@ -94,7 +99,7 @@ def beam_spans(outputs: Outputs, features: pa.Table, rows: int, n_best: int, lon
     return _merged(found, n_best), _least(null, np.stack([null, null], axis=1), owners, rows)
 
 
-def loss(outputs: Outputs, features: pa.Table, rows: int) -> tuple[np.ndarray, np.ndarray]:
+def span_loss(outputs: Outputs, features: pa.Table, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Summed loss of a plain head's windows and their number for every row, where the answers are known."""
     losses, owners = _window_loss(outputs, features), features["row"].to_numpy()
     known = ~np.isnan(losses)
@@ -193,3 +198,169 @@ def _padded_column(column: pa.ChunkedArray) -> np.ndarray:
     matrix = np.full((len(lengths), int(lengths.max(initial=1))), OUTSIDE, dtype=np.int64)
     matrix[np.arange(matrix.shape[1]) < lengths[:, None]] = pc.list_flatten(column).to_numpy()
     return matrix
+
+
+class Candidate(NamedTuple):
+    """One candidate answer; without place where it is no part of the context."""
+
+    text: str
+    start: int | None
+    end: int | None
+    score: float
+    start_score: float
+    end_score: float
+
+
+NOTHING_POSSIBLE = Candidate("empty", None, None, 0.0, 0.0, 0.0)
+"""What transformers' example puts where a plain head leaves no span at all."""
+NO_BEAM_POSSIBLE = Candidate("", None, None, -2e-6, -1e-6, -1e-6)
+"""The same for a beam head."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is said of one question."""
+
+    chosen: Candidate
+    score: float
+    """How sure the choice is, 0 to 1: of a plain head its probability among the n-best list, of a beam head the product
+    of those of its start and end, or that there is no answer."""
+    best_text: str
+    """The best answer that is not empty, whatever the null score."""
+    null_score: float | None
+    """How much better no answer is than the best one; None where questions are known to have answers."""
+    n_best: list[dict[str, Any]]
+
+
+def candidate(context: str, start: int, end: int, scores: tuple[float, float, float]) -> Candidate:
+    """A candidate without the white space that some tokenizers (sentencepiece) count to a word."""
+    text = context[start:end]
+    bare = text.strip()
+    start += len(text) - len(text.lstrip())
+    return Candidate(bare, start, start + len(bare), *scores)
+
+
+def choose_plain(entries: list[Candidate], null: Candidate | None, n_best: int, null_threshold: float) -> Said:
+    """Of a plain head. With `null`, "no answer" is one of the candidates and never lost when the list is cut."""
+    if null is not None:
+        place = sum(one.score >= null.score for one in entries)
+        entries = [*entries[:place], null, *entries[place:]][:n_best]
+        entries = entries if place < n_best else [*entries, null]
+    if not any(one.text for one in entries):
+        entries = [NOTHING_POSSIBLE, *entries]
+    probabilities = _softmax(entries)
+    best = next(place for place, one in enumerate(entries) if one.text)
+    chosen, null_score = 0, None
+    if null is not None:
+        null_score = null.score - entries[best].start_score - entries[best].end_score
+        chosen = entries.index(null) if null_score > null_threshold else best
+    return Said(
+        entries[chosen], probabilities[chosen], entries[best].text, null_score, _listed(entries, probabilities, "logit")
+    )
+
+
+def choose_beam(entries: list[Candidate], null_score: float | None, null_threshold: float) -> Said:
+    """Of a beam head, which judges "no answer" beside the answers: `null_score` is the logit of there being none."""
+    entries = entries or [NO_BEAM_POSSIBLE]
+    probabilities = _softmax(entries)
+    listed = _listed(entries, probabilities, "log_prob")
+    if null_score is not None and null_score > null_threshold:
+        none = Candidate("", None, None, null_score, null_score, null_score)
+        return Said(none, float(1 / (1 + np.exp(-null_score))), entries[0].text, null_score, listed)
+    best = entries[0]
+    # What transformers' head calls log_probs are probabilities.
+    sure = max(0.0, best.start_score) * max(0.0, best.end_score)
+    return Said(best, sure, best.text, null_score, listed)
+
+
+def _softmax(entries: list[Candidate]) -> list[float]:
+    scores = np.array([one.score for one in entries])
+    exponents = np.exp(scores - scores.max())
+    return (exponents / exponents.sum()).tolist()
+
+
+def _listed(entries: list[Candidate], probabilities: list[float], kind: str) -> list[dict[str, Any]]:
+    return [
+        {"text": one.text, "probability": probability, f"start_{kind}": one.start_score, f"end_{kind}": one.end_score}
+        for one, probability in zip(entries, probabilities, strict=True)
+    ]
+
+
+def question_names(rows: Rows, columns: Columns) -> list[str]:
+    """What a row is called in the documents; a name that occurs again gets a number, so that none is lost."""
+    column = columns.get("id")
+    if column is None or column not in rows.table.column_names:
+        return [str(row) for row in range(len(rows))]
+    seen: dict[str, int] = {}
+    names = []
+    for name in strings(rows.table[column]).to_pylist():
+        seen[name] = seen.get(name, 0) + 1
+        names.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+    return names
+
+
+def answer_table(said: list[Said], answers: list[Answers | None]) -> pa.Table:
+    """A row for each question: answer and first reference, place in characters, and the n-best list as JSON text."""
+    actual = [None if one is None else "".join(one.texts[:1]) for one in answers]
+    return pa.table(
+        {
+            "prediction": pa.array([one.chosen.text for one in said], pa.string()),
+            "actual": pa.array(actual, pa.string()),
+            "score": pa.array([one.score for one in said], pa.float64()),
+            "start": pa.array([one.chosen.start for one in said], pa.int64()),
+            "end": pa.array([one.chosen.end for one in said], pa.int64()),
+            "null_score": pa.array([one.null_score for one in said], pa.float64()),
+            "n_best": pa.array([msgspec.json.encode(one.n_best).decode() for one in said], pa.string()),
+        }
+    )
+
+
+def squad_documents(said: list[Said], names: list[str], may_be_none: bool) -> dict[str, Any]:
+    """Beside the CSV, as transformers' example writes them: answers, n-best lists and null scores by question."""
+    each = list(zip(names, said, strict=True))
+    lists = msgspec.json.encode({name: one.n_best for name, one in each})  # large: json itself would take seconds
+    found: dict[str, Any] = {
+        "predictions.json": {name: one.chosen.text for name, one in each},
+        "nbest_predictions.json": msgspec.json.format(lists, indent=1).decode(),
+    }
+    return found | ({"null_odds.json": {name: one.null_score for name, one in each}} if may_be_none else {})
+
+
+def answer_scores(said: list[Said], answers: list[Answers | None], may_be_none: bool) -> Sums:
+    """Each row's measures against its best reference; those of the best answer that is not empty beside."""
+    known = np.array([one is not None for one in answers], dtype=np.float64)
+    references = [one.texts if one is not None else () for one in answers]
+    has_answer = np.array([bool(one) for one in references], dtype=np.float64)
+    sums: Sums = {}
+    for name, measure in (("exact_match", exact_match), ("f1", f1)):
+        pairs = zip(said, references, strict=True)
+        values = known * [measure(one.chosen.text, own) for one, own in pairs]
+        sums[name] = values, known
+        if may_be_none or (known > has_answer).any():
+            sums[f"{name}_HasAns"] = values * has_answer, has_answer
+            sums[f"{name}_NoAns"] = values * (1 - has_answer), known - has_answer
+        if may_be_none:
+            pairs = zip(said, references, strict=True)
+            sums[f"answered_{name}"] = known * [measure(one.best_text, own) for one, own in pairs], known
+    if may_be_none:
+        null_scores = [one.null_score for one in said]
+        sums |= {"null_score": (np.array(null_scores, dtype=np.float64), known), "has_answer": (has_answer, known)}
+    return sums
+
+
+def mean_scores(predictions: Predictions) -> dict[str, float]:
+    """Every measure over the rows whose answers are known; empty where none is."""
+    found = {}
+    for name in ("loss", "exact_match", "f1"):
+        for variant in (name, f"{name}_HasAns", f"{name}_NoAns"):
+            total, count = predictions.total(variant)
+            found |= {variant: total / count} if count else {}
+    if "exact_match" not in found or "null_score" not in predictions.sums:
+        return found if "exact_match" in found else {}
+    (null_scores, known), (has_answer, _) = predictions.sums["null_score"], predictions.sums["has_answer"]
+    kept = known > 0
+    for name in ("exact_match", "f1"):
+        own = predictions.sums[f"answered_{name}"][0][kept]
+        best, threshold = best_threshold(own, null_scores[kept], has_answer[kept] > 0)
+        found |= {f"best_{name}": best, f"best_{name}_threshold": threshold}
+    return found

@@ -1,8 +1,13 @@
-"""Owns what token classification does with the tags of whole splits: their scheme, their labels, and predicted ones."""
+"""Tagging schemes (BIO, IOB1, IOBES and BILOU): which entities tags make up, and how labels and predictions are spelled.
 
+Entities are read as conlleval and seqeval's default mode read them, from any scheme and from tags that follow none:
+an entity begins at B or S, after E or S, after O and where the type changes.
+"""
+
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +16,19 @@ import pyarrow.compute as pc
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE
 from backend.data.rows import Rows
-from backend.tasks import _entities
-from backend.tasks._entities import Scheme
 from backend.tasks._token_classification_features import Tags
 from backend.tasks.task import Facts
 
+Scheme = Literal["BIO", "IOB1", "IOBES", "BILOU", "none"]
+
 MAX_ODD = 0.1
 """Where fewer of the tags than this lack a prefix, they are mistakes; where more do, the tags follow no scheme."""
+
+_TAG = re.compile(r"([BIESLU])(?:-(.*))?", re.DOTALL)
+_LIKE = {"L": "E", "U": "S"}
+_O, _B, _I, _E, _S = range(5)
+_CODES = {"B": _B, "I": _I, "E": _E, "S": _S}
+_LETTERS = {"BIO": "OBI", "IOB1": "OBI", "IOBES": "OBIES", "BILOU": "OBILU"}
 
 
 def scheme_of(wanted: str, tags: Tags, rows: Rows, usual: Scheme | None = None) -> Scheme:
@@ -27,7 +38,7 @@ def scheme_of(wanted: str, tags: Tags, rows: Rows, usual: Scheme | None = None) 
     """
     if wanted == "none" or usual == "none":
         return "none"
-    odd = _entities.strangers(tags.names)
+    odd = strangers(tags.names)
     if odd:
         is_odd = np.isin(tags.ids, [tags.names.index(one) for one in odd])
         marked = np.isin(tags.ids, [number for number, name in enumerate(tags.names) if name != "O"])
@@ -38,7 +49,7 @@ def scheme_of(wanted: str, tags: Tags, rows: Rows, usual: Scheme | None = None) 
         return wanted  # pyright: ignore[reportReturnType]  the settings allow nothing else
     if not set(tags.names) - {"O"}:
         return usual or "none"
-    return _entities.scheme_of(tags.names, tags.ids, tags.first, usual or "BIO")
+    return likelier_scheme(tags.names, tags.ids, tags.first, usual or "BIO")
 
 
 def _stranger(tags: Tags, rows: Rows, word: int) -> InputError:
@@ -51,9 +62,9 @@ def _stranger(tags: Tags, rows: Rows, word: int) -> InputError:
 
 def scheme_of_labels(labels: Sequence[str]) -> Scheme:
     """The scheme that a model's labels follow, as far as their names tell."""
-    if _entities.strangers(labels):
+    if strangers(labels):
         return "none"
-    told = _entities.scheme_of_names(labels)
+    told = scheme_of_names(labels)
     return told or ("BIO" if any(label.startswith("B") for label in labels) else "IOB1")
 
 
@@ -61,7 +72,7 @@ def spelled(tags: Tags, scheme: Scheme, wanted: Scheme) -> Tags:
     """The same entities in another scheme, or in their own without offences; tags without a scheme as they are."""
     if "none" in (scheme, wanted):
         return tags
-    parts = _entities.taken_apart(tags.names, tags.ids, tags.first).written(wanted)
+    parts = taken_apart(tags.names, tags.ids, tags.first).written(wanted)
     names, ids = parts.tags(wanted)
     return replace(tags, names=names, ids=np.where(tags.ids >= 0, ids, -1).astype(np.int32))
 
@@ -70,7 +81,7 @@ def offending(tags: Tags, scheme: Scheme) -> np.ndarray:
     """Numbers of the words whose tags do not follow the scheme."""
     if scheme == "none":
         return np.zeros(0, np.int64)
-    parts = _entities.taken_apart(tags.names, tags.ids, tags.first)
+    parts = taken_apart(tags.names, tags.ids, tags.first)
     return np.flatnonzero(parts.written(scheme).prefixes != parts.prefixes)
 
 
@@ -136,3 +147,90 @@ def _flat(features: pa.Table, name: str) -> tuple[np.ndarray, np.ndarray]:
     column = features[name]
     rows = features["row"].to_numpy()
     return pc.list_flatten(column).to_numpy(), np.repeat(rows, pc.list_value_length(column).to_numpy())
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Tags of words one after another, taken apart; sentences are kept apart by `first`."""
+
+    prefixes: np.ndarray  # (words,) int8: O, B, I, E, S as 0 … 4
+    types: np.ndarray  # (words,) int32, index into names; -1 outside
+    first: np.ndarray  # (words,) bool, first word of a sentence
+    names: tuple[str, ...]
+
+    def begins(self) -> np.ndarray:
+        """(words,) bool, first word of an entity."""
+        before, type_before = _shifted(self.prefixes, _O), _shifted(self.types, -1)
+        opens = np.isin(self.prefixes, (_B, _S)) | np.isin(before, (_O, _E, _S)) | (self.types != type_before)
+        return (self.prefixes != _O) & (opens | self.first)
+
+    def written(self, scheme: Scheme) -> "Parts":
+        """The same entities with the prefixes of another scheme (BILOU is held as IOBES)."""
+        inside, begins = self.prefixes != _O, self.begins()
+        after = np.append(begins | ~inside | self.first, True)[1:]  # the next word is no part of the same entity
+        prefixes = np.where(inside, _I, _O).astype(np.int8)
+        if scheme in ("IOBES", "BILOU"):
+            prefixes[inside & after] = _E
+            prefixes[begins] = _B
+            prefixes[begins & after] = _S
+        elif scheme == "IOB1":
+            touches = ~self.first & (_shifted(self.types, -1) == self.types)
+            prefixes[begins & touches] = _B
+        else:
+            prefixes[begins] = _B
+        return Parts(prefixes, self.types, self.first, self.names)
+
+    def tags(self, scheme: Scheme) -> tuple[tuple[str, ...], np.ndarray]:
+        """Every possible tag, and (words,) which of them each word has."""
+        letters = _LETTERS[scheme if scheme in _LETTERS else "IOBES"]
+        names = ("O", *(_joined(letter, name) for letter in letters[1:] for name in self.names))
+        return names, np.where(self.prefixes == _O, 0, 1 + (self.prefixes - 1) * len(self.names) + self.types)
+
+
+def taken_apart(names: Sequence[str], ids: np.ndarray, first: np.ndarray) -> Parts:
+    """Prefix and type of every word whose tag is `names[id]`; -1 is outside, as is what is no tag of a scheme."""
+    found = [_TAG.fullmatch(name) for name in names]
+    types = tuple(dict.fromkeys(match[2] or "" for match in found if match))
+    codes = [_CODES[_LIKE.get(match[1], match[1])] if match else _O for match in found]
+    numbers = [types.index(match[2] or "") if match else -1 for match in found]
+    # One more for -1, which indexes from the end.
+    return Parts(np.array([*codes, _O], np.int8)[ids], np.array([*numbers, -1], np.int32)[ids], first, types)
+
+
+def strangers(names: Sequence[str]) -> list[str]:
+    """The tags that no scheme knows."""
+    return [name for name in names if name != "O" and not _TAG.fullmatch(name)]
+
+
+def scheme_of_names(names: Sequence[str], usual: Scheme | None = None) -> Scheme | None:
+    """The scheme that the letters alone tell; None where they leave BIO and IOB1 open. `usual` where nothing speaks."""
+    letters = {name[0] for name in names if _TAG.fullmatch(name)}
+    if not letters:
+        return "none"
+    if letters & set("LU"):
+        return "BILOU"
+    return "IOBES" if letters & set("ES") else None
+
+
+def likelier_scheme(names: Sequence[str], ids: np.ndarray, first: np.ndarray, usual: Scheme = "BIO") -> Scheme:
+    """The scheme of tags whose names look like one: by their letters, then by what fewer tags offend against."""
+    told = scheme_of_names(names)
+    if told is not None:
+        return told
+    parts = taken_apart(names, ids, first)
+    usual = usual if usual in ("BIO", "IOB1") else "BIO"
+    other: Scheme = "IOB1" if usual == "BIO" else "BIO"
+    return other if offences(parts, other) < offences(parts, usual) else usual
+
+
+def offences(parts: Parts, scheme: Scheme) -> int:
+    """How many tags do not follow the scheme."""
+    return int(np.count_nonzero(parts.written(scheme).prefixes != parts.prefixes))
+
+
+def _shifted(values: np.ndarray, filler: int) -> np.ndarray:
+    return np.concatenate([np.array([filler], values.dtype), values[:-1]]) if len(values) else values
+
+
+def _joined(letter: str, name: str) -> str:
+    return f"{letter}-{name}" if name else letter

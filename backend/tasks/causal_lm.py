@@ -15,23 +15,33 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
-from backend.tasks._blocks import Tokens, blocks, by_row, features_of_rows, flat, owners, starts, tokens_of
 from backend.tasks._chat import (
     Message,
     Template,
     answered,
     chats,
     check_template,
+    fit_to_length,
     instructions,
+    least_length,
+    prompt_texts,
+    question_ids,
     written_tokens,
 )
-from backend.tasks._fitting import fitted, least_length
-from backend.tasks._language_models import language_scores, loss_table, texts
-from backend.tasks._packing import packed
-from backend.tasks._prompts import prompts, question_ids
+from backend.tasks._language_models import WritingSettings, generation_settings, language_scores, loss_table, texts
+from backend.tasks._packing import (
+    Tokens,
+    by_row,
+    cut_into_blocks,
+    features_of_rows,
+    flat,
+    owners,
+    pack,
+    starts,
+    tokens_of,
+)
 from backend.tasks._text_metrics import METRICS, Kind, signatures, text_scores
 from backend.tasks._texts import is_blank, reasons
-from backend.tasks._writing import WritingSettings, generation_settings
 from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks
 
 ANSWERS = ("instructions", "chat")
@@ -185,7 +195,9 @@ class CausalLm:
         if self.settings.rows == "examples":
             return self._encode_examples(rows, columns, tokenizer, length)
         # A single token would have no target.
-        found = blocks((self._tokens(rows, columns, tokenizer, chunk) for chunk in in_chunks(len(rows))), length, 2)
+        found = cut_into_blocks(
+            (self._tokens(rows, columns, tokenizer, chunk) for chunk in in_chunks(len(rows))), length, 2
+        )
         return (batch.append_column("labels", batch["input_ids"]) for batch in found)
 
     def _encode_answers(self, rows: Rows, columns: Columns, tokenizer: Any, length: int) -> Iterator[pa.RecordBatch]:
@@ -195,7 +207,7 @@ class CausalLm:
             conversations = self._conversations(rows, columns, chunk)
             places = [rows.place(row) for row in chunk]
             found = [
-                fitted(tokens, length, answered=answered(messages), room=room, on_all=settings.loss_on == "all")
+                fit_to_length(tokens, length, answered=answered(messages), room=room, on_all=settings.loss_on == "all")
                 for messages, tokens in zip(
                     conversations,
                     written_tokens(conversations, places, template, tokenizer, append_end=settings.append_end),
@@ -264,7 +276,7 @@ class CausalLm:
 
     def for_training(self, features: Iterator[pa.RecordBatch], facts: Facts) -> Iterator[pa.RecordBatch]:
         """Several examples in one feature."""
-        return packed(features, facts["max_length"])
+        return pack(features, facts["max_length"])
 
     def generation(self, tokenizer: Any) -> GenerationSettings:
         """As the settings say."""
@@ -293,7 +305,7 @@ class CausalLm:
             **loss_table(loss, tokens),
         }
         if answers:
-            table["source_text"] = pa.array(prompts(features, tokenizer), pa.string())
+            table["source_text"] = pa.array(prompt_texts(features, tokenizer), pa.string())
         known = [text for text in table["actual"].to_pylist() if text is not None]
         documents = {SIGNATURES: signatures(known, SCORES)} if writes and known else {}
         return Predictions(pa.table(table), {"loss": (loss, tokens), "accuracy": (correct, tokens)}, documents)

@@ -15,8 +15,8 @@ from backend.contract.heads import IGNORE, Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
-from backend.tasks._blocks import Tokens, blocks, by_row, features_of_rows, flat, flattened, owners, tokens_of
 from backend.tasks._language_models import language_scores, loss_table, texts
+from backend.tasks._packing import Tokens, by_row, cut_into_blocks, features_of_rows, flat, flattened, owners, tokens_of
 from backend.tasks._texts import is_blank, reasons
 from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks
 
@@ -113,7 +113,9 @@ class MaskedLm:
         length = facts["max_length"]
         if self.settings.rows == "examples":
             return self._examples(rows, columns, tokenizer, length)
-        return blocks((self._tokens(rows, columns, tokenizer, chunk) for chunk in in_chunks(len(rows))), length, 1)
+        return cut_into_blocks(
+            (self._tokens(rows, columns, tokenizer, chunk) for chunk in in_chunks(len(rows))), length, 1
+        )
 
     def _tokens(self, rows: Rows, columns: Columns, tokenizer: Any, chunk: range) -> Tokens:
         ids, words = self._encoded(texts(rows, columns["text"], chunk), tokenizer)

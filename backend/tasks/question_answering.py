@@ -13,19 +13,38 @@ from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
 from backend.data.rows import Rows
-from backend.tasks._answer_report import documents, means, names, scores, table
-from backend.tasks._context_windows import Window, check_offsets, never_an_answer, positions, too_narrow, windows
-from backend.tasks._n_best import Entry, Said, beam, entry, plain
-from backend.tasks._question_answering_decoding import Nulls, Spans, beam_spans, loss, plain_spans
+from backend.tasks._question_answering_decoding import (
+    Candidate,
+    Nulls,
+    Said,
+    Spans,
+    answer_scores,
+    answer_table,
+    beam_spans,
+    candidate,
+    choose_beam,
+    choose_plain,
+    mean_scores,
+    plain_spans,
+    question_names,
+    span_loss,
+    squad_documents,
+)
 from backend.tasks._question_answering_features import (
     UNKNOWN,
     Answers,
     Span,
     Unreadable,
+    Window,
+    check_offsets,
     has_answers,
     locate,
     misplaced,
+    never_an_answer,
+    positions,
     read_answers,
+    too_narrow,
+    windows,
 )
 from backend.tasks._texts import is_blank, strings
 from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks, key_of
@@ -276,10 +295,12 @@ class QuestionAnswering:
         spans, nulls = find(outputs, features, len(rows), self.settings.n_best, self.settings.max_answer_length)
         said = self._said(spans, nulls, _each_text(rows, columns["context"]), may_be_none)
         answers = [one if isinstance(one, Answers) else None for one in read_answers(rows, columns)]
-        sums = scores(said, answers, may_be_none)
+        sums = answer_scores(said, answers, may_be_none)
         if is_plain:
-            sums["loss"] = loss(outputs, features, len(rows))
-        return Predictions(table(said, answers), sums, documents(said, names(rows, columns), may_be_none))
+            sums["loss"] = span_loss(outputs, features, len(rows))
+        return Predictions(
+            answer_table(said, answers), sums, squad_documents(said, question_names(rows, columns), may_be_none)
+        )
 
     def _said(self, spans: Spans, nulls: Nulls, contexts: Iterable[str], may_be_none: bool) -> list[Said]:
         starts, ends = spans.start.tolist(), spans.end.tolist()
@@ -287,17 +308,17 @@ class QuestionAnswering:
         null_scores = list(zip(nulls.score.tolist(), nulls.start_score.tolist(), nulls.end_score.tolist(), strict=True))
         threshold, said = self.settings.null_threshold, []
         for row, (context, own) in enumerate(zip(contexts, spans.by_row(len(null_scores)), strict=True)):
-            entries = [entry(context, starts[one], ends[one], scores[one]) for one in range(own.start, own.stop)]
+            entries = [candidate(context, starts[one], ends[one], scores[one]) for one in range(own.start, own.stop)]
             if self.head is Head.QUESTION_ANSWERING:
-                null = Entry("", None, None, *null_scores[row]) if may_be_none else None
-                said.append(plain(entries, null, self.settings.n_best, threshold))
+                null = Candidate("", None, None, *null_scores[row]) if may_be_none else None
+                said.append(choose_plain(entries, null, self.settings.n_best, threshold))
             else:
-                said.append(beam(entries, null_scores[row][0] if may_be_none else None, threshold))
+                said.append(choose_beam(entries, null_scores[row][0] if may_be_none else None, threshold))
         return said
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Exact match and F1, and all that concerns questions without answer where there are such."""
-        return means(predictions)
+        return mean_scores(predictions)
 
 
 def _texts(rows: Rows, column: str, part: slice) -> list[str]:

@@ -1,6 +1,7 @@
-"""Owns text to text: translation, summarisation, and whatever else answers one text with another."""
+"""Text to text: translation, summarisation, and whatever else answers one text with another."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import repeat
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -9,15 +10,15 @@ import pyarrow as pa
 from pydantic import Field
 
 from backend.contract.catalog import Column
+from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
 from backend.data.rows import Rows
-from backend.tasks._language_tokens import languages
+from backend.tasks._language_models import WritingSettings, generation_settings
 from backend.tasks._text_metrics import METRICS, BleuWords, Kind, check_words, signatures, text_scores
 from backend.tasks._texts import is_blank, reasons, strings
-from backend.tasks._writing import WritingSettings, generation_settings
 from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Sums, Use, in_chunks
 
 SIGNATURES = "signatures.json"
@@ -142,7 +143,7 @@ class Seq2SeqLm:
             sources, targets = self._sources(rows, columns, chunk), _cells(rows, columns, "target", chunk)
             encoded: dict[int, tuple[_Encoded, _Encoded, list[int]]] = {}
             for pair, places in self._by_languages(rows, columns, chunk).items():
-                with languages(tokenizer, *pair) as prompt:
+                with set_languages(tokenizer, *pair) as prompt:
                     questions = _encoded(tokenizer, "text", [sources[place] for place in places], limits[0])
                     answers = _encoded(tokenizer, "text_target", [targets[place] for place in places], limits[1])
                 encoded |= dict(zip(places, zip(questions, answers, repeat(prompt)), strict=True))
@@ -267,6 +268,63 @@ def _sums(outputs: Outputs, features: pa.Table) -> Sums:
     guesses = zip(outputs["token_prediction"], labels, strict=True)
     hits = np.array([(guess == ids).sum() for guess, ids in guesses], dtype=np.float64)
     return {"loss": (loss, tokens), "accuracy": (hits, tokens)}
+
+
+def has_language_tokens(tokenizer: Any) -> bool:
+    """Whether the tokenizer marks source and target with a language, as those of mBART, NLLB and M2M100 do."""
+    return hasattr(tokenizer, "set_tgt_lang_special_tokens")
+
+
+@contextmanager
+def set_languages(tokenizer: Any, source: str | None, target: str | None) -> Iterator[list[int]]:
+    """The tokenizer with these languages inside the block; gives the tokens that an answer begins with.
+
+    None leaves a tokenizer without language tokens as it is. Raises InputError for a language that it does not know,
+    for one that is missing, and for one that nothing can be done with.
+    """
+    if not has_language_tokens(tokenizer):
+        _refuse_languages(source, target)
+        yield []
+        return
+    _check_language(tokenizer, "source_language", source)
+    _check_language(tokenizer, "target_language", target)
+    before = tokenizer.src_lang, tokenizer.tgt_lang
+    try:
+        tokenizer.tgt_lang, tokenizer.src_lang = target, source  # the source's last: it sets the special tokens
+        # The first mBART has the language at the labels' end, from where its shift takes it to the beginning.
+        yield [token for token in tokenizer(text_target="")["input_ids"] if token != tokenizer.eos_token_id]
+    finally:
+        tokenizer.tgt_lang, tokenizer.src_lang = before[1], before[0]
+
+
+def _refuse_languages(source: str | None, target: str | None) -> None:
+    name = "source_language" if source else "target_language"
+    if source or target:
+        raise InputError(
+            f"task.{name}: this model's tokenizer has no language tokens; leave it empty and say the direction by "
+            "task.prefix, if the model reads one",
+            f"task.{name}",
+        )
+
+
+def _check_language(tokenizer: Any, name: str, language: str | None) -> None:
+    known = _known_languages(tokenizer)
+    if language in known:
+        return
+    field = f"task.{name}"
+    listed = f"{', '.join(known[:8])}{' …' if len(known) > 8 else ''}"
+    if not language:
+        raise InputError(f"{field}: this model marks every text with its language; name one of {listed}", field)
+    raise InputError(f"{field}: the model's tokenizer knows no language {language!r}; it knows {listed}", field)
+
+
+def _known_languages(tokenizer: Any) -> list[str]:
+    """The languages by the names under which they are set."""
+    for name in ("lang_code_to_token", "lang_code_to_id"):  # M2M100, mBART-50
+        if codes := getattr(tokenizer, name, None):
+            return sorted(codes)
+    ordinary = {str(token) for token in tokenizer.special_tokens_map.values() if not isinstance(token, list)}
+    return sorted(token for token in tokenizer.all_special_tokens if token not in ordinary)
 
 
 TASK = Seq2SeqLm

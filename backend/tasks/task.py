@@ -43,7 +43,7 @@ class Predictions:
     """One prediction per row, in the rows' order.
 
     `table` has `prediction`, `actual` (null where unknown) and the task's own columns, under the names that
-    `predictions.csv` uses. `sums` are what a metric needs beside the table, for example `loss`. `documents` are further
+    `predictions.csv` uses. `sums` are what a metric needs beside the table, for example `loss`. `squad_documents` are further
     files to write beside the CSV, name → text or JSON value.
     """
 

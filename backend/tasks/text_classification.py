@@ -1,7 +1,7 @@
-"""Owns text classification: one label per text or pair of texts."""
+"""Text classification: one label per text or pair of texts."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.formats.class_labels import names_in_order
 from backend.data.rows import Rows
-from backend.tasks import _labels, _texts
+from backend.tasks import _texts
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, key_of
 
 _HIDDEN = "-1"
@@ -107,14 +107,14 @@ class TextClassification:
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """Labels in id order and, if asked for, their weights. Raises InputError for a single class or unknown labels."""
         column = columns["label"]
-        counts = Counter(_labels.as_words(rows.table[column]).to_pylist())
+        counts = Counter(label_words(rows.table[column]).to_pylist())
         if len(counts) < 2 and not self.settings.labels:
             raise InputError(
                 f"data.columns.label: the column {column!r} holds a single label ({next(iter(counts), 'none')!r}); "
                 "classification needs at least two, so choose another column or more data",
                 "data.columns.label",
             )
-        if not self.settings.labels and _labels.are_scores(counts):
+        if not self.settings.labels and are_scores(counts):
             raise InputError(
                 f"data.columns.label: the column {column!r} holds scores such as {next(iter(counts))}, not labels; choose "
                 "the task text_regression, or list them in task.labels if each is a class of its own",
@@ -126,12 +126,12 @@ class TextClassification:
                 "it does not look like labels, so choose another column",
                 "data.columns.label",
             )
-        labels = self.settings.labels or _labels.in_order(
+        labels = self.settings.labels or order_labels(
             list(counts), model_labels, names_in_order(rows.table.schema.field(column))
         )
         facts: Facts = {"labels": labels, "class_weights": self._class_weights(labels, counts)}
         self.check(rows, columns, facts, "train")
-        return facts | {"notes": _labels.notes(labels, model_labels)}
+        return facts | {"notes": label_notes(labels, model_labels)}
 
     def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
         """What an already trained model knows by its own configuration."""
@@ -162,7 +162,7 @@ class TextClassification:
             row = int(strangers[0])
             raise InputError(
                 f"{key_of(split)}: {rows.place(row)} has the label {values[row].as_py()!r}, which is not among the labels "
-                f"({_labels.listed(facts['labels'])}); correct the row, or list every label in task.labels",
+                f"({name_labels(facts['labels'])}); correct the row, or list every label in task.labels",
                 key_of(split),
             )
 
@@ -235,7 +235,7 @@ def _known_labels(rows: Rows, columns: Columns, facts: Facts) -> pa.ChunkedArray
     values = _texts.label_values(rows, columns)
     if values is None:
         return pa.chunked_array([pa.array([""] * len(rows), pa.string())])
-    values = _labels.as_words(values)
+    values = label_words(values)
     return values if _HIDDEN in facts["labels"] else pc.if_else(pc.equal(values, _HIDDEN), "", values)
 
 
@@ -248,6 +248,62 @@ def _label_ids(rows: Rows, columns: Columns, facts: Facts) -> np.ndarray:
 def _actual(rows: Rows, columns: Columns, facts: Facts) -> pa.ChunkedArray:
     values = _known_labels(rows, columns, facts)
     return pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
+
+
+def label_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Labels as words: whole numbers without a decimal point, so that 1 and 1.0 are one label; NaN is none."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    if pa.types.is_floating(column.type) and pc.all(pc.equal(column, pc.round(column))).as_py():
+        column = column.cast(pa.int64())
+    return pc.fill_null(column.cast(pa.string()), "")
+
+
+def order_labels(labels: list[str], model_labels: tuple[str, ...], data_labels: list[str]) -> list[str]:
+    """The checkpoint's order where it names the same labels (whatever their case), else the data's own.
+
+    Where neither has one: numbers by value, words by name.
+    """
+    labels = data_labels if set(labels) <= set(data_labels) else labels
+    own = {label.lower(): label for label in labels}
+    if len(own) == len(labels) and sorted(own) == sorted(label.lower() for label in model_labels):
+        return [own[label.lower()] for label in model_labels]
+    if labels is data_labels:
+        return labels
+    try:
+        return sorted(labels, key=float)
+    except ValueError:
+        return sorted(labels)
+
+
+def name_labels(labels: list[str]) -> str:
+    """The first dozen, for people."""
+    return ", ".join(labels[:12]) + (f" and {len(labels) - 12} more" if len(labels) > 12 else "")
+
+
+_MAX_FRACTIONS = 20
+"""More different numbers with fractions than this are scores and no labels."""
+
+
+def are_scores(labels: Iterable[str]) -> bool:
+    """More numbers than one would use as classes, some of them with a fraction."""
+    try:
+        numbers = [float(label) for label in labels]
+    except ValueError:
+        return False
+    return len(numbers) > _MAX_FRACTIONS and any(number % 1 for number in numbers)
+
+
+def label_notes(labels: list[str], model_labels: tuple[str, ...]) -> list[str]:
+    """What a person should know where the checkpoint names other labels."""
+    if not model_labels or sorted(map(str.lower, labels)) == sorted(map(str.lower, model_labels)):
+        return []
+    return [
+        f"the model was trained for other labels ({name_labels(list(model_labels))}); they are ignored, and a new head is made "
+        f"for {name_labels(labels)}"
+    ]
 
 
 TASK = TextClassification

@@ -14,10 +14,20 @@ from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
 from backend.data.rows import Rows
 from backend.tasks import _tagging
-from backend.tasks._entities import Scheme
 from backend.tasks._entity_metrics import scores
-from backend.tasks._token_classification_features import Tags, mismatch, read_tags, tags_of, words_of
-from backend.tasks._word_windows import NO_WORD, Tokens, tokens_of, windows, word_tokenizer
+from backend.tasks._tagging import Scheme
+from backend.tasks._token_classification_features import (
+    NO_WORD,
+    Tags,
+    Tokens,
+    mismatch,
+    read_tags,
+    tags_of,
+    tokens_of,
+    windows,
+    word_tokenizer,
+    words_of,
+)
 from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks, key_of
 
 _Written = Literal["same", "BIO", "IOB1", "IOBES", "BILOU"]

@@ -15,8 +15,7 @@ from backend.contract.resources import resource
 from backend.contract.spec import validated
 from backend.data.rows import Rows
 from backend.preflight.datasets import choose_columns
-from backend.tasks._chat import Tokens
-from backend.tasks._fitting import fitted, least_length
+from backend.tasks._chat import Tokens, fit_to_length, least_length
 from backend.tasks.causal_lm import CausalLm, Settings
 
 CHATML = (
@@ -283,8 +282,8 @@ def test_least_length_is_the_first_that_cuts_nothing(room: int):
             ids = np.arange(prompt + answer, dtype=np.int32)
             tokens = Tokens(ids, (ids >= prompt).astype(np.int32))
             [least] = least_length(np.array([len(ids)]), np.array([prompt]), room)
-            kept = fitted(tokens, int(least), answered=answer > 0, room=room, on_all=False)
+            kept = fit_to_length(tokens, int(least), answered=answer > 0, room=room, on_all=False)
             assert len(kept.ids) == len(ids)
             if least > 2:
-                less = fitted(tokens, int(least) - 1, answered=answer > 0, room=room, on_all=False)
+                less = fit_to_length(tokens, int(least) - 1, answered=answer > 0, room=room, on_all=False)
                 assert len(less.ids) < len(ids)

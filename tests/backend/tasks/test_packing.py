@@ -13,7 +13,7 @@ from backend.contract.spec import TrainingSection
 from backend.data.batches import collate, targets
 from backend.data.features import Features, in_memory
 from backend.engines.torch.engine import TorchEngine
-from backend.tasks._packing import first_fit, packed
+from backend.tasks._packing import first_fit, pack
 from backend.tasks.causal_lm import CausalLm, Settings
 from tests.backend.engines.material import loading
 
@@ -48,7 +48,7 @@ def test_a_packed_feature_tells_its_examples_apart():
             "labels": pa.array([[1, 2, 3], [-100, 5], [6, 7, 8]], pa.list_(pa.int32())),
         }
     )
-    [found] = packed(iter([batch]), 6)
+    [found] = pack(iter([batch]), 6)
     assert found.to_pydict() == {
         "row": [7, 9],
         "part": [0, 0],
@@ -61,7 +61,7 @@ def test_a_packed_feature_tells_its_examples_apart():
 
 def test_no_token_is_lost_and_no_target():
     batch = examples()
-    [found] = packed(iter([batch]), LENGTH)
+    [found] = pack(iter([batch]), LENGTH)
     before = sorted(token for ids in batch["input_ids"].to_pylist() for token in ids)
     assert sorted(token for ids in found["input_ids"].to_pylist() for token in ids) == before
     wanted = sum(label != IGNORE for one in batch["labels"].to_pylist() for label in one[1:])
@@ -69,7 +69,7 @@ def test_no_token_is_lost_and_no_target():
 
 
 def test_packing_fills_features_nearly_whole():
-    [found] = packed(iter([examples(400)]), LENGTH)
+    [found] = pack(iter([examples(400)]), LENGTH)
     lengths = [len(ids) for ids in found["input_ids"]]
     assert max(lengths) <= LENGTH
     assert np.mean(lengths) > 0.9 * LENGTH
@@ -109,7 +109,7 @@ def loss_and_norm(folder: Path, source: Features) -> tuple[float, float, float]:
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_the_loss_of_packed_examples_is_that_of_each_alone(kind: str, tmp_path: Path):
     folder, batch = saved(kind, tmp_path), examples()
-    together = in_memory(packed(iter([batch]), LENGTH))
+    together = in_memory(pack(iter([batch]), LENGTH))
     assert len(together) < batch.num_rows / 2
     loss, norm, count = loss_and_norm(folder, together)
     loss_alone, norm_alone, count_alone = loss_and_norm(folder, in_memory(iter([batch])))

@@ -13,6 +13,7 @@ from backend.data.sources.files import Files
 from backend.data.sources.files import Settings as FileSettings
 from backend.data.sources.source import Reading
 from backend.preflight.datasets import choose_columns
+from backend.tasks._question_answering_features import Answers, Unreadable, _read
 from backend.tasks.question_answering import QuestionAnswering, Settings
 from tests.backend.tasks.questions import COLUMNS, answer_text, bert, features_of, rows_of
 
@@ -189,3 +190,13 @@ def test_tables_of_questions_are_read_in_every_format(tokenizer, tmp_path, write
     facts = {**task.fit(rows, columns), "max_length": 384}
     (batch,) = task.encode(rows, columns, tokenizer, facts)
     assert batch["offset_start"][0].as_py()[batch["start_positions"][0].as_py()] == SECOND
+
+
+def test_an_offset_of_nan_is_an_unknown_one() -> None:
+    assert _read("red", float("nan")) == Answers(("red",), (None,))
+
+
+def test_an_offset_without_end_is_no_number() -> None:
+    found = _read('{"text": ["red"], "answer_start": [1e400]}', None)
+    assert isinstance(found, Unreadable)
+    assert "no number" in str(found)

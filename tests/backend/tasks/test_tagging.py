@@ -12,8 +12,8 @@ import seqeval.metrics
 from seqeval import scheme as schemes
 from seqeval.metrics.sequence_labeling import get_entities
 
-from backend.tasks._entities import offences, scheme_of, taken_apart
 from backend.tasks._entity_metrics import scores
+from backend.tasks._tagging import likelier_scheme, offences, taken_apart
 
 SEQEVAL: dict[str, Any] = {"BIO": schemes.IOB2, "IOB1": schemes.IOB1, "IOBES": schemes.IOBES, "BILOU": schemes.BILOU}
 LETTERS = {"BIO": "BI", "IOB1": "BI", "IOBES": "BIES", "BILOU": "BILU"}
@@ -63,7 +63,7 @@ def test_what_is_written_is_proper_and_the_same_in_every_other_scheme(scheme: st
 def test_proper_tags_offend_nothing_and_their_scheme_is_seen(scheme: str):
     tags = spelled(random_tags("BI"), scheme)
     assert offences(taken_apart(*parts_of(tags)), scheme) == 0  # type: ignore[arg-type]
-    assert scheme_of(*parts_of(tags)) == scheme
+    assert likelier_scheme(*parts_of(tags)) == scheme
 
 
 def scored(actual: list[list[str]], predicted: list[list[str]], scheme: str, strict: bool) -> dict[str, float]:

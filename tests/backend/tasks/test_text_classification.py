@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from pydantic import ValidationError
 from transformers import AutoTokenizer
 
 from backend.contract.errors import InputError
@@ -12,7 +13,9 @@ from backend.contract.resources import resource
 from backend.data.formats.class_labels import named_field
 from backend.data.rows import Rows
 from backend.preflight.datasets import choose_columns
-from backend.tasks.text_classification import Settings, TextClassification
+from backend.tasks.text_classification import Settings, TextClassification, label_words
+
+NUMBERS = pa.chunked_array([pa.array([0.0, float("nan")], from_pandas=False), pa.array([None, 1.0])])
 
 COLUMNS = {"text": "text", "label": "label"}
 
@@ -200,3 +203,29 @@ def test_without_labels_there_are_predictions_and_no_scores():
 def test_labels_that_training_did_not_know_are_left_out_of_the_scores(labels: list[str]):
     _, scores = decoded([[0, 1], [0, 1]], labels)
     assert scores.get("accuracy") == (1.0 if "yes" in labels else None)
+
+
+def test_whole_numbers_lose_their_point_and_nan_is_no_label() -> None:
+    assert label_words(NUMBERS).to_pylist() == ["0", "", "", "1"]
+
+
+def test_fractions_stay() -> None:
+    assert label_words(pa.chunked_array([pa.array([0.5, 1.0])])).to_pylist() == ["0.5", "1"]
+
+
+def test_rows_whose_label_is_nan_are_left_out() -> None:
+    table = pa.table({"text": ["a", "b", "c", "d"], "label": NUMBERS})
+    rows = Rows(table, ("a.parquet",), np.zeros(4, np.int32), np.arange(4), "f")
+    found = TextClassification(Settings()).unusable(rows, {"text": "text", "label": "label"}, "training")
+    assert found == [(1, "no label"), (2, "no label")]
+
+
+@pytest.mark.parametrize("weight", [0, -1, float("nan"), float("inf")])
+def test_a_weight_that_divides_nothing_is_refused(weight: float) -> None:
+    with pytest.raises(ValidationError, match="class_weights"):
+        Settings.model_validate({"class_weights": {"yes": weight}})
+
+
+def test_weights_per_label_and_balanced_ones_are_taken() -> None:
+    assert Settings(class_weights="balanced").class_weights == "balanced"
+    assert Settings(class_weights={"yes": 0.5}).class_weights == {"yes": 0.5}

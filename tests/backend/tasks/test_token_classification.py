@@ -11,7 +11,7 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.spec import validated
 from backend.data.rows import Rows
-from backend.tasks._word_windows import tokens_of, word_tokenizer
+from backend.tasks._token_classification_features import tokens_of, word_tokenizer
 from backend.tasks.token_classification import Settings, TokenClassification
 
 COLUMNS = {"tokens": "tokens", "tags": "tags"}
