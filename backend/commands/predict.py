@@ -11,8 +11,10 @@ from backend.commands.command import Command, add_changes, add_consents, add_con
 from backend.commands.follow import number
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
+from backend.contract.output_file import check_appended
 from backend.contract.places import runs_folder
 from backend.contract.run.folder import find_run
+from backend.contract.safe_files import user_path
 
 SHOWN, LISTED = 5, 100
 """Skipped rows that are named in words, and in JSON."""
@@ -149,6 +151,8 @@ def _in_run(arguments: Namespace) -> tuple[Path, Path]:
 def _answer(arguments: Namespace) -> int:
     rows = [_row(text) for text in arguments.input]
     right = _right_answers(arguments)
+    if arguments.append is not None:
+        check_appended(user_path(arguments.append).absolute(), "--append")
     from backend.inference import interactive  # loads the framework, which takes seconds
 
     answerer = interactive.Answerer(arguments.target, arguments.task, arguments.changes)

@@ -38,6 +38,15 @@ def check_output(path: Path, option: str = "", *others: Path) -> None:
         raise InputError(f"{name} belongs to the run {run.name}; name a new file, or one outside its folder")
 
 
+def check_appended(path: Path, option: str = "") -> None:
+    """Raises InputError where no rows may be added to a file at `path`, which may be there already."""
+    name = _named(path, option)
+    with output_errors(path, option):
+        _check_kind(path, name)
+    if run := _run_above(path.parent):
+        raise InputError(f"{name} is in the folder of the run {run.name}; name a file outside it")
+
+
 def check_output_folder(folder: Path, option: str = "") -> None:
     """Raises InputError where `folder`, to which files will be written, is a run's or lies in one."""
     run = _run_above(folder)

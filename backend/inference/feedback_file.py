@@ -6,6 +6,7 @@ from typing import Any
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
+from backend.contract.output_file import check_appended
 from backend.contract.rpc.feedback import AddedRow
 from backend.contract.safe_files import user_path
 from backend.data.appended_row import NewRow, append_row
@@ -30,7 +31,7 @@ def add(
     defuse: bool = False,
     bom: bool = False,
 ) -> AddedRow:
-    """Append an answered row (role → value, and `prediction`). Raises InputError.
+    """Append an answered row (role → value, and `prediction`). Raises InputError, also for a file in a run's folder.
 
     `columns` says which column plays which part; parts without one go by their own name. `right` is what a person says
     is right.
@@ -48,10 +49,10 @@ def add(
         ("predicted" if "prediction" in inputs else "prediction", answered.get("prediction")),
         None if answer is None else (columns.get(answer, answer), _told(answer, right, answered)),
     )
-    appended = append_row(user_path(path).absolute(), new, defuse=defuse, bom=bom)
-    return AddedRow(
-        path=str(user_path(path).absolute()), columns=appended.columns, rows=appended.rows, created=appended.created
-    )
+    file = user_path(path).absolute()
+    check_appended(file)
+    appended = append_row(file, new, defuse=defuse, bom=bom)
+    return AddedRow(path=str(file), columns=appended.columns, rows=appended.rows, created=appended.created)
 
 
 def _told(role: str, right: str | None, answered: Mapping[str, Any]) -> Any:

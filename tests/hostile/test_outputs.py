@@ -23,6 +23,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "predict --glue": ("predict", MODEL, *TASK, "--data", ROWS, "--output", "out.csv", "--glue"),
     "tokenizer vocab": ("tokenizer", "vocab", MODEL, "--limit", "5", "--output"),
     "tokenize --lines": ("tokenize", MODEL, "--file", ROWS, "--lines", "--output"),
+    "predict --append": ("predict", MODEL, *TASK, "--input", '{"text": "x"}', "--append"),
     "import --output": ("import", "--command", "run_glue.py --task_name sst2 --model_name_or_path x", "--output"),
 }
 """Commands that write a file, which is named last."""
