@@ -1,6 +1,7 @@
 """Owns `burnish data recognise`: what files and folders are by their content, as the `data` section of a spec."""
 
 import json
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +26,15 @@ def _recognise(arguments: Namespace) -> int:
 
     found = recognise(arguments.paths)
     print(msgspec.json.encode(found).decode() if arguments.json else _in_words(found))
-    return 0
+    for one in found.unreadable:
+        print(one, file=sys.stderr)
+    return 2 if found.unreadable else 0
 
 
 def _in_words(found: "RecognisedData") -> str:
     """The sentence as a comment, then what a spec needs."""
     lines = [f"# {found.words}", *(f"# left out: {one.name} ({one.reason})" for one in found.left_out)]
-    lines += [f"# careful: {one}" for one in (*found.warnings, *found.unreadable)]
+    lines += [f"# careful: {one}" for one in found.warnings]
     if found.task:
         lines.append(f"task: {{type: {found.task}}}")
     lines.append("data:")

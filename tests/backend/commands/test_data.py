@@ -92,3 +92,13 @@ def test_training_finds_what_was_prepared(burnish, spec: Path, tmp_path: Path) -
     assert prepared.returncode == trained.returncode == 0, trained.stderr
     assert "train       2,400 rows, 2,400 features" in prepared.stdout
     assert "train: 2400 features, cached" in trained.stderr
+
+
+def test_file_that_cannot_be_read_is_recognised_with_exit_code_2(tmp_path: Path, capsys):
+    (tmp_path / "rows.csv").write_bytes(b"text\na\0b\n")
+    assert main(["data", "recognise", str(tmp_path / "rows.csv")]) == 2
+    said = capsys.readouterr()
+    assert "NUL" in said.err.splitlines()[-1]
+    assert "NUL" not in said.out
+    assert main(["data", "recognise", str(tmp_path / "rows.csv"), "--json"]) == 2
+    assert "NUL" in json.loads(capsys.readouterr().out)["unreadable"][0]
