@@ -18,6 +18,7 @@ from backend.contract.run import events
 from backend.contract.run.fixes import Mend
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_unlinked
+from backend.contract.safe_text import one_line
 
 LOOK_SECONDS = 0.1
 FIRST_SECONDS = 5.0
@@ -251,7 +252,7 @@ def tell(outcome: Outcome, as_json: bool) -> int:
             print(f"{words[0].lower()}{words[1:]} by: {by}", file=sys.stderr)
         reason = outcome.message or "it did not say why"
         hint = f". {outcome.hint}" if outcome.hint else ""
-        print(f"{outcome.folder.name} {outcome.state}: {reason.rstrip('.')}{hint}", file=sys.stderr)
+        print(f"{one_line(outcome.folder.name)} {outcome.state}: {reason.rstrip('.')}{hint}", file=sys.stderr)
     return outcome.exit_code
 
 
@@ -259,7 +260,7 @@ def _tell_in_words(outcome: Outcome) -> None:
     if outcome.exit_code == 0:
         print(f"{outcome.state}: {in_words(outcome.metrics)}" if outcome.metrics else outcome.state)
         if outcome.state in ("stopped", "paused"):
-            print(f"resume with  burnish resume {outcome.folder.name}")
+            print(f"resume with  burnish resume {one_line(outcome.folder.name)}")
     print(f"run          {outcome.folder.path}")
     if outcome.folder.model.is_dir():
         print(f"model        {outcome.folder.model}")

@@ -5,6 +5,7 @@ import time
 from backend.commands.screen import Screen
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.queue import queue_of
+from backend.contract.safe_text import one_line
 
 LOOK_SECONDS = 2.0
 """Between two looks at the locks of all runs."""
@@ -44,9 +45,9 @@ class QueueTeller:
         if words and words != self._told:
             first = not self._told
             self._told = words
-            self._screen.line(f"{self._folder.name} {words}{'; Ctrl-C takes it out' if first else ''}")
+            self._screen.line(f"{one_line(self._folder.name)} {words}{'; Ctrl-C takes it out' if first else ''}")
 
     def _tell_beginning(self) -> None:
         if self._told and self._folder.exit_record() is None:
-            self._screen.line(f"{self._folder.name} begins; Ctrl-C stops it")
+            self._screen.line(f"{one_line(self._folder.name)} begins; Ctrl-C stops it")
         self._told = ""

@@ -11,6 +11,7 @@ from backend.commands.command import Command
 from backend.commands.named_run import named_run
 from backend.contract.errors import InputError
 from backend.contract.run.folder import RunFolder, boot_id, host_id
+from backend.contract.safe_text import one_line
 
 PROMISES = {
     "stop": "it saves a checkpoint and its model, then ends",
@@ -38,13 +39,15 @@ def _request(arguments: Namespace) -> int:
         raise InputError(f"{folder.name}: this run waits in the queue, so there is nothing to save yet")
     if getattr(arguments, "now", False) and not waits:
         _end_now(folder)
-        print(f"{folder.name}: its processes are being ended; burnish resume continues from the last checkpoint")
+        print(
+            f"{one_line(folder.name)}: its processes are being ended; burnish resume continues from the last checkpoint"
+        )
         return 0
     try:
         folder.request(kind)
     except OSError as error:
         raise InputError(f"{folder.path}: the request cannot be written there: {error.strerror}") from None
-    print(f"{folder.name}: {kind} asked for; {LEAVES if waits else PROMISES[kind]}")
+    print(f"{one_line(folder.name)}: {kind} asked for; {LEAVES if waits else PROMISES[kind]}")
     return 0
 
 
@@ -60,7 +63,7 @@ def _start(arguments: Namespace) -> int:
         folder.leave_queue()
     except OSError as error:
         raise InputError(f"{folder.queued}: it cannot be taken away: {error.strerror}") from None
-    print(f"{folder.name}: it begins now, whatever else is running")
+    print(f"{one_line(folder.name)}: it begins now, whatever else is running")
     return 0
 
 

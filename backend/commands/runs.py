@@ -97,6 +97,7 @@ def _table(runs: "list[Summary]", form: str) -> str:
         named = {"run": run.name, "state": run.state, "task": run.task, "model": run.model, "data": run.data}
         model = run.model.replace("\\", "/").rstrip("/").rpartition("/")[2]
         texts = [(name, text or ABSENT) for name, text in {**named, "model": model}.items()]
+        texts = [(name, one_line(text)) for name, text in texts]  # a stranger's run could write further rows
         return [*texts, ("steps", str(run.step)), ("seconds", seconds)]
 
     return metrics_table([(cells(run), run.metrics) for run in runs]).written(form)
@@ -123,7 +124,7 @@ def _note(arguments: Namespace) -> int:
         return RunNotes(before.note if arguments.text is None else arguments.text.strip(), tags)
 
     notes = change_notes(folder, changed)
-    print(f"{folder.name}: {notes.note or 'no note'}{''.join(f'  #{tag}' for tag in notes.tags)}")
+    print(f"{one_line(folder.name)}: {notes.note or 'no note'}{''.join(f'  #{tag}' for tag in notes.tags)}")
     return 0
 
 
@@ -145,7 +146,7 @@ def _compare(arguments: Namespace) -> int:
     if len(folders) < 2:
         raise InputError("compare: name two or more runs, as burnish runs shows them")
     print(_table([summary(folder) for folder in folders], arguments.table))
-    specs = {folder.name: spec_file.read_run(folder.spec) for folder in folders}
+    specs = {one_line(folder.name): spec_file.read_run(folder.spec) for folder in folders}
     settings = settings_table(specs, everything=arguments.all)
     print(settings.written(arguments.table) if settings.rows else "the settings are the same", end="\n")
     return 0

@@ -14,6 +14,7 @@ from backend.contract.errors import InputError
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.fixes import Mend
 from backend.contract.run.folder import RunFolder
+from backend.contract.safe_text import one_line
 from backend.engines.hosts import Position
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def attempt(folder: RunFolder, *, queue: bool = False) -> Outcome:
     reader = EventReader.at_end(folder.events)
     supervisor = new_run.start(folder, queue=queue)
     if not folder.is_queued():
-        screen.line(f"{folder.name} runs as process {supervisor.pid}; Ctrl-C stops it")
+        screen.line(f"{one_line(folder.name)} runs as process {supervisor.pid}; Ctrl-C stops it")
     outcome = Follower(folder, reader, screen).watch()
     supervisor.wait()
     return outcome

@@ -50,6 +50,19 @@ def test_name_of_a_run_forges_no_row(capsys: pytest.CaptureFixture[str]):
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("command", [["note", "RUN", "words"], ["compare", "RUN", "OTHER"], ["runs", "--table", "csv"], ["runs", "--table", "markdown"]], ids=" ".join)  # fmt: skip
+def test_name_of_a_run_forges_no_line_of_another_list(command: list[str], tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.setenv("BURNISH_RUNS", str(tmp_path))
+    names = {"RUN": "a\n\r\t\u2028| forged", "OTHER": "b"}
+    for name in names.values():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "spec.yaml").write_text("version: 1\n")
+    assert main([names.get(word, word) for word in command]) == 0
+    said = capsys.readouterr().out
+    assert "a\\u000a" in said.replace("\\\\", "\\")
+    assert [line for line in said.splitlines() if line.strip().startswith(("| forged", "\\| forged"))] == []
+
+
 def test_standard_output_is_for_people_where_it_is_a_terminal(monkeypatch: pytest.MonkeyPatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
