@@ -43,9 +43,13 @@ def test_name_that_is_none_is_one_plain_sentence(name: str):
     assert "is not a variable that a spec may set" in refused({name: "1"})
 
 
-@pytest.mark.parametrize("value", ["4\0", "4\nLD_PRELOAD=x", "\udcff", "\x1b[2J", "४", "1" * 100_000])
-def test_value_beyond_plain_text_is_refused(value: str):
-    assert "OMP_NUM_THREADS has a value" in refused({"OMP_NUM_THREADS": value})
+@pytest.mark.parametrize("value", ["4\0", "4\nLD_PRELOAD=x", "\udcff", "\x1b[2J", "४", "4\t"])
+def test_value_beyond_plain_text_is_refused_by_the_sign_that_does_not_do(value: str):
+    assert f"OMP_NUM_THREADS holds {value.strip('4')[0]!a}, and only" in refused({"OMP_NUM_THREADS": value})
+
+
+def test_endless_value_is_refused_by_its_length():
+    assert "OMP_NUM_THREADS has a value of more than 2,000 characters" in refused({"OMP_NUM_THREADS": "1" * 100_000})
 
 
 @pytest.mark.parametrize(

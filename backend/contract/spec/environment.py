@@ -70,7 +70,7 @@ VARIABLES = tuple(sorted(chain(_THREADS, _DEVICES, _TORCH, _JAX, _NCCL, _OF_FLAG
 
 _LONGEST = 2000
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_PRINTABLE = re.compile(r"[ -~]*")
+_UNFIT = re.compile(r"[^ -~]")
 _FLAG = re.compile(r"--(\w+)(?:=[\w.,+-]*)?")
 _PROCESSORS = re.compile(r"--xla_force_host_platform_device_count=\d{1,3}")
 """A million of them would fill the memory with descriptions of devices."""
@@ -86,10 +86,10 @@ def refusal(environment: Mapping[str, str]) -> str:
 def _refusal(name: str, value: str) -> str:
     if name not in VARIABLES:
         return _not_allowed(name)
-    if not _PRINTABLE.fullmatch(value) or len(value) > _LONGEST:
-        return (
-            f"{name} has a value of more than {_LONGEST:,} characters or with signs beyond plain ASCII; write it again"
-        )
+    if len(value) > _LONGEST:
+        return f"{name} has a value of more than {_LONGEST:,} characters; write a shorter one"
+    if unfit := _UNFIT.search(value):
+        return f"{name} holds {unfit[0]!a}, and only letters, digits, signs and blanks of plain ASCII may stand there; write it again"
     if name == "JAX_PLATFORMS" and not _PLATFORMS.fullmatch(value):
         return f"{name} takes cpu, gpu, cuda, rocm and tpu in a spec; set another platform in your own environment"
     if name in _OF_FLAGS and (unknown := next((word for word in value.split() if not _is_known_flag(word)), "")):
