@@ -29,6 +29,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 _LONGEST_PART, _LONGEST_NAME = 255, 1000
 """Bytes of a file's name, and of its path in the repository."""
+_LARGEST_SIZE = 10**15
+"""Bytes that no file of a hub has."""
 MAX_ANSWER = 50 * MB
 """Bytes of an answer that is no file: the list of a repository with 100,000 files has about 20 MB."""
 _installed: list[bool] = []
@@ -248,6 +250,9 @@ def _check_listing(found: Any) -> None:
         for digest in (entry.get("oid"), entry.get("blobId"), _lfs_value(entry, "oid"), _lfs_value(entry, "sha256")):
             if digest is not None:
                 check_digest(digest)
+        for size in (entry.get("size"), _lfs_value(entry, "size")):
+            if isinstance(size, int | float) and not 0 <= size < _LARGEST_SIZE:
+                raise _refuse("file size", size)
     if isinstance(found, dict) and found.get("sha") is not None:
         check_commit(found["sha"])
     for ref in _refs(found):

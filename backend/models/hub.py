@@ -63,7 +63,7 @@ def remote_model(name: str, revision: str) -> RemoteModel:
     check_revision(revision)
     try:
         info = HfApi().model_info(name, revision=revision, files_metadata=True, timeout=hub_transfer.SECONDS)
-        sizes = {check_file_name(each.rfilename): max(0, int(each.size or 0)) for each in info.siblings or []}
+        sizes = {check_file_name(each.rfilename): int(each.size or 0) for each in info.siblings or []}
     except ERRORS as error:
         raise model_mistake(name, revision, error) from None
     except InputError:

@@ -1,6 +1,7 @@
 """Owns what is said when the hub does not give what it was asked for: one sentence with the way out."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from huggingface_hub import constants
 from huggingface_hub.errors import (
@@ -86,12 +87,23 @@ def _refusal(error: Exception) -> str:
     if status == 403:
         return "the hub does not let you have this (403); ask its owner, or log in as someone who may"
     if status == 404:
-        return f"there is no model hub at {constants.ENDPOINT} (404); check HF_ENDPOINT"
+        return _nothing_there(error)
     if status == 429:
         return f"the hub was asked too often (429); {_when(error)}, or log in, which allows more questions"
     if status >= 500:
         return f"the hub has trouble of its own ({status}); try again in some minutes, or {_HERE} meanwhile"
     return f"the hub refused the question ({status})" if status else ""
+
+
+def _nothing_there(error: Any) -> str:
+    """Of a hub, of a file that it names, or of the host to which it leads for the file."""
+    url, hub = urlsplit(str(error.response.url)), urlsplit(constants.ENDPOINT)
+    if url.netloc != hub.netloc:
+        return f"the hub leads to {url.netloc[:80]} for a file, and it is not there (404); try again later, or {_HERE}"
+    if "/resolve/" in url.path:
+        name = url.path.rpartition("/")[2][:80]
+        return f"the hub names the file {name} and does not have it (404); try again later, or {_HERE}"
+    return f"there is no model hub at {constants.ENDPOINT} (404); check HF_ENDPOINT"
 
 
 def _when(error: Any) -> str:

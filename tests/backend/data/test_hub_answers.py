@@ -7,6 +7,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from urllib.parse import quote, unquote
 
 import pytest
 from huggingface_hub import constants
@@ -72,6 +73,12 @@ class _Endless(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
+        if "content" in self.path:
+            content = unquote(self.path.partition("content=")[2]).encode()
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+            return
         if "length" in self.path:
             self.send_header("Content-Length", str(10**12))
         elif "packed" in self.path:
@@ -120,6 +127,28 @@ def test_file_that_arrives_packed_is_refused_before_it_is_unpacked(endless: str)
 def test_size_that_no_file_has_is_refused(size: str, endless: str) -> None:
     with client() as hub, pytest.raises(InputError, match="an invalid file size"):
         hub.head(f"{endless}/a/b/resolve/main/model.safetensors?{size}", timeout=30)
+
+
+@pytest.mark.parametrize("size", ["-5", "-0.5", "1e30", "NaN", "Infinity", "9" * 30])
+@pytest.mark.parametrize(
+    "listing",
+    [
+        '{"siblings": [{"rfilename": "a", "size": SIZE}]}',
+        '{"siblings": [{"rfilename": "a", "size": 1, "lfs": {"size": SIZE}}]}',
+        '[{"type": "file", "path": "a", "size": SIZE}]',
+    ],
+    ids=["files", "large files", "tree"],
+)
+def test_list_of_files_with_a_size_that_none_has_is_refused(size: str, listing: str, endless: str) -> None:
+    with client() as hub, pytest.raises(InputError, match="an invalid file size"):
+        hub.get(f"{endless}/api/models/a/b?content={quote(listing.replace('SIZE', size))}", timeout=30)
+
+
+@pytest.mark.parametrize("size", ["0", "5000000000", "null"])
+def test_list_of_files_with_ordinary_sizes_passes(size: str, endless: str) -> None:
+    listing = quote('{"siblings": [{"rfilename": "a", "size": SIZE}]}'.replace("SIZE", size))
+    with client() as hub:
+        assert hub.get(f"{endless}/api/models/a/b?content={listing}", timeout=30).is_success
 
 
 def test_size_of_an_ordinary_file_passes(endless: str) -> None:

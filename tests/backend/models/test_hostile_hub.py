@@ -109,6 +109,30 @@ def test_no_name_of_a_hub_leads_out_of_the_cache(hub: FakeHub, folder: Path, tmp
     assert not list((tmp_path / "a" / "b" / "hf" / "hub").glob(f"models--team--content/blobs/{digest}*"))
 
 
+def test_file_that_another_host_does_not_have_is_not_a_missing_hub(hub: FakeHub, folder: Path, tmp_path: Path) -> None:
+    hub.repositories = {"team/bert": {"main": ("a" * 40, folder)}}
+    with FakeHub() as other:
+        other.spoil = lambda path, answer: (404, {}, b"{}")
+        host = other.address.replace("http://127.0.0.1", "localhost")
+
+        def away(path: str, answer: Answer) -> Answer:
+            is_file = "/resolve/" in path and path.endswith(".safetensors")
+            return (302, {**answer[1], "Location": f"http://{host}{path}"}, b"") if is_file else answer
+
+        hub.spoil = away
+        sentences = [sentence for _, sentence in _ask(hub, tmp_path, "team/bert") if sentence != "taken"]
+    assert len(sentences) == 1
+    assert f"the hub leads to {host} for a file, and it is not there (404)" in sentences[0]
+
+
+def test_file_that_the_hub_only_names_is_not_a_missing_hub(hub: FakeHub, folder: Path, tmp_path: Path) -> None:
+    hub.repositories = {"team/bert": {"main": ("a" * 40, folder)}}
+    hub.spoil = lambda path, answer: (404, {}, b"{}") if path.endswith(".safetensors") else answer
+    sentences = [sentence for _, sentence in _ask(hub, tmp_path, "team/bert") if sentence != "taken"]
+    assert len(sentences) == 1
+    assert "the hub names the file model.safetensors and does not have it (404)" in sentences[0]
+
+
 def test_redirect_to_another_host_gets_no_token(hub: FakeHub, folder: Path, tmp_path: Path) -> None:
     hub.repositories = {"team/bert": {"main": ("a" * 40, folder)}}
     with FakeHub() as other:
