@@ -58,10 +58,21 @@ class PlotMarks:
         self._triangles.setData(np.asarray(self.ticks, np.float64), np.full(len(self.ticks), bottom))
 
     def show_between(self, first: float, last: float) -> None:
-        """Lines beyond these x are hidden: their words would reach into the view."""
+        """Lines beyond these x are hidden: their words would reach into the view. Words on others like them are hidden too."""
         self._view = (first, last)
-        for item, (x, _, _) in zip(self.items, self.lines, strict=True):
+        taken: list[tuple[str, int, float, float]] = []
+        for place, (item, (x, text, _)) in reversed(list(enumerate(zip(self.items, self.lines, strict=True)))):
             item.setVisible(bool(first <= x <= last))
+            if text and item.isVisible():
+                left, right = self._reach(item, (x - first) / (last - first) if first < last < inf else 0.0)
+                alike = [one for one in taken if one[0] == text or one[1] == place % LINES]
+                item.label.setVisible(all(right <= begin or end <= left for _, _, begin, end in alike))
+                taken += [(text, place % LINES, left, right)] if item.label.isVisible() else []
+
+    def _reach(self, item: pg.InfiniteLine, share: float) -> tuple[float, float]:
+        """From where to where the words of a line at this share of the width stand, in pixels: on its roomier side."""
+        place, width = share * self._plot.vb.width(), item.label.boundingRect().width()
+        return (place, place + width) if share < 0.5 else (place - width, place)
 
     def near(self, x: float, width: float) -> list[str]:
         """What stands at x, in a view of this width."""

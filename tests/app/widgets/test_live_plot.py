@@ -318,6 +318,19 @@ def test_a_plot_without_points_says_so(plot: LivePlot):
     assert not plot._nothing.isVisible()
 
 
+def test_words_that_would_stand_on_others_like_them_are_left_out(plot: LivePlot):
+    plot.append("loss", np.arange(100), np.ones(100))
+    near = [(float(x), "resumed", "muted") for x in (10, 12, 14, 16, 18, 20)]
+    plot.set_marks([*near, (80, "resumed", "muted"), (14, "best", "success")])
+    plot.redraw()
+    shown = [
+        (line[0], line[1])
+        for line, item in zip(plot.marks.lines, plot.marks.items, strict=True)
+        if item.label.isVisible()
+    ]
+    assert shown == [(20, "resumed"), (80, "resumed"), (14, "best")]
+
+
 def test_the_words_of_marks_stand_below_each_other(plot: LivePlot):
     plot.set_marks([(80, "resumed", "muted"), (90, "resumed", "muted"), (100, "best", "success")])
     heights = [item.label.orthoPos for item in plot.marks.items]
