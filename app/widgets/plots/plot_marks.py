@@ -71,7 +71,9 @@ class PlotMarks:
 
     def _reach(self, item: pg.InfiniteLine, share: float) -> tuple[float, float]:
         """From where to where the words of a line at this share of the width stand, in pixels: on its roomier side."""
-        place, width = share * self._plot.vb.width(), item.label.boundingRect().width()
+        view = self._plot.vb
+        assert view is not None, "a plot has its view from the start"
+        place, width = share * view.width(), item.label.boundingRect().width()
         return (place, place + width) if share < 0.5 else (place - width, place)
 
     def near(self, x: float, width: float) -> list[str]:
