@@ -12,7 +12,7 @@ from app.pages.tokenizer.compare.aligned_tokens import AlignedTokens
 from app.pages.tokenizer.compare.compared_data import ComparedData
 from app.pages.tokenizer.compare.compared_tokenizers import ComparedTokenizers
 from app.pages.tokenizer.data_choice import DataChoice
-from app.pages.tokenizer.run_data import RunData
+from app.pages.tokenizer.draft_data import RunData
 from app.services.backend_client import Ticket
 from app.services.comparison_answer import comparison_of
 from app.services.context import AppContext

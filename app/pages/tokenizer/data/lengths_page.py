@@ -6,7 +6,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from app.pages.tokenizer.data.asking import READING, asked_on
+from app.pages.tokenizer.data.data_question import READING, asked_on
 from app.pages.tokenizer.data.lengths_card import LengthsCard
 from app.pages.tokenizer.data.limits_card import LimitsCard
 from app.pages.tokenizer.data.waste_cards import PaddingCard, UnknownCard

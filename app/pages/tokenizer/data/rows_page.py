@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.i18n import tr
 from app.core.text.training_messages import short_place, step_words
-from app.pages.tokenizer.data.asking import READING, asked_on
+from app.pages.tokenizer.data.data_question import READING, asked_on
 from app.pages.tokenizer.data.feature_card import FeatureCard
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion

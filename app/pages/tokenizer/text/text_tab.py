@@ -12,16 +12,16 @@ from app.core.i18n import thin, tr
 from app.core.text import typed_ids
 from app.core.text.token_table import TokenTable
 from app.pages.tokenizer.text import text_input, text_questions, tokens_card
-from app.pages.tokenizer.text.batch_card import BatchCard
 from app.pages.tokenizer.text.code_question import CodeQuestion
 from app.pages.tokenizer.text.decoded_view import DecodedView
 from app.pages.tokenizer.text.options_card import OptionsCard
+from app.pages.tokenizer.text.result_cards import BatchCard
 from app.pages.tokenizer.text.run_use import RunUse
 from app.pages.tokenizer.text.selection_link import SelectionLink
+from app.pages.tokenizer.text.status_rows import WorkingRow
 from app.pages.tokenizer.text.text_input import TextInput
 from app.pages.tokenizer.text.token_card import TokenCard
 from app.pages.tokenizer.text.tokens_card import TokensCard
-from app.pages.tokenizer.text.working_row import WorkingRow
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.token_answer import part_of, token_table, warm_up

@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLay
 from app.core import formatting
 from app.core.i18n import tr, trn
 from app.core.text import user_tokenizers
-from app.pages.tokenizer.run_data import RunData
+from app.pages.tokenizer.draft_data import RunData
 from app.pages.tokenizer.text_source import TextSource
-from app.pages.tokenizer.train.extend_part import ExtendPart
-from app.pages.tokenizer.train.made_before import MadeBeforeCard
-from app.pages.tokenizer.train.train_part import TrainPart
+from app.pages.tokenizer.train.extender import ExtendPart
+from app.pages.tokenizer.train.trainer import TrainPart
+from app.pages.tokenizer.train.user_tokenizers_card import MadeBeforeCard
 from app.services.context import AppContext
 from app.widgets.banner import Banner
 from app.widgets.forms.chips import chips

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 from app.core.formatting import sentence
 from app.core.i18n import tr, trn
 from app.core.text.tokenizer_title import short_title
-from app.pages.tokenizer.run_data import RunData
+from app.pages.tokenizer.draft_data import RunData
 from app.pages.tokenizer.vocabulary.convert_card import ConvertCard
 from app.pages.tokenizer.vocabulary.frequency_bar import FrequencyBar
-from app.pages.tokenizer.vocabulary.piece_card import PieceCard
+from app.pages.tokenizer.vocabulary.piece_cards import PieceCard
 from app.pages.tokenizer.vocabulary.piece_search import PieceSearch
 from app.pages.tokenizer.vocabulary.vocabulary_export import VocabularyExport
 from app.pages.tokenizer.vocabulary.vocabulary_table import VocabularyTable

@@ -12,8 +12,8 @@ from app.core.text import tokenizer_title
 from app.core.text.proposed_tokens import new_tokens, tokens_of
 from app.core.text.tokenizer_command import extend_command
 from app.pages.tokenizer.text_source import TextSource
-from app.pages.tokenizer.train.making_part import MakingPart
 from app.pages.tokenizer.train.proposal_card import ProposalCard
+from app.pages.tokenizer.train.tokenizer_builder import MakingPart
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.widgets.card import Card, label

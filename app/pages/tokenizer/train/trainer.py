@@ -10,7 +10,7 @@ from app.core.i18n import tr
 from app.core.text.tokenizer_command import train_command
 from app.pages.tokenizer.text_source import CAPTION_WIDTH, TextSource
 from app.pages.tokenizer.train.made_card import MadeCard
-from app.pages.tokenizer.train.making_part import MakingPart
+from app.pages.tokenizer.train.tokenizer_builder import MakingPart
 from app.services.context import AppContext
 from app.widgets.card import Card
 from app.widgets.forms.schema_form import SchemaForm
