@@ -3,16 +3,15 @@
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Signal, SignalInstance
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.core.actions import Action
 from app.core.i18n import tr
 from app.core.text import dropped_file
-from app.pages.tokenizer.tab import Side
 from app.pages.tokenizer.tokenizer_choice import TokenizerChoice
 from app.services.context import AppContext
 from app.widgets.forms.chips import chips
@@ -30,6 +29,26 @@ SIDES = (
     (tr("Make"), "train.train_tab", tr("Train a tokenizer, or add tokens to this one")),
 )
 """Title, module under `app.pages.tokenizer` with a class `Side`, subtitle; a side is imported when it is first shown."""
+
+
+class Side(Protocol):
+    """A widget that shows one thing about the chosen tokenizer. A side may also have the signal `settings_chosen`:
+    spec keys and values for the run that is being set up; or `tokenizer_made`: a folder
+    that the page opens, together with `made_changed`: other ones are remembered."""
+
+    message: SignalInstance
+    """Kind and text of a toast."""
+
+    tokenizer: str
+    """The one that is shown; empty before `use`."""
+
+    def use(self, tokenizer: str) -> None:
+        """Another tokenizer was chosen: a folder, file or hub id."""
+        ...
+
+    def shown(self) -> None:
+        """The side came into view, for the first time or again."""
+        ...
 
 
 class Page(QWidget):

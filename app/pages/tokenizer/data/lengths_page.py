@@ -1,18 +1,43 @@
 """Owns the page on lengths, unknown tokens and padding of one split."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
+from app import theme
+from app.core.backend_words import COLUMNS as COLUMN_TITLES
+from app.core.backend_words import begun, said
+from app.core.formatting import grouped
+from app.core.i18n import thin, tr, trn
+from app.core.text.length_bins import LengthBins, length_bins
+from app.core.text.training_messages import percent, short_place
 from app.pages.tokenizer.data.data_question import READING, asked_on
-from app.pages.tokenizer.data.lengths_card import LengthsCard
-from app.pages.tokenizer.data.limits_card import LimitsCard
-from app.pages.tokenizer.data.waste_cards import PaddingCard, UnknownCard
 from app.services.backend_client import BackendClient
+from app.widgets.card import Card, label
+from app.widgets.forms.chips import chips
+from app.widgets.plots.length_histogram import LengthHistogram
+from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.tables.row_table import ROW_HEIGHT, RowTable
+from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.waiting_stack import WaitingStack
-from backend.contract.rpc.training_data import TrainingLengths
+from backend.contract.rpc.training_data import LengthMeasure, Loss, PaddingRule, TrainingLengths, UnknownRow
+
+UNKNOWN_COLUMNS = ("share", "row", "text")
+PADDING_TITLES = {
+    "length_buckets": tr("Like lengths together"),
+    "random": tr("At random"),
+    "in_order": tr("As they stand"),
+    "fixed": tr("All filled to the limit"),
+}
+
+LIMIT_COLUMNS = ("limit", "rows", "share")
+LIMIT_TITLES = {
+    "cut": tr("Rows that are cut"),
+    "windows": tr("Rows in several windows"),
+    "blocks": tr("Rows longer than a block"),
+}
 
 SIDE_WIDTH = 320
 
@@ -84,3 +109,292 @@ class LengthsPage(WaitingStack):
         self.unknown.show_lengths(answer)
         self.padding.show_lengths(answer, can_set=self._can_set)
         self.measured.emit(answer)
+
+
+class LengthsCard(Card):
+    """One histogram for each limit of the task."""
+
+    settings_chosen = Signal(dict)
+    measure_shown = Signal(object)
+    """LengthMeasure."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Lengths"), parent, spacing=8)
+        self._measures: list[LengthMeasure] = []
+        self._can_set = False
+        self._place = 0
+        self._bins = LengthBins(1, [0], False, 1)
+        self._choices: QWidget | None = None
+        self.sentence = label("", "section", wrap=True)
+        self.use = QPushButton()
+        theme.role(self.use, "primary")
+        self.use.clicked.connect(self._on_use)
+        self.histogram = LengthHistogram()
+        self.histogram.bar_hovered.connect(lambda _: self._say())
+        self.said = label("", "muted", wrap=True)
+        self.notes = label("", "muted", wrap=True)
+        top = QHBoxLayout()
+        top.setSpacing(14)
+        top.addWidget(self.sentence, 1)
+        top.addWidget(self.use, 0, Qt.AlignmentFlag.AlignTop)
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        words.addWidget(self.said)
+        words.addWidget(self.notes)
+        self.body.addLayout(top)
+        self.add(self.histogram, 1)
+        self.body.addLayout(words)
+
+    def show_lengths(self, lengths: TrainingLengths, *, can_set: bool) -> None:
+        """Show what was measured; `can_set` offers a better limit to the run that is being set up."""
+        self._measures, self._can_set = lengths.measures, can_set
+        self.notes.setText(thin(" ".join(lengths.notes)))
+        self.notes.setVisible(bool(lengths.notes))
+        self._offer([begun(said(measure.what)) for measure in lengths.measures])
+        self.show_measure(0)
+
+    def show_measure(self, place: int) -> None:
+        """One of the limits."""
+        self._place = place
+        measure = self._measures[place]
+        self._bins = length_bins(measure.lengths, measure.counts, measure.limit)
+        self.sentence.setText(thin(measure.sentence))
+        if measure.suggestion is not None:
+            self.use.setText(tr("Set {suggestion:,}", suggestion=measure.suggestion))
+            self.use.setToolTip(
+                tr(
+                    "Use {suggestion:,} as {setting} of the run that is being set up",
+                    suggestion=measure.suggestion,
+                    setting=measure.setting,
+                )
+            )
+        self.use.setVisible(self._can_set and measure.suggestion is not None)
+        self.histogram.show_bins(self._bins, measure.limit, measure.suggestion, self._bar_words)
+        self.histogram.setAccessibleDescription(f"{thin(measure.sentence)} {quantile_words(measure)}")
+        self._say()
+        self.measure_shown.emit(measure)
+
+    def _offer(self, titles: list[str]) -> None:
+        if self._choices is not None:
+            self.corner.removeWidget(self._choices)
+            self._choices.deleteLater()
+            self._choices = None
+        if len(titles) > 1:
+            self._choices = QWidget()
+            group, row = chips(titles)
+            row.setContentsMargins(0, 0, 0, 0)
+            self._choices.setLayout(row)
+            group.idClicked.connect(self.show_measure)
+            self.corner.addWidget(self._choices)
+
+    def _bar_words(self, place: int) -> str:
+        measure = self._measures[self._place]
+        rows, end = self._bins.counts[place], (place + 1) * self._bins.width
+        beyond = measure.share_beyond(end)
+        tail = (
+            tr(" · {percent} have more than {end:,}", percent=percent(beyond), end=end)
+            if not self._is_last(place)
+            else ""
+        )
+        return f"{self._bins.words(place)}: {trn('{count} row', '{count} rows', rows)}{tail}"
+
+    def _is_last(self, place: int) -> bool:
+        return place == len(self._bins.counts) - 1
+
+    def _say(self) -> None:
+        """What is under the mouse, else the quantiles."""
+        self.said.setText(self.histogram.hovered_words() or quantile_words(self._measures[self._place]))
+
+    def _on_use(self) -> None:
+        measure = self._measures[self._place]
+        if measure.suggestion is not None:
+            self.settings_chosen.emit({measure.setting: measure.suggestion})
+
+
+def quantile_words(measure: LengthMeasure) -> str:
+    """`17.2 tokens on average · half have at most 15 · 95 % at most 35 · the longest has 91`."""
+    found = measure.quantiles
+    return tr(
+        "{mean:,.1f} tokens on average · half have at most {found:,} · 95 % at most {found_2:,} "
+        "· 99 % at most {found_3:,} · the longest has {found_4:,}",
+        mean=measure.mean,
+        found=found["50 %"],
+        found_2=found["95 %"],
+        found_3=found["99 %"],
+        found_4=found["100 %"],
+    )
+
+
+class _Losses:
+    """Limits as a table's source."""
+
+    columns = LIMIT_COLUMNS
+
+    def __init__(self, losses: list[Loss], limit: int) -> None:
+        self.losses, self.limit = losses, limit
+
+    @property
+    def row_count(self) -> int:
+        return len(self.losses)
+
+    def cell(self, row: int, column: int) -> object:
+        one = self.losses[row]
+        mark = tr(" (as set)") if one.limit == self.limit else ""
+        return (f"{grouped(one.limit)}{mark}", grouped(one.rows), percent(one.share))[column]
+
+
+class LimitsCard(Card):
+    """A double click, or Enter, on a limit takes it for the run that is being set up."""
+
+    settings_chosen = Signal(dict)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Limits"), parent, spacing=6)
+        self._measure: LengthMeasure | None = None
+        self._can_set = False
+        self.table = RowTable()
+        self.table.set_titles(COLUMN_TITLES)
+        self.table.setAccessibleName(tr("Usual limits"))
+        self.table.activated.connect(lambda index: self._on_activated(index.row()))
+        self.add(self.table, 1)
+
+    def show_measure(self, measure: LengthMeasure, *, can_set: bool) -> None:
+        """Show the usual limits for these lengths."""
+        self._measure, self._can_set = measure, can_set
+        self.set_title(LIMIT_TITLES[measure.beyond])
+        self.table.set_source(_Losses(measure.losses, measure.limit))
+        self.table.setMinimumHeight(self.table.horizontalHeader().height() + ROW_HEIGHT * len(measure.losses) + 2)
+        self.table.hideColumn(0)  # limits need no numbers
+        self.table.set_widths({"limit": 110, "rows": 76, "share": 76}, stretched="limit")
+        self.table.set_color(lambda row, column: "accent_text" if measure.losses[row].limit == measure.limit else "")
+        self.table.setToolTip(tr("Double-click a limit, or press Enter, to set it") if can_set else "")
+
+    def _on_activated(self, row: int) -> None:
+        if self._measure is not None and self._can_set:
+            self.settings_chosen.emit({self._measure.setting: self._measure.losses[row].limit})
+
+
+class _WorstRows:
+    """The rows with unknown tokens as a table's source."""
+
+    columns = UNKNOWN_COLUMNS
+
+    def __init__(self, rows: list[UnknownRow]) -> None:
+        self.rows = rows
+
+    @property
+    def row_count(self) -> int:
+        return len(self.rows)
+
+    def cell(self, row: int, column: int) -> object:
+        one = self.rows[row]
+        return (percent(one.unknown / max(1, one.tokens)), short_place(one.place, 12), one.text)[column]
+
+
+class UnknownCard(Card):
+    """`row_chosen` names a row that should be looked at."""
+
+    row_chosen = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Unknown tokens"), parent, spacing=8)
+        self._rows: list[UnknownRow] = []
+        self.rate, self.sentence = label("", "section"), label("", "muted", wrap=True)
+        self.corner.addWidget(self.rate)
+        self.table = RowTable()
+        self.table.set_titles(COLUMN_TITLES)
+        self.table.setAccessibleName(tr("Rows with the largest share of unknown tokens"))
+        self.table.setToolTip(tr("Double-click or press Enter to see what the model gets of a row"))
+        self.table.setMinimumHeight(108)
+        self.table.activated.connect(lambda index: self.row_chosen.emit(self._rows[index.row()].row))
+        self.add(self.sentence)
+        self.add(self.table, 1)
+
+    def show_lengths(self, lengths: TrainingLengths) -> None:
+        """Show how much is unknown, and where."""
+        unknown = lengths.unknown
+        self._rows = unknown.worst
+        share = unknown.unknown / max(1, unknown.tokens)
+        self.rate.setText(percent(share) if unknown.token else tr("None"))
+        self.sentence.setText(thin(unknown.sentence))
+        self.table.setVisible(bool(unknown.worst))
+        grows = QSizePolicy.Policy.Preferred if unknown.worst else QSizePolicy.Policy.Maximum
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, grows)
+        self.table.set_source(_WorstRows(unknown.worst))
+        self.table.hideColumn(0)
+        self.table.set_widths({"share": 66, "row": 112, "text": 80}, stretched="text")
+
+
+class PaddingCard(Card):
+    """A bar for every way of making batches; one that can be set has a button."""
+
+    settings_chosen = Signal(dict)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Padding"), parent, spacing=9)
+        self._lines: QWidget | None = None
+        self.sentence = label("", "muted", wrap=True)
+        self.add(self.sentence)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+
+    def show_lengths(self, lengths: TrainingLengths, *, can_set: bool) -> None:
+        """Show what every rule computes in vain."""
+        self.setVisible(bool(lengths.padding))
+        if self._lines is not None:
+            self.body.removeWidget(self._lines)
+            self._lines.deleteLater()
+        self._lines = QWidget()
+        column = QVBoxLayout(self._lines)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(9)
+        chosen = next((rule for rule in lengths.padding if rule.chosen), None)
+        for rule in lengths.padding:
+            saves = can_set and chosen is not None and bool(rule.setting) and rule.padding < chosen.padding
+            column.addWidget(_rule_line(rule, saves, self.settings_chosen.emit))
+        self.add(self._lines)
+        self.sentence.setText(
+            tr(
+                "Of what is computed in batches of {batch_size:,}, {percent} is padding.",
+                batch_size=lengths.batch_size,
+                percent=percent(chosen.padding),
+            )
+            if chosen
+            else ""
+        )
+
+
+def _rule_line(rule: PaddingRule, saves: bool, use: Callable[[dict], None]) -> QWidget:
+    line = QWidget()
+    line.setToolTip(
+        tr(
+            "{title}: {tokens:,} tokens an epoch, {padding:.1%} of them padding",
+            title=rule.title,
+            tokens=rule.tokens,
+            padding=rule.padding,
+        )
+    )
+    line.setAccessibleName(line.toolTip())
+    title = ElidedLabel(PADDING_TITLES[rule.name], "section" if rule.chosen else "muted")
+    title.setToolTip(line.toolTip())
+    bar = ThinProgressBar()
+    bar.set_fraction(rule.padding, "accent" if rule.chosen else "plot_1_raw")
+    share = label(percent(rule.padding), "section" if rule.chosen else "muted")
+    share.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+    share.setMinimumWidth(48)
+    column = QVBoxLayout(line)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(3)
+    top = QHBoxLayout()
+    top.addWidget(title, 1)
+    if saves:
+        button = QPushButton(tr("Use this"))
+        theme.role(button, "chip")
+        button.setAccessibleName(tr("Use: {title}", title=rule.title))
+        button.clicked.connect(lambda: use(dict(rule.setting)))
+        top.addWidget(button)
+    elif rule.chosen:
+        top.addWidget(label(tr("as set"), "faint"))
+    top.addWidget(share)
+    column.addLayout(top)
+    column.addWidget(bar)
+    return line

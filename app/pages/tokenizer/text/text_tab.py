@@ -4,30 +4,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.i18n import thin, tr
-from app.core.text import typed_ids
+from app.core.text import text_options, text_parts, typed_ids
+from app.core.text.text_options import TextOptions
 from app.core.text.token_table import TokenTable
-from app.pages.tokenizer.text import text_input, text_questions, tokens_card
-from app.pages.tokenizer.text.code_question import CodeQuestion
-from app.pages.tokenizer.text.decoded_view import DecodedView
-from app.pages.tokenizer.text.options_card import OptionsCard
-from app.pages.tokenizer.text.result_cards import BatchCard
-from app.pages.tokenizer.text.run_use import RunUse
-from app.pages.tokenizer.text.selection_link import SelectionLink
-from app.pages.tokenizer.text.status_rows import WorkingRow
-from app.pages.tokenizer.text.text_input import TextInput
-from app.pages.tokenizer.text.token_card import TokenCard
-from app.pages.tokenizer.text.tokens_card import TokensCard
+from app.core.text.typed_ids import Written
+from app.pages.tokenizer.text import text_input, tokens_card
+from app.pages.tokenizer.text.options_card import OptionsCard, RunUse
+from app.pages.tokenizer.text.result_cards import BatchCard, DecodedView
+from app.pages.tokenizer.text.status_rows import CodeQuestion, WorkingRow
+from app.pages.tokenizer.text.text_input import CHAT, FILE, PAIR, TEXT, WORDS, TextInput
+from app.pages.tokenizer.text.tokens_card import TokenCard, TokensCard
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.token_answer import part_of, token_table, warm_up
 from app.widgets.banner import Banner
 from app.widgets.card import Card
 from app.widgets.tables.layout_memory import RememberedSplitter
+from app.widgets.text.editor_text import text_of
 from backend.contract.rpc.queries import Mistake
 from backend.contract.tokens.batches import Decoded, PiecesAsText, TokenGrid
 from backend.contract.tokens.steps import TokenizerSteps
@@ -199,7 +198,7 @@ class Side(QWidget):
             self._ask_text()
         else:
             self._ignore_all_but(self._tokens, self._steps)
-            self._tokens.ask(text_questions.about_text(self.input, self.options.options(), self.tokenizer))
+            self._tokens.ask(about_text(self.input, self.options.options(), self.tokenizer))
             self._ask_steps()
         self.working.begin()
 
@@ -213,9 +212,9 @@ class Side(QWidget):
     def _ask_steps(self) -> None:
         if self.tokens.view_shown() != tokens_card.STEPS or not self.tokenizer:
             return
-        self.tokens.offer_parts(*text_questions.parts_of(self.input))
+        self.tokens.offer_parts(*parts_of(self.input))
         part, options = self.tokens.chosen_part(), self.options.options()
-        question = text_questions.about_steps(self.input, options, self.tokenizer, part)
+        question = about_steps(self.input, options, self.tokenizer, part)
         if question is None:
             self._steps.ignore()
             self.tokens.steps.say(tr("This is too long for steps; write some of it under “Text”."))
@@ -224,7 +223,7 @@ class Side(QWidget):
 
     def _ask_text(self) -> None:
         written = typed_ids.read(self.input.ids.toPlainText())
-        question = text_questions.about_written(written, self.options.options(), self.tokenizer)
+        question = about_written(written, self.options.options(), self.tokenizer)
         if written.problem or written.nothing:
             self._ignore_all_but()
             self.working.end()
@@ -334,3 +333,100 @@ def _unreadable(path: Path, error: OSError) -> Mistake:
             strerror=error.strerror or error,
         )
     )
+
+
+def about_text(source: TextInput, options: TextOptions, tokenizer: str) -> dict[str, Any]:
+    """Arguments of `tokenize`."""
+    mode = source.mode()
+    if mode == FILE:
+        given = {"file": str(source.path)} if source.pasted is None else {"text": source.pasted}
+        return options.whole_question(tokenizer, **given)
+    if mode == CHAT:
+        messages = text_options.messages_of(source.chat.messages())
+        prompt = source.chat.generation_prompt.isChecked()
+        return options.question(tokenizer, messages=messages, generation_prompt=prompt)
+    if mode == WORDS:
+        return options.question(tokenizer, text=text_of(source.words), pre_split=True)
+    pair = text_of(source.second) if mode == PAIR else None
+    return options.question(tokenizer, text=text_of(source.text), pair=pair)
+
+
+def about_steps(source: TextInput, options: TextOptions, tokenizer: str, part: int | None) -> dict[str, Any] | None:
+    """Arguments of `tokenizer_steps`, of all that is written or of a part of it; None where it has no steps."""
+    if source.mode() not in (TEXT, PAIR, WORDS, CHAT):
+        return None
+    asked = about_text(source, TextOptions(
+        special_tokens=options.special_tokens, construction=options.construction, chat_template=options.chat_template
+    ), tokenizer)  # fmt: skip
+    return asked if part is None else {**asked, "part": part}
+
+
+def parts_of(source: TextInput) -> tuple[str, list[str]]:
+    """What stands for all that is written (empty where there is no such thing), and its parts, in words."""
+    mode = source.mode()
+    if mode == CHAT:
+        return tr("The whole chat"), text_parts.of_messages(source.chat.messages())
+    if mode == WORDS:
+        return tr("All words"), text_parts.of_words(text_of(source.words))
+    return "", text_parts.TEXTS if mode == PAIR else []
+
+
+def about_written(written: Written, options: TextOptions, tokenizer: str) -> dict[str, Any]:
+    """Arguments of `decode` or of `pieces_to_text`."""
+    question = {"tokenizer": tokenizer, "options": options.construction}
+    if written.ids:
+        return {**question, "ids": written.ids}
+    return {**question, "pieces": [piece for row in written.pieces for piece in row]}
+
+
+class SelectionLink:
+    """Connects the editor, the tokens and the card about one token."""
+
+    def __init__(self, source: TextInput, tokens: TokensCard, token: TokenCard) -> None:
+        self._source, self._tokens, self._token = source, tokens, token
+        self._view = tokens.view
+        source.selected.connect(self._on_text_selected)
+        self._view.token_hovered.connect(self._on_hovered)
+        self._view.token_selected.connect(self._on_token)
+        self._view.selection_changed.connect(self._on_tokens_selected)
+
+    def _on_hovered(self, index: int) -> None:
+        self._on_token(index if index >= 0 else self._view.current())
+
+    def _on_token(self, index: int) -> None:
+        table = self._tokens.table
+        if not 0 <= index < len(table):
+            self._token.show_nothing()
+            return
+        self._token.show_token(table, index)
+        spoken = tr(
+            "Token {first}: {shown_text}, id {id}",
+            first=table.first + index + 1,
+            shown_text=self._view.shown_text(index),
+            id=table.piece(index).id,
+        )
+        self._view.setAccessibleDescription(spoken)
+
+    def _on_tokens_selected(self, first: int, last: int) -> None:
+        table = self._tokens.table
+        if first == last or last > len(table):
+            return
+        sequence = int(table.columns["sequence"][self._view.current()])
+        own = np.flatnonzero(table.columns["sequence"][first:last] == sequence) + first
+        if sequence >= 0 and len(own):
+            begin, end = int(table.columns["start"][own].min()), int(table.columns["end"][own].max())
+            self._source.show_selection(sequence, table.begin + begin, table.begin + end)
+
+    def _on_text_selected(self, sequence: int, begin: int, end: int) -> None:
+        table = self._tokens.table
+        if not len(table):
+            return
+        columns, begin, end = table.columns, begin - table.begin, end - table.begin
+        within = (columns["sequence"] == sequence) & (columns["start"] < end) & (columns["end"] > begin)
+        found = np.flatnonzero(within)
+        if begin == end or not len(found):
+            self._view.select(0, 0)
+            return
+        found = found[columns["window"][found] == columns["window"][found[0]]]
+        self._view.select(int(found[0]), int(found[-1]) + 1)
+        self._on_token(int(found[0]))

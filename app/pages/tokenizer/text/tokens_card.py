@@ -1,14 +1,26 @@
 """Owns the card with the coloured tokens of a text, their ids and the steps that led to them, and what they cost."""
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app import theme
 from app.core.i18n import tr, trn
 from app.core.text import text_parts, token_facts
 from app.core.text.table_boxes import boxes_of
 from app.core.text.token_boxes import TokenBoxes
+from app.core.text.token_facts import Fact, facts_of
 from app.core.text.token_table import SHOWN_AT_ONCE, TokenTable, no_tokens
 from app.pages.tokenizer.text.steps_view import StepsView
 from app.widgets.card import Card, label
@@ -20,6 +32,8 @@ from app.widgets.text import missing_glyphs
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.token_view import TokenView
 from backend.contract.tokens.tokens import Tokens
+
+NOTHING = tr("Click a token, or walk through them with the arrow keys.")
 
 TOKENS, IDS, STEPS = range(3)
 AT_ONCE = 10_000
@@ -227,3 +241,73 @@ class TokensCard(Card):
         """Put the ids of the shown tokens on the clipboard."""
         QGuiApplication.clipboard().setText(", ".join(map(str, self.table.ids.tolist())))
         self.message.emit("success", tr("Copied {count}.", count=trn("{count} id", "{count} ids", len(self.table))))
+
+
+class TokenCard(Card):
+    """A name and a value a line; values can be selected and copied."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Token"), parent, spacing=4)
+        self.place = ElidedLabel("", "faint")
+        self.place.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.corner.addWidget(self.place)
+        self.nothing = label(NOTHING, "muted", wrap=True)
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
+        holder = QWidget()
+        holder.setObjectName("scrolled")
+        self._grid = QGridLayout(holder)
+        self._grid.setContentsMargins(0, 0, 6, 0)
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(3)
+        self._grid.setColumnStretch(1, 1)
+        self._lines: list[tuple[QLabel, QLabel]] = []
+        self._area = QScrollArea(widgetResizable=True)
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area.setWidget(holder)
+        self.add(self.nothing)
+        self.add(self._area, 1)
+        self.show_nothing()
+
+    def show_nothing(self) -> None:
+        """No token is looked at."""
+        self.place.setText("")
+        self._area.hide()
+        self.nothing.show()
+
+    def show_token(self, table: TokenTable, index: int) -> None:
+        """Everything about one token of a table."""
+        self.nothing.hide()
+        self._area.show()
+        self.place.setText(
+            tr(
+                "{first:,} of {tokens:,}",
+                first=table.first + index + 1,
+                tokens=table.answer.tokens + table.answer.padding,
+            )
+        )
+        facts = facts_of(table, index, missing_glyphs.sentence_of(table.text(index)))
+        for line, fact in enumerate(facts):
+            self._write(line, fact)
+        for name, value in self._lines[len(facts) :]:
+            name.hide()
+            value.hide()
+
+    def values(self) -> dict[str, str]:
+        """What is shown, by name."""
+        return {name.text(): value.text() for name, value in self._lines if not name.isHidden()}
+
+    def _write(self, line: int, fact: Fact) -> None:
+        if line == len(self._lines):
+            name, value = label("", "caption"), label("", "mono", wrap=True, selectable=True)
+            self._grid.addWidget(name, line, 0)
+            self._grid.addWidget(value, line, 1)
+            self._grid.setRowStretch(line, 0)
+            self._grid.setRowStretch(line + 1, 1)
+            self._lines.append((name, value))
+        name, value = self._lines[line]
+        name.setText(fact.name)
+        name.setToolTip(fact.hint)
+        value.setText(fact.value)
+        name.show()
+        value.show()

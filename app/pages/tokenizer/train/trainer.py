@@ -2,19 +2,32 @@
 
 from typing import Any
 
-from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QCheckBox
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
-from app.core import json_schema
-from app.core.i18n import tr
+from app import theme
+from app.core import formatting, json_schema
+from app.core.i18n import figure, tr, trn
 from app.core.text.tokenizer_command import train_command
 from app.pages.tokenizer.text_source import CAPTION_WIDTH, TextSource
-from app.pages.tokenizer.train.made_card import MadeCard
 from app.pages.tokenizer.train.tokenizer_builder import MakingPart
 from app.services.context import AppContext
-from app.widgets.card import Card
+from app.widgets.card import Card, label
+from app.widgets.empty_state import EmptyState
 from app.widgets.forms.schema_form import SchemaForm
-from backend.contract.tokens.making import MadeTokenizer
+from app.widgets.icon_label import IconButton
+from app.widgets.plots.paired_bars import Group, PairedBars
+from app.widgets.text.elided_label import ElidedLabel
+from backend.contract.tokens.making import Compression, MadeTokenizer
+
+NEW = tr("New")
+STRANGE = tr(
+    "A model that was trained with another tokenizer does not know these pieces: train one "
+    "from scratch with it (Begin with: from_config)."
+)
+LESS = 0.001
+"""A difference that is worth a colour."""
 
 PREFIX = "tokenizer"
 """What the keys of the form begin with, as in the backend's mistakes."""
@@ -101,3 +114,153 @@ class TrainPart(MakingPart):
             name = f"{self._texts.name() or 'tokenizer'}-{values.get('kind')}-{values.get('vocabulary')}"
             self.foot.propose(name)
         self.show_reason()
+
+
+class MadeCard(Card):
+    """Empty until `show_made`."""
+
+    use_asked = Signal(str)
+    copied = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Result"), parent)
+        self.made: MadeTokenizer | None = None
+        self.pages = QStackedWidget()
+        self.pages.addWidget(
+            EmptyState(
+                "text",
+                tr("Nothing trained yet"),
+                tr(
+                    "Choose texts and settings and press Train. Compression is measured here beside the "
+                    "tokenizer that is chosen above."
+                ),
+            )
+        )
+        self.pages.addWidget(self._result())
+        self.add(self.pages, 1)
+
+    def _result(self) -> QWidget:
+        self.title, self.sub = label("", "section"), label("", "muted", wrap=True)
+        self.bars = PairedBars()
+        self.bars.setAccessibleName(tr("Compression"))
+        self.grid = QGridLayout()
+        self.grid.setHorizontalSpacing(18)
+        self.grid.setVerticalSpacing(6)
+        self.path = ElidedLabel("", "faint")
+        self.note = label(STRANGE, "faint", wrap=True)
+        page = QWidget()
+        page.setObjectName("scrolled")
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        for part in (self.title, self.sub, self.path, self.bars):
+            column.addWidget(part)
+        column.addLayout(self.grid)
+        column.addWidget(self.note)
+        column.addStretch(1)
+        area = QScrollArea(widgetResizable=True)
+        area.setWidget(page)
+        whole = QWidget()
+        rows = QVBoxLayout(whole)
+        rows.setContentsMargins(0, 0, 0, 0)
+        rows.setSpacing(12)
+        rows.addWidget(area, 1)
+        rows.addLayout(self._buttons())
+        return whole
+
+    def _buttons(self) -> QHBoxLayout:
+        self.use = IconButton(tr("Use it in my run"), "bolt", "primary")
+        self.use.clicked.connect(lambda: self.made and self.use_asked.emit(self.made.path))
+        self.copy = IconButton(tr("Copy path"), "copy", "quiet")
+        self.copy.clicked.connect(self._on_copy)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.use)
+        buttons.addWidget(self.copy)
+        buttons.addStretch(1)
+        return buttons
+
+    def show_made(self, made: MadeTokenizer) -> None:
+        """The tokenizer and what was measured."""
+        self.made = made
+        self.title.setText(tr("{vocabulary} pieces", vocabulary=formatting.grouped(made.vocabulary)))
+        learnt = tr(
+            "Learnt from {count} in {seconds}",
+            count=trn("{count} text", "{count} texts", made.rows),
+            seconds=_seconds(made.seconds),
+        )
+        self.sub.setText(f"{learnt}; {_measured(made)}")
+        self.path.setText(made.path)
+        self.path.setToolTip(made.path)
+        names = [NEW, *(formatting.name_of_path(one.tokenizer) for one in made.compression[1:])]
+        self.bars.show_groups(names[: len(made.compression)], groups_of(made.compression))
+        self._show_counts(made.compression, names)
+        self.pages.setCurrentIndex(1)
+
+    def _show_counts(self, measured: list[Compression], names: list[str]) -> None:
+        while (item := self.grid.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        if not measured:
+            return
+        rows = [("", names), *((title, [words(one) for one in measured]) for title, words in _COUNTS.items())]
+        for row, (title, cells) in enumerate(rows):
+            self.grid.addWidget(label(title, "muted"), row, 0)
+            for column, cell in enumerate(cells, start=1):
+                shown = label(cell, "muted" if row == 0 else "")
+                self.grid.addWidget(shown, row, column, Qt.AlignmentFlag.AlignRight)
+        if len(measured) > 1:
+            self._show_difference(measured)
+        self.grid.setColumnStretch(len(measured) + 2, 1)
+
+    def _show_difference(self, measured: list[Compression]) -> None:
+        new, old = measured[:2]
+        share = new.tokens / old.tokens - 1 if old.tokens else 0.0
+        differs = tr("{value:.1%} fewer", value=-share) if share < 0 else tr("{share:.1%} more", share=share)
+        words = label(tr("as many") if abs(share) < LESS else differs)
+        theme.role(words, "muted" if abs(share) < LESS else "success" if share < 0 else "warning")
+        self.grid.addWidget(words, 2, len(measured) + 1)
+
+    def _on_copy(self) -> None:
+        if self.made is not None:
+            QGuiApplication.clipboard().setText(self.made.path)
+            self.copied.emit(tr("Copied the folder of the new tokenizer."))
+
+
+_COUNTS = {
+    tr("Pieces"): lambda one: formatting.grouped(one.vocabulary),
+    tr("Tokens"): lambda one: formatting.grouped(one.tokens),
+    tr("Unknown"): lambda one: formatting.grouped(one.unknown),
+    tr("Bytes per token"): lambda one: figure(one.bytes_per_token, ".2f"),
+}
+
+
+def groups_of(measured: list[Compression]) -> list[Group]:
+    """The bars of tokens per word and per character."""
+    if not measured:
+        return []
+    words, characters = ([getattr(one, name) for one in measured] for name in ("per_word", "per_character"))
+    return [
+        Group(tr("Tokens per word"), words, [figure(value, ".3f") for value in words]),
+        Group(tr("Tokens per character"), characters, [figure(value, ".4f") for value in characters]),
+    ]
+
+
+def _seconds(seconds: float) -> str:
+    """A training of a small file takes no whole second."""
+    return formatting.duration(seconds) if seconds >= 10 else f"{figure(max(seconds, 0.1), '.1f')} s"
+
+
+def _measured(made: MadeTokenizer) -> str:
+    if not made.compression:
+        return tr("nothing was measured.")
+    rows = made.compression[0].rows
+    if made.held_out:
+        return tr(
+            "measured on {count}. Fewer tokens are better.",
+            count=trn("{count} held-out text", "{count} held-out texts", rows),
+        )
+    return tr(
+        "measured on {count} that it has learnt from. Fewer tokens are better.",
+        count=trn("{count} text", "{count} texts", rows),
+    )

@@ -1,30 +1,29 @@
 """Owns the side with the whole vocabulary: all pieces or merges in a table, searched and sorted by the helper."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core.formatting import sentence
 from app.core.i18n import tr, trn
+from app.core.preferences import Preferences
 from app.core.text.tokenizer_title import short_title
 from app.pages.tokenizer.draft_data import RunData
-from app.pages.tokenizer.vocabulary.convert_card import ConvertCard
 from app.pages.tokenizer.vocabulary.frequency_bar import FrequencyBar
-from app.pages.tokenizer.vocabulary.piece_cards import PieceCard
-from app.pages.tokenizer.vocabulary.piece_search import PieceSearch
-from app.pages.tokenizer.vocabulary.vocabulary_export import VocabularyExport
-from app.pages.tokenizer.vocabulary.vocabulary_table import VocabularyTable
-from app.services.backend_client import Ticket
+from app.pages.tokenizer.vocabulary.piece_cards import ConvertCard, PieceCard
+from app.pages.tokenizer.vocabulary.vocabulary_table import PieceSearch, VocabularyTable
+from app.services.backend_client import BackendClient, Ticket
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, VocabularyRows, read_numbers, write_numbers
 from app.widgets.banner import Banner
 from app.widgets.forms.chips import chips
 from app.widgets.waiting_stack import WaitingStack
-from backend.contract.rpc.queries import Mistake, Progress
+from backend.contract.rpc.queries import Exported, Mistake, Progress
 from backend.contract.tokens.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
 
 SIDE_WIDTH = 296
@@ -306,3 +305,42 @@ class Side(QWidget):
         assert self._folder is not None
         rows = None if whole or self._indices is None else write_numbers(self._folder, self._indices)
         self._export.export(self._about({"table": self.search.table, "rows": rows}), path)
+
+
+class VocabularyExport(QObject):
+    """One export at a time."""
+
+    message = Signal(str, str)
+    busy = Signal(bool)
+
+    def __init__(self, client: BackendClient, preferences: Preferences, side: QWidget) -> None:
+        super().__init__(side)
+        self._client, self._preferences, self._side = client, preferences, side
+        self._ticket: Ticket | None = None
+
+    def asked_path(self, name: str) -> str:
+        """The file that a person names, beginning with this name; empty where they go back."""
+        suggested = str(Path.home() / f"{name}.csv")
+        path, _ = QFileDialog.getSaveFileName(self._side, tr("Export as CSV"), suggested, tr("CSV (*.csv)"))
+        return path
+
+    def export(self, about: dict[str, Any], path: str) -> None:
+        """Write the rows of a table that a question is `about` to a CSV file."""
+        chosen = {"output": path, "defuse": self._preferences.csv_defuse, "bom": self._preferences.csv_bom}
+        self.busy.emit(True)
+        self._ticket = self._client.ask("export_vocabulary", {**about, **chosen}, self._on_exported, self._on_mistake)
+
+    def stop(self) -> None:
+        """What is being written is not wanted any more."""
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
+
+    def _on_exported(self, answer: Exported) -> None:
+        self.busy.emit(False)
+        rows = trn("{count} row", "{count} rows", answer.rows)
+        self.message.emit("success", tr("Wrote {count} to {path}.", count=rows, path=answer.path))
+
+    def _on_mistake(self, mistake: Mistake) -> None:
+        self.busy.emit(False)
+        self.message.emit("error", mistake.message)

@@ -1,18 +1,33 @@
 """Owns the card with the table of pieces or merges: its columns, their widths and colours, and the line below it."""
 
+from collections.abc import Mapping
+
 import numpy as np
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QWidget
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
-from app.core.backend_words import said
+from app.core.backend_words import begun, said
 from app.core.formatting import grouped
 from app.core.i18n import tr, trn
 from app.services.vocabulary_rows import FREQUENCY, VocabularyRows
 from app.widgets.card import Card
+from app.widgets.forms.chips import chips
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.icon_label import IconButton
 from app.widgets.tables.row_table import RowTable
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.tokens.vocabulary import Vocabulary
+from backend.contract.tokens.vocabulary import TYPES, SearchBy, Vocabulary
+
+CALM_MS = 120
+TABLES = ((tr("Pieces"), "pieces"), (tr("Merges"), "merges"))
+WAYS: tuple[tuple[str, SearchBy, str], ...] = (
+    (tr("Text"), "text", tr("Find text in a piece")),
+    (tr("Regex"), "regex", tr("Regular expression, for example ^.un.*able$")),
+    (tr("Ids"), "id", tr("For example 101, 7592-7600")),
+    (tr("Script"), "script", ""),
+)
 
 HIDDEN = ("script",)
 """Columns that the card at the side shows; the table has room for those that people sort by."""
@@ -114,3 +129,142 @@ def _in_order(columns: list[str]) -> list[str]:
         shown.remove(FREQUENCY)
         shown.insert(shown.index("text") + 1, FREQUENCY)
     return shown
+
+
+class PieceSearch(QWidget):
+    """`changed` a moment after the last key press, and at once after a choice."""
+
+    changed = Signal()
+    table_chosen = Signal()
+    export_requested = Signal(bool)
+    """Whether the whole table is wanted, not only the rows that are shown."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.tables, table_row = chips([title for title, _ in TABLES])
+        self.tables.idClicked.connect(self._on_table)
+        self.way = QuietComboBox()
+        self.way.setAccessibleName(tr("Search by"))
+        self.way.setToolTip(
+            tr("What the search is: text whatever its case, a regular expression (RE2), ids, or a script")
+        )
+        self.way.setMinimumContentsLength(7)
+        for title, value, _ in WAYS:
+            self.way.addItem(title, value)
+        self.way.activated.connect(lambda _: self._on_way())
+        self.text = QLineEdit(clearButtonEnabled=True)
+        self.text.setMinimumWidth(120)
+        self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
+        self._calm.timeout.connect(self.changed)
+        self.text.textChanged.connect(lambda _: self._calm.start())
+        self.script = QuietComboBox()
+        self.script.setAccessibleName(tr("Script"))
+        self.script.setToolTip(tr("Pieces with letters of this script"))
+        self.type = QuietComboBox()
+        self.type.setAccessibleName(tr("Type of the pieces"))
+        self.type.setToolTip(tr("Type of the pieces"))
+        for box in (self.script, self.type):
+            box.activated.connect(lambda _: self.changed.emit())
+        self.export = IconButton(tr("Export CSV"), "download")
+        self.export_menu = QMenu(self.export)
+        self.export_shown = self.export_menu.addAction("", lambda: self.export_requested.emit(False))
+        self.export_all = self.export_menu.addAction("", lambda: self.export_requested.emit(True))
+        self.export.clicked.connect(
+            lambda: self.export_menu.popup(self.export.mapToGlobal(self.export.rect().bottomLeft()))
+        )
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        row.addLayout(table_row)
+        row.addSpacing(6)
+        row.addWidget(self.way, 2)
+        row.addWidget(self.text, 4)
+        row.addWidget(self.script, 4)
+        row.addWidget(self.type, 3)
+        row.addWidget(self.export)
+        find = QShortcut(QKeySequence.StandardKey.Find, self)
+        find.activated.connect(self.text.setFocus)
+        self._show_way()
+
+    # What is wanted
+
+    @property
+    def table(self) -> str:
+        """`pieces` or `merges`."""
+        return TABLES[self.tables.checkedId()][1]
+
+    @property
+    def by(self) -> SearchBy:
+        """How `search` is meant."""
+        return self.way.currentData()
+
+    @property
+    def search(self) -> str:
+        """What is looked for; spaces count in a text."""
+        return (self.script.currentData() or "") if self.by == "script" else self.text.text()
+
+    @property
+    def types(self) -> list[str]:
+        """The types of pieces that are wanted; none means all."""
+        return list(self.type.currentData() or ()) if self.table == "pieces" else []
+
+    @property
+    def is_all(self) -> bool:
+        """Whether every row is wanted."""
+        return not self.search and not self.types
+
+    # What there is
+
+    def offer(self, vocabulary: Vocabulary) -> None:
+        """Another vocabulary; what is typed stays."""
+        merges = self.tables.button(1)
+        merges.setEnabled(vocabulary.merges > 0)
+        merges.setToolTip("" if vocabulary.merges else tr("A {kind} has no merges", kind=vocabulary.kind))
+        if not vocabulary.merges:
+            self.tables.button(0).setChecked(True)
+        self._offer_types(vocabulary.types)
+        self._offer_scripts(vocabulary.scripts)
+        self._show_way()
+
+    def _offer_types(self, types: Mapping[str, int]) -> None:
+        chosen = self.type.currentIndex()
+        self.type.clear()
+        self.type.addItem(tr("All types"), [])
+        self.type.addItem(tr("Non-special only"), [name for name in TYPES if name != "special"])
+        for name in TYPES:
+            self.type.addItem(f"{begun(said(name))} ({grouped(types.get(name, 0))})", [name])
+        self.type.setCurrentIndex(max(0, chosen))
+
+    def _offer_scripts(self, scripts: Mapping[str, int]) -> None:
+        chosen = self.script.currentData()
+        self.script.clear()
+        self.script.addItem(tr("Any script"), "")
+        for name, pieces in scripts.items():
+            self.script.addItem(f"{name.replace('_', ' ')} ({grouped(pieces)})", name)
+        self.script.setCurrentIndex(max(0, self.script.findData(chosen)))
+
+    def offer_export(self, shown: int, total: int) -> None:
+        """How many rows an export would write."""
+        self.export_shown.setText(tr("The rows that are shown ({shown})…", shown=grouped(shown)))
+        self.export_all.setText(tr("All rows ({total})…", total=grouped(total)))
+        self.export_shown.setEnabled(shown > 0)
+        self.export.setEnabled(total > 0)
+
+    def _on_table(self) -> None:
+        self._show_way()
+        self.table_chosen.emit()
+
+    def _on_way(self) -> None:
+        self._show_way()
+        self.changed.emit()
+
+    def _show_way(self) -> None:
+        if self.table == "merges" and self.by == "script":
+            self.way.setCurrentIndex(0)
+        by_script = self.by == "script"
+        self.script.setVisible(by_script)
+        self.text.setVisible(not by_script)
+        hint = WAYS[self.way.currentIndex()][2]
+        self.text.setPlaceholderText(hint)
+        self.text.setAccessibleName(hint)
+        self.type.setEnabled(self.table == "pieces")
