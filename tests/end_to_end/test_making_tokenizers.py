@@ -8,10 +8,10 @@ from end_to_end.test_window import ANSWER_MS, click, window, write  # noqa: F401
 from transformers import AutoTokenizer
 
 from app.main_window import MainWindow
-from app.pages.tokenizer.page import SIDES
+from app.pages.tokenizer.page import TABS
 from backend.contract.resources import resource
 
-MAKE = [module for _, module, _ in SIDES].index("train.train_tab")
+MAKE = [module for _, module, _ in TABS].index("train.train_tab")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from app.core.i18n import tr
 NONE_YET = tr("The new run has no data yet; choose it there, or here.")
 
 
-class RunData(QObject):
+class DraftData(QObject):
     """`ask`, and then `taken` or `message` as soon as somebody calls `show_draft`."""
 
     wanted = Signal()

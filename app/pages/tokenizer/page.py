@@ -17,7 +17,7 @@ from app.services.context import AppContext
 from app.widgets.forms.chips import chips
 from app.widgets.page_header import PageHeader, page_layout
 
-SIDES = (
+TABS = (
     (tr("Text"), "text.text_tab", tr("Drop a tokenizer or a text file here")),
     (tr("Vocabulary"), "vocabulary.vocabulary_tab", tr("Search, sort, count and export all pieces")),
     (
@@ -31,7 +31,7 @@ SIDES = (
 """Title, module under `app.pages.tokenizer` with a class `Side`, subtitle; a side is imported when it is first shown."""
 
 
-class Side(Protocol):
+class Tab(Protocol):
     """A widget that shows one thing about the chosen tokenizer. A side may also have the signal `settings_chosen`:
     spec keys and values for the run that is being set up; or `tokenizer_made`: a folder
     that the page opens, together with `made_changed`: other ones are remembered."""
@@ -67,7 +67,7 @@ class Page(QWidget):
         self._context = context
         self._sides: dict[int, QWidget] = {}
         self.header = PageHeader(tr("Tokenizer"), parent=self)
-        self.titles, row = chips([title for title, _, _ in SIDES])
+        self.titles, row = chips([title for title, _, _ in TABS])
         self.titles.idClicked.connect(self.show_side)
         self.header.buttons.addLayout(row)
         self.choice = TokenizerChoice(context, self)
@@ -86,16 +86,16 @@ class Page(QWidget):
         self.draft_wanted.emit()
         self.side().shown()
 
-    def side(self) -> Side:
+    def side(self) -> Tab:
         """The side in view."""
         return self.pages.currentWidget()  # type: ignore[return-value]
 
     def show_side(self, place: int) -> None:
         """Show a side, built if this is its first time."""
         if place not in self._sides:
-            self._sides[place] = self._built(SIDES[place][1])
+            self._sides[place] = self._built(TABS[place][1])
         self.titles.button(place).setChecked(True)
-        self.header.set_subtitle(SIDES[place][2])
+        self.header.set_subtitle(TABS[place][2])
         self.choice.setHidden(getattr(self._sides[place], "own_tokenizer", False))
         self.pages.setCurrentWidget(self._sides[place])
         self.draft_wanted.emit()
@@ -111,7 +111,7 @@ class Page(QWidget):
                 icon="text",
                 words=said,
             )
-            for place, (title, _, said) in enumerate(SIDES)
+            for place, (title, _, said) in enumerate(TABS)
         ]
 
     def show_tokenizer(self, name_or_path: str) -> None:
@@ -134,7 +134,7 @@ class Page(QWidget):
         self._data_side().show_step(run, step)
 
     def _data_side(self) -> Any:
-        self.show_side([module for _, module, _ in SIDES].index("data.data_tab"))
+        self.show_side([module for _, module, _ in TABS].index("data.data_tab"))
         return self.side()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.tokenizer.page import SIDES, Page
+from app.pages.tokenizer.page import TABS, Page
 from backend.contract.rpc.queries import CachedModel, CachedModels
 from backend.contract.tokens import name
 
@@ -26,7 +26,7 @@ def test_the_demo_model_is_offered_and_a_path_may_be_typed(panel: Page):
 
 def test_every_side_is_told_of_the_tokenizer_when_it_comes_into_view(panel: Page):
     panel.show_tokenizer("/somewhere/model")
-    for place in range(len(SIDES)):
+    for place in range(len(TABS)):
         panel.show_side(place)
         assert panel.side().tokenizer == "/somewhere/model"
 
@@ -51,11 +51,11 @@ def test_folders_and_files_can_be_looked_for(panel: Page):
 
 
 def test_every_side_is_there_once():
-    assert len({module for _, module, _ in SIDES}) == len({title for title, _, _ in SIDES}) == len(SIDES)
+    assert len({module for _, module, _ in TABS}) == len({title for title, _, _ in TABS}) == len(TABS)
 
 
 def test_the_tokenizer_of_the_new_run_is_offered_with_its_options(panel: Page):
-    panel.show_side([module for _, module, _ in SIDES].index("train.train_tab"))
+    panel.show_side([module for _, module, _ in TABS].index("train.train_tab"))
     model = {"name_or_path": "/demo/gpt2", "tokenizer_options": {"add_prefix_space": True}}
     panel.show_draft({"model": model}, "")
     panel.choice.box.setCurrentIndex(0)

@@ -13,7 +13,7 @@ from app.core.text.token_rates import MAX_GROUPS, MEASURES, UNITS, RateRows, bar
 from app.pages.tokenizer.compare.aligned_tokens import AlignedTokens
 from app.pages.tokenizer.compare.compared_tokenizers import COLOR_TOKENS, ComparedTokenizers
 from app.pages.tokenizer.data_choice import DataChoice
-from app.pages.tokenizer.draft_data import RunData
+from app.pages.tokenizer.draft_data import DraftData
 from app.services.backend_client import Ticket
 from app.services.comparison_answer import comparison_of
 from app.services.context import AppContext
@@ -49,7 +49,7 @@ EXAMPLE = tr(
 MODES = (tr("Text"), tr("Data"))
 
 
-class Side(QWidget):
+class CompareTab(QWidget):
     """The page's tokenizer is the first; the others are chosen here."""
 
     message = Signal(str, str)
@@ -118,7 +118,7 @@ class Side(QWidget):
         self.data.failed.connect(self._on_failed)
         self.data.fix_offered.connect(self.banner.offer_fix)
         self.banner.fix_taken.connect(self.data.take_fix)
-        self._run_data = RunData(self)
+        self._run_data = DraftData(self)
         self.data.run_asked.connect(self._run_data.ask)
         self._run_data.wanted.connect(self.draft_wanted)
         self._run_data.message.connect(self.message)

@@ -13,7 +13,7 @@ from backend.contract.rpc.queries import Mistake, Progress
 READING = tr("Reading the data")
 
 
-def asked_on(
+def data_question(
     stack: WaitingStack, client: BackendClient, query: str, on_answer: Callable[[Any], None]
 ) -> LatestQuestion:
     """A question whose way `stack` shows; whoever asks calls `show_waiting` where an answer may take its time.

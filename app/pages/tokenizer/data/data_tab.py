@@ -26,7 +26,7 @@ PAGES = (tr("Lengths"), tr("Rows"))
 LENGTHS, ROWS, NOTHING = 0, 1, 2
 
 
-class Side(QWidget):
+class DataTab(QWidget):
     """The tokenizer is the training's own, whatever the page has chosen."""
 
     message = Signal(str, str)

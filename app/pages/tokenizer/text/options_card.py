@@ -262,7 +262,7 @@ def _choice(offered: tuple[tuple[str, Any], ...], hint: str) -> QuietComboBox:
     return box
 
 
-class RunUse(QObject):
+class RunHandover(QObject):
     """What a run takes over depends on its task, which the draft names and the catalog describes."""
 
     message = Signal(str, str)

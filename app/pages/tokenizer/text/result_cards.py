@@ -54,14 +54,14 @@ class BatchCard(Card):
         ids, mask = (np.array(values, np.int64).reshape(shape) for values in (answer.ids, answer.mask))
         pieces = dict(zip(answer.piece_ids, answer.pieces, strict=True))
         self.grid.set_batch(ids, mask, pieces, frozenset(answer.special_ids))
-        self.counts.setText(" · ".join(summary(answer)))
+        self.counts.setText(" · ".join(batch_summary(answer)))
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.grid.copied())
         self.message.emit("success", tr("Copied the batch."))
 
 
-def summary(answer: TokenGrid) -> list[str]:
+def batch_summary(answer: TokenGrid) -> list[str]:
     """`3 rows × 17 · 12 of 51 are padding (24%)`."""
     cells, real = answer.rows * answer.width, sum(answer.lengths)
     words = [f"{trn('{count} row', '{count} rows', answer.rows)} × {grouped(answer.width)}"]

@@ -15,7 +15,7 @@ from app.core.text.text_options import TextOptions
 from app.core.text.token_table import TokenTable
 from app.core.text.typed_ids import Written
 from app.pages.tokenizer.text import text_input, tokens_card
-from app.pages.tokenizer.text.options_card import OptionsCard, RunUse
+from app.pages.tokenizer.text.options_card import OptionsCard, RunHandover
 from app.pages.tokenizer.text.result_cards import BatchCard, DecodedView
 from app.pages.tokenizer.text.status_rows import CodeQuestion, WorkingRow
 from app.pages.tokenizer.text.text_input import CHAT, FILE, PAIR, TEXT, WORDS, TextInput
@@ -42,7 +42,7 @@ TEMPLATE = "task.template"
 RESULTS = {text_input.BATCH: 1, text_input.IDS: 2}
 
 
-class Side(QWidget):
+class TextTab(QWidget):
     """The text above its tokens; options and the chosen token beside them."""
 
     message = Signal(str, str)
@@ -54,7 +54,7 @@ class Side(QWidget):
         super().__init__(parent)
         self._context = context
         self.tokenizer = ""
-        self.run_use = RunUse(context.client, self)
+        self.run_use = RunHandover(context.client, self)
         self._whole: TokenTable | None = None
         ask = self._question
         self._tokens = ask("tokenize", self._on_tokens, self._on_mistake)

@@ -15,7 +15,7 @@ from app.core.text import tokenizer_title
 from app.core.text.proposed_tokens import ProposedRows, line_of, new_tokens, saved_words, tokens_of
 from app.core.text.tokenizer_command import extend_command
 from app.pages.tokenizer.text_source import TextSource
-from app.pages.tokenizer.train.tokenizer_builder import MakingPart
+from app.pages.tokenizer.train.tokenizer_builder import TokenizerBuilder
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.widgets.card import Card, label
@@ -33,7 +33,7 @@ CALM_MS, COUNT_MS = 200, 700
 NOTHING = tr("Write a token to add.")
 
 
-class ExtendPart(MakingPart):
+class TokenizerExtender(TokenizerBuilder):
     """`settings` holds the lists, `result` the table; there may be no texts."""
 
     query, verb, icon = "extend_tokenizer", tr("Add tokens"), "plus"

@@ -30,7 +30,7 @@ BUTTON_WIDTH = 150
 NO_FOLDER = tr("Name the folder of the new tokenizer.")
 
 
-class MakingPart(QObject):
+class TokenizerBuilder(QObject):
     """A way that is built on this has cards of its own; `foot` stands below them, the texts are another's."""
 
     made = Signal(object)
@@ -53,7 +53,7 @@ class MakingPart(QObject):
         self._client, self._texts = context.client, texts
         self._ticket: Ticket | None = None
         self.tokenizer = ""
-        self.foot = MakingFoot(self.verb, self.icon, context.preferences.runs_path().parent / "tokenizers")
+        self.foot = BuilderFoot(self.verb, self.icon, context.preferences.runs_path().parent / "tokenizers")
         self.foot.asked.connect(self.make)
         self.foot.stopped.connect(self.stop)
         self.foot.copy_asked.connect(self._copy_command)
@@ -122,7 +122,7 @@ class MakingPart(QObject):
         self.message.emit("info", self.copied)
 
 
-class MakingFoot(Card):
+class BuilderFoot(Card):
     """`verb` is what its button says."""
 
     asked = Signal()

@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLay
 from app.core import formatting
 from app.core.i18n import tr, trn
 from app.core.text import user_tokenizers
-from app.pages.tokenizer.draft_data import RunData
+from app.pages.tokenizer.draft_data import DraftData
 from app.pages.tokenizer.text_source import TextSource
-from app.pages.tokenizer.train.extender import ExtendPart
-from app.pages.tokenizer.train.trainer import TrainPart
-from app.pages.tokenizer.train.user_tokenizers_card import MadeBeforeCard
+from app.pages.tokenizer.train.extender import TokenizerExtender
+from app.pages.tokenizer.train.trainer import TokenizerTrainer
+from app.pages.tokenizer.train.user_tokenizers_card import UserTokenizersCard
 from app.services.context import AppContext
 from app.widgets.banner import Banner
 from app.widgets.forms.chips import chips
@@ -30,7 +30,7 @@ NARROWEST = 400
 TEXTS = (tr("Texts"), tr("Count in (optional)"), tr("Texts"))
 
 
-class Side(QWidget):
+class TrainTab(QWidget):
     """Two ways to make a tokenizer, which share the choice of texts."""
 
     message = Signal(str, str)
@@ -51,12 +51,15 @@ class Side(QWidget):
         self.use_button.clicked.connect(lambda: self._use_in_run(self._extended))
         self.banner.buttons.addWidget(self.use_button)
         self.texts = TextSource(context.client)
-        self._run_data = RunData(self)
+        self._run_data = DraftData(self)
         self.texts.run_asked.connect(self._run_data.ask)
         self._run_data.wanted.connect(self.draft_wanted)
         self._run_data.message.connect(self.message)
         self._run_data.taken.connect(self.texts.take)
-        self.training, self.extending = TrainPart(context, self.texts, self), ExtendPart(context, self.texts, self)
+        self.training, self.extending = (
+            TokenizerTrainer(context, self.texts, self),
+            TokenizerExtender(context, self.texts, self),
+        )
         self._parts = (self.training, self.extending)
         self.ways, row = chips(TITLES)
         row.addStretch(1)
@@ -67,7 +70,7 @@ class Side(QWidget):
             part.message.connect(self.message)
             part.use_asked.connect(self._use_in_run)
             part.failed.connect(self._show_failure)
-        self.made_before = MadeBeforeCard(context.preferences)
+        self.made_before = UserTokenizersCard(context.preferences)
         self._results.addWidget(self.made_before)
         self.made_before.open_asked.connect(self.tokenizer_made)
         self.made_before.use_asked.connect(self._use_in_run)

@@ -11,7 +11,7 @@ from app.core import formatting, json_schema
 from app.core.i18n import figure, tr, trn
 from app.core.text.tokenizer_command import train_command
 from app.pages.tokenizer.text_source import CAPTION_WIDTH, TextSource
-from app.pages.tokenizer.train.tokenizer_builder import MakingPart
+from app.pages.tokenizer.train.tokenizer_builder import TokenizerBuilder
 from app.services.context import AppContext
 from app.widgets.card import Card, label
 from app.widgets.empty_state import EmptyState
@@ -33,7 +33,7 @@ PREFIX = "tokenizer"
 """What the keys of the form begin with, as in the backend's mistakes."""
 
 
-class TrainPart(MakingPart):
+class TokenizerTrainer(TokenizerBuilder):
     """`settings` and `result` are cards."""
 
     query, verb, icon = "train_tokenizer", tr("Train"), "play"
@@ -48,7 +48,7 @@ class TrainPart(MakingPart):
         self.compares.setChecked(True)
         self.compares.setToolTip(tr("Measures both the new tokenizer and the one chosen above on held-out texts"))
         self.settings.corner.addWidget(self.compares)
-        self.result = MadeCard()
+        self.result = TrainResultCard()
         self.result.use_asked.connect(self.use_asked)
         self.result.copied.connect(lambda words: self.message.emit("success", words))
         texts.changed.connect(self._on_changed)
@@ -116,7 +116,7 @@ class TrainPart(MakingPart):
         self.show_reason()
 
 
-class MadeCard(Card):
+class TrainResultCard(Card):
     """Empty until `show_made`."""
 
     use_asked = Signal(str)

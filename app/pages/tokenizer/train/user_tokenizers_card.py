@@ -20,7 +20,7 @@ WIDTHS = {"name": 240, "pieces": 90, "made": 120, "folder": 200}
 GONE = tr("The folder {path} is gone; this tokenizer can only be forgotten.")
 
 
-class MadeBeforeCard(Card):
+class UserTokenizersCard(Card):
     """Forgetting one deletes nothing."""
 
     open_asked = Signal(str)

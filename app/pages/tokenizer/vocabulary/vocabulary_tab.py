@@ -12,7 +12,7 @@ from app.core.formatting import sentence
 from app.core.i18n import tr, trn
 from app.core.preferences import Preferences
 from app.core.text.tokenizer_title import short_title
-from app.pages.tokenizer.draft_data import RunData
+from app.pages.tokenizer.draft_data import DraftData
 from app.pages.tokenizer.vocabulary.frequency_bar import FrequencyBar
 from app.pages.tokenizer.vocabulary.piece_cards import ConvertCard, PieceCard
 from app.pages.tokenizer.vocabulary.vocabulary_table import PieceSearch, VocabularyTable
@@ -30,7 +30,7 @@ SIDE_WIDTH = 296
 OPENING = tr("Opening the tokenizer")
 
 
-class Side(QWidget):
+class VocabularyTab(QWidget):
     """Opens the vocabulary when it is first looked at; the window never walks through it."""
 
     message = Signal(str, str)
@@ -65,7 +65,7 @@ class Side(QWidget):
         self.frequency.failed.connect(self._on_failed)
         self.frequency.data.fix_offered.connect(self.banner.offer_fix)
         self.banner.fix_taken.connect(self.frequency.data.take_fix)
-        self._run_data = RunData(self)
+        self._run_data = DraftData(self)
         self.frequency.data.run_asked.connect(self._run_data.ask)
         self._run_data.wanted.connect(self.draft_wanted)
         self._run_data.message.connect(self.message)

@@ -7,15 +7,15 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app.main_window import MainWindow
-from app.pages.tokenizer.data.data_tab import LENGTHS, NOTHING, ROWS, Side
-from app.pages.tokenizer.page import SIDES
+from app.pages.tokenizer.data.data_tab import LENGTHS, NOTHING, ROWS, DataTab
+from app.pages.tokenizer.page import TABS
 
 SPEC: dict[str, Any] = {"name": "sentiment", "task": {"type": "text_classification"}}
 
 
 @pytest.fixture
-def side(qtbot, training_helped) -> Side:
-    made = Side(training_helped)
+def side(qtbot, training_helped) -> DataTab:
+    made = DataTab(training_helped)
     qtbot.addWidget(made)
     made.resize(1020, 660)
     made.show()
@@ -23,13 +23,13 @@ def side(qtbot, training_helped) -> Side:
 
 
 @pytest.fixture
-def measured(qtbot, side: Side) -> Side:
+def measured(qtbot, side: DataTab) -> DataTab:
     with qtbot.waitSignal(side.lengths.measured):
         side.show_draft(SPEC, "")
     return side
 
 
-def test_without_a_draft_it_says_what_to_do(qtbot, side: Side):
+def test_without_a_draft_it_says_what_to_do(qtbot, side: DataTab):
     side.shown()
     assert side.pages.currentIndex() == NOTHING
     side.show_draft(SPEC, "Choose a model.")
@@ -38,7 +38,7 @@ def test_without_a_draft_it_says_what_to_do(qtbot, side: Side):
         side.nothing.asked.emit()
 
 
-def test_a_better_limit_is_handed_over(qtbot, measured: Side):
+def test_a_better_limit_is_handed_over(qtbot, measured: DataTab):
     card = measured.lengths.lengths
     assert card.sentence.text() == "20 % of the rows lose text at 24 tokens; 64 loses 0.1 %."
     with qtbot.waitSignal(measured.settings_chosen) as chosen:
@@ -46,7 +46,7 @@ def test_a_better_limit_is_handed_over(qtbot, measured: Side):
     assert chosen.args == [{"task.max_length": 64}]
 
 
-def test_a_run_offers_no_settings(qtbot, measured: Side):
+def test_a_run_offers_no_settings(qtbot, measured: DataTab):
     measured.bar.choose_run("/runs/old")
     with qtbot.waitSignal(measured.lengths.measured):
         measured.bar.changed.emit()
@@ -54,7 +54,7 @@ def test_a_run_offers_no_settings(qtbot, measured: Side):
     assert not measured.lengths.limits._can_set
 
 
-def test_any_usual_limit_can_be_set(qtbot, measured: Side):
+def test_any_usual_limit_can_be_set(qtbot, measured: DataTab):
     table = measured.lengths.limits.table
     place = next(row for row in range(table.shown_count()) if table.shown_text(row, "limit") == "32")
     with qtbot.waitSignal(measured.settings_chosen) as chosen:
@@ -62,7 +62,7 @@ def test_any_usual_limit_can_be_set(qtbot, measured: Side):
     assert chosen.args == [{"task.max_length": 32}]
 
 
-def test_padding_of_a_better_rule_can_be_chosen(qtbot, measured: Side):
+def test_padding_of_a_better_rule_can_be_chosen(qtbot, measured: DataTab):
     lengths = measured.lengths.answer
     assert lengths is not None
     rules = [
@@ -81,7 +81,7 @@ def test_padding_of_a_better_rule_can_be_chosen(qtbot, measured: Side):
     assert chosen.args == [{"training.length_buckets": True}]
 
 
-def test_the_same_draft_is_not_measured_again(qtbot, measured: Side):
+def test_the_same_draft_is_not_measured_again(qtbot, measured: DataTab):
     asked = measured._context.client._number
     measured.show_draft(dict(SPEC), "")
     measured.shown()
@@ -90,13 +90,13 @@ def test_the_same_draft_is_not_measured_again(qtbot, measured: Side):
         measured.show_draft({**SPEC, "name": "other"}, "")
 
 
-def test_a_mistake_stands_in_the_place_of_the_answer(qtbot, side: Side):
+def test_a_mistake_stands_in_the_place_of_the_answer(qtbot, side: DataTab):
     side.show_draft({**SPEC, "name": "broken"}, "")
     qtbot.waitUntil(lambda: side.lengths.currentIndex() == 2)
     assert "There is no such file" in side.lengths.sentence._sentence.text()
 
 
-def test_work_that_goes_on_can_be_stopped_and_taken_up(qtbot, side: Side):
+def test_work_that_goes_on_can_be_stopped_and_taken_up(qtbot, side: DataTab):
     side.show_draft({**SPEC, "name": "never"}, "")
     assert side.lengths.waits
     qtbot.mouseClick(side.lengths.stop, Qt.MouseButton.LeftButton)
@@ -105,7 +105,7 @@ def test_work_that_goes_on_can_be_stopped_and_taken_up(qtbot, side: Side):
     assert side.lengths.waits
 
 
-def test_rows_of_a_step_and_their_tokens_are_shown(qtbot, measured: Side):
+def test_rows_of_a_step_and_their_tokens_are_shown(qtbot, measured: DataTab):
     measured.show_page(ROWS)
     card = measured.rows.feature_card
     qtbot.waitUntil(lambda: card.feature is not None)
@@ -116,7 +116,7 @@ def test_rows_of_a_step_and_their_tokens_are_shown(qtbot, measured: Side):
     assert "attention_mask 1" in card.details.text()
 
 
-def test_another_step_is_asked_for(qtbot, measured: Side):
+def test_another_step_is_asked_for(qtbot, measured: DataTab):
     measured.show_page(ROWS)
     qtbot.waitUntil(lambda: measured.rows.answer is not None)
     with qtbot.waitSignal(measured.rows.answered) as answered:
@@ -124,7 +124,7 @@ def test_another_step_is_asked_for(qtbot, measured: Side):
     assert answered.args[0].step.step == 7
 
 
-def test_turning_steps_over_ends_no_question(qtbot, measured: Side, monkeypatch: pytest.MonkeyPatch):
+def test_turning_steps_over_ends_no_question(qtbot, measured: DataTab, monkeypatch: pytest.MonkeyPatch):
     measured.show_page(ROWS)
     qtbot.waitUntil(lambda: measured.rows.feature_card.feature is not None)
     forgotten: list[int] = []
@@ -137,7 +137,7 @@ def test_turning_steps_over_ends_no_question(qtbot, measured: Side, monkeypatch:
     assert forgotten == []
 
 
-def test_a_click_on_a_spike_leads_to_its_rows(qtbot, side: Side):
+def test_a_click_on_a_spike_leads_to_its_rows(qtbot, side: DataTab):
     with qtbot.waitSignal(side.rows.answered) as answered:
         side.show_step("/runs/old", 41)
     assert answered.args[0].step.step == 41
@@ -146,21 +146,21 @@ def test_a_click_on_a_spike_leads_to_its_rows(qtbot, side: Side):
     assert side.pages.currentIndex() == ROWS
 
 
-def test_a_row_with_unknown_tokens_leads_to_its_features(qtbot, measured: Side):
+def test_a_row_with_unknown_tokens_leads_to_its_features(qtbot, measured: DataTab):
     with qtbot.waitSignal(measured.rows.answered) as answered:
         measured.lengths.row_chosen.emit(12)
     assert answered.args[0].step is None
     assert measured.rows._asked["row"] == 12
 
 
-def test_splits_that_the_data_has_are_offered(measured: Side):
+def test_splits_that_the_data_has_are_offered(measured: DataTab):
     box = measured.bar.split_box
     assert [box.itemData(place) for place in range(box.count())] == ["train", "validation"]
 
 
 @pytest.mark.parametrize("size", [(748, 500), (1020, 660), (1660, 940)])
 @pytest.mark.parametrize("place", [LENGTHS, ROWS])
-def test_nothing_is_wider_than_the_page(qtbot, measured: Side, size: tuple[int, int], place: int):
+def test_nothing_is_wider_than_the_page(qtbot, measured: DataTab, size: tuple[int, int], place: int):
     measured.show_page(place)
     measured.resize(*size)
     qtbot.waitUntil(lambda: not measured.rows.waits)
@@ -178,7 +178,7 @@ def test_the_window_leads_from_new_run_and_from_a_run(qtbot, training_helped, mo
     monkeypatch.setattr(new_run, "offered", lambda: (SPEC, ""))
     new_run.data_asked.emit()
     tokenizer = window.panel("tokenizer")
-    place = [module for _, module, _ in SIDES].index("data.data_tab")
+    place = [module for _, module, _ in TABS].index("data.data_tab")
     assert tokenizer.titles.checkedId() == place
     assert tokenizer.choice.isHidden()
     qtbot.waitUntil(lambda: tokenizer.side().lengths.answer is not None)

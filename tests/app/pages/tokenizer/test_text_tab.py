@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication, QTextCursor
 
 from app.pages.tokenizer.text import text_input, tokens_card
 from app.pages.tokenizer.text.options_card import facts_line
-from app.pages.tokenizer.text.text_tab import Side
+from app.pages.tokenizer.text.text_tab import TextTab
 from app.services.backend_client import ArrowAnswer
 from app.widgets.pill import Pill
 from backend.catalog import catalog
@@ -36,8 +36,8 @@ DESCRIPTION = TokenizerDescription(
 
 
 @pytest.fixture
-def side(qtbot, context) -> Side:
-    made = Side(context)
+def side(qtbot, context) -> TextTab:
+    made = TextTab(context)
     qtbot.addWidget(made)
     made.resize(1000, 700)
     made.show()
@@ -49,7 +49,7 @@ def side(qtbot, context) -> Side:
     return made
 
 
-def asked(side: Side, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict]]:
+def asked(side: TextTab, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict]]:
     """What the side asks from now on; nobody answers."""
     side.tokenizer = "some"
     found: list[tuple[str, dict]] = []
@@ -63,7 +63,7 @@ def asked(side: Side, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict]]
     return found
 
 
-def test_tokens_ids_and_counts_are_shown(side: Side):
+def test_tokens_ids_and_counts_are_shown(side: TextTab):
     assert side.view.count() == 4
     side.tokens.show_view(tokens_card.IDS)
     assert side.ids.toPlainText() == "101, 7592, 2088, 102"
@@ -71,14 +71,14 @@ def test_tokens_ids_and_counts_are_shown(side: Side):
     assert side.tokens.limit.text() == "1% of 512"
 
 
-def test_a_token_tells_its_id_and_place(side: Side):
+def test_a_token_tells_its_id_and_place(side: TextTab):
     side.view._choose(2)
     assert side.token.values()["Id"] == "2088"
     assert side.token.values()["Characters"] == "6–11"
     assert side.token.place.text() == "3 of 4"
 
 
-def test_what_is_chosen_is_told_again_when_the_mouse_leaves(side: Side):
+def test_what_is_chosen_is_told_again_when_the_mouse_leaves(side: TextTab):
     side.view._choose(2)
     side.view.token_hovered.emit(1)
     assert side.token.values()["Id"] == "7592"
@@ -86,13 +86,13 @@ def test_what_is_chosen_is_told_again_when_the_mouse_leaves(side: Side):
     assert side.token.values()["Id"] == "2088"
 
 
-def test_choosing_tokens_selects_their_text(side: Side):
+def test_choosing_tokens_selects_their_text(side: TextTab):
     side.view._choose(1)
     side.view._choose(2, extend=True)
     assert side.text.textCursor().selectedText() == "Hello world"
 
 
-def test_selecting_text_selects_its_tokens(side: Side):
+def test_selecting_text_selects_its_tokens(side: TextTab):
     cursor = side.text.textCursor()
     cursor.setPosition(7)
     cursor.setPosition(9, QTextCursor.MoveMode.KeepAnchor)
@@ -101,14 +101,14 @@ def test_selecting_text_selects_its_tokens(side: Side):
     assert side.token.values()["Id"] == "2088"
 
 
-def test_ids_are_copied_whole(qtbot, side: Side):
+def test_ids_are_copied_whole(qtbot, side: TextTab):
     with qtbot.waitSignal(side.message) as signal:
         side.tokens.copy_ids()
     assert QGuiApplication.clipboard().text() == "101, 7592, 2088, 102"
     assert signal.args == ["success", "Copied 4 ids."]
 
 
-def test_a_mistake_leaves_nothing_that_would_mislead(side: Side):
+def test_a_mistake_leaves_nothing_that_would_mislead(side: TextTab):
     side._on_mistake(Mistake("There is no tokenizer in this folder; choose another one."))
     assert not side.banner.isHidden()
     assert side.view.count() == 0
@@ -117,7 +117,7 @@ def test_a_mistake_leaves_nothing_that_would_mislead(side: Side):
     assert side.banner.isHidden()
 
 
-def test_a_long_answer_comes_as_a_file_and_the_file_goes(qtbot, side: Side, tmp_path: Path):
+def test_a_long_answer_comes_as_a_file_and_the_file_goes(qtbot, side: TextTab, tmp_path: Path):
     columns = {name: pa.array(getattr(HELLO.columns, name)) for name in TokenColumns.__struct_fields__}
     rest = msgspec.json.encode(msgspec.structs.replace(HELLO, columns=TokenColumns()))
     table = pa.table(columns).replace_schema_metadata({"answer": rest})
@@ -143,7 +143,7 @@ def test_a_long_answer_comes_as_a_file_and_the_file_goes(qtbot, side: Side, tmp_
         (text_input.IDS, "decode", {"ids": [[101, 7592, 2088, 102]]}),
     ],
 )
-def test_each_way_of_input_asks_its_question(side: Side, monkeypatch, mode, query, expected):
+def test_each_way_of_input_asks_its_question(side: TextTab, monkeypatch, mode, query, expected):
     found = asked(side, monkeypatch)
     side.input.set_mode(mode)
     name, arguments = found[-1]
@@ -152,7 +152,7 @@ def test_each_way_of_input_asks_its_question(side: Side, monkeypatch, mode, quer
     assert {key: arguments[key] for key in expected} == expected
 
 
-def test_a_conversation_is_asked_about_with_its_roles(side: Side, monkeypatch):
+def test_a_conversation_is_asked_about_with_its_roles(side: TextTab, monkeypatch):
     found = asked(side, monkeypatch)
     side.input.set_mode(text_input.CHAT)
     side.input.chat.generation_prompt.setChecked(True)
@@ -163,33 +163,33 @@ def test_a_conversation_is_asked_about_with_its_roles(side: Side, monkeypatch):
     assert arguments["generation_prompt"] is True
 
 
-def test_a_key_press_is_asked_about_at_once(side: Side, monkeypatch):
+def test_a_key_press_is_asked_about_at_once(side: TextTab, monkeypatch):
     found = asked(side, monkeypatch)
     side.text.insertPlainText("x")
     assert found[-1][1]["text"] == "xHello world"
 
 
-def test_spaces_that_must_not_break_are_asked_about_as_they_are(side: Side, monkeypatch):
+def test_spaces_that_must_not_break_are_asked_about_as_they_are(side: TextTab, monkeypatch):
     found = asked(side, monkeypatch)
     side.text.setPlainText("a\u00a0b\nc\u202fd")
     assert found[-1][1]["text"] == "a\u00a0b\nc\u202fd"
 
 
-def test_a_very_long_text_waits_for_a_pause(side: Side, monkeypatch):
+def test_a_very_long_text_waits_for_a_pause(side: TextTab, monkeypatch):
     found = asked(side, monkeypatch)
     side.text.setPlainText("word " * 10_000)
     assert not found
     assert side._calm.isActive()
 
 
-def test_words_among_the_ids_are_pieces(side: Side, monkeypatch):
+def test_words_among_the_ids_are_pieces(side: TextTab, monkeypatch):
     found = asked(side, monkeypatch)
     side.input.set_mode(text_input.IDS)
     side.input.ids.setPlainText("hello ##wor ##ld")
     assert found[-1] == ("pieces_to_text", {"tokenizer": "some", "options": {}, "pieces": ["hello", "##wor", "##ld"]})
 
 
-def test_a_late_answer_overwrites_no_newer_mistake(side: Side, monkeypatch):
+def test_a_late_answer_overwrites_no_newer_mistake(side: TextTab, monkeypatch):
     asked(side, monkeypatch)
     side.input.set_mode(text_input.IDS)
     side.input.ids.setPlainText("99999999999999999999")
@@ -199,7 +199,7 @@ def test_a_late_answer_overwrites_no_newer_mistake(side: Side, monkeypatch):
     assert "is no id" in side.decoded.plain()
 
 
-def test_late_steps_overwrite_no_newer_sentence(side: Side, monkeypatch):
+def test_late_steps_overwrite_no_newer_sentence(side: TextTab, monkeypatch):
     asked(side, monkeypatch)
     side.tokens.show_view(tokens_card.STEPS)
     side.input.set_mode(text_input.BATCH)
@@ -209,7 +209,7 @@ def test_late_steps_overwrite_no_newer_sentence(side: Side, monkeypatch):
     assert not shown
 
 
-def test_a_small_file_is_put_into_the_editor_and_a_large_one_is_not(side: Side, monkeypatch, tmp_path: Path):
+def test_a_small_file_is_put_into_the_editor_and_a_large_one_is_not(side: TextTab, monkeypatch, tmp_path: Path):
     found = asked(side, monkeypatch)
     small, large = tmp_path / "small.txt", tmp_path / "large.txt"
     small.write_text("short")
@@ -229,7 +229,7 @@ def pasted(text: str) -> QMimeData:
     return data
 
 
-def test_a_pasted_text_whose_layout_would_stop_the_window_is_shown_by_its_tokens_alone(side: Side, monkeypatch):
+def test_a_pasted_text_whose_layout_would_stop_the_window_is_shown_by_its_tokens_alone(side: TextTab, monkeypatch):
     found = asked(side, monkeypatch)
     side.text.insertFromMimeData(pasted("x" * 30_000))
     assert side.text.toPlainText() == "Hello world"
@@ -240,26 +240,26 @@ def test_a_pasted_text_whose_layout_would_stop_the_window_is_shown_by_its_tokens
     assert side.input.mode() == text_input.TEXT
 
 
-def test_a_long_line_that_grows_by_pasting_is_refused_too(side: Side):
+def test_a_long_line_that_grows_by_pasting_is_refused_too(side: TextTab):
     side.text.insertFromMimeData(pasted("x" * 15_000))
     side.text.insertFromMimeData(pasted("x" * 15_000))
     assert len(side.text.toPlainText()) == 15_011
 
 
-def test_a_message_takes_no_endless_line(qtbot, side: Side):
+def test_a_message_takes_no_endless_line(qtbot, side: TextTab):
     with qtbot.waitSignal(side.message) as signal:
         side.input.chat.rows[0].content.insertFromMimeData(pasted("x" * 30_000))
     assert signal.args == ["error", "30\u202f000 characters are too long for this field; open them as a file."]
 
 
-def test_a_small_file_with_an_endless_line_stays_a_file(side: Side, monkeypatch, tmp_path: Path):
+def test_a_small_file_with_an_endless_line_stays_a_file(side: TextTab, monkeypatch, tmp_path: Path):
     found = asked(side, monkeypatch)
     (tmp_path / "line.txt").write_text("x" * 100_000)
     side.open_file(str(tmp_path / "line.txt"))
     assert found[-1][1]["file"] == str(tmp_path / "line.txt")
 
 
-def test_a_token_of_many_characters_is_shown_by_its_beginning(qtbot, side: Side):
+def test_a_token_of_many_characters_is_shown_by_its_beginning(qtbot, side: TextTab):
     text = "x" * 1_000_000
     side._on_tokens(answer(text, [(0, 0, 0, len(text))], [TokenPiece(100, "[UNK]", unknown=True)]))
     qtbot.waitUntil(side.tokens.is_drawn)
@@ -268,14 +268,14 @@ def test_a_token_of_many_characters_is_shown_by_its_beginning(qtbot, side: Side)
     assert side.token.values()["Text"] == f"“{'x' * 60}…·999940·more·characters”"
 
 
-def test_a_file_that_cannot_be_read_is_refused_in_a_sentence(qtbot, side: Side, tmp_path: Path):
+def test_a_file_that_cannot_be_read_is_refused_in_a_sentence(qtbot, side: TextTab, tmp_path: Path):
     with qtbot.waitSignal(side.message) as signal:
         side.open_file(str(tmp_path / "nowhere.txt"))
     assert signal.args[0] == "error"
     assert "nowhere.txt cannot be read" in signal.args[1]
 
 
-def test_long_work_has_a_bar_and_can_be_stopped(side: Side, monkeypatch, tmp_path: Path):
+def test_long_work_has_a_bar_and_can_be_stopped(side: TextTab, monkeypatch, tmp_path: Path):
     large = tmp_path / "large.txt"
     large.write_text("word " * 100_000)
     asked(side, monkeypatch)
@@ -290,7 +290,7 @@ def test_long_work_has_a_bar_and_can_be_stopped(side: Side, monkeypatch, tmp_pat
     assert not side._tokens.open
 
 
-def test_tokens_of_a_file_show_its_text(qtbot, side: Side, tmp_path: Path):
+def test_tokens_of_a_file_show_its_text(qtbot, side: TextTab, tmp_path: Path):
     path = tmp_path / "large.txt"
     path.write_bytes(b"\xef\xbb\xbfHello world" + b" " * 300_000)
     side.open_file(str(path))
@@ -299,7 +299,7 @@ def test_tokens_of_a_file_show_its_text(qtbot, side: Side, tmp_path: Path):
     assert [side.view.shown_text(index) for index in (1, 2)] == ["Hello", "world"]
 
 
-def test_another_file_ends_the_question_about_the_one_before(side: Side, monkeypatch, tmp_path: Path):
+def test_another_file_ends_the_question_about_the_one_before(side: TextTab, monkeypatch, tmp_path: Path):
     found = asked(side, monkeypatch)
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("word " * 100_000)
@@ -307,7 +307,7 @@ def test_another_file_ends_the_question_about_the_one_before(side: Side, monkeyp
     assert [Path(question["file"]).name for _, question in found] == ["a.txt", "b.txt"]
 
 
-def test_the_text_is_read_from_the_file_that_was_asked_about(qtbot, side: Side, tmp_path: Path):
+def test_the_text_is_read_from_the_file_that_was_asked_about(qtbot, side: TextTab, tmp_path: Path):
     path = tmp_path / "large.txt"
     path.write_text("Hello world")
     side.input.path = tmp_path / "newer.txt"
@@ -316,7 +316,7 @@ def test_the_text_is_read_from_the_file_that_was_asked_about(qtbot, side: Side, 
     assert side.view.shown_text(2) == "world"
 
 
-def test_a_file_that_is_gone_meanwhile_is_told_in_a_sentence(side: Side, tmp_path: Path):
+def test_a_file_that_is_gone_meanwhile_is_told_in_a_sentence(side: TextTab, tmp_path: Path):
     side._on_tokens(msgspec.structs.replace(HELLO, sources=[], file=str(tmp_path / "gone.txt")))
     assert "gone.txt cannot be read any more" in side.banner.text()
     assert side.view.count() == 0
@@ -325,14 +325,14 @@ def test_a_file_that_is_gone_meanwhile_is_told_in_a_sentence(side: Side, tmp_pat
 # Options
 
 
-def test_a_switch_is_offered_where_the_tokenizer_takes_it(side: Side):
+def test_a_switch_is_offered_where_the_tokenizer_takes_it(side: TextTab):
     side.options.show_tokenizer(DESCRIPTION)
     assert not side.options.switches["do_lower_case"].isHidden()
     assert side.options.switches["add_prefix_space"].isHidden()
     assert facts_line(DESCRIPTION) == "WordPiece · 30\u202f522 pieces · reads 512 tokens"
 
 
-def test_only_what_differs_from_the_tokenizer_is_asked_for(side: Side, monkeypatch):
+def test_only_what_differs_from_the_tokenizer_is_asked_for(side: TextTab, monkeypatch):
     found = asked(side, monkeypatch)
     side.options.show_tokenizer(DESCRIPTION)
     assert side.options.options().construction == {}
@@ -340,7 +340,7 @@ def test_only_what_differs_from_the_tokenizer_is_asked_for(side: Side, monkeypat
     assert found[-1][1]["options"] == {"do_lower_case": False}
 
 
-def test_a_switch_that_the_next_tokenizer_lacks_is_asked_for_no_more(side: Side, monkeypatch):
+def test_a_switch_that_the_next_tokenizer_lacks_is_asked_for_no_more(side: TextTab, monkeypatch):
     side.options.show_tokenizer(DESCRIPTION)
     side.options.switches["do_lower_case"].setChecked(False)
     found = asked(side, monkeypatch)
@@ -352,7 +352,7 @@ def test_a_switch_that_the_next_tokenizer_lacks_is_asked_for_no_more(side: Side,
     assert "options" not in found[-1][1]
 
 
-def test_what_a_file_has_stored_can_be_switched_on(side: Side):
+def test_what_a_file_has_stored_can_be_switched_on(side: TextTab):
     side.options.show_tokenizer(DESCRIPTION)
     assert side.options.stored_note.text() == DESCRIPTION.stored_truncation
     side.options.stored_button.click()
@@ -361,7 +361,7 @@ def test_what_a_file_has_stored_can_be_switched_on(side: Side):
     assert (chosen.padding, chosen.padding_side) == ("max_length", "right")
 
 
-def test_the_options_go_to_the_run_that_is_set_up(qtbot, side: Side):
+def test_the_options_go_to_the_run_that_is_set_up(qtbot, side: TextTab):
     side.options.show_tokenizer(DESCRIPTION)
     assert not side.options.use_button.isEnabled()
     side.draft_wanted.connect(lambda: side.show_draft({"task": {"type": "token_classification"}}, ""))
@@ -375,7 +375,7 @@ def test_the_options_go_to_the_run_that_is_set_up(qtbot, side: Side):
     assert message.args == ["success", "Your run has now max_length 64, do_lower_case off, window off."]
 
 
-def test_options_that_no_run_has_are_told_and_move_nothing(qtbot, side: Side):
+def test_options_that_no_run_has_are_told_and_move_nothing(qtbot, side: TextTab):
     side.options.special.setChecked(False)
     with qtbot.assertNotEmitted(side.settings_chosen), qtbot.waitSignal(side.message) as message:
         side.options.use_button.click()
@@ -383,12 +383,12 @@ def test_options_that_no_run_has_are_told_and_move_nothing(qtbot, side: Side):
     assert "A run always adds the special tokens" in message.args[1]
 
 
-def test_the_cost_is_compared_with_the_limit_that_is_written(side: Side):
+def test_the_cost_is_compared_with_the_limit_that_is_written(side: TextTab):
     side.options.cost_limit.setValue(2)
     assert side.tokens.limit.text() == "2 tokens over 2"
 
 
-def test_windows_are_compared_with_the_limit_one_by_one(side: Side):
+def test_windows_are_compared_with_the_limit_one_by_one(side: TextTab):
     rows = [(0, 0, place, place + 1, window, 1) for window in range(3) for place in range(2)]
     side._on_tokens(answer("ab", [*rows, (1, -1, 0, 0, 2, 0)], [TokenPiece(5, "a"), PAD], limit=4))
     assert side.tokens.limit.text() == "50% of 4"
@@ -400,13 +400,13 @@ OWN = "{% for m in messages %}\n{{ m.content }}\n{% endfor %}"
 
 
 @pytest.fixture
-def chat(side: Side) -> Side:
+def chat(side: TextTab) -> TextTab:
     side.options.show_tokenizer(msgspec.structs.replace(DESCRIPTION, chat_template=OWN))
     side.input.set_mode(text_input.CHAT)
     return side
 
 
-def test_the_tokenizers_template_is_shown_for_chats_alone(chat: Side):
+def test_the_tokenizers_template_is_shown_for_chats_alone(chat: TextTab):
     field = chat.options.template
     assert not field.isHidden()
     assert field.editor.toPlainText() == OWN
@@ -415,7 +415,7 @@ def test_the_tokenizers_template_is_shown_for_chats_alone(chat: Side):
     assert field.isHidden()
 
 
-def test_another_template_is_asked_for_and_the_tokenizers_comes_back(chat: Side, monkeypatch):
+def test_another_template_is_asked_for_and_the_tokenizers_comes_back(chat: TextTab, monkeypatch):
     found = asked(chat, monkeypatch)
     field = chat.options.template
     field.write("{{ messages }}")
@@ -427,13 +427,13 @@ def test_another_template_is_asked_for_and_the_tokenizers_comes_back(chat: Side,
     assert field.editor.toPlainText() == OWN
 
 
-def test_a_template_that_was_written_stays_with_another_tokenizer(chat: Side):
+def test_a_template_that_was_written_stays_with_another_tokenizer(chat: TextTab):
     chat.options.template.write("{{ messages }}")
     chat.options.show_tokenizer(msgspec.structs.replace(DESCRIPTION, chat_template="b", chat_template_is_plain=True))
     assert chat.options.options().chat_template == "{{ messages }}"
 
 
-def test_a_mistake_in_the_template_marks_its_line_and_moves_no_banner(chat: Side):
+def test_a_mistake_in_the_template_marks_its_line_and_moves_no_banner(chat: TextTab):
     field = chat.options.template
     chat._on_mistake(Mistake("the chat template is no Jinja (line 2: no end); correct it", "task.template", 2))
     assert chat.banner.isHidden()
@@ -445,7 +445,7 @@ def test_a_mistake_in_the_template_marks_its_line_and_moves_no_banner(chat: Side
     assert not field.editor.extraSelections()
 
 
-def test_the_large_window_writes_the_same_template(chat: Side):
+def test_the_large_window_writes_the_same_template(chat: TextTab):
     field = chat.options.template
     field.show_large()
     assert field.window_of_its_own.editor.toPlainText() == OWN
@@ -454,7 +454,7 @@ def test_the_large_window_writes_the_same_template(chat: Side):
     field.window_of_its_own.close()
 
 
-def test_a_template_is_read_from_a_file(chat: Side, tmp_path: Path):
+def test_a_template_is_read_from_a_file(chat: TextTab, tmp_path: Path):
     (tmp_path / "chat.jinja").write_text("from a file\r\n")
     chat.options.template.open_file(tmp_path / "chat.jinja")
     assert chat.options.options().chat_template == "from a file\n"
@@ -465,7 +465,7 @@ def test_a_template_is_read_from_a_file(chat: Side, tmp_path: Path):
 # Batch, ids to text, steps
 
 
-def test_a_batch_says_how_much_is_padding(side: Side):
+def test_a_batch_says_how_much_is_padding(side: TextTab):
     side._on_batch(
         TokenGrid(
             rows=2, width=3, ids=[101, 5, 102, 101, 102, 0], mask=[1, 1, 1, 1, 1, 0], lengths=[3, 2],
@@ -476,7 +476,7 @@ def test_a_batch_says_how_much_is_padding(side: Side):
     assert side.batch.counts.text() == "2 rows × 3 · 1 of 6 are padding (17%) · filled with id 0"
 
 
-def test_ids_that_do_not_exist_are_outlined(side: Side):
+def test_ids_that_do_not_exist_are_outlined(side: TextTab):
     row = DecodedRow(
         text="hello⟨no token 99⟩",
         with_special="hello⟨no token 99⟩",
@@ -491,13 +491,13 @@ def test_ids_that_do_not_exist_are_outlined(side: Side):
     assert "2. 2 ids · 1 not in the vocabulary" in side.decoded.plain()
 
 
-def test_pieces_become_text_with_their_ids(side: Side):
+def test_pieces_become_text_with_their_ids(side: TextTab):
     side._on_pieces(PiecesAsText(text="hi⟨no piece zz⟩", ids=[5, -1], unknown=[1]))
     assert side.decoded.outlined() == ["⟨no piece zz⟩"]
     assert side.decoded.plain().endswith("5, –")
 
 
-def test_the_pipeline_is_told_step_by_step(qtbot, side: Side):
+def test_the_pipeline_is_told_step_by_step(qtbot, side: TextTab):
     steps = [
         Step(stage="normalizer", name="Lowercase", sentence="Makes letters small.", parts=[StepPart("hi ho", 0, 5)]),
         Step(stage="pre_tokenizer", name="Whitespace", parts=[StepPart("hi", 0, 2), StepPart("ho", 3, 5)]),
@@ -517,7 +517,7 @@ def test_the_pipeline_is_told_step_by_step(qtbot, side: Side):
     assert rows == ["h  i", "h + i   →   hi"]
 
 
-def test_a_step_that_is_not_known_says_so(qtbot, side: Side):
+def test_a_step_that_is_not_known_says_so(qtbot, side: TextTab):
     step = Step(stage="normalizer", name="Before the model", sentence="Not told.", changed=False, known=False)
     side._on_steps(TokenizerSteps(text="a", steps=[step], notes=["Cut otherwise within its chat."]))
     view = side.tokens.steps
@@ -534,7 +534,7 @@ def test_a_step_that_is_not_known_says_so(qtbot, side: Side):
         (text_input.PAIR, ["The first text", "The second text"], {"part": 1, "pair": text_input.SECOND}),
     ],
 )
-def test_steps_are_shown_of_the_part_that_is_chosen(side: Side, monkeypatch, mode, offered, expected):
+def test_steps_are_shown_of_the_part_that_is_chosen(side: TextTab, monkeypatch, mode, offered, expected):
     found = asked(side, monkeypatch)
     side.input.set_mode(mode)
     side.tokens.show_view(tokens_card.STEPS)
@@ -549,7 +549,7 @@ def test_steps_are_shown_of_the_part_that_is_chosen(side: Side, monkeypatch, mod
     assert {name: arguments[name] for name in expected} == expected
 
 
-def test_the_steps_begin_with_the_part_of_the_chosen_token(side: Side, monkeypatch):
+def test_the_steps_begin_with_the_part_of_the_chosen_token(side: TextTab, monkeypatch):
     found = asked(side, monkeypatch)
     side.input.words.setPlainText("Hello world")
     side.input.set_mode(text_input.WORDS)
@@ -560,7 +560,7 @@ def test_the_steps_begin_with_the_part_of_the_chosen_token(side: Side, monkeypat
     assert found[-1][1]["part"] == 1
 
 
-def test_a_long_text_is_shown_part_by_part(qtbot, side: Side, monkeypatch):
+def test_a_long_text_is_shown_part_by_part(qtbot, side: TextTab, monkeypatch):
     monkeypatch.setattr("app.services.token_answer.SHOWN_AT_ONCE", 2)
     monkeypatch.setattr("app.pages.tokenizer.text.tokens_card.SHOWN_AT_ONCE", 2)
     side._on_tokens(HELLO)

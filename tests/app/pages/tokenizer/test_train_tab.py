@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from app.pages.tokenizer.compare.compare_tab import Side as CompareSide
-from app.pages.tokenizer.train.train_tab import Side
-from app.pages.tokenizer.vocabulary.vocabulary_tab import Side as VocabularySide
+from app.pages.tokenizer.compare.compare_tab import CompareTab as CompareSide
+from app.pages.tokenizer.train.train_tab import TrainTab
+from app.pages.tokenizer.vocabulary.vocabulary_tab import VocabularyTab as VocabularySide
 from backend import catalog
 from backend.contract.errors import Fix
 from backend.contract.rpc.queries import DataPreview, Mistake, Progress
@@ -76,8 +76,8 @@ def client() -> Recorder:
 
 
 @pytest.fixture
-def side(qtbot, context, client) -> Side:
-    made = Side(dataclasses.replace(context, client=client))
+def side(qtbot, context, client) -> TrainTab:
+    made = TrainTab(dataclasses.replace(context, client=client))
     qtbot.addWidget(made)
     made.resize(1000, 700)
     made.show()
@@ -87,7 +87,7 @@ def side(qtbot, context, client) -> Side:
 
 
 @pytest.fixture
-def ready(qtbot, side, client) -> Side:
+def ready(qtbot, side, client) -> TrainTab:
     """With texts chosen."""
     side.texts.train.choose("/data/reviews/train.csv")
     qtbot.waitUntil(lambda: client.count("preview_data") == 1)
@@ -96,7 +96,7 @@ def ready(qtbot, side, client) -> Side:
 
 
 @pytest.fixture
-def proposing(qtbot, side, client) -> Side:
+def proposing(qtbot, side, client) -> TrainTab:
     """With tokens written and their pieces known."""
     side.show_way(1)
     side.extending.ordinary.setPlainText("zyzzyva\nthe")
@@ -105,18 +105,18 @@ def proposing(qtbot, side, client) -> Side:
     return side
 
 
-def test_what_is_still_to_be_chosen_is_said(side: Side):
+def test_what_is_still_to_be_chosen_is_said(side: TrainTab):
     assert side.training.reason() == "Choose the texts: a file, a folder or another source."
     assert not side.training.foot.begin.isEnabled()
 
 
-def test_columns_with_texts_are_ticked_and_a_folder_proposed(ready: Side):
+def test_columns_with_texts_are_ticked_and_a_folder_proposed(ready: TrainTab):
     assert ready.texts.columns() == ["text"]
     assert Path(ready.training.foot.output()).name == "reviews-byte_bpe-8000"
     assert ready.training.foot.begin.isEnabled()
 
 
-def test_another_setting_proposes_another_folder_unless_one_was_written(ready: Side):
+def test_another_setting_proposes_another_folder_unless_one_was_written(ready: TrainTab):
     form = ready.training.form
     form.editor("vocabulary").set_value(500)
     form.editor("vocabulary").changed.emit()
@@ -127,7 +127,7 @@ def test_another_setting_proposes_another_folder_unless_one_was_written(ready: S
     assert ready.training.foot.output() == "/mine"
 
 
-def test_the_question_holds_what_was_chosen(ready: Side, client: Recorder):
+def test_the_question_holds_what_was_chosen(ready: TrainTab, client: Recorder):
     ready.training.form.set_values({"kind": "unigram"})
     ready.training.foot.begin.click()
     asked = client.last("train_tokenizer").arguments
@@ -135,7 +135,7 @@ def test_the_question_holds_what_was_chosen(ready: Side, client: Recorder):
     assert (asked["columns"], asked["settings"], asked["compare_with"]) == (["text"], {"kind": "unigram"}, "/old/bert")
 
 
-def test_progress_is_shown_and_stopping_ends_the_question(ready: Side, client: Recorder):
+def test_progress_is_shown_and_stopping_ends_the_question(ready: TrainTab, client: Recorder):
     ready.training.make()
     asked = client.last("train_tokenizer")
     asked.on_progress(Progress(600, 2400, "texts", "Reading the texts"))
@@ -146,7 +146,7 @@ def test_progress_is_shown_and_stopping_ends_the_question(ready: Side, client: R
     assert not ready.training.foot.works
 
 
-def test_a_made_tokenizer_is_measured_opened_and_used(qtbot, ready: Side, client: Recorder):
+def test_a_made_tokenizer_is_measured_opened_and_used(qtbot, ready: TrainTab, client: Recorder):
     ready.training.make()
     made = MadeTokenizer(path="/made", vocabulary=4000, rows=2280, held_out=True, compression=[NEW, OLD], seconds=2)
     with qtbot.waitSignal(ready.tokenizer_made) as opened:
@@ -170,14 +170,14 @@ def test_a_made_tokenizer_is_measured_opened_and_used(qtbot, ready: Side, client
         (None, lambda side: side.banner.text()),
     ],
 )
-def test_a_mistake_is_shown_where_it_can_be_mended(field, where, ready: Side, client: Recorder):
+def test_a_mistake_is_shown_where_it_can_be_mended(field, where, ready: TrainTab, client: Recorder):
     ready.training.make()
     client.last("train_tokenizer").refuse(f"{field}: this cannot be used; take another", field)
     assert "cannot be used" in where(ready)
     assert not ready.training.foot.works
 
 
-def test_data_that_cannot_be_read_is_said_on_its_card(qtbot, side: Side, client: Recorder):
+def test_data_that_cannot_be_read_is_said_on_its_card(qtbot, side: TrainTab, client: Recorder):
     side.texts.train.choose("/nowhere.csv")
     qtbot.waitUntil(lambda: client.count("preview_data") == 1)
     client.last("preview_data").refuse("data.train: there is no such file", "data.train")
@@ -189,7 +189,7 @@ WINDOWS = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, ("poes�
 ADVICE = "films.csv line 2 is not UTF-8; use --set data.encoding=windows-1252"
 
 
-def test_texts_of_windows_are_read_at_a_click(qtbot, side: Side, client: Recorder):
+def test_texts_of_windows_are_read_at_a_click(qtbot, side: TrainTab, client: Recorder):
     side.texts.train.choose("/films.csv")
     qtbot.waitUntil(lambda: client.count("preview_data") == 1)
     client.last("preview_data").refuse(ADVICE, fix=WINDOWS)
@@ -218,7 +218,7 @@ def test_the_data_to_count_on_is_read_as_windows_at_a_click(qtbot, context, clie
     assert client.last("preview_data").arguments["data"] == {"source": "files", "train": "/other.csv"}
 
 
-def test_another_source_asks_for_what_it_needs(qtbot, side: Side, client: Recorder):
+def test_another_source_asks_for_what_it_needs(qtbot, side: TrainTab, client: Recorder):
     side.texts._on_source("demo")
     assert side.texts.train.isHidden()
     assert "Fill in" in side.texts.reason() or side.texts.data()["source"] == "demo"
@@ -227,7 +227,7 @@ def test_another_source_asks_for_what_it_needs(qtbot, side: Side, client: Record
     assert client.last("preview_data").arguments["data"]["name"] == "eng-spa"
 
 
-def test_the_data_of_the_new_run_is_taken(qtbot, side: Side, client: Recorder):
+def test_the_data_of_the_new_run_is_taken(qtbot, side: TrainTab, client: Recorder):
     side.show_draft({"data": {"source": "demo", "name": "austen"}}, "")
     assert side.texts.data() == {"source": "files"}  # nobody has asked
     side.draft_wanted.connect(
@@ -239,7 +239,7 @@ def test_the_data_of_the_new_run_is_taken(qtbot, side: Side, client: Recorder):
 
 
 @pytest.mark.parametrize("spec", [{"data": {"source": "files"}}, None])
-def test_a_new_run_without_data_is_said(spec, qtbot, side: Side):
+def test_a_new_run_without_data_is_said(spec, qtbot, side: TrainTab):
     if spec is not None:
         side.draft_wanted.connect(lambda: side.show_draft(spec, "Choose data."))
     with qtbot.waitSignal(side.message) as said:
@@ -247,29 +247,29 @@ def test_a_new_run_without_data_is_said(spec, qtbot, side: Side):
     assert "no data yet" in said.args[1]
 
 
-def test_the_command_is_copied(ready: Side):
+def test_the_command_is_copied(ready: TrainTab):
     ready.training.foot.copy.click()
     assert QGuiApplication.clipboard().text().startswith("burnish tokenizer train --data /data/reviews/train.csv")
 
 
-def test_pieces_are_shown_and_what_is_there_already_is_marked(proposing: Side):
+def test_pieces_are_shown_and_what_is_there_already_is_marked(proposing: TrainTab):
     table = proposing.extending.result.table
     assert table.shown_text(0, "pieces_now") == "z  ##y"
     assert table.shown_text(1, "note") == "Already: id 1996"
     assert proposing.extending.foot.begin.isEnabled()
 
 
-def test_a_selected_line_is_shown_whole(proposing: Side):
+def test_a_selected_line_is_shown_whole(proposing: TrainTab):
     proposing.extending.result.table.selectRow(0)
     assert proposing.extending.result.words.text() == "zyzzyva is now z  ##y"
 
 
-def test_without_texts_nothing_is_counted(proposing: Side, client: Recorder):
+def test_without_texts_nothing_is_counted(proposing: TrainTab, client: Recorder):
     assert client.count("count_proposed") == 0
     assert "occurs" not in proposing.extending.result.table._model.shown
 
 
-def test_with_texts_tokens_are_counted(qtbot, ready: Side, client: Recorder):
+def test_with_texts_tokens_are_counted(qtbot, ready: TrainTab, client: Recorder):
     ready.show_way(1)
     ready.extending.ordinary.setPlainText("zyzzyva")
     qtbot.waitUntil(lambda: client.count("propose_tokens") == 1)
@@ -284,7 +284,7 @@ def test_with_texts_tokens_are_counted(qtbot, ready: Side, client: Recorder):
     assert "1.0% fewer" in ready.extending.result.words.text()
 
 
-def test_a_token_that_cannot_be_keeps_the_button_shut(qtbot, side: Side, client: Recorder):
+def test_a_token_that_cannot_be_keeps_the_button_shut(qtbot, side: TrainTab, client: Recorder):
     side.show_way(1)
     side.extending.ordinary.setPlainText("zyzzyva\nzyzzyva")
     assert side.extending.reason() == "Looking at the tokens…"
@@ -294,7 +294,7 @@ def test_a_token_that_cannot_be_keeps_the_button_shut(qtbot, side: Side, client:
     assert side.extending.reason() == "“zyzzyva”: it is named twice; leave it out."
 
 
-def test_the_extended_tokenizer_is_opened_and_offered_to_the_run(qtbot, proposing: Side, client: Recorder):
+def test_the_extended_tokenizer_is_opened_and_offered_to_the_run(qtbot, proposing: TrainTab, client: Recorder):
     proposing.extending.whole_words.setChecked(True)
     qtbot.waitUntil(lambda: client.count("propose_tokens") == 2)
     client.last("propose_tokens").answer(ProposedTokens(tokens=[ZYZZYVA, THE], vocabulary=30522))
@@ -311,14 +311,14 @@ def test_the_extended_tokenizer_is_opened_and_offered_to_the_run(qtbot, proposin
     assert chosen.args == [{"model.tokenizer": "/own"}]
 
 
-def test_an_empty_list_asks_nothing(side: Side):
+def test_an_empty_list_asks_nothing(side: TrainTab):
     side.show_way(1)
     side.extending.ordinary.setPlainText("  \n")
     assert side.extending.reason() == "Write a token to add."
 
 
 def test_a_backend_that_does_not_answer_is_asked_again(qtbot, context, client):
-    made = Side(dataclasses.replace(context, client=client))
+    made = TrainTab(dataclasses.replace(context, client=client))
     qtbot.addWidget(made)
     client.last("catalog").refuse("The helper ended.")
     assert made.banner.text() == "The helper ended."

@@ -9,11 +9,11 @@ from app.core import preferences
 from app.core.preferences import Preferences
 from app.core.text import user_tokenizers
 from app.core.text.user_tokenizers import MadeBefore
-from app.pages.tokenizer.page import SIDES, Page
+from app.pages.tokenizer.page import TABS, Page
 from app.pages.tokenizer.train.train_tab import MADE_BEFORE
 from backend.contract.tokens.making import MadeTokenizer
 
-MAKE = [module for _, module, _ in SIDES].index("train.train_tab")
+MAKE = [module for _, module, _ in TABS].index("train.train_tab")
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.tokenizer.vocabulary.vocabulary_tab import Side
+from app.pages.tokenizer.vocabulary.vocabulary_tab import VocabularyTab
 
 WAYS = {"text": 0, "regex": 1, "id": 2, "script": 3}
 
 
 @pytest.fixture
-def side(qtbot, answering) -> Side:
-    made = Side(answering)
+def side(qtbot, answering) -> VocabularyTab:
+    made = VocabularyTab(answering)
     qtbot.addWidget(made)
     made.resize(1000, 700)
     made.show()
@@ -20,40 +20,40 @@ def side(qtbot, answering) -> Side:
 
 
 @pytest.fixture
-def opened(qtbot, side: Side) -> Side:
+def opened(qtbot, side: VocabularyTab) -> VocabularyTab:
     side.use("/models/gpt2")
     qtbot.waitUntil(lambda: side.vocabulary is not None)
     return side
 
 
-def pieces(side: Side) -> list[str]:
+def pieces(side: VocabularyTab) -> list[str]:
     return [side.table.shown_text(line, "piece") for line in range(side.table.shown_count())]
 
 
-def search(side: Side, text: str, by: str = "text") -> None:
+def search(side: VocabularyTab, text: str, by: str = "text") -> None:
     side.search.way.setCurrentIndex(WAYS[by])
     side.search.way.activated.emit(WAYS[by])
     side.search.text.setText(text)
 
 
-def test_all_pieces_are_shown_and_counted(opened: Side):
+def test_all_pieces_are_shown_and_counted(opened: VocabularyTab):
     assert opened.table.shown_count() == 9
     assert opened.table.shown_text(5, "text") == "·ab"
     assert "9 rows · byte-level BPE · 1 special · 5 byte · 1 unused · 2 ids without a piece" in opened.counts.text()
 
 
-def test_a_text_is_searched_while_it_is_typed(qtbot, opened: Side):
+def test_a_text_is_searched_while_it_is_typed(qtbot, opened: VocabularyTab):
     search(opened, "AB")
     qtbot.waitUntil(lambda: pieces(opened) == ["ab", "Ġab"])
     assert opened.counts.text().startswith("2 of 9 rows")
 
 
-def test_ids_are_searched(qtbot, opened: Side):
+def test_ids_are_searched(qtbot, opened: VocabularyTab):
     search(opened, "7, 1-2", "id")
     qtbot.waitUntil(lambda: pieces(opened) == ["a", "b", "c"])
 
 
-def test_a_broken_expression_is_told_until_it_is_mended(qtbot, opened: Side):
+def test_a_broken_expression_is_told_until_it_is_mended(qtbot, opened: VocabularyTab):
     search(opened, "(", "regex")
     qtbot.waitUntil(lambda: "is no regular expression" in opened.banner.text())
     opened.search.text.setText("^a.?$")
@@ -61,7 +61,7 @@ def test_a_broken_expression_is_told_until_it_is_mended(qtbot, opened: Side):
     assert not opened.banner.isVisible()
 
 
-def test_scripts_are_offered_with_their_counts(qtbot, opened: Side):
+def test_scripts_are_offered_with_their_counts(qtbot, opened: VocabularyTab):
     search(opened, "", "script")
     assert opened.search.script.isVisible()
     assert opened.search.script.itemText(1) == "Latin (7)"
@@ -70,39 +70,39 @@ def test_scripts_are_offered_with_their_counts(qtbot, opened: Side):
     qtbot.waitUntil(lambda: len(pieces(opened)) == 7)
 
 
-def test_non_special_pieces_alone_are_shown(qtbot, opened: Side):
+def test_non_special_pieces_alone_are_shown(qtbot, opened: VocabularyTab):
     opened.search.type.setCurrentIndex(1)
     opened.search.type.activated.emit(1)
     qtbot.waitUntil(lambda: len(pieces(opened)) == 8)
     assert "<s>" not in pieces(opened)
 
 
-def test_any_column_sorts(qtbot, opened: Side):
+def test_any_column_sorts(qtbot, opened: VocabularyTab):
     opened.table.sort_requested.emit("length", True)
     qtbot.waitUntil(lambda: pieces(opened)[0] == "[unused0]")
 
 
-def test_the_newest_search_wins(qtbot, opened: Side):
+def test_the_newest_search_wins(qtbot, opened: VocabularyTab):
     for text in ("a", "c", "b"):
         opened.search.text.setText(text)
         opened.find_rows()
     qtbot.waitUntil(lambda: pieces(opened) == ["b", "ab", "Ġab"])
 
 
-def test_a_piece_tells_what_it_is_made_of(qtbot, opened: Side):
+def test_a_piece_tells_what_it_is_made_of(qtbot, opened: VocabularyTab):
     opened.table.selectRow(5)
     qtbot.waitUntil(lambda: opened.piece.tree.isVisible())
     assert opened.piece.tree.toPlainText().splitlines()[:2] == ["·ab    merge 1", "├ ·"]
     assert opened.piece.facts["code points"][1].text() == "U+0020 U+0061 U+0062"
 
 
-def test_a_special_piece_says_what_it_is(qtbot, opened: Side):
+def test_a_special_piece_says_what_it_is(qtbot, opened: VocabularyTab):
     opened.table.selectRow(0)
     qtbot.waitUntil(lambda: "special token" in opened.piece.sentence.text())
     assert not opened.piece.tree.isVisible()
 
 
-def test_merges_are_a_table_of_their_own(qtbot, opened: Side):
+def test_merges_are_a_table_of_their_own(qtbot, opened: VocabularyTab):
     opened.search.tables.button(1).click()
     assert [opened.table.shown_text(line, "result") for line in range(2)] == ["ab", "Ġab"]
     opened.table.selectRow(0)
@@ -110,7 +110,7 @@ def test_merges_are_a_table_of_their_own(qtbot, opened: Side):
     assert not opened.search.type.isEnabled()
 
 
-def test_a_tokenizer_without_merges_offers_none(qtbot, opened: Side):
+def test_a_tokenizer_without_merges_offers_none(qtbot, opened: VocabularyTab):
     opened.search.tables.button(1).click()
     opened.use("/models/bert")
     qtbot.waitUntil(lambda: opened.vocabulary is not None and opened.vocabulary.kind == "WordPiece")
@@ -118,14 +118,14 @@ def test_a_tokenizer_without_merges_offers_none(qtbot, opened: Side):
     assert opened.table.shown_count() == 9
 
 
-def test_a_search_stays_when_another_tokenizer_is_chosen(qtbot, opened: Side):
+def test_a_search_stays_when_another_tokenizer_is_chosen(qtbot, opened: VocabularyTab):
     search(opened, "ab")
     qtbot.waitUntil(lambda: len(pieces(opened)) == 2)
     opened.use("/models/bert")
     qtbot.waitUntil(lambda: opened.counts.text().startswith("2 of 9 pieces · WordPiece"))
 
 
-def test_ids_and_pieces_are_converted_both_ways(qtbot, opened: Side):
+def test_ids_and_pieces_are_converted_both_ways(qtbot, opened: VocabularyTab):
     opened.convert.ids.setPlainText("1, 5, 99")
     qtbot.waitUntil(lambda: opened.convert.pieces.toPlainText() == "a Ġab ⟨no piece 99⟩")
     assert "99" in opened.convert.note.text()
@@ -134,18 +134,18 @@ def test_ids_and_pieces_are_converted_both_ways(qtbot, opened: Side):
     assert "zzz" in opened.convert.note.text()
 
 
-def test_what_is_no_id_is_told_beside_it(qtbot, opened: Side):
+def test_what_is_no_id_is_told_beside_it(qtbot, opened: VocabularyTab):
     opened.convert.ids.setPlainText("one")
     qtbot.waitUntil(lambda: "'one' is no id" in opened.convert.note.text())
 
 
-def choose_data(qtbot, side: Side, column: str = "text") -> None:
+def choose_data(qtbot, side: VocabularyTab, column: str = "text") -> None:
     side.frequency.data.choose("/data/texts.csv")
     qtbot.waitUntil(lambda: side.frequency.data.ready)
     side.frequency.data.column.setCurrentText(column)
 
 
-def test_counted_pieces_are_sorted_by_frequency(qtbot, opened: Side):
+def test_counted_pieces_are_sorted_by_frequency(qtbot, opened: VocabularyTab):
     choose_data(qtbot, opened)
     opened.frequency.start.click()
     qtbot.waitUntil(lambda: pieces(opened)[0] == "Ġab")
@@ -153,7 +153,7 @@ def test_counted_pieces_are_sorted_by_frequency(qtbot, opened: Side):
     assert "7 pieces occur in texts.csv" in opened.counts.text()
 
 
-def test_counting_can_be_stopped(qtbot, opened: Side):
+def test_counting_can_be_stopped(qtbot, opened: VocabularyTab):
     choose_data(qtbot, opened, "never")
     opened.frequency.start.click()
     assert opened.frequency.counting
@@ -162,13 +162,13 @@ def test_counting_can_be_stopped(qtbot, opened: Side):
     assert opened.frequency.start.isEnabled()
 
 
-def test_a_file_that_cannot_be_read_is_told(qtbot, opened: Side):
+def test_a_file_that_cannot_be_read_is_told(qtbot, opened: VocabularyTab):
     opened.frequency.data.choose("/nowhere.csv")
     qtbot.waitUntil(lambda: "there is no such file" in opened.banner.text())
     assert not opened.frequency.start.isEnabled()
 
 
-def test_an_export_holds_the_shown_rows_or_all(qtbot, opened: Side, tmp_path: Path):
+def test_an_export_holds_the_shown_rows_or_all(qtbot, opened: VocabularyTab, tmp_path: Path):
     search(opened, "ab")
     qtbot.waitUntil(lambda: len(pieces(opened)) == 2)
     for whole, expected in ((False, 2), (True, 9)):
@@ -180,13 +180,13 @@ def test_an_export_holds_the_shown_rows_or_all(qtbot, opened: Side, tmp_path: Pa
             assert len(list(csv.DictReader(file))) == expected
 
 
-def test_what_is_no_tokenizer_is_told_and_may_be_tried_again(qtbot, side: Side):
+def test_what_is_no_tokenizer_is_told_and_may_be_tried_again(qtbot, side: VocabularyTab):
     side.use("/nowhere")
     qtbot.waitUntil(lambda: side.waiting.currentWidget() is side.waiting.sentence)
     assert "there is no tokenizer in it" in side.waiting.sentence._sentence.text()
 
 
-def test_opening_can_be_stopped(qtbot, side: Side):
+def test_opening_can_be_stopped(qtbot, side: VocabularyTab):
     side.use("/never")
     side.waiting.stop.click()
     assert "stopped" in side.waiting.sentence._sentence.text()
