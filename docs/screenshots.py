@@ -112,7 +112,7 @@ def prepare(name: str, panel: object, run: Path) -> None:
         until(lambda: panel.table.shown_count() > 0)
         panel.table.selectRow(2)
     elif name == "tokenizer":
-        side = panel.side()
+        side = panel.tab()
         side.text.setPlainText(SENTENCE)
         until(lambda: side.tokens.table.sources == [SENTENCE] and side.tokens.is_drawn())
         side.view.select(6, 7)
@@ -127,7 +127,7 @@ def prepare_data(window: object, run: Path, page: str) -> None:
     if page == "rows":
         panel = window.show_page("tokenizer")
         panel.show_step(str(run), 12)
-        until(lambda: panel.side().rows.feature_card.feature is not None)
+        until(lambda: panel.tab().rows.feature_card.feature is not None)
     else:
         new_run = window.show_page("new_run")
         until(lambda: new_run.catalog is not None)
@@ -136,14 +136,14 @@ def prepare_data(window: object, run: Path, page: str) -> None:
         new_run.apply_settings({"task.max_length": 24})
         new_run.data_asked.emit()
         panel = window.show_page("tokenizer")
-        until(lambda: panel.side().lengths.answer is not None)
+        until(lambda: panel.tab().lengths.answer is not None)
     until(lambda: False, SETTLE_SECONDS)
 
 
 def prepare_try(panel: object, run: Path) -> None:
     """Ask the run's model about two sentences."""
     panel.show_run(str(run))
-    panel.show_side(1)
+    panel.show_tab(1)
     until(lambda: bool(panel.attempt.form.fields))
     for number, text in enumerate(TYPED, start=1):
         panel.attempt.form.fill({"text": text})

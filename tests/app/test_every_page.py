@@ -106,8 +106,8 @@ def fill(window: MainWindow) -> None:
         window.show_page(name).show_run(run)  # type: ignore[union-attr]
     tokenizer = window.show_page("tokenizer")
     for place in range(len(tokenizer.titles.buttons())):  # type: ignore[union-attr]
-        tokenizer.show_side(place)  # type: ignore[union-attr]
-    tokenizer.show_side(0)  # type: ignore[union-attr]
+        tokenizer.show_tab(place)  # type: ignore[union-attr]
+    tokenizer.show_tab(0)  # type: ignore[union-attr]
     window.show_page("runs")
     window.show_page("settings")
 
@@ -118,12 +118,12 @@ def sides(window: MainWindow, name: str) -> Iterator[tuple[str, QWidget]]:
     assert panel is not None
     if name == "tokenizer":
         for place, button in enumerate(panel.titles.buttons()):  # type: ignore[attr-defined]
-            panel.show_side(place)  # type: ignore[attr-defined]
+            panel.show_tab(place)  # type: ignore[attr-defined]
             QApplication.processEvents()
             yield f"{name}/{button.text()}", panel
     elif name == "predictions":
         for place in range(2):
-            panel.show_side(place)  # type: ignore[attr-defined]
+            panel.show_tab(place)  # type: ignore[attr-defined]
             QApplication.processEvents()
             yield f"{name}/{place}", panel
     else:

@@ -183,7 +183,7 @@ def _predictions(window: Any, run: Path, look_at: Callable[[str], None]) -> None
     dialog = page.ask_export()
     look_at("export")
     dialog.close()
-    page.show_side(1)
+    page.show_tab(1)
     until(lambda: page.attempt._has_catalog)
     form = page.attempt.form
     form.show_model(MODEL)
@@ -198,10 +198,10 @@ def _predictions(window: Any, run: Path, look_at: Callable[[str], None]) -> None
 def _tokenizer(window: Any, run: Path, look_at: Callable[[str], None]) -> None:
     page = window.show_page("tokenizer")
     page.show_tokenizer(MODEL)
-    side = page.side()
+    side = page.tab()
     side.text.setPlainText("A few words, naïve")
     for place in range(len(page.titles.buttons())):
-        page.show_side(place)
+        page.show_tab(place)
         until(lambda: False, CALM)
         until(lambda: not _works(page))
         look_at(f"tokenizer-{place}")

@@ -184,7 +184,7 @@ class Life:
 
     def _tokenizer(self, number: int) -> None:
         panel: Any = self.window.show_page("tokenizer")
-        side = panel.side()
+        side = panel.tab()
         side.text.setPlainText(f"Round {number}: a sentence of its own, typed once more. " * 5)
         self.live(0.8)
 

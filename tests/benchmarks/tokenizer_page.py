@@ -63,7 +63,7 @@ def measured(home: Path, rounds: int) -> dict[str, float]:
     window.resize(1280, 800)
     window.show()
     window.open_services()
-    side = window.show_page("tokenizer").side()  # type: ignore[union-attr]
+    side = window.show_page("tokenizer").tab()  # type: ignore[union-attr]
     until(lambda: len(side.tokens.table) > 0)
     numbers = typed(side, rounds)
     heart = Heart(window)

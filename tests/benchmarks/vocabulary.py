@@ -136,8 +136,8 @@ def measured(path: Path) -> dict[str, float]:
     window.show()
     window.open_services()
     panel = window.show_page("tokenizer")
-    panel.show_side(1)
-    side = panel.side()
+    panel.show_tab(1)
+    side = panel.tab()
     until(lambda: side.vocabulary is not None)
     beats = heartbeat(window)
     numbers = {"window: load": waited(lambda: panel.show_tokenizer(str(path)), lambda: shown(side))}

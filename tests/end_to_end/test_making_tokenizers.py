@@ -11,7 +11,7 @@ from app.main_window import MainWindow
 from app.pages.tokenizer.page import TABS
 from backend.contract.resources import resource
 
-MAKE = [module for _, module, _ in TABS].index("train.train_tab")
+MAKE = [name for _, name, _ in TABS].index("train.train_tab.TrainTab")
 
 
 @pytest.mark.slow
@@ -19,8 +19,8 @@ def test_from_texts_to_a_tokenizer_in_the_run(qtbot, window: MainWindow, tmp_pat
     small_csv(tmp_path / "reviews.csv", "train", 400)
     page = window.show_page("tokenizer")
     page.show_tokenizer(str(resource("demo", "bert-tiny")))
-    page.show_side(MAKE)
-    side = page.side()
+    page.show_tab(MAKE)
+    side = page.tab()
     qtbot.waitUntil(lambda: side.training.form is not None, timeout=ANSWER_MS)
     write(qtbot, side.texts.train.line, str(tmp_path / "reviews.csv"))
     click(qtbot, side.training.foot.begin)

@@ -148,7 +148,7 @@ def test_every_preset_can_follow_every_other(qtbot, window: MainWindow):
 
 def test_the_tokenizer_answers_and_a_bad_one_leaves_nothing_on_screen(qtbot, window: MainWindow):
     panel = window.show_page("tokenizer")
-    page = panel.side()
+    page = panel.tab()
     qtbot.waitUntil(lambda: "tokens" in page.counts.text(), timeout=ANSWER_MS)
     qtbot.waitUntil(page.tokens.is_drawn)
     page.view.setFocus()
@@ -171,7 +171,7 @@ def test_the_tokenizer_answers_and_a_bad_one_leaves_nothing_on_screen(qtbot, win
 def test_the_options_of_the_tokenizer_page_go_to_the_new_run(qtbot, window: MainWindow):
     new_run = window.show_page("new_run")
     qtbot.waitUntil(lambda: new_run.catalog is not None, timeout=ANSWER_MS)
-    page = window.show_page("tokenizer").side()
+    page = window.show_page("tokenizer").tab()
     page.options.max_length.setValue(77)
     page.options.use_button.click()
     assert new_run.draft.get("task.max_length") == 77

@@ -39,7 +39,7 @@ class Page(QWidget):
         self._context = context
         self.header = PageHeader(tr("Predictions"), parent=self)
         self.sides, row = chips([tr("Rows"), tr("Try")])
-        self.sides.idClicked.connect(self.show_side)
+        self.sides.idClicked.connect(self.show_tab)
         self.header.buttons.addLayout(row)
         self.predict_button = IconButton(tr("Predict a file…"), "plus")
         self.predict_button.setToolTip(tr("Let this run predict a data file; or drop the file on this page"))
@@ -64,7 +64,7 @@ class Page(QWidget):
         column.addWidget(self.pages, 1)
         self.export_button.setEnabled(self.browser.rows is not None)
         self.predict_button.setEnabled(False)
-        self.show_side(ROWS)
+        self.show_tab(ROWS)
 
     @cached_property
     def attempt(self) -> TryBox:
@@ -88,17 +88,17 @@ class Page(QWidget):
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
         return [
-            Action(tr("Show the rows with their predictions"), lambda: self.show_side(ROWS), icon="table"),
-            Action(tr("Try a model on a text of your own"), lambda: self.show_side(TRY), icon="text"),
+            Action(tr("Show the rows with their predictions"), lambda: self.show_tab(ROWS), icon="table"),
+            Action(tr("Try a model on a text of your own"), lambda: self.show_tab(TRY), icon="text"),
             button_action(self.export_button, tr("Export the predictions"), "Ctrl+E", "download"),
         ]
 
     def show_run(self, path: str) -> None:
         """Show the predictions of a run folder; validation first."""
         self.browser.show_run(path)
-        self.show_side(ROWS)
+        self.show_tab(ROWS)
 
-    def show_side(self, side: int) -> None:
+    def show_tab(self, side: int) -> None:
         """Show the rows or the Try box, which begins with the run that is shown."""
         self.sides.button(side).setChecked(True)
         if side == TRY and self.pages.currentIndex() != TRY:
@@ -121,7 +121,7 @@ class Page(QWidget):
 
     def _on_try_requested(self, values: dict[str, Any]) -> None:
         form = self.attempt.form
-        self.show_side(TRY)
+        self.show_tab(TRY)
         form.show_run(self.browser.run, self.browser.task.kind)
         form.fill_row(values, self.browser.task.columns)
 

@@ -1,4 +1,4 @@
-"""Owns the Tokenizer page: which tokenizer it is about, and the sides that show it."""
+"""The Tokenizer page: which tokenizer it is about, and the tabs that show it."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -18,21 +18,21 @@ from app.widgets.forms.chips import chips
 from app.widgets.page_header import PageHeader, page_layout
 
 TABS = (
-    (tr("Text"), "text.text_tab", tr("Drop a tokenizer or a text file here")),
-    (tr("Vocabulary"), "vocabulary.vocabulary_tab", tr("Search, sort, count and export all pieces")),
+    (tr("Text"), "text.text_tab.TextTab", tr("Drop a tokenizer or a text file here")),
+    (tr("Vocabulary"), "vocabulary.vocabulary_tab.VocabularyTab", tr("Search, sort, count and export all pieces")),
     (
         tr("Compare"),
-        "compare.compare_tab",
+        "compare.compare_tab.CompareTab",
         tr("Two to four tokenizers on a text, or on data"),
     ),
-    (tr("My data"), "data.data_tab", tr("Lengths, padding, and what the model gets")),
-    (tr("Make"), "train.train_tab", tr("Train a tokenizer, or add tokens to this one")),
+    (tr("My data"), "data.data_tab.DataTab", tr("Lengths, padding, and what the model gets")),
+    (tr("Make"), "train.train_tab.TrainTab", tr("Train a tokenizer, or add tokens to this one")),
 )
-"""Title, module under `app.pages.tokenizer` with a class `Side`, subtitle; a side is imported when it is first shown."""
+"""Title, class below `app.pages.tokenizer`, subtitle; a tab is imported when it is first shown."""
 
 
 class Tab(Protocol):
-    """A widget that shows one thing about the chosen tokenizer. A side may also have the signal `settings_chosen`:
+    """A widget that shows one thing about the chosen tokenizer. A tab may also have the signal `settings_chosen`:
     spec keys and values for the run that is being set up; or `tokenizer_made`: a folder
     that the page opens, together with `made_changed`: other ones are remembered."""
 
@@ -47,12 +47,12 @@ class Tab(Protocol):
         ...
 
     def shown(self) -> None:
-        """The side came into view, for the first time or again."""
+        """The tab came into view, for the first time or again."""
         ...
 
 
 class Page(QWidget):
-    """One tokenizer, looked at from several sides."""
+    """One tokenizer, shown on several tabs."""
 
     message = Signal(str, str)
     settings_chosen = Signal(dict)
@@ -65,10 +65,10 @@ class Page(QWidget):
         super().__init__(parent)
         self.setObjectName("page")
         self._context = context
-        self._sides: dict[int, QWidget] = {}
+        self._tabs: dict[int, QWidget] = {}
         self.header = PageHeader(tr("Tokenizer"), parent=self)
         self.titles, row = chips([title for title, _, _ in TABS])
-        self.titles.idClicked.connect(self.show_side)
+        self.titles.idClicked.connect(self.show_tab)
         self.header.buttons.addLayout(row)
         self.choice = TokenizerChoice(context, self)
         self.choice.chosen.connect(self._on_chosen)
@@ -78,36 +78,36 @@ class Page(QWidget):
         column.addWidget(self.choice)
         column.addWidget(self.pages, 1)
         self.setAcceptDrops(True)
-        self.show_side(0)
+        self.show_tab(0)
 
     def shown(self) -> None:
         """New runs may have brought tokenizers."""
         self.choice.refresh()
         self.draft_wanted.emit()
-        self.side().shown()
+        self.tab().shown()
 
-    def side(self) -> Tab:
-        """The side in view."""
+    def tab(self) -> Tab:
+        """The tab in view."""
         return self.pages.currentWidget()  # type: ignore[return-value]
 
-    def show_side(self, place: int) -> None:
-        """Show a side, built if this is its first time."""
-        if place not in self._sides:
-            self._sides[place] = self._built(TABS[place][1])
+    def show_tab(self, place: int) -> None:
+        """Show a tab, built if this is its first time."""
+        if place not in self._tabs:
+            self._tabs[place] = self._build(TABS[place][1])
         self.titles.button(place).setChecked(True)
         self.header.set_subtitle(TABS[place][2])
-        self.choice.setHidden(getattr(self._sides[place], "own_tokenizer", False))
-        self.pages.setCurrentWidget(self._sides[place])
+        self.choice.setHidden(getattr(self._tabs[place], "own_tokenizer", False))
+        self.pages.setCurrentWidget(self._tabs[place])
         self.draft_wanted.emit()
-        self.side().use(self.choice.tokenizer())
-        self.side().shown()
+        self.tab().use(self.choice.tokenizer())
+        self.tab().shown()
 
     def offered_actions(self) -> list[Action]:
         """For the palette."""
         return [
             Action(
                 tr("Tokenizer: {title}", title=title),
-                lambda place=place: self.show_side(place),
+                lambda place=place: self.show_tab(place),
                 icon="text",
                 words=said,
             )
@@ -119,23 +119,23 @@ class Page(QWidget):
         self.choice.choose(name_or_path)
 
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
-        """The run that is being set up, for the sides that ask for it; `lacks` is a sentence, or empty."""
+        """The run that is being set up, for the tabs that ask for it; `lacks` is a sentence, or empty."""
         self.choice.offer_draft(spec.get("model") or {})
-        for side in self._sides.values():
-            if hasattr(side, "show_draft"):
-                side.show_draft(spec, lacks)  # type: ignore[attr-defined]
+        for tab in self._tabs.values():
+            if hasattr(tab, "show_draft"):
+                tab.show_draft(spec, lacks)  # type: ignore[attr-defined]
 
     def show_data(self) -> None:
         """Look at the data of the run that is being set up."""
-        self._data_side().look_at_draft()
+        self._data_tab().look_at_draft()
 
     def show_step(self, run: str, step: int) -> None:
         """Look at the rows of an optimizer step of a run."""
-        self._data_side().show_step(run, step)
+        self._data_tab().show_step(run, step)
 
-    def _data_side(self) -> Any:
-        self.show_side([module for _, module, _ in TABS].index("data.data_tab"))
-        return self.side()
+    def _data_tab(self) -> Any:
+        self.show_tab([name for _, name, _ in TABS].index("data.data_tab.DataTab"))
+        return self.tab()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """A folder or file is welcome."""
@@ -152,27 +152,28 @@ class Page(QWidget):
         if dropped_file.is_tokenizer(path):
             self.show_tokenizer(str(dropped_file.tokenizer_of(path)))
         else:
-            self.show_side(0)
-            self.side().open_file(str(path))  # type: ignore[attr-defined]  # the first side takes files
+            self.show_tab(0)
+            self.tab().open_file(str(path))  # type: ignore[attr-defined]  # the first tab takes files
 
-    def _built(self, module: str) -> QWidget:
-        side = import_module(f"app.pages.tokenizer.{module}").Side(self._context, self.pages)
-        side.message.connect(self.message)
-        for name in ("settings_chosen", "draft_wanted", "new_run_requested"):
-            if hasattr(side, name):
-                getattr(side, name).connect(getattr(self, name))
-        if hasattr(side, "tokenizer_made"):
-            side.tokenizer_made.connect(self._on_made)
-            side.made_changed.connect(self.choice.refresh)
-        self.pages.addWidget(side)
-        return side
+    def _build(self, path: str) -> QWidget:
+        module, _, name = path.rpartition(".")
+        tab = getattr(import_module(f"app.pages.tokenizer.{module}"), name)(self._context, self.pages)
+        tab.message.connect(self.message)
+        for signal in ("settings_chosen", "draft_wanted", "new_run_requested"):
+            if hasattr(tab, signal):
+                getattr(tab, signal).connect(getattr(self, signal))
+        if hasattr(tab, "tokenizer_made"):
+            tab.tokenizer_made.connect(self._on_made)
+            tab.made_changed.connect(self.choice.refresh)
+        self.pages.addWidget(tab)
+        return tab
 
     def _on_made(self, tokenizer: str) -> None:
         self.choice.refresh()
         self.show_tokenizer(tokenizer)
 
     def _on_chosen(self, tokenizer: str) -> None:
-        self.side().use(tokenizer)
+        self.tab().use(tokenizer)
 
 
 def dropped(event: QDropEvent) -> str:

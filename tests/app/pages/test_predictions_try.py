@@ -29,7 +29,7 @@ def panel(qtbot, helped) -> Page:
 @pytest.fixture
 def box(qtbot, panel: Page) -> TryBox:
     """The Try box on a model folder, as a text classifier."""
-    panel.show_side(TRY)
+    panel.show_tab(TRY)
     qtbot.waitUntil(lambda: panel.attempt._has_catalog)
     panel.attempt.form.show_model(MODEL)
     choose_task(panel.attempt, "text_classification")
@@ -40,7 +40,7 @@ def test_the_try_side_is_built_when_somebody_goes_there(qtbot, helped):
     panel = Page(helped)
     qtbot.addWidget(panel)
     assert not panel.findChildren(TryBox)
-    panel.show_side(TRY)
+    panel.show_tab(TRY)
     assert panel.findChildren(TryBox) == [panel.attempt]
     assert panel.pages.currentWidget() is panel.attempt
 
@@ -163,7 +163,7 @@ def test_a_row_is_tried_under_the_task_and_columns_of_its_run(qtbot, panel: Page
 def test_the_box_begins_with_the_run_that_is_shown(qtbot, panel: Page, runs: Path):
     run = write_run(runs, "question_answering")
     panel.show_run(str(run))
-    panel.show_side(TRY)
+    panel.show_tab(TRY)
     qtbot.waitUntil(lambda: list(panel.attempt.form.fields) == ["question", "context"])
     assert panel.attempt.form.chosen_target() == str(run)
 

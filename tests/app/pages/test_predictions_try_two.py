@@ -23,7 +23,7 @@ def box(qtbot, helped) -> TryBox:
     qtbot.addWidget(panel)
     panel.resize(1100, 700)
     panel.show()
-    panel.show_side(TRY)
+    panel.show_tab(TRY)
     qtbot.waitUntil(lambda: panel.attempt._has_catalog)
     panel.attempt.form.show_model(MODEL)
     choose_task(panel.attempt, "text_classification")

@@ -257,7 +257,7 @@ def test_only_a_run_that_computes_makes_an_answer_take_longer(qtbot, waiting, le
     page = predictions_page.Page(helped)
     qtbot.addWidget(page)
     page.show()
-    page.show_side(predictions_page.TRY)
+    page.show_tab(predictions_page.TRY)
     qtbot.waitUntil(lambda: page.attempt._has_catalog)
     page.attempt.form.show_model(str(resource("demo", "bert-tiny")))
     choose_task(page.attempt, "text_classification")

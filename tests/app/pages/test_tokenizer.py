@@ -27,8 +27,8 @@ def test_the_demo_model_is_offered_and_a_path_may_be_typed(panel: Page):
 def test_every_side_is_told_of_the_tokenizer_when_it_comes_into_view(panel: Page):
     panel.show_tokenizer("/somewhere/model")
     for place in range(len(TABS)):
-        panel.show_side(place)
-        assert panel.side().tokenizer == "/somewhere/model"
+        panel.show_tab(place)
+        assert panel.tab().tokenizer == "/somewhere/model"
 
 
 def test_a_dropped_folder_is_a_tokenizer_and_a_dropped_text_is_shown(panel: Page, tmp_path: Path):
@@ -37,7 +37,7 @@ def test_a_dropped_folder_is_a_tokenizer_and_a_dropped_text_is_shown(panel: Page
     text = tmp_path / "notes.md"
     text.write_text("From a file.")
     panel.take(text)
-    assert panel.side().text.toPlainText() == "From a file."
+    assert panel.tab().text.toPlainText() == "From a file."
 
 
 def test_models_of_the_cache_are_offered(panel: Page):
@@ -55,13 +55,13 @@ def test_every_side_is_there_once():
 
 
 def test_the_tokenizer_of_the_new_run_is_offered_with_its_options(panel: Page):
-    panel.show_side([module for _, module, _ in TABS].index("train.train_tab"))
+    panel.show_tab([name for _, name, _ in TABS].index("train.train_tab.TrainTab"))
     model = {"name_or_path": "/demo/gpt2", "tokenizer_options": {"add_prefix_space": True}}
     panel.show_draft({"model": model}, "")
     panel.choice.box.setCurrentIndex(0)
     panel.choice.box.activated.emit(0)
-    assert name.read(panel.side().tokenizer).options == {"add_prefix_space": True}
+    assert name.read(panel.tab().tokenizer).options == {"add_prefix_space": True}
     panel.show_draft({"model": {**model, "tokenizer_options": {"add_prefix_space": False}}}, "")
-    assert name.read(panel.side().tokenizer).options == {"add_prefix_space": False}
+    assert name.read(panel.tab().tokenizer).options == {"add_prefix_space": False}
     panel.show_draft({}, "")
     assert not any(panel.choice.box.itemText(place).startswith("New run") for place in range(panel.choice.box.count()))

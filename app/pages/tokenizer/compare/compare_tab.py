@@ -1,4 +1,4 @@
-"""Owns the side that compares two to four tokenizers: on one text line beside line, and on a whole column of data."""
+"""The Compare tab: two to four tokenizers on one text, line beside line, and on a whole column of data."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Owns the side that shows data as a training sees it: whose data, its lengths against the limits, its rows as tokens."""
+"""The My data tab: data as a training sees it, its lengths against the limits and its rows as tokens."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

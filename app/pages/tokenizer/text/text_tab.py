@@ -1,4 +1,4 @@
-"""Owns the side that shows one text: what is typed is asked about at once, and every card shows its part of the answer."""
+"""The Text tab: what is typed is asked about at once, and every card shows its part of the answer."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -86,7 +86,7 @@ class TextTab(QWidget):
         row.addWidget(self._split, 1)
         row.addWidget(self._beside())
         column.addLayout(row, 1)
-        # What other pages and scripts know this side by.
+        # What other pages and scripts know this tab by.
         self.text, self.view, self.ids, self.counts = self.input.text, self.tokens.view, self.tokens.ids, self.tokens.counts  # fmt: skip
 
     def _beside(self) -> QWidget:

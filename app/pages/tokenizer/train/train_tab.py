@@ -1,4 +1,4 @@
-"""Owns the side on which tokenizers are made: a new one learnt from texts, or the chosen one with more tokens."""
+"""The Make tab: train a new tokenizer on texts, or add tokens to the chosen one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -135,7 +135,7 @@ class TrainTab(QWidget):
             self._ask_catalog()
 
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
-        """The run that is being set up; its data is taken if this side has asked for it."""
+        """The run that is being set up; its data is taken if this tab has asked for it."""
         self._run_data.show_draft(spec)
 
     def _ask_catalog(self) -> None:

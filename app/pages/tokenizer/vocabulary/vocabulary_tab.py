@@ -1,4 +1,4 @@
-"""Owns the side with the whole vocabulary: all pieces or merges in a table, searched and sorted by the helper."""
+"""The Vocabulary tab: all pieces or merges in a table, searched and sorted by the helper, and exported."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

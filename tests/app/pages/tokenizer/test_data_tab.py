@@ -178,14 +178,14 @@ def test_the_window_leads_from_new_run_and_from_a_run(qtbot, training_helped, mo
     monkeypatch.setattr(new_run, "offered", lambda: (SPEC, ""))
     new_run.data_asked.emit()
     tokenizer = window.panel("tokenizer")
-    place = [module for _, module, _ in TABS].index("data.data_tab")
+    place = [name for _, name, _ in TABS].index("data.data_tab")
     assert tokenizer.titles.checkedId() == place
     assert tokenizer.choice.isHidden()
-    qtbot.waitUntil(lambda: tokenizer.side().lengths.answer is not None)
+    qtbot.waitUntil(lambda: tokenizer.tab().lengths.answer is not None)
     run = window.show_page("run")
     run.rows_requested.emit(str(Path("/runs/old")), 12)
-    qtbot.waitUntil(lambda: tokenizer.side().rows.answer is not None)
-    assert tokenizer.side().rows.answer.step.step == 12
+    qtbot.waitUntil(lambda: tokenizer.tab().rows.answer is not None)
+    assert tokenizer.tab().rows.answer.step.step == 12
     tokenizer.settings_chosen.emit({"task.max_length": 64})
     assert new_run.draft.get("task.max_length") == 64
     assert window.pages.currentWidget() is new_run

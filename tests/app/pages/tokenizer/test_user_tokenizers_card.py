@@ -13,7 +13,7 @@ from app.pages.tokenizer.page import TABS, Page
 from app.pages.tokenizer.train.train_tab import MADE_BEFORE
 from backend.contract.tokens.making import MadeTokenizer
 
-MAKE = [module for _, module, _ in TABS].index("train.train_tab")
+MAKE = [name for _, name, _ in TABS].index("train.train_tab.TrainTab")
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ def panel(qtbot, context, folders) -> Page:
     qtbot.addWidget(made)
     made.resize(1000, 700)
     made.show()
-    made.show_side(MAKE)
-    made.side().show_way(MADE_BEFORE)
+    made.show_tab(MAKE)
+    made.tab().show_way(MADE_BEFORE)
     return made
 
 
@@ -55,10 +55,10 @@ def test_what_somebody_wrote_into_the_settings_is_left_out():
 
 
 def test_one_is_opened_on_the_page(panel: Page, folders):
-    table = panel.side().made_before.table
+    table = panel.tab().made_before.table
     assert [table.shown_text(row, "pieces") for row in range(2)] == ["2 000"] * 2
     table.selectRow(1)
-    panel.side().made_before.open.click()
+    panel.tab().made_before.open.click()
     assert panel.choice.tokenizer() == str(folders[0])
     assert panel.choice.box.currentText().startswith("first · made today")
 
@@ -67,7 +67,7 @@ def test_a_folder_that_is_gone_is_shown_as_such_and_offered_no_more(panel: Page,
     assert str(folders[1]) in offered(panel)
     shutil.rmtree(folders[1])
     panel.shown()
-    card = panel.side().made_before
+    card = panel.tab().made_before
     assert card.table.shown_text(0, "folder") == f"Gone: {folders[1]}"
     card.table.selectRow(0)
     assert (card.open.isEnabled(), card.use.isEnabled(), card.forget.isEnabled()) == (False, False, True)
@@ -76,7 +76,7 @@ def test_a_folder_that_is_gone_is_shown_as_such_and_offered_no_more(panel: Page,
 
 
 def test_forgetting_leaves_the_folder(panel: Page, folders):
-    card = panel.side().made_before
+    card = panel.tab().made_before
     card.table.selectRow(0)
     card.forget.click()
     assert card.table.shown_count() == 1
