@@ -1,4 +1,4 @@
-"""Owns asking for the data of the run that is being set up, which another page knows."""
+"""Asks for the data of the run that is being set up, which another page knows."""
 
 from collections.abc import Mapping
 from typing import Any

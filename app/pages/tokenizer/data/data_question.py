@@ -1,4 +1,4 @@
-"""Owns how a question about a training's data goes on the screen: its progress, its end, and why there is no answer."""
+"""A question about a training's data, shown on a stack: its progress, its end, and why there is no answer."""
 
 from collections.abc import Callable
 from typing import Any

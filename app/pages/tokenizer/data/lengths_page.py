@@ -1,4 +1,4 @@
-"""Owns the page on lengths, unknown tokens and padding of one split."""
+"""The Lengths page of one split: lengths against the limits, unknown tokens, and padding."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

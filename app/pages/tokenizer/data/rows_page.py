@@ -1,4 +1,4 @@
-"""Owns the page of rows: those of a training step or the data's own order, and what the model gets of the chosen one."""
+"""The Rows page: rows of a training step or in the data's own order, and what the model gets of the chosen one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ from backend.contract.rpc.queries import Mistake
 from backend.contract.rpc.training_data import FeatureLine, Kind, TokenSequence, TrainingFeature, TrainingRows
 
 CELL_CHARACTERS = 400
-NOTHING = tr("Point at a token to see its id and label.")
+POINT_AT_A_TOKEN = tr("Point at a token to see its id and label.")
 
 PAGE = 100
 BY_STEP, IN_ORDER = 0, 1
@@ -258,7 +258,7 @@ class FeatureCard(Card):
         self.values = label("", wrap=True, selectable=True)
         self.legend = label("", wrap=True)
         self.legend.setTextFormat(Qt.TextFormat.RichText)
-        self.details = label(NOTHING, "mono", wrap=True, selectable=True)
+        self.details = label(POINT_AT_A_TOKEN, "mono", wrap=True, selectable=True)
         self.details.setMinimumHeight(36)
         self.details.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.views: list[LabelledTokens] = []
@@ -302,7 +302,7 @@ class FeatureCard(Card):
         column.addStretch(1)
         self._area.setWidget(inner)
         self._write_legend()
-        self.details.setText(NOTHING)
+        self.details.setText(POINT_AT_A_TOKEN)
 
     def apply_theme(self) -> None:
         """The legend holds colours."""
@@ -325,7 +325,7 @@ class FeatureCard(Card):
 
     def _say(self, sequence: TokenSequence, number: int, place: int) -> None:
         if place < 0 or self.feature is None:
-            self.details.setText(NOTHING)
+            self.details.setText(POINT_AT_A_TOKEN)
             return
         said = sequence.labels[place]
         parts = [

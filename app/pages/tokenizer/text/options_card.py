@@ -1,4 +1,4 @@
-"""Owns the options of a tokenizer call: what is added, where texts are cut, how they are filled."""
+"""The options of a tokenizer call: what is added, where texts are cut, how they are filled; a run can take them."""
 
 from collections.abc import Mapping
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Owns the card with several texts as the padded batch that a model gets."""
+"""What is shown in place of tokens: several texts as the padded batch of a model, or what ids mean as text."""
 
 import re
 from collections.abc import Iterator

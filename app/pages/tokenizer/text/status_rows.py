@@ -1,4 +1,4 @@
-"""Owns the line that says how far long work is, with a button that ends it."""
+"""The line that says how far long work is, and the buttons that let a tokenizer run its own code."""
 
 from collections.abc import Callable, Mapping
 

@@ -35,7 +35,7 @@ from backend.contract.tokens.tokens import TokenizerDescription
 CALM_MS = 150
 AT_ONCE = 20_000
 """Characters up to which every key press is answered; a longer text waits until a person pauses."""
-BESIDE = 300
+SIDE_WIDTH = 300
 ROOM_OF_CHAT = 215
 TEMPLATE = "task.template"
 """The field of mistakes that a chat template makes."""
@@ -91,7 +91,7 @@ class TextTab(QWidget):
 
     def _beside(self) -> QWidget:
         holder = QWidget(self)  # a splitter forgets its fixed width
-        holder.setFixedWidth(BESIDE)
+        holder.setFixedWidth(SIDE_WIDTH)
         inner = QVBoxLayout(holder)
         inner.setContentsMargins(0, 0, 0, 0)
         split = RememberedSplitter("text-side", Qt.Orientation.Vertical, holder)
@@ -198,7 +198,7 @@ class TextTab(QWidget):
             self._ask_text()
         else:
             self._ignore_all_but(self._tokens, self._steps)
-            self._tokens.ask(about_text(self.input, self.options.options(), self.tokenizer))
+            self._tokens.ask(tokenize_arguments(self.input, self.options.options(), self.tokenizer))
             self._ask_steps()
         self.working.begin()
 
@@ -214,7 +214,7 @@ class TextTab(QWidget):
             return
         self.tokens.offer_parts(*parts_of(self.input))
         part, options = self.tokens.chosen_part(), self.options.options()
-        question = about_steps(self.input, options, self.tokenizer, part)
+        question = steps_arguments(self.input, options, self.tokenizer, part)
         if question is None:
             self._steps.ignore()
             self.tokens.steps.say(tr("This is too long for steps; write some of it under “Text”."))
@@ -223,7 +223,7 @@ class TextTab(QWidget):
 
     def _ask_text(self) -> None:
         written = typed_ids.read(self.input.ids.toPlainText())
-        question = about_written(written, self.options.options(), self.tokenizer)
+        question = decode_arguments(written, self.options.options(), self.tokenizer)
         if written.problem or written.nothing:
             self._ignore_all_but()
             self.working.end()
@@ -335,7 +335,7 @@ def _unreadable(path: Path, error: OSError) -> Mistake:
     )
 
 
-def about_text(source: TextInput, options: TextOptions, tokenizer: str) -> dict[str, Any]:
+def tokenize_arguments(source: TextInput, options: TextOptions, tokenizer: str) -> dict[str, Any]:
     """Arguments of `tokenize`."""
     mode = source.mode()
     if mode == FILE:
@@ -351,11 +351,11 @@ def about_text(source: TextInput, options: TextOptions, tokenizer: str) -> dict[
     return options.question(tokenizer, text=text_of(source.text), pair=pair)
 
 
-def about_steps(source: TextInput, options: TextOptions, tokenizer: str, part: int | None) -> dict[str, Any] | None:
+def steps_arguments(source: TextInput, options: TextOptions, tokenizer: str, part: int | None) -> dict[str, Any] | None:
     """Arguments of `tokenizer_steps`, of all that is written or of a part of it; None where it has no steps."""
     if source.mode() not in (TEXT, PAIR, WORDS, CHAT):
         return None
-    asked = about_text(source, TextOptions(
+    asked = tokenize_arguments(source, TextOptions(
         special_tokens=options.special_tokens, construction=options.construction, chat_template=options.chat_template
     ), tokenizer)  # fmt: skip
     return asked if part is None else {**asked, "part": part}
@@ -371,7 +371,7 @@ def parts_of(source: TextInput) -> tuple[str, list[str]]:
     return "", text_parts.TEXTS if mode == PAIR else []
 
 
-def about_written(written: Written, options: TextOptions, tokenizer: str) -> dict[str, Any]:
+def decode_arguments(written: Written, options: TextOptions, tokenizer: str) -> dict[str, Any]:
     """Arguments of `decode` or of `pieces_to_text`."""
     question = {"tokenizer": tokenizer, "options": options.construction}
     if written.ids:

@@ -1,4 +1,4 @@
-"""Owns the card with the coloured tokens of a text, their ids and the steps that led to them, and what they cost."""
+"""The coloured tokens of a text, their ids and the steps that led to them, and everything about the chosen one."""
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
@@ -33,7 +33,7 @@ from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.token_view import TokenView
 from backend.contract.tokens.tokens import Tokens
 
-NOTHING = tr("Click a token, or walk through them with the arrow keys.")
+NO_TOKEN_CHOSEN = tr("Click a token, or walk through them with the arrow keys.")
 
 TOKENS, IDS, STEPS = range(3)
 AT_ONCE = 10_000
@@ -251,7 +251,7 @@ class TokenCard(Card):
         self.place = ElidedLabel("", "faint")
         self.place.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.corner.addWidget(self.place)
-        self.nothing = label(NOTHING, "muted", wrap=True)
+        self.nothing = label(NO_TOKEN_CHOSEN, "muted", wrap=True)
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
         holder = QWidget()
         holder.setObjectName("scrolled")

@@ -1,4 +1,4 @@
-"""Owns adding tokens to a tokenizer in the window: the lists, what they replace, and the saved tokenizer."""
+"""Adds tokens to a tokenizer: the lists, the table of what they would replace, and the saved tokenizer."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,10 +27,10 @@ from app.widgets.text.plain_signs import show_plain_signs
 from backend.contract.rpc.queries import Mistake, Progress
 from backend.contract.tokens.making import MadeTokenizer, ProposedToken, ProposedTokens, TokenCounts
 
-WIDTHS = {"token": 132, "pieces_now": 170, "occurs": 70, "note": 128}
+PROPOSAL_WIDTHS = {"token": 132, "pieces_now": 170, "occurs": 70, "note": 128}
 
 CALM_MS, COUNT_MS = 200, 700
-NOTHING = tr("Write a token to add.")
+NO_TOKENS = tr("Write a token to add.")
 
 
 class TokenizerExtender(TokenizerBuilder):
@@ -104,7 +104,7 @@ class TokenizerExtender(TokenizerBuilder):
         if not self.tokenizer:
             return tr("Choose a tokenizer.")
         if not (self.words(self.ordinary) or self.words(self.special)):
-            return NOTHING
+            return NO_TOKENS
         if self._propose.waits:
             return tr("Looking at the tokens…")
         if not new_tokens(self._tokens):
@@ -251,7 +251,7 @@ class ProposalCard(Card):
         rows = ProposedRows(tokens, counts.counts if counts is not None else None)
         self.table.set_source(rows)
         self.table.set_color(rows.color)
-        self.table.set_widths({name: WIDTHS[name] for name in rows.columns}, ["pieces_now"])
+        self.table.set_widths({name: PROPOSAL_WIDTHS[name] for name in rows.columns}, ["pieces_now"])
         self.pages.setCurrentIndex(1 if tokens else 0)
         self._summary = saved_words(counts) if counts is not None and tokens else ""
         self._show_line(-1)

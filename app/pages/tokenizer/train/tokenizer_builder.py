@@ -1,4 +1,4 @@
-"""Owns what both ways to make a tokenizer share: the question, its foot with progress and Stop, the command, mistakes."""
+"""What training and extending a tokenizer share: the question, the command, mistakes, and the progress."""
 
 import time
 from abc import abstractmethod

@@ -1,4 +1,4 @@
-"""Owns the training of a new tokenizer in the window: settings and result."""
+"""Trains a new tokenizer: its settings, and its size and compression beside the old one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Owns the list of tokenizers that were made here before: where each lies, to open it, use it or forget it."""
+"""The tokenizers that were made here before: where each lies, to open it, use it or forget it."""
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
@@ -17,7 +17,7 @@ from app.widgets.tables.row_table import RowTable
 from app.widgets.text.elided_label import ElidedLabel
 
 WIDTHS = {"name": 240, "pieces": 90, "made": 120, "folder": 200}
-GONE = tr("The folder {path} is gone; this tokenizer can only be forgotten.")
+FOLDER_GONE = tr("The folder {path} is gone; this tokenizer can only be forgotten.")
 
 
 class UserTokenizersCard(Card):
@@ -96,7 +96,7 @@ class UserTokenizersCard(Card):
             button.setEnabled(there)
         for button in (self.copy, self.forget):
             button.setEnabled(one is not None)
-        self.where.setText("" if one is None else one.path if there else GONE.format(path=one.path))
+        self.where.setText("" if one is None else one.path if there else FOLDER_GONE.format(path=one.path))
 
     def _emit(self, signal: object) -> None:
         if (one := self.chosen()) is not None and one.is_there:

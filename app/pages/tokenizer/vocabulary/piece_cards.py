@@ -1,4 +1,4 @@
-"""Owns the card that tells everything about one piece: what it stands for, and what it is made of."""
+"""Everything about one piece, and the card that turns ids into pieces and pieces into ids."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

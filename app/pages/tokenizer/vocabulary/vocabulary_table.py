@@ -1,4 +1,4 @@
-"""Owns the card with the table of pieces or merges: its columns, their widths and colours, and the line below it."""
+"""The table of pieces or merges, and the bar above it with search and export."""
 
 from collections.abc import Mapping
 
