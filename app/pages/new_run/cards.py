@@ -13,7 +13,7 @@ from app.core.draft.shorter_texts import shorter
 from app.core.i18n import tr
 from app.pages.new_run.cost_card import CostCard
 from app.pages.new_run.data.data_card import DataCard
-from app.pages.new_run.findings import Findings
+from app.pages.new_run.draft_checks import Findings
 from app.pages.new_run.hardware_card import HardwareCard
 from app.pages.new_run.model.model_card import ModelCard
 from app.pages.new_run.settings_card import SettingsCard

@@ -4,7 +4,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from app.pages.new_run.changes_dialog import ChangesDialog
-from app.pages.new_run.editing import Editing
+from app.pages.new_run.draft_controller import Editing
 from app.pages.new_run.settings_card import SettingsCard
 from app.pages.new_run.settings_search import Seeking
 

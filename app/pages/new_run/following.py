@@ -7,9 +7,9 @@ from app.core.draft import column_roles
 from app.core.draft.draft import Values
 from app.pages.new_run.cards import Cards
 from app.pages.new_run.changes import Changes
-from app.pages.new_run.editing import Editing
-from app.pages.new_run.findings import Findings
-from app.pages.new_run.preset_choice import PresetChoice
+from app.pages.new_run.draft_checks import Findings
+from app.pages.new_run.draft_controller import Editing
+from app.pages.new_run.presets import PresetChoice
 
 
 class Following(QObject):

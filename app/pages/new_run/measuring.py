@@ -5,7 +5,7 @@ from PySide6.QtCore import QObject, Signal
 from app.core import formatting
 from app.core.draft.draft import Draft
 from app.pages.new_run.cost_card import CostCard
-from app.pages.new_run.findings import Findings
+from app.pages.new_run.draft_checks import Findings
 from app.services.backend_client import BackendClient, Ticket
 from backend.contract.rpc.queries import Mistake, Progress
 from backend.contract.run.measurement import MeasuredTime

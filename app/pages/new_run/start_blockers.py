@@ -3,8 +3,8 @@
 from app.core.draft import missing
 from app.core.i18n import tr
 from app.pages.new_run.cards import Cards
-from app.pages.new_run.editing import Editing
-from app.pages.new_run.findings import Findings
+from app.pages.new_run.draft_checks import Findings
+from app.pages.new_run.draft_controller import Editing
 
 
 class Reasons:

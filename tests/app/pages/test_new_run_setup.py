@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 from app import theme
 from app.core import preferences
 from app.pages.new_run.cost_details import CostDetails
-from app.pages.new_run.editing import NEW
+from app.pages.new_run.draft_controller import NEW
 from app.pages.new_run.page import Page
 from app.services.backend_client import BackendClient
 from app.services.context import AppContext

@@ -10,7 +10,7 @@ from app.pages.new_run.data.page_drops import PageDrops
 from app.pages.new_run.data.recognising import Recognising
 from app.pages.new_run.data.row_dialog import RowDialog
 from app.pages.new_run.data.unusable_dialog import UnusableDialog
-from app.pages.new_run.findings import Findings
+from app.pages.new_run.draft_checks import Findings
 from app.services.backend_client import BackendClient
 
 

@@ -8,7 +8,7 @@ from app.core import formatting
 from app.core.draft.draft import Draft
 from app.pages.new_run.data.data_card import DataCard
 from app.pages.new_run.debounced_query import Inquiry
-from app.pages.new_run.findings import Findings
+from app.pages.new_run.draft_checks import Findings
 from app.services.backend_client import BackendClient
 from backend.contract.rpc.data_choice import DataGlance
 from backend.contract.rpc.queries import Mistake, Progress

@@ -10,7 +10,7 @@ from app.core.draft.draft import Draft
 from app.core.i18n import tr
 from app.core.runs.run_library import waiting_words
 from app.core.runs.run_subject import promised
-from app.pages.new_run.findings import Findings
+from app.pages.new_run.draft_checks import Findings
 from app.services.context import AppContext
 from app.services.job import QUEUE
 

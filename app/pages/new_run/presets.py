@@ -7,7 +7,7 @@ from app.core.draft import user_presets
 from app.core.draft.draft import Draft
 from app.core.draft.setting_index import Difference, differences
 from app.core.i18n import tr
-from app.pages.new_run.editing import Editing
+from app.pages.new_run.draft_controller import Editing
 from app.pages.new_run.preset_saving import PresetSaving
 from app.pages.new_run.presets_dialog import PresetsDialog
 from app.pages.new_run.task_card import TaskCard

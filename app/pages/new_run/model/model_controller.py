@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QWidget
 from app.core import formatting
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
-from app.pages.new_run.findings import Findings
-from app.pages.new_run.model.chooser import ModelChooser
+from app.pages.new_run.draft_checks import Findings
 from app.pages.new_run.model.download import ModelDownload
 from app.pages.new_run.model.model_card import ModelCard
+from app.pages.new_run.model.model_chooser import ModelChooser
 from app.pages.new_run.model.model_filter import free_mb, wish
 from app.services.context import AppContext
 from backend.contract.catalog import Catalog, Device
