@@ -4,7 +4,7 @@ from app.core.draft import missing
 from app.pages.new_run.cards import Cards
 from app.pages.new_run.draft_checks import Findings
 from app.pages.new_run.draft_controller import Editing
-from app.pages.new_run.jump_bar import DONE, OPEN, WRONG
+from app.pages.new_run.header import DONE, OPEN, WRONG
 
 
 def card_states(editing: Editing, findings: Findings, cards: Cards) -> dict[str, str]:

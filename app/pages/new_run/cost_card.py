@@ -1,9 +1,10 @@
 """Owns what a run will cost, and the buttons that start it, now or when the others are over."""
 
 import time
+from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
 from app.core import formatting
@@ -11,14 +12,19 @@ from app.core.backend_words import said
 from app.core.draft import run_duration
 from app.core.i18n import tr
 from app.pages.new_run.cost_details import CostDetails, placed_words
-from app.pages.new_run.measure_row import MeasureButton
-from app.pages.new_run.remedy_row import RemedyRow
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress_bar import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.rpc.queries import RunPlan
+from backend.contract.rpc.queries import Progress, RunPlan
+from backend.contract.run.cost import Remedy
 from backend.contract.run.measurement import MeasuredTime
+
+SHOWN = 3
+
+WHAT = tr(
+    "Train a few steps with the real model and data, and say how long all of it will take. Nothing is kept of them."
+)
 
 FACTS = (tr("Steps"), tr("Tokens"), tr("Trainable"), tr("Time"), tr("Memory"))
 
@@ -217,3 +223,119 @@ def _reckoned(plan: RunPlan) -> str:
 
 def _free(plan: RunPlan) -> str:
     return tr("of {available_mb} free", available_mb=formatting.megabytes(plan.available_mb))
+
+
+class MeasureButton(QObject):
+    """Measures; while it is measured it stops. The row says how far it is and hides otherwise."""
+
+    start_asked = Signal()
+    stop_asked = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.busy = False
+        self._reason = ""
+        self.button = QPushButton(tr("Measure time"))
+        theme.role(self.button, "small")
+        self.button.clicked.connect(lambda: (self.stop_asked if self.busy else self.start_asked).emit())
+        self.row = QWidget()
+        self.words, self.bar = label("", "muted"), ThinProgressBar()
+        line = QHBoxLayout(self.row)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(8)
+        line.addWidget(self.words)
+        line.addWidget(self.bar, 1)
+        self.row.hide()
+        self.show_reason(tr("Choose what to train first."))
+
+    def show_reason(self, reason: str) -> None:
+        """Why nothing can be measured; empty where it can."""
+        self._reason = reason
+        self.button.setEnabled(self.busy or not reason)
+        self.button.setToolTip(tr("End the measurement; nothing is left of it.") if self.busy else reason or WHAT)
+
+    def show_progress(self, progress: Progress | None) -> None:
+        """How far it is; None where nothing is measured (any more)."""
+        self.busy = progress is not None
+        self.button.setText(tr("Stop measuring") if self.busy else tr("Measure time"))
+        self.show_reason(self._reason)
+        self.row.setVisible(self.busy)
+        if progress is None:
+            return
+        self.words.setText(f"{run_duration.STAGES.get(progress.part, progress.part)}…")
+        self.bar.set_fraction(_fraction(progress))
+
+
+def _fraction(progress: Progress) -> float | None:
+    """None while nothing is known."""
+    if not progress.total:
+        return None
+    inner = min(1.0, progress.part_done / progress.part_total) if progress.part_total else 0.0
+    return min(1.0, (progress.done + inner) / progress.total)
+
+
+class RemedyRow(QWidget):
+    """The first that fit stand there, all others in a menu."""
+
+    chosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.buttons = [QPushButton() for _ in range(SHOWN)]
+        self._offered: list[Remedy] = []
+        self.more = QPushButton(tr("Other ways"))
+        self.menu = QMenu(self.more)
+        self.menu.setToolTipsVisible(True)
+        self.more.setMenu(self.menu)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 2, 0, 0)
+        row.setSpacing(6)
+        row.addWidget(label(tr("Make it fit:"), "muted"))
+        for place, button in enumerate(self.buttons):
+            theme.role(button, "chip")
+            button.clicked.connect(lambda _=False, place=place: self.chosen.emit(self._offered[place]))
+            row.addWidget(button)
+        theme.role(self.more, "chip")
+        row.addWidget(self.more)
+        row.addStretch(1)
+        self.hide()
+
+    def show_remedies(self, remedies: Sequence[Remedy]) -> None:
+        """Offer these, what fits first."""
+        ordered = sorted(remedies, key=lambda remedy: not remedy.fits)
+        self._offered = [remedy for remedy in ordered if remedy.fits][:SHOWN]
+        for place, button in enumerate(self.buttons):
+            button.setVisible(place < len(self._offered))
+            if place < len(self._offered):
+                remedy = self._offered[place]
+                button.setText(_button_words(remedy))
+                button.setToolTip(_hint(remedy))
+        self.menu.clear()
+        for remedy in ordered[len(self._offered) :]:
+            action = self.menu.addAction(remedy_words(remedy))
+            action.setToolTip(remedy.note)
+            action.triggered.connect(lambda _=False, remedy=remedy: self.chosen.emit(remedy))
+        self.more.setVisible(len(ordered) > len(self._offered))
+        self.setVisible(bool(ordered))
+
+
+def _button_words(remedy: Remedy) -> str:
+    """What to do, and the memory that it leaves where that is known."""
+    return f"{remedy.title} · {formatting.megabytes(remedy.memory_mb)}" if remedy.memory_mb else remedy.title
+
+
+def _hint(remedy: Remedy) -> str:
+    if not remedy.memory_mb:
+        return remedy.note
+    needed = formatting.megabytes(remedy.memory_mb)
+    return tr("{note} It needs about {memory_mb} then.", note=remedy.note, memory_mb=needed)
+
+
+def remedy_words(remedy: Remedy) -> str:
+    """`LoRA adapter: about 3.1 GB`, and whether that is still too much."""
+    needed = formatting.megabytes(remedy.memory_mb)
+    return (
+        tr("{title}: about {needed}", title=remedy.title, needed=needed)
+        if remedy.fits
+        else tr("{title}: about {needed}, still too much", title=remedy.title, needed=needed)
+    )

@@ -25,8 +25,7 @@ from app.pages.new_run.draft_checks import Findings
 from app.pages.new_run.draft_controller import Editing
 from app.pages.new_run.filing import Filing
 from app.pages.new_run.following import Following
-from app.pages.new_run.header import Head
-from app.pages.new_run.jump_bar import JumpBar
+from app.pages.new_run.header import Head, JumpBar
 from app.pages.new_run.measuring import Measuring
 from app.pages.new_run.model.model_controller import ModelChoosing
 from app.pages.new_run.presets import PresetChoice

@@ -1,19 +1,17 @@
 """Owns the few settings that matter, and below them all the others in groups; made from the catalog's schemas."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app import theme
 from app.core import formatting, json_schema
 from app.core.draft.draft import Draft
 from app.core.draft.setting_index import Difference
 from app.core.i18n import tr
-from app.pages.new_run.options_form import OptionsForm
-from app.pages.new_run.settings_group import SettingsGroup
-from app.widgets.card import Card, label
+from app.widgets.card import Card, label, rule
 from app.widgets.forms.form_grid import Rows
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
@@ -285,3 +283,173 @@ def _remove(layout: QVBoxLayout, widget: QWidget) -> None:
     layout.removeWidget(widget)
     widget.hide()
     widget.deleteLater()
+
+
+class OptionsForm(QWidget):
+    """`prefix` is where in the spec the settings stand, for example `adapter`."""
+
+    changed = Signal(str, object)
+    mistakes_changed = Signal()
+
+    def __init__(self, prefix: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.prefix, self._chosen = prefix, ""
+        self.form: SchemaForm | None = None
+        self._title = label("", "faint", wrap=True)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(6)
+        self._column.addWidget(self._title)
+        self.hide()
+
+    def show_choice(self, name: str, settings: Mapping[str, Any] | None, values: Mapping[str, Any]) -> None:
+        """The settings of what is chosen, with the values that a draft has for them."""
+        wanted = name if settings else ""
+        if wanted != self._chosen:
+            self._chosen = wanted
+            self._build(json_schema.without(json_schema.resolved(dict(settings or {})), {"type"}))
+        if self.form is not None:
+            self.form.show_values(values)
+        self.setVisible(self.form is not None)
+
+    def _build(self, settings: dict[str, Any]) -> None:
+        before, self.form = self.form, None
+        if before is not None:
+            before.hide()
+            self._column.removeWidget(before)
+            before.deleteLater()
+            if before.mistakes():
+                self.mistakes_changed.emit()  # they are gone with it
+        if not settings.get("properties"):
+            return
+        self._title.setText(str(settings.get("description") or ""))
+        self.form = SchemaForm(settings, prefix=self.prefix)
+        self.form.changed.connect(self.changed)
+        self.form.mistakes_changed.connect(self.mistakes_changed)
+        self._column.addWidget(self.form)
+
+    def show_matches(self, keys: Collection[str] | None) -> None:
+        """Show the settings of these keys alone, and nothing where there is none; None shows all again."""
+        if self.form is None:
+            return
+        self.form.show_matches(keys or (), alone=keys is not None)
+        self.setVisible(keys is None or not set(keys).isdisjoint(self.form.keys()))
+
+    def forms(self) -> list[SchemaForm]:
+        """The form, if there is one."""
+        return [] if self.form is None else [self.form]
+
+
+class SettingsGroup(QWidget):
+    """The form is made when it is first opened; `extra` stands below it."""
+
+    changed = Signal(str, object)
+    mistakes_changed = Signal()
+    opened = Signal()
+    reset_asked = Signal(list)
+    """Keys whose defaults shall hold again."""
+
+    def __init__(
+        self, name: str, title: str, schema: Mapping[str, Any], extra: OptionsForm | None = None,
+        parent: QWidget | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self.name, self._schema, self._extra = name, schema, extra
+        self.keys = {f"{name}.{field}" for field in schema.get("properties", {})}
+        self.form: SchemaForm | None = None
+        self._values: Mapping[str, Any] = {}
+        self._usual: Mapping[str, Any] = {}
+        self._changed_keys: list[str] = []
+        self.fold = QToolButton()
+        self.fold.setText(title)
+        self.fold.setCheckable(True)
+        self.fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        theme.role(self.fold, "fold")
+        self.fold.toggled.connect(self.set_open)
+        self.count = label("", "faint")
+        self.reset = QPushButton(tr("Reset"))
+        theme.role(self.reset, "small")
+        self.reset.setAccessibleName(tr("Reset the settings of {title}", title=title))
+        self.reset.clicked.connect(lambda: self.reset_asked.emit(self._changed_keys))
+        self._place()
+        self.apply_theme()
+        self.show_changed([])
+
+    def _place(self) -> None:
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(self.fold)
+        head.addStretch(1)
+        head.addWidget(self.count)
+        head.addWidget(self.reset)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(4)
+        self._column.addWidget(rule())
+        self._column.addLayout(head)
+        if self._extra is not None:
+            self._column.addWidget(self._extra)
+
+    def has(self, key: str) -> bool:
+        """Whether a setting stands here, or in what stands below."""
+        return key in self.keys or (self._extra is not None and key.startswith(f"{self._extra.prefix}."))
+
+    def is_open(self) -> bool:
+        """Whether the fields are shown."""
+        return self.fold.isChecked()
+
+    def set_open(self, wanted: bool) -> None:
+        """Show the fields or fold them away."""
+        self.fold.setChecked(wanted)
+        if wanted and self.form is None:
+            self._build()
+        if self.form is not None:
+            self.form.setVisible(wanted)
+        self.apply_theme()
+        self.opened.emit()
+
+    def _build(self) -> None:
+        self.form = SchemaForm(self._schema, prefix=self.name)
+        self.form.set_usual(self._usual)
+        self.form.show_values(self._values)
+        self.form.changed.connect(self.changed)
+        self.form.mistakes_changed.connect(self.mistakes_changed)
+        self._column.insertWidget(2, self.form)
+
+    def show_values(self, values: Mapping[str, Any]) -> None:
+        """Show these values, now or when it is opened."""
+        self._values = values
+        if self.form is not None:
+            self.form.show_values(values)
+
+    def set_usual(self, values: Mapping[str, Any]) -> None:
+        """Defaults that come before those of the schema."""
+        self._usual = values
+        if self.form is not None:
+            self.form.set_usual(values)
+
+    def show_changed(self, keys: Collection[str]) -> None:
+        """These are not their defaults; those of other groups mean nothing here."""
+        self._changed_keys = [key for key in keys if key in self.keys]
+        number = len(self._changed_keys)
+        self.count.setText(tr("{number} changed", number=number) if number else "")
+        self.reset.setVisible(bool(number))
+
+    def show_matches(self, keys: Collection[str] | None) -> None:
+        """Open with the fields of these keys alone; None shows the whole group again."""
+        if keys is None:
+            self.show()
+            if self.form is not None:
+                self.form.show_matches((), alone=False)
+            return
+        own = {key for key in keys if self.has(key)}
+        if own:
+            self.set_open(True)
+        if self.form is not None:
+            self.form.show_matches(own, alone=True)
+        self.setVisible(bool(own))
+
+    def apply_theme(self) -> None:
+        """The fold's arrow in the present colour."""
+        name = "chevron-down" if self.is_open() else "chevron-right"
+        self.fold.setIcon(theme.icon(name, "muted", 14))

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel
 from app.core.draft.setting_index import Setting, found
 from app.core.i18n import tr
 from app.pages.new_run.cards import Cards
-from app.pages.new_run.jump_bar import JumpBar
+from app.pages.new_run.header import JumpBar
 from app.widgets.forms.field_row import FieldRow
 from app.widgets.forms.schema_form import SchemaForm
 

@@ -9,7 +9,7 @@ from app.core.draft.model_consent import question
 from app.core.draft.model_rows import Heading, Sought
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import Outcome
-from app.pages.new_run.model.model_filter import free_mb, wish
+from app.pages.new_run.model.model_controller import free_mb, wish
 from app.pages.new_run.model.obstacle import obstacle
 from app.pages.run.progress import stage_words
 from backend.contract.catalog import Device

@@ -8,7 +8,7 @@ from PySide6.QtGui import QDropEvent
 from PySide6.QtTest import QTest
 
 from app.core.draft.model_rows import Heading
-from app.pages.new_run.model.facts import ModelFacts
+from app.pages.new_run.model.model_card import ModelFacts
 from app.pages.new_run.model.model_chooser import HUB
 from backend.contract.resources import resource
 from backend.contract.rpc.queries import ModelDescription

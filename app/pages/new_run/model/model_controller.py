@@ -1,6 +1,6 @@
 """Owns the choice of a model beside the card: its list, its download, and what the draft wants of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import QObject
@@ -13,7 +13,6 @@ from app.pages.new_run.draft_checks import Findings
 from app.pages.new_run.model.download import ModelDownload
 from app.pages.new_run.model.model_card import ModelCard
 from app.pages.new_run.model.model_chooser import ModelChooser
-from app.pages.new_run.model.model_filter import free_mb, wish
 from app.services.context import AppContext
 from backend.contract.catalog import Catalog, Device
 from backend.contract.rpc.model_choices import DownloadedModel
@@ -89,3 +88,25 @@ class ModelChoosing(QObject):
                 self.chooser.accept()
         if self._draft.get("model.name_or_path") == found.name:
             self._findings.model_changed()
+
+
+def wish(draft: Draft, devices: Sequence[Device]) -> dict[str, Any]:
+    """The `wish` of a question about models."""
+    return {
+        "task": str(draft.get("task.type") or ""),
+        "engine": str(draft.get("hardware.engine", "torch")),
+        "optimizer": str(draft.get("training.optimizer", "adamw")),
+        "partly": bool(draft.get("adapter") or draft.get("model.frozen")),
+        "from_scratch": draft.get("model.initialise") == "from_config",
+        "free_mb": free_mb(draft, devices),
+    }
+
+
+def free_mb(draft: Draft, devices: Sequence[Device]) -> float:
+    """Of the device that the run would take, at most what it may use; 0 where none was looked at yet."""
+    wanted = str(draft.get("hardware.device", "auto"))
+    fitting = [one for one in devices if wanted in ("auto", one.kind)]
+    best = next((one for one in fitting if one.kind != "cpu"), next(iter(fitting), None))
+    free = best.free_mb if best else 0.0
+    limit = draft.get("hardware.memory_limit")
+    return min(free, limit * 1000) if isinstance(limit, int | float) and free else free

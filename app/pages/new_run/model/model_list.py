@@ -16,9 +16,11 @@ from app import theme
 from app.core.draft import model_rows
 from app.core.draft.model_rows import Line
 from app.core.i18n import tr
-from app.pages.new_run.model.model_lines import ModelLines
-from app.widgets.tables.grouped_list import GroupedList, Index
+from app.widgets.tables.grouped_list import GroupedLines, GroupedList, Index
 from backend.contract.rpc.model_choices import ModelChoice
+
+_ICONS = {"success": "check", "warning": "info", "danger": "error", "neutral": "info"}
+_INK = {"success": "success", "warning": "warning", "danger": "danger", "neutral": "muted"}
 
 ROW_HEIGHT, HEADING_HEIGHT = 46, 30
 WIDTHS = {
@@ -33,6 +35,45 @@ LEAVING = ("licence", "used", "family", "parameters")
 """What is left out first where there is little room."""
 LEAST_FOR_NAME = 230
 MARGIN = 12
+
+
+class ModelLines(GroupedLines):
+    """Models, and the headings of their groups; a model that does not fit can be marked, so that one may read why."""
+
+    def __init__(self) -> None:
+        super().__init__(model_rows.COLUMNS)
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Show these."""
+        models = [line for line in lines if isinstance(line, ModelChoice)]
+        are_of_hub = bool(models) and all(one.group == "hub" for one in models)
+        self.titles = model_rows.ON_HUB if are_of_hub else model_rows.COLUMNS
+        super().show(lines)
+
+    def of_item(self, item: ModelChoice, column: str, role: int) -> object:
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return model_rows.cell(item, column)
+            case Qt.ItemDataRole.ToolTipRole:
+                said = "\n".join(model_rows.sentences(item))
+                return said if said and column in ("model", "verdict") else f"{model_rows.cell(item, column)}"
+            case Qt.ItemDataRole.AccessibleTextRole if column == "model":
+                return model_rows.spoken(item)
+            case Qt.ItemDataRole.ForegroundRole:
+                return theme.color(_ink(item, column))
+            case Qt.ItemDataRole.DecorationRole if column == "verdict":
+                kind = model_rows.kind(item)
+                return theme.icon(_ICONS[kind], _INK[kind], 15)
+            case _:
+                return None
+
+
+def _ink(line: ModelChoice, column: str) -> str:
+    if column == "verdict":
+        return _INK[model_rows.kind(line)]
+    if line.problem:
+        return "faint"
+    return "text" if column == "model" else "muted"
 
 
 class _KeepsColor(QStyledItemDelegate):
