@@ -2,12 +2,12 @@
 
 from app.core.draft import missing
 from app.pages.new_run.cards import Cards
-from app.pages.new_run.draft_checks import Findings
-from app.pages.new_run.draft_controller import Editing
+from app.pages.new_run.draft_checks import DraftChecks
+from app.pages.new_run.draft_controller import DraftController
 from app.pages.new_run.header import DONE, OPEN, WRONG
 
 
-def card_states(editing: Editing, findings: Findings, cards: Cards) -> dict[str, str]:
+def card_states(editing: DraftController, findings: DraftChecks, cards: Cards) -> dict[str, str]:
     """Card → state."""
     task, draft = editing.task(), editing.draft
     lacks = missing.in_data(draft, editing.source())

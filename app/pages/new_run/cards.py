@@ -13,7 +13,7 @@ from app.core.draft.shorter_texts import shorter
 from app.core.i18n import tr
 from app.pages.new_run.cost_card import CostCard
 from app.pages.new_run.data.data_card import DataCard
-from app.pages.new_run.draft_checks import Findings
+from app.pages.new_run.draft_checks import DraftChecks
 from app.pages.new_run.hardware_card import HardwareCard
 from app.pages.new_run.model.model_card import ModelCard
 from app.pages.new_run.settings_card import SettingsCard
@@ -42,7 +42,7 @@ class Cards(QWidget):
 
     mistakes_changed = Signal()
 
-    def __init__(self, draft: Draft, findings: Findings, parent: QWidget | None = None) -> None:
+    def __init__(self, draft: Draft, findings: DraftChecks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._draft, self._findings = draft, findings
         self._inside = QWidget()
@@ -84,7 +84,7 @@ class Cards(QWidget):
             self._columns.setDirection(direction)
         super().resizeEvent(event)
 
-    def _listen(self, found: Findings) -> None:
+    def _listen(self, found: DraftChecks) -> None:
         found.asking.connect(self._on_asking)
         found.emptied.connect(self._on_emptied)
         found.previewed.connect(self._on_preview)

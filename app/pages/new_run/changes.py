@@ -4,15 +4,15 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from app.pages.new_run.changes_dialog import ChangesDialog
-from app.pages.new_run.draft_controller import Editing
+from app.pages.new_run.draft_controller import DraftController
 from app.pages.new_run.settings_card import SettingsCard
-from app.pages.new_run.settings_search import Seeking
+from app.pages.new_run.settings_search import SettingsSearch
 
 
 class Changes(QObject):
     """Follows every step of `editing`."""
 
-    def __init__(self, editing: Editing, seeking: Seeking, card: SettingsCard, page: QWidget) -> None:
+    def __init__(self, editing: DraftController, seeking: SettingsSearch, card: SettingsCard, page: QWidget) -> None:
         super().__init__(page)
         self._editing, self._seeking, self._card, self._page = editing, seeking, card, page
         self.dialog: ChangesDialog | None = None

@@ -11,7 +11,7 @@ MakeArguments = Callable[[], Mapping[str, Any] | None]
 """The question's arguments at the moment of asking, or None where there is nothing to ask."""
 
 
-class Inquiry(QObject):
+class DebouncedQuery(QObject):
     """`ask_soon` waits until nothing has changed for `delay_ms`; an older open question is cancelled."""
 
     def __init__(

@@ -8,7 +8,7 @@ from app.core import formatting
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
 from app.core.preferences import Preferences
-from app.pages.new_run.debounced_query import Inquiry, MakeArguments
+from app.pages.new_run.debounced_query import DebouncedQuery, MakeArguments
 from app.services.backend_client import BackendClient, OnAnswer
 from app.services.job import Consent
 from backend.contract.rpc.queries import DataPreview, Mistake, ModelDescription, Progress, RunPlan
@@ -20,7 +20,7 @@ OFFERED = tr("The data cannot be read yet; its card offers a way.")
 TOPICS = ("data", "model", "plan")
 
 
-class Findings(QObject):
+class DraftChecks(QObject):
     """Asks again when it is told what has changed; `problems` maps a topic to the sentence that stands in the way."""
 
     asking = Signal(str, object)
@@ -58,14 +58,14 @@ class Findings(QObject):
         self._plan = self._inquiry("plan", "plan", self._plan_arguments, self._on_plan)
         self._devices = self._inquiry("devices", "devices", self._device_arguments, self.devices_found.emit)
 
-    def _inquiry(self, query: str, topic: str, arguments: MakeArguments, on_answer: OnAnswer) -> Inquiry:
+    def _inquiry(self, query: str, topic: str, arguments: MakeArguments, on_answer: OnAnswer) -> DebouncedQuery:
         def on_error(mistake: Mistake) -> None:
             self._on_mistake(topic, mistake)
 
         def on_progress(progress: Progress) -> None:
             self.asking.emit(topic, progress)
 
-        return Inquiry(self._client, query, arguments, on_answer, on_error, on_progress, parent=self)
+        return DebouncedQuery(self._client, query, arguments, on_answer, on_error, on_progress, parent=self)
 
     # What has changed
 

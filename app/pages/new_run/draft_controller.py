@@ -32,7 +32,7 @@ OTHER_ROWS = ("data.columns", "data.validation", "data.test", "data.max_rows")
 """Beginnings of the keys whose change leaves the training data's columns as they are."""
 
 
-class Editing(QObject):
+class DraftController(QObject):
     """`draft` is the one truth; without a catalog there is nothing to choose from."""
 
     changed = Signal(str)

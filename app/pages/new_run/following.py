@@ -7,9 +7,9 @@ from app.core.draft import column_roles
 from app.core.draft.draft import Values
 from app.pages.new_run.cards import Cards
 from app.pages.new_run.changes import Changes
-from app.pages.new_run.draft_checks import Findings
-from app.pages.new_run.draft_controller import Editing
-from app.pages.new_run.presets import PresetChoice
+from app.pages.new_run.draft_checks import DraftChecks
+from app.pages.new_run.draft_controller import DraftController
+from app.pages.new_run.presets import PresetController
 
 
 class Following(QObject):
@@ -20,10 +20,10 @@ class Following(QObject):
 
     def __init__(
         self,
-        editing: Editing,
-        findings: Findings,
+        editing: DraftController,
+        findings: DraftChecks,
         cards: Cards,
-        presets: PresetChoice,
+        presets: PresetController,
         changes: Changes,
         page: QWidget,
     ) -> None:

@@ -26,7 +26,7 @@ SLACK = 4
 """Pixels that a text's width may be off."""
 
 
-class Head(PageHeader):
+class Header(PageHeader):
     """What would be undone stands in the button's hint."""
 
     def __init__(self, undoing: Undoing, parent: QWidget | None = None) -> None:

@@ -5,7 +5,7 @@ from PySide6.QtCore import QObject, Signal
 from app.core import formatting
 from app.core.draft.draft import Draft
 from app.pages.new_run.cost_card import CostCard
-from app.pages.new_run.draft_checks import Findings
+from app.pages.new_run.draft_checks import DraftChecks
 from app.services.backend_client import BackendClient, Ticket
 from backend.contract.rpc.queries import Mistake, Progress
 from backend.contract.run.measurement import MeasuredTime
@@ -21,7 +21,7 @@ class Measuring(QObject):
     failed = Signal(str)
 
     def __init__(
-        self, client: BackendClient, draft: Draft, findings: Findings, card: CostCard, parent: QObject
+        self, client: BackendClient, draft: Draft, findings: DraftChecks, card: CostCard, parent: QObject
     ) -> None:
         super().__init__(parent)
         self._client, self._draft, self._findings, self._card = client, draft, findings, card

@@ -21,17 +21,17 @@ from app.pages.new_run.cards import TITLES, Cards
 from app.pages.new_run.changes import Changes
 from app.pages.new_run.data.data_desk import DataDesk
 from app.pages.new_run.data.report_dialog import ReportDialog
-from app.pages.new_run.draft_checks import Findings
-from app.pages.new_run.draft_controller import Editing
+from app.pages.new_run.draft_checks import DraftChecks
+from app.pages.new_run.draft_controller import DraftController
 from app.pages.new_run.filing import Filing
 from app.pages.new_run.following import Following
-from app.pages.new_run.header import Head, JumpBar
+from app.pages.new_run.header import Header, JumpBar
 from app.pages.new_run.measuring import Measuring
-from app.pages.new_run.model.model_controller import ModelChoosing
-from app.pages.new_run.presets import PresetChoice
-from app.pages.new_run.settings_search import Seeking
+from app.pages.new_run.model.model_controller import ModelController
+from app.pages.new_run.presets import PresetController
+from app.pages.new_run.settings_search import SettingsSearch
 from app.pages.new_run.start_blockers import Reasons
-from app.pages.new_run.start_controller import Starting
+from app.pages.new_run.start_controller import StartController
 from app.services.context import AppContext
 from app.widgets.banner import Banner
 from app.widgets.commands import button_action
@@ -58,10 +58,10 @@ class Page(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self.editing = Editing(self)
+        self.editing = DraftController(self)
         self.draft, self.undoing = self.editing.draft, self.editing.undoing
-        self.findings = Findings(context.client, context.preferences, self.draft, self)
-        self.starting = Starting(context, self.draft, self.findings, self)
+        self.findings = DraftChecks(context.client, context.preferences, self.draft, self)
+        self.starting = StartController(context, self.draft, self.findings, self)
         self.filing = Filing(self.draft, self)
         self.report: ReportDialog | None = None
         self._build()
@@ -77,7 +77,7 @@ class Page(QWidget):
     # Widgets
 
     def _build(self) -> None:
-        self.header = Head(self.undoing, self)
+        self.header = Header(self.undoing, self)
         self.demo = self.header.demo
         self.banner = Banner(self)
         self.retry = IconButton(tr("Try again"), "refresh")
@@ -87,13 +87,13 @@ class Page(QWidget):
         self.measuring = Measuring(self._context.client, self.draft, self.findings, self.cards.cost, self)
         self.desk = DataDesk(self._context.client, self.draft, self.findings, self.cards.data, self)
         self.bar = JumpBar(TITLES, self)
-        self.seeking = Seeking(self.bar, self.cards, self.editing.settings, self)
-        self.presets = PresetChoice(self.editing, self.cards.task, self)
+        self.seeking = SettingsSearch(self.bar, self.cards, self.editing.settings, self)
+        self.presets = PresetController(self.editing, self.cards.task, self)
         self.changes = Changes(self.editing, self.seeking, self.cards.settings, self)
         self.following = Following(self.editing, self.findings, self.cards, self.presets, self.changes, self)
         page = scrolling_layout(self, self.header, self.bar, self.banner)
         page.addWidget(self.cards, 1)
-        self.models = ModelChoosing(self._context, self.draft, self.cards.model, self.findings, self)
+        self.models = ModelController(self._context, self.draft, self.cards.model, self.findings, self)
         self.setAcceptDrops(True)
 
     def _connect(self) -> None:

@@ -21,7 +21,7 @@ from app.core.draft.draft import Draft, flat
 from app.core.draft.setting_index import Difference, Setting, differences, title_of, value_words
 from app.core.draft.user_presets import CHOICES, file_name, fragment, problem
 from app.core.i18n import tr
-from app.pages.new_run.draft_controller import Editing
+from app.pages.new_run.draft_controller import DraftController
 from app.pages.new_run.task_card import TaskCard
 from app.widgets.card import label
 from app.widgets.forms.form_grid import Rows
@@ -36,17 +36,17 @@ PRESET = Qt.ItemDataRole.UserRole
 AT_FIRST = ("task", "training", "evaluation", "adapter")
 
 
-class PresetChoice(QObject):
+class PresetController(QObject):
     """`card` shows the presets, `editing` lays them over the draft."""
 
     message = Signal(str, str)
 
-    def __init__(self, editing: Editing, card: TaskCard, page: QWidget) -> None:
+    def __init__(self, editing: DraftController, card: TaskCard, page: QWidget) -> None:
         super().__init__(page)
         self._editing, self._card, self._page = editing, card, page
         self.own: list[Preset] = []
         self.dialog: PresetsDialog | None = None
-        self.saving: PresetSaving | None = None
+        self.saving: SavePresetDialog | None = None
         card.preset_chosen.connect(editing.lay)
         card.look_asked.connect(self.look)
         card.save_asked.connect(self.ask_save)
@@ -117,7 +117,7 @@ class PresetChoice(QObject):
         if catalog is None:
             return
         if self.saving is None:
-            self.saving = PresetSaving(self._page)
+            self.saving = SavePresetDialog(self._page)
             self.saving.agreed.connect(self.save)
         self.saving.offer(self._editing.draft, self._editing.settings(), catalog.presets, self.own)
         self.saving.open()
@@ -146,7 +146,7 @@ class PresetChoice(QObject):
         )
 
 
-class PresetSaving(QDialog):
+class SavePresetDialog(QDialog):
     """Emits `agreed` with title, description and sections."""
 
     agreed = Signal(str, str, list)

@@ -17,7 +17,7 @@ PATIENCE_MS = 120
 """Whoever types on has not asked yet."""
 
 
-class Seeking(QObject):
+class SettingsSearch(QObject):
     """`bar` is where it is typed, `settings` all that there are for the present draft."""
 
     def __init__(self, bar: JumpBar, cards: Cards, settings: Settings, parent: QObject) -> None:

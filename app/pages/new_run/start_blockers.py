@@ -3,14 +3,14 @@
 from app.core.draft import missing
 from app.core.i18n import tr
 from app.pages.new_run.cards import Cards
-from app.pages.new_run.draft_checks import Findings
-from app.pages.new_run.draft_controller import Editing
+from app.pages.new_run.draft_checks import DraftChecks
+from app.pages.new_run.draft_controller import DraftController
 
 
 class Reasons:
     """Each is a sentence, empty where there is none."""
 
-    def __init__(self, editing: Editing, findings: Findings, cards: Cards) -> None:
+    def __init__(self, editing: DraftController, findings: DraftChecks, cards: Cards) -> None:
         self._editing, self._findings, self._cards = editing, findings, cards
 
     def missing(self) -> str:

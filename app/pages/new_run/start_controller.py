@@ -10,12 +10,12 @@ from app.core.draft.draft import Draft
 from app.core.i18n import tr
 from app.core.runs.run_library import waiting_words
 from app.core.runs.run_subject import promised
-from app.pages.new_run.draft_checks import Findings
+from app.pages.new_run.draft_checks import DraftChecks
 from app.services.context import AppContext
 from app.services.job import QUEUE
 
 
-class Starting(QObject):
+class StartController(QObject):
     """One run at a time."""
 
     changed = Signal(bool)
@@ -26,7 +26,7 @@ class Starting(QObject):
     others_changed = Signal(str)
     """What a run that is queued would wait for, as a sentence; empty where nothing goes on."""
 
-    def __init__(self, context: AppContext, draft: Draft, findings: Findings, parent: QObject) -> None:
+    def __init__(self, context: AppContext, draft: Draft, findings: DraftChecks, parent: QObject) -> None:
         super().__init__(parent)
         self._context, self._draft, self._findings = context, draft, findings
         self.busy = False

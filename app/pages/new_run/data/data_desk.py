@@ -10,7 +10,7 @@ from app.pages.new_run.data.page_drops import PageDrops
 from app.pages.new_run.data.recognising import Recognising
 from app.pages.new_run.data.row_dialog import RowDialog
 from app.pages.new_run.data.unusable_dialog import UnusableDialog
-from app.pages.new_run.draft_checks import Findings
+from app.pages.new_run.draft_checks import DraftChecks
 from app.services.backend_client import BackendClient
 
 
@@ -21,7 +21,9 @@ class DataDesk(QObject):
     """Values of the spec to set, in order."""
     task_asked = Signal(str)
 
-    def __init__(self, client: BackendClient, draft: Draft, findings: Findings, card: DataCard, page: QWidget) -> None:
+    def __init__(
+        self, client: BackendClient, draft: Draft, findings: DraftChecks, card: DataCard, page: QWidget
+    ) -> None:
         super().__init__(page)
         self._client, self._findings, self._card, self._page = client, findings, card, page
         self.recognising = Recognising(client, draft, card, self)

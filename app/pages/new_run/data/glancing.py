@@ -7,8 +7,8 @@ from PySide6.QtCore import QObject
 from app.core import formatting
 from app.core.draft.draft import Draft
 from app.pages.new_run.data.data_card import DataCard
-from app.pages.new_run.debounced_query import Inquiry
-from app.pages.new_run.draft_checks import Findings
+from app.pages.new_run.debounced_query import DebouncedQuery
+from app.pages.new_run.draft_checks import DraftChecks
 from app.services.backend_client import BackendClient
 from backend.contract.rpc.data_choice import DataGlance
 from backend.contract.rpc.queries import Mistake, Progress
@@ -18,13 +18,13 @@ class Glancing(QObject):
     """The newest look wins; a look at the same rows is not asked twice."""
 
     def __init__(
-        self, client: BackendClient, draft: Draft, findings: Findings, card: DataCard, parent: QObject
+        self, client: BackendClient, draft: Draft, findings: DraftChecks, card: DataCard, parent: QObject
     ) -> None:
         super().__init__(parent)
         self._draft, self._findings, self._card = draft, findings, card
         self.glance: DataGlance | None = None
         self._asked: dict[str, Any] = {}
-        self._inquiry = Inquiry(
+        self._inquiry = DebouncedQuery(
             client, "data_glance", self._arguments, self._on_glance, self._on_mistake, self._on_progress, 150, self
         )
         findings.previewed.connect(lambda preview: self._look(anew=True))

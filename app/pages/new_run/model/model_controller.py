@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from app.core import formatting
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
-from app.pages.new_run.draft_checks import Findings
+from app.pages.new_run.draft_checks import DraftChecks
 from app.pages.new_run.model.download import ModelDownload
 from app.pages.new_run.model.model_card import ModelCard
 from app.pages.new_run.model.model_chooser import ModelChooser
@@ -19,10 +19,12 @@ from backend.contract.rpc.model_choices import DownloadedModel
 from backend.contract.rpc.queries import DeviceList
 
 
-class ModelChoosing(QObject):
+class ModelController(QObject):
     """Connects the card with the list and the download, which are made when first asked for."""
 
-    def __init__(self, context: AppContext, draft: Draft, card: ModelCard, findings: Findings, parent: QWidget) -> None:
+    def __init__(
+        self, context: AppContext, draft: Draft, card: ModelCard, findings: DraftChecks, parent: QWidget
+    ) -> None:
         super().__init__(parent)
         self._context, self._draft, self._card, self._findings = context, draft, card, findings
         self._catalog: Catalog | None = None

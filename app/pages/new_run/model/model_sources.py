@@ -6,7 +6,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app.core import formatting
-from app.pages.new_run.debounced_query import Inquiry
+from app.pages.new_run.debounced_query import DebouncedQuery
 from app.services.backend_client import BackendClient
 from backend.contract.rpc.model_choices import HubModel, HubSearch, ModelChoice, ModelChoices
 from backend.contract.rpc.queries import Mistake
@@ -39,14 +39,14 @@ class ModelSources(QObject):
         self._recent: list[str] = []
         self._words = ""
         self._marked = ""
-        self._here = Inquiry(
+        self._here = DebouncedQuery(
             client, "model_choices", self._here_arguments, self._on_here, self._on_no_here, delay_ms=0, parent=self
         )
-        self._search = Inquiry(
+        self._search = DebouncedQuery(
             client, "hub_search", self._search_arguments, self._on_found, self._on_unfound,
             delay_ms=SEARCH_DELAY_MS, parent=self,
         )  # fmt: skip
-        self._details = Inquiry(
+        self._details = DebouncedQuery(
             client, "hub_model", self._details_arguments, self._on_details, self._on_no_details,
             delay_ms=DETAILS_DELAY_MS, parent=self,
         )  # fmt: skip
