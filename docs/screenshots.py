@@ -102,7 +102,7 @@ def prepare(name: str, panel: object, run: Path) -> None:
     if name == "new_run":
         until(lambda: panel.catalog is not None)
         panel.fill_demo()
-        until(lambda: panel.findings.plan is not None and not panel.reason())
+        until(lambda: panel.checks.plan is not None and not panel.reason())
     elif name == "run":
         until(lambda: panel.watcher is not None and panel.watcher.is_caught_up)
     elif name == "runs":

@@ -223,7 +223,7 @@ def dialogs(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     """Each in view, one after the other."""
     page: Any = window.show_page("new_run")
     page.fill_demo()
-    until(lambda: page.findings.plan is not None)
+    until(lambda: page.checks.plan is not None)
     for name, show, found in (
         ("models", page.models.open, lambda: page.models.chooser),
         ("report", page.cards.data.report.click, lambda: page.report),

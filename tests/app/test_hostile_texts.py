@@ -103,7 +103,7 @@ def fill(window: MainWindow) -> None:
     until(lambda: new_run.catalog is not None)
     until(lambda: bool(window.context.library.runs))  # type: ignore[union-attr]
     new_run.fill_demo()
-    until(lambda: new_run.findings.plan is not None)
+    until(lambda: new_run.checks.plan is not None)
     new_run.change("model.name_or_path", f"team/{HOSTILE}")
     for name in ("sentiment-finished", "sentiment-failed"):
         window.show_run(str(root / name))

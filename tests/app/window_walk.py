@@ -117,7 +117,7 @@ def _new_run(window: Any, _: Path, look_at: Callable[[str], None]) -> None:
     until(lambda: page.catalog is not None)
     look_at("new-run-empty")
     page.fill_demo()
-    until(lambda: page.findings.plan is not None and not page.reason())
+    until(lambda: page.checks.plan is not None and not page.reason())
     look_at("new-run")
     area = page.cards.settings
     for place, group in enumerate(area.findChildren(QAbstractButton)):
@@ -125,8 +125,8 @@ def _new_run(window: Any, _: Path, look_at: Callable[[str], None]) -> None:
             group.setChecked(True)
     page.change("training.learning_rate", 2.0)
     look_at("new-run-mistake")
-    page.undoing.undo()
-    until(lambda: page.findings.plan is not None and not page.reason())
+    page.controller.undo()
+    until(lambda: page.checks.plan is not None and not page.reason())
     page.cards.cost.show_details()
     look_at("cost")
     for popup in QApplication.topLevelWidgets():

@@ -128,7 +128,7 @@ def test_every_preset_can_follow_every_other(qtbot, window: MainWindow):
     page = window.show_page("new_run")
     qtbot.waitUntil(lambda: page.catalog is not None, timeout=ANSWER_MS)
     click(qtbot, page.demo)
-    qtbot.waitUntil(lambda: page.findings.plan is not None and not page.reason(), timeout=ANSWER_MS)
+    qtbot.waitUntil(lambda: page.checks.plan is not None and not page.reason(), timeout=ANSWER_MS)
     box = page.cards.task.presets
     # Presets of experiments bring along data sets and models that are not here.
     offered = [box.itemData(place) for place in range(box.count())]
@@ -139,7 +139,7 @@ def test_every_preset_can_follow_every_other(qtbot, window: MainWindow):
         box.setCurrentIndex(place)
         box.activated.emit(place)
         if page.draft.get("task.type") == "text_classification":
-            qtbot.waitUntil(lambda: page.findings.plan is not None and not page.reason(), timeout=ANSWER_MS)
+            qtbot.waitUntil(lambda: page.checks.plan is not None and not page.reason(), timeout=ANSWER_MS)
         else:
             qtbot.waitUntil(lambda: any(words in page.reason() for words in _STANDS_IN_THE_WAY), timeout=ANSWER_MS)
     assert page.draft.get("task.type") == "text_classification"

@@ -1,4 +1,4 @@
-"""Owns the cards of the New run page as one: their places, the draft they show, and what was found out about it."""
+"""The cards of the New run page: their places, the draft that they show, and what the backend says about it."""
 
 from collections.abc import Collection
 from typing import Any
@@ -8,12 +8,13 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.core import formatting, json_schema
-from app.core.draft.draft import Draft
+from app.core.draft import column_roles
 from app.core.draft.shorter_texts import shorter
 from app.core.i18n import tr
 from app.pages.new_run.cost_card import CostCard
 from app.pages.new_run.data.data_card import DataCard
 from app.pages.new_run.draft_checks import DraftChecks
+from app.pages.new_run.draft_controller import DraftController
 from app.pages.new_run.hardware_card import HardwareCard
 from app.pages.new_run.model.model_card import ModelCard
 from app.pages.new_run.settings_card import SettingsCard
@@ -21,7 +22,7 @@ from app.pages.new_run.task_card import TaskCard
 from app.widgets.card import Card
 from app.widgets.forms.field_row import FieldRow
 from app.widgets.page_area import REACH, PageArea
-from backend.contract.catalog import Catalog
+from backend.contract.catalog import Catalog, TaskEntry
 from backend.contract.rpc.queries import DataPreview, DeviceList, Mistake, ModelDescription
 
 TITLES = {
@@ -42,9 +43,9 @@ class Cards(QWidget):
 
     mistakes_changed = Signal()
 
-    def __init__(self, draft: Draft, findings: DraftChecks, parent: QWidget | None = None) -> None:
+    def __init__(self, controller: DraftController, checks: DraftChecks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._draft, self._findings = draft, findings
+        self._controller, self._draft, self._checks = controller, controller.draft, checks
         self._inside = QWidget()
         self._area = PageArea(self._inside, self)
         inside = self._inside
@@ -60,7 +61,7 @@ class Cards(QWidget):
         foot.addWidget(self.cost)
         column.addLayout(foot)
         self._lay_out_columns()
-        self._listen(findings)
+        self._listen(checks)
         for card in (self.data, self.settings, self.hardware):
             card.mistakes_changed.connect(self.mistakes_changed)
 
@@ -84,15 +85,17 @@ class Cards(QWidget):
             self._columns.setDirection(direction)
         super().resizeEvent(event)
 
-    def _listen(self, found: DraftChecks) -> None:
-        found.asking.connect(self._on_asking)
-        found.emptied.connect(self._on_emptied)
-        found.previewed.connect(self._on_preview)
-        found.described.connect(self._on_model)
-        found.planned.connect(self.cost.show_plan)
-        found.planned.connect(self.hardware.show_plan)
-        found.devices_found.connect(self._on_devices)
-        found.refused.connect(self._on_refusal)
+    def _listen(self, checks: DraftChecks) -> None:
+        checks.asking.connect(self._on_asking)
+        checks.emptied.connect(self._on_emptied)
+        checks.previewed.connect(self._on_preview)
+        checks.described.connect(self._on_model)
+        checks.planned.connect(self.cost.show_plan)
+        checks.planned.connect(self.hardware.show_plan)
+        checks.devices_found.connect(self._on_devices)
+        checks.refused.connect(self._on_refusal)
+        checks.measuring.connect(self.cost.measure.show_progress)
+        checks.short_of_memory.connect(self.cost.show_shortage)
 
     def offer(self, catalog: Catalog) -> None:
         """Offer what the catalog has."""
@@ -101,19 +104,41 @@ class Cards(QWidget):
         self.data.set_sources(catalog.sources)
         self.hardware.set_engines(catalog.engines, json_schema.section(catalog.spec, "hardware"))
 
+    # The draft
+
+    def set_task(self, task: TaskEntry, catalog: Catalog) -> None:
+        """Another task: its columns, settings and metrics."""
+        self.data.set_parts(column_roles.used_parts(task, self._draft))
+        self.settings.set_task(task, catalog)
+
     def show_draft(self) -> None:
-        """Show what the draft says."""
+        """Show all that the draft says."""
         for card in self._shown:
             card.show_draft(self._draft)
+
+    def show_setting(self, key: str) -> None:
+        """Show what else has changed with one value; its own field shows it already."""
+        section, task = key.split(".")[0], self._controller.task()
+        if section == "data":
+            self.task.show_name(str(self._draft.get("name", "")))
+            self.data.show_draft(self._draft)
+        elif section == "model":
+            self.settings.show_draft(self._draft)
+            self.model.show_draft(self._draft)
+        elif section == "hardware":
+            self.hardware.show_draft(self._draft)
+        elif task is not None and column_roles.decides_parts(task, key):
+            self.data.set_parts(column_roles.used_parts(task, self._draft))
 
     def clear_marks(self) -> None:
         """Take the mistakes away that were said from outside."""
         for card in (self.data, self.settings, self.hardware):
             card.clear_marks()
 
-    def mistakes(self) -> list[str]:
-        """The sentences of all marked fields."""
-        return [*self.data.mistakes(), *self.hardware.mistakes(), *self.settings.mistakes()]
+    def mistakes(self) -> dict[str, list[str]]:
+        """The sentences of all marked fields, by card."""
+        cards = {"data": self.data, "hardware": self.hardware, "settings": self.settings}
+        return {name: card.mistakes() for name, card in cards.items()}
 
     # Places
 
@@ -189,7 +214,7 @@ class Cards(QWidget):
         if field:
             any(card.mark(field, sentence) for card in (self.data, self.model, self.hardware, self.settings))
 
-    # What was found out
+    # What the backend says
 
     def _on_asking(self, topic: str, progress: Any) -> None:
         if topic == "data":
@@ -213,7 +238,7 @@ class Cards(QWidget):
         self.data.show_preview(preview, self._draft.get("data.columns") or {})
 
     def _on_model(self, model: ModelDescription) -> None:
-        self.model.show_description(model, self._findings.trusts_model())
+        self.model.show_description(model, self._checks.trusts_model())
         self.hardware.show_model(model)
 
     def _on_devices(self, found: DeviceList) -> None:
@@ -235,4 +260,4 @@ class Cards(QWidget):
         elif topic == "plan":
             self.cost.clear("")
             self.mark(mistake.field or "", said)
-            self.cost.remedies.show_remedies(shorter(self._draft, self._findings.model, mistake))
+            self.cost.remedies.show_remedies(shorter(self._draft, self._checks.model, mistake))

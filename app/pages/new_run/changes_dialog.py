@@ -1,4 +1,4 @@
-"""Owns the list of all settings that are not their defaults, each with the way back and the way to its field."""
+"""The list of all settings that are not their defaults, each with the way back and the way to its field."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QPushButton, QS
 from app import theme
 from app.core.draft.setting_index import Difference, value_words
 from app.core.i18n import tr
+from app.pages.new_run.draft_controller import DraftController
 from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton, IconToolButton
@@ -17,22 +18,21 @@ HEADER = (tr("Setting"), tr("Now"), tr("Default"))
 
 
 class ChangesDialog(QDialog):
-    """Stands beside the page and follows it."""
+    """Stands beside the page and follows its draft."""
 
-    reset_asked = Signal(list)
-    """Keys whose defaults shall hold again."""
     shown_asked = Signal(str)
     """The key of a setting that somebody wants to see."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, controller: DraftController, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle(tr("Changed settings"))
         self.resize(620, 480)
+        self._controller = controller
         self._changes: Sequence[Difference] = ()
         self.title = label("", "section")
         self.reset_all = IconButton(tr("Reset all"), "undo")
         self.reset_all.setAutoDefault(False)
-        self.reset_all.clicked.connect(lambda: self.reset_asked.emit([one.setting.key for one in self._changes]))
+        self.reset_all.clicked.connect(lambda: controller.reset([one.setting.key for one in self._changes]))
         self.nothing = EmptyState(
             "check", tr("All settings are their defaults"), tr("What you change on the page is listed here.")
         )
@@ -46,9 +46,20 @@ class ChangesDialog(QDialog):
         column.addLayout(top)
         column.addWidget(self._area, 1)
         column.addWidget(self.nothing, 1)
+        controller.history_changed.connect(self.follow)
 
-    def show_changes(self, changes: Sequence[Difference]) -> None:
-        """Show these."""
+    def look(self) -> None:
+        """Show all of them, beside the page."""
+        self._show(self._controller.differences())
+        self.show()
+        self.raise_()
+
+    def follow(self) -> None:
+        """The draft may be another."""
+        if self.isVisible():
+            self._show(self._controller.differences())
+
+    def _show(self, changes: Sequence[Difference]) -> None:
         self._changes = changes
         self.title.setText(
             tr("1 setting is changed")
@@ -91,5 +102,5 @@ class ChangesDialog(QDialog):
             "faint",
             14,
         )
-        back.clicked.connect(lambda: self.reset_asked.emit([key]))
+        back.clicked.connect(lambda: self._controller.reset([key]))
         return [name, now, default, back]

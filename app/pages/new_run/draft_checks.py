@@ -1,23 +1,28 @@
-"""Owns what the helper process says about a draft: its data, its model, its cost, and why it cannot be started."""
+"""Everything the backend says about the draft: its data, model, devices, cost and time, and why it cannot be started."""
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
 from app.core import formatting
-from app.core.draft.draft import Draft
+from app.core.draft import column_roles, missing
+from app.core.draft.draft import Values
 from app.core.i18n import tr
-from app.core.preferences import Preferences
 from app.pages.new_run.debounced_query import DebouncedQuery, MakeArguments
-from app.services.backend_client import BackendClient, OnAnswer
+from app.pages.new_run.draft_controller import DraftController
+from app.services.backend_client import BackendClient, OnAnswer, Ticket
 from app.services.job import Consent
 from backend.contract.rpc.queries import DataPreview, Mistake, ModelDescription, Progress, RunPlan
+from backend.contract.run.measurement import MeasuredTime
 
 CONVERSION = tr("The model's weights must be converted once; the card of the model says how.")
 CODE = tr("The model wants to run code of its own, to which you have not agreed.")
 STOPPED = tr("Reading the data was stopped. Read it again, choose other data, or set “Most rows” to read a part of it.")
 OFFERED = tr("The data cannot be read yet; its card offers a way.")
 TOPICS = ("data", "model", "plan")
+DONE, OPEN, WRONG = "done", "open", "wrong"
+"""How a card stands: nothing is missing, something is still to be chosen, something is wrong."""
 
 
 class DraftChecks(QObject):
@@ -37,28 +42,33 @@ class DraftChecks(QObject):
     """Topic and Mistake."""
     changed = Signal()
     """`problems` may be others."""
+    measuring = Signal(object)
+    """How far the measurement is: a Progress, or None where nothing is measured (any more)."""
+    short_of_memory = Signal(object)
+    """The MeasuredTime of a measurement that had not enough memory."""
+    not_measured = Signal(str)
+    """Why, as a sentence."""
 
-    def __init__(self, client: BackendClient, preferences: Preferences, draft: Draft, parent: QObject) -> None:
+    def __init__(self, client: BackendClient, controller: DraftController, parent: QObject) -> None:
         super().__init__(parent)
-        self._client, self._preferences, self._draft = client, preferences, draft
+        self._client, self._controller, self._draft = client, controller, controller.draft
         self.preview: DataPreview | None = None
         self.model: ModelDescription | None = None
         self.plan: RunPlan | None = None
         self.problems: dict[str, str] = {}
-        self.ready = False
-        """Whether the draft can be asked about: the catalog is here."""
-        self.readable = False
-        """Whether nothing is missing to read the data."""
+        self.field_mistakes: Callable[[], Mapping[str, Sequence[str]]] = dict
+        """Gives the sentences of all fields that are marked as wrong, by card; the page sets it."""
         self._conversions: set[str] = set()
         """Models whose weights this user has agreed to convert."""
         self._plannable = True
-        self._preview = self._inquiry("preview_data", "data", self._data_arguments, self._on_preview)
-        self._description = self._inquiry("describe_model", "model", self._model_arguments, self._on_model)
-        self._conversion = self._inquiry("convert_model", "model", self._conversion_arguments, self._on_model)
-        self._plan = self._inquiry("plan", "plan", self._plan_arguments, self._on_plan)
-        self._devices = self._inquiry("devices", "devices", self._device_arguments, self.devices_found.emit)
+        self._measurement: Ticket | None = None
+        self._preview = self._question("preview_data", "data", self._data_arguments, self._on_preview)
+        self._description = self._question("describe_model", "model", self._model_arguments, self._on_model)
+        self._conversion = self._question("convert_model", "model", self._conversion_arguments, self._on_model)
+        self._plan = self._question("plan", "plan", self._plan_arguments, self._on_plan)
+        self._devices = self._question("devices", "devices", self._device_arguments, self.devices_found.emit)
 
-    def _inquiry(self, query: str, topic: str, arguments: MakeArguments, on_answer: OnAnswer) -> DebouncedQuery:
+    def _question(self, query: str, topic: str, arguments: MakeArguments, on_answer: OnAnswer) -> DebouncedQuery:
         def on_error(mistake: Mistake) -> None:
             self._on_mistake(topic, mistake)
 
@@ -67,13 +77,35 @@ class DraftChecks(QObject):
 
         return DebouncedQuery(self._client, query, arguments, on_answer, on_error, on_progress, parent=self)
 
-    # What has changed
+    # What has changed, and what is asked again for that
+
+    def setting_changed(self, key: str) -> None:
+        """One value of the draft is another."""
+        section = key.split(".")[0]
+        if section == "data":
+            self.data_changed()
+        elif section == "model":
+            self.model_changed()
+        elif key == "hardware.engine":
+            self.engine_changed()
+        else:
+            if column_roles.decides_parts(self._controller.task(), key):
+                self.data_changed()
+            self.something_changed()
+
+    def settings_changed(self, before: Values) -> None:
+        """Several values are others than `before`, but neither the task nor the data."""
+        if before.get("model") != self._draft.get("model"):
+            self.model_changed()
+        if before.get("hardware") != self._draft.get("hardware"):
+            self.engine_changed()
+        self.something_changed()
 
     def everything_changed(self) -> None:
         """Another spec: ask about all of it, at once."""
         self._conversion.cancel()
-        for inquiry in (self._preview, self._description, self._plan):
-            inquiry.ask_now()
+        for question in (self._preview, self._description, self._plan):
+            question.ask_now()
         self.changed.emit()
 
     def data_changed(self) -> None:
@@ -82,11 +114,6 @@ class DraftChecks(QObject):
         self.problems.pop("data", None)
         self._preview.ask_soon()
         self.something_changed()
-
-    def stop_reading(self) -> None:
-        """The person does not want to wait for the data."""
-        self._preview.cancel()
-        self._on_mistake("data", Mistake(STOPPED))
 
     def model_changed(self) -> None:
         """Another model."""
@@ -113,12 +140,45 @@ class DraftChecks(QObject):
         self._plan.ask_soon()
         self.changed.emit()
 
-    def set_plannable(self, plannable: bool) -> None:
-        """Whether nothing is missing or mistaken for a plan; one that was given up for that is asked for again."""
+    def retry_plan(self) -> None:
+        """A plan that was given up because something was missing or mistaken is asked for again once nothing is."""
+        plannable = not self.missing() and not any(self.field_mistakes().values())
         given_up = plannable and not self._plannable and self.plan is None
         self._plannable = plannable
         if given_up and not self._plan.waits:
             self._plan.ask_soon()
+
+    # Data
+
+    def stop_reading(self) -> None:
+        """The person does not want to wait for the data."""
+        self._preview.cancel()
+        self._on_mistake("data", Mistake(STOPPED))
+
+    def report_arguments(self) -> dict[str, Any]:
+        """What a data report is asked about: the spec where it is whole, else the data and the task alone."""
+        if self.plan is not None:
+            return {"spec": self._draft.values()}
+        return {"task": self._draft.get("task"), "data": self._draft.get("data")}
+
+    def _data_arguments(self) -> dict[str, Any] | None:
+        self.preview = None
+        self.problems.pop("data", None)
+        if self._controller.catalog is None or missing.in_data(self._draft, self._controller.source()):
+            self.emptied.emit("data")
+            return None
+        self.asking.emit("data", None)
+        return {"task": self._draft.get("task"), "data": self._draft.get("data")}
+
+    def _on_preview(self, preview: DataPreview) -> None:
+        self.preview = preview
+        for part, column in preview.guessed_columns.items():
+            if not self._draft.get(f"data.columns.{part}"):
+                self._draft.set(f"data.columns.{part}", column)
+        self.previewed.emit(preview)
+        self.something_changed()
+
+    # Model
 
     def trust(self) -> None:
         """The person has read the model's own code as it was described, and agreed to it."""
@@ -149,45 +209,10 @@ class DraftChecks(QObject):
         """What this user has agreed to for the model of the draft."""
         return Consent(str(self._draft.get("model.name_or_path")) in self._conversions)
 
-    def waiting(self) -> str:
-        """What is still being looked into before the run can be started; empty where nothing is."""
-        if self.preview is None and "data" not in self.problems:
-            return tr("Reading the data…")
-        return tr("Looking at the model…") if self.model is None and "model" not in self.problems else ""
-
-    def blocking(self) -> str:
-        """The first problem, or nothing."""
-        return next((self.problems[topic] for topic in TOPICS if topic in self.problems), "")
-
-    def refuse(self, sentence: str) -> None:
-        """The run was not started, for this reason."""
-        self.problems["plan"] = sentence
-        self.changed.emit()
-
-    # What is asked
-
-    def report_arguments(self) -> dict[str, Any]:
-        """What a data report is asked about: the spec where it is whole, else the data and the task alone."""
-        if self.plan is not None:
-            return {"spec": self._draft.values()}
-        return {"task": self._draft.get("task"), "data": self._draft.get("data")}
-
-    def _device_arguments(self) -> dict[str, Any]:
-        return {"engine": self._draft.get("hardware.engine", "torch")}
-
-    def _data_arguments(self) -> dict[str, Any] | None:
-        self.preview = None
-        self.problems.pop("data", None)
-        if not self.ready or not self.readable:
-            self.emptied.emit("data")
-            return None
-        self.asking.emit("data", None)
-        return {"task": self._draft.get("task"), "data": self._draft.get("data")}
-
     def _model_arguments(self) -> dict[str, Any] | None:
         self.model = None
         self.problems.pop("model", None)
-        if not self.ready or not self._draft.get("model.name_or_path"):
+        if self._controller.catalog is None or not self._draft.get("model.name_or_path"):
             self.emptied.emit("model")
             return None
         self.asking.emit("model", None)
@@ -201,30 +226,6 @@ class DraftChecks(QObject):
         arguments = self._model_arguments()
         return {**arguments, "consent": True} if arguments else None
 
-    def _plan_arguments(self) -> dict[str, Any] | None:
-        self.plan = None
-        self.problems.pop("plan", None)
-        if not self.ready or not self._plannable or self._needs_weights():
-            self.emptied.emit("plan")
-            return None
-        self.asking.emit("plan", None)
-        return {"spec": self._draft.values()}
-
-    def _needs_weights(self) -> bool:
-        """Whether a plan would first download a model, which nobody has asked for: an adapter's size follows from weights."""
-        trains_a_part = bool(self._draft.get("adapter") or self._draft.get("model.frozen"))
-        return trains_a_part and (self.model is None or self.model.found == "hub")
-
-    # What is answered
-
-    def _on_preview(self, preview: DataPreview) -> None:
-        self.preview = preview
-        for part, column in preview.guessed_columns.items():
-            if not self._draft.get(f"data.columns.{part}"):
-                self._draft.set(f"data.columns.{part}", column)
-        self.previewed.emit(preview)
-        self.something_changed()
-
     def _on_model(self, model: ModelDescription) -> None:
         self.model = model
         if model.problem:
@@ -237,6 +238,25 @@ class DraftChecks(QObject):
             self._draft.set("model.trust_remote_code", True)
         self.described.emit(model)
         self.something_changed()
+
+    # Devices, and what the run will cost
+
+    def _device_arguments(self) -> dict[str, Any]:
+        return {"engine": self._draft.get("hardware.engine", "torch")}
+
+    def _plan_arguments(self) -> dict[str, Any] | None:
+        self.plan = None
+        self.problems.pop("plan", None)
+        if self._controller.catalog is None or not self._plannable or self._needs_weights():
+            self.emptied.emit("plan")
+            return None
+        self.asking.emit("plan", None)
+        return {"spec": self._draft.values()}
+
+    def _needs_weights(self) -> bool:
+        """Whether a plan would first download a model, which nobody has asked for: an adapter's size follows from weights."""
+        trains_a_part = bool(self._draft.get("adapter") or self._draft.get("model.frozen"))
+        return trains_a_part and (self.model is None or self.model.found == "hub")
 
     def _on_plan(self, plan: RunPlan) -> None:
         self.plan = plan
@@ -252,3 +272,95 @@ class DraftChecks(QObject):
             )
         self.refused.emit(topic, mistake)
         self.changed.emit()
+
+    # How long it will take, measured; one measurement at a time, whatever becomes of the draft meanwhile
+
+    @property
+    def is_measuring(self) -> bool:
+        """Whether the time is measured now."""
+        return self._measurement is not None
+
+    def measure(self) -> None:
+        """Train a few steps of the draft as it is; the backend keeps the time that they took."""
+        if self.is_measuring:
+            return
+        self._measurement = self._client.ask(
+            "measure_time",
+            {"spec": self._draft.values()},
+            self._on_measured,
+            self._on_not_measured,
+            self.measuring.emit,
+        )
+        self.measuring.emit(Progress(part="starting"))
+
+    def stop_measuring(self) -> None:
+        """The helper ends the process, which leaves nothing."""
+        if self._measurement is not None:
+            self._measurement.cancel()
+            self._end_measurement()
+
+    def _end_measurement(self) -> None:
+        self._measurement = None
+        self.measuring.emit(None)
+
+    def _on_measured(self, found: MeasuredTime) -> None:
+        self._end_measurement()
+        if found.shortage:
+            self.short_of_memory.emit(found)
+        else:
+            self.something_changed()
+
+    def _on_not_measured(self, mistake: Mistake) -> None:
+        self._end_measurement()
+        self.not_measured.emit(formatting.sentence(mistake.message, mistake.field))
+
+    # Why the run cannot be started: each is a sentence, empty where there is no reason
+
+    def refuse(self, sentence: str) -> None:
+        """The run was not started, for this reason."""
+        self.problems["plan"] = sentence
+        self.changed.emit()
+
+    def blocker(self) -> str:
+        """What a person has to see to first."""
+        return self._data_mistake() or self.missing() or self._any_mistake() or self._waiting()
+
+    def blocker_is_mistake(self) -> bool:
+        """Whether that is wrong, and not just still to do."""
+        return bool(self._data_mistake()) or (not self.missing() and bool(self._any_mistake()))
+
+    def missing(self) -> str:
+        """What is still to be chosen."""
+        task = self._controller.task()
+        if task is None:
+            return tr("Choose a task.") if self._controller.catalog else tr("The backend has not answered yet.")
+        if said := missing.in_data(self._draft, self._controller.source()):
+            return said
+        if not self._draft.get("model.name_or_path"):
+            return tr("Choose a model.")
+        return missing.in_columns(self._draft, task, self.preview)
+
+    def _data_mistake(self) -> str:
+        return self.problems.get("data", "") or next(iter(self.field_mistakes().get("data", ())), "")
+
+    def _any_mistake(self) -> str:
+        found = next((self.problems[topic] for topic in TOPICS if topic in self.problems), "")
+        return found or next((said for sentences in self.field_mistakes().values() for said in sentences), "")
+
+    def _waiting(self) -> str:
+        if self.preview is None and "data" not in self.problems:
+            return tr("Reading the data…")
+        return tr("Looking at the model…") if self.model is None and "model" not in self.problems else ""
+
+    def card_states(self) -> dict[str, str]:
+        """How each card stands: DONE, OPEN or WRONG."""
+        task, marked = self._controller.task(), self.field_mistakes()
+        lacks = missing.in_data(self._draft, self._controller.source())
+        if task is not None and not lacks:
+            lacks = missing.in_columns(self._draft, task, self.preview)
+        open_ones = {"task": task is None, "data": bool(lacks), "model": not self._draft.get("model.name_or_path")}
+        states: dict[str, str] = {}
+        for card in ("task", "data", "model", "hardware", "settings"):
+            is_wrong = (card in ("data", "model") and card in self.problems) or bool(marked.get(card))
+            states[card] = WRONG if is_wrong else OPEN if open_ones.get(card) else DONE
+        return states

@@ -1,15 +1,21 @@
-"""Owns every way in which a person changes the draft: each is a step that can be undone, and drags along what depends on it."""
+"""What a person does to the draft of a run: every edit is a step that can be undone, and specs are opened and saved."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
-from app.core import json_schema
+from app.core import formatting, json_schema
+from app.core.backend_sentences import told
 from app.core.draft import column_roles, setting_titles
-from app.core.draft.draft import Draft, flat
-from app.core.draft.preset_overlay import Overlay
+from app.core.draft.draft import Draft, DraftState, flat
+from app.core.draft.draft_file import PATTERNS, open_draft, save_draft
+from app.core.draft.draft_history import History, Step
+from app.core.draft.preset_overlay import Laid, Overlay
+from app.core.draft.run_names import copy_of
 from app.core.draft.setting_index import (
     Difference,
     Setting,
@@ -23,32 +29,50 @@ from app.core.draft.setting_index import (
 )
 from app.core.draft.source_choice import change_source, data_name, forget_reading
 from app.core.i18n import tr
-from app.pages.new_run.undoing import Undoing
+from app.core.runs.run_library import RunSummary
+from app.widgets.forms.schema_form import SchemaForm
 from backend.contract.catalog import Catalog, Preset, SourceEntry, TaskEntry
+from backend.contract.errors import InputError
 
 NEW = {"version": 1, "name": "run", "data": {"source": "files", "validation": 0.1}}
 FIRST_TASK = "text_classification"
 OTHER_ROWS = ("data.columns", "data.validation", "data.test", "data.max_rows")
 """Beginnings of the keys whose change leaves the training data's columns as they are."""
 
+Moment = tuple[DraftState, Laid | None, Preset | None]
+"""What a step of the history brings back: the draft, and the preset that lies over it."""
+
 
 class DraftController(QObject):
-    """`draft` is the one truth; without a catalog there is nothing to choose from."""
+    """`draft` is the one truth: cards show it, and say what a person changes. `page` is where that is done."""
 
     changed = Signal(str)
     """The key of a single value that is another now."""
+    changed_from = Signal(object)
+    """Several values are others now, as after undo; all values before."""
     replaced = Signal()
     """The draft is another as a whole."""
+    loaded = Signal()
+    """It is another spec, after `replaced`."""
+    history_changed = Signal()
+    """Other steps can be undone or redone."""
+    message = Signal(str, str)
 
     def __init__(self, page: QWidget) -> None:
         super().__init__(page)
+        self._page = page
         self.catalog: Catalog | None = None
+        """What there is to choose from, once the backend has said."""
         self.draft = Draft(NEW)
         self.overlay = Overlay(self.draft)
-        self.undoing = Undoing(self.draft, self.overlay, page)
+        self.history = History(self._moment())
+        self._depth = 0
         self._index: tuple[tuple[Any, ...], dict[str, Setting]] = ((), {})
+        self._folder = ""
 
-    def take_catalog(self, catalog: Catalog) -> None:
+    # What there is to choose from, and what was chosen
+
+    def set_catalog(self, catalog: Catalog) -> None:
         """From now on there is something to choose from."""
         self.catalog = catalog
         spec = catalog.spec
@@ -59,15 +83,11 @@ class DraftController(QObject):
         if self.task() is None and catalog.tasks:
             first = self.task_named(FIRST_TASK) or catalog.tasks[0]
             self.draft.use_task(first.name, first.defaults)
-            self.undoing.begin()
-
-    # What was chosen
+            self.forget_history()
 
     def source(self) -> SourceEntry | None:
         """The catalog's entry of the draft's source."""
-        return self._source_named(self.draft.get("data.source", "files"))
-
-    def _source_named(self, name: str) -> SourceEntry | None:
+        name = self.draft.get("data.source", "files")
         return next((source for source in self.catalog.sources if source.name == name), None) if self.catalog else None
 
     def task(self) -> TaskEntry | None:
@@ -98,14 +118,14 @@ class DraftController(QObject):
         entry = self.task()
         return dict(flat(entry.defaults)) if entry else {}
 
-    # One value
+    # Edits of single values
 
     def change(self, key: str, value: Any) -> None:
         """Take over what a person changed in one field."""
         before, source, data = self.draft.get(key), self.source(), self._data_name()
         words = change_words(title_of(self.settings(), key), before, value)
         typed = key if isinstance(value, int | float | str | None) and not isinstance(value, bool) else ""
-        with self.undoing.step(words, typed):
+        with self.step(words, typed):
             if not self.draft.set(key, value):
                 return
             self._drag_along(key, before, source)
@@ -155,7 +175,7 @@ class DraftController(QObject):
 
     def rename(self, name: str) -> None:
         """Call the run so; without a name it is called after its data again."""
-        with self.undoing.step(tr("Name: {name}", name=name or "run"), "name"):
+        with self.step(tr("Name: {name}", name=name or "run"), "name"):
             self.draft.named = bool(name)
             self.draft.set("name", name or "run")
 
@@ -171,7 +191,7 @@ class DraftController(QObject):
             if len(known) == 1
             else tr("Reset of {number} settings", number=len(known))
         )
-        with self.undoing.step(words):
+        with self.step(words):
             for setting in known:
                 if setting.key in usual:
                     self.draft.set(setting.key, usual[setting.key])
@@ -179,27 +199,27 @@ class DraftController(QObject):
                     self.draft.reset(setting.key, setting.default)
                 if setting.key == "training.optimizer":
                     self.draft.unset("training.optimizer_options")
-        self.undoing.went.emit(before)
+        self.changed_from.emit(before)
 
     def apply(self, values: Mapping[str, Any], words: str) -> None:
         """Set several values as one step."""
         before, data = self.draft.values(), self._data_name()
-        with self.undoing.step(words):
+        with self.step(words):
             for key, value in values.items():
                 held, source = self.draft.get(key), self.source()
                 if self.draft.set(key, value):
                     self._drag_along(key, held, source)
             self._name_for_data(data)
-        self.undoing.went.emit(before)
+        self.changed_from.emit(before)
 
-    # The whole
+    # Edits of the whole
 
     def choose_task(self, name: str) -> None:
         """Another task; a preset of the one before is taken off."""
         entry = self.task_named(name)
         if entry is None or name == self.draft.get("task.type"):
             return
-        with self.undoing.step(tr("Task: {title}", title=entry.title)):
+        with self.step(tr("Task: {title}", title=entry.title)):
             self.overlay.take_off()
             if name != self.draft.get("task.type"):
                 self._forget_usual()
@@ -213,10 +233,10 @@ class DraftController(QObject):
             if self.draft.says(key) and same(self.draft.get(key), value):
                 self.draft.unset(key)
 
-    def lay(self, preset: Preset | None) -> None:
+    def apply_preset(self, preset: Preset | None) -> None:
         """Lay a preset over the draft in the place of the one before, or take that one off."""
         data = self._data_name()
-        with self.undoing.step(tr("Preset: {title}", title=preset.title if preset else "none")):
+        with self.step(tr("Preset: {title}", title=preset.title if preset else "none")):
             self._lay(self.overlay, preset)
             self._name_for_data(data)
         self.replaced.emit()
@@ -241,8 +261,130 @@ class DraftController(QObject):
 
     def load(self, draft: Draft, words: str, *, named: bool = False) -> None:
         """Another spec in the place of this one; it keeps its file. Unless a person has `named` it, other data renames it."""
-        with self.undoing.step(words):
+        with self.step(words):
             self.draft.replace(draft.values(), draft.file)
             self.draft.named = named
             self.overlay.forget()
         self.replaced.emit()
+        self.loaded.emit()
+
+    # Undo and redo
+
+    def _moment(self) -> Moment:
+        return self.draft.state(), self.overlay.laid, self.overlay.preset
+
+    @contextmanager
+    def step(self, words: str, key: str = "") -> Iterator[None]:
+        """What changes the draft within is one step; `key` names the field that somebody types into."""
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+        if not self._depth:
+            self.history.record(self._moment(), Step(words, key))
+            self.history_changed.emit()
+
+    def amend(self) -> None:
+        """What was found out has completed the draft; nobody did it, so it is no step."""
+        if not self._depth:
+            self.history.amend(self._moment())
+
+    def forget_history(self) -> None:
+        """Nothing can be undone before what there is now."""
+        self.history = History(self._moment())
+        self.history_changed.emit()
+
+    def forget_unused_columns(self) -> None:
+        """Parts that do not play under the draft's settings need no column."""
+        if (entry := self.task()) is not None:
+            column_roles.forget_unused(entry, self.draft)
+            self.amend()
+
+    def undo(self) -> None:
+        """Take back the last step; something wrong that was only typed goes first."""
+        forms = self._page.findChildren(SchemaForm)
+        for form in forms:
+            form.flush()
+        wrong = [form for form in forms if form.forget_typed()]
+        if not wrong and self.history.undo_words:
+            self._go(self.history.undo())
+
+    def redo(self) -> None:
+        """Do again what was undone last."""
+        if self.history.redo_words:
+            self._go(self.history.redo())
+
+    def _go(self, moment: Moment) -> None:
+        before = self.draft.values()
+        state, self.overlay.laid, self.overlay.preset = moment
+        self.draft.restore(state)
+        self.history_changed.emit()
+        self.changed_from.emit(before)
+
+    # Open and save
+
+    def ask_open(self) -> None:
+        """Let a person choose a spec to go on with."""
+        if self.catalog is None:
+            return
+        path, _ = QFileDialog.getOpenFileName(self._page, tr("Open a spec"), self._folder, PATTERNS)
+        if path:
+            self.open(Path(path))
+
+    def open(self, path: Path) -> None:
+        """Read a spec, saying what in it could not be used."""
+        if self.catalog is None:
+            return
+        self._folder = str(path.parent)
+        try:
+            found = open_draft(path, self.catalog)
+        except InputError as error:
+            self.message.emit(
+                "error",
+                tr(
+                    "{error}. Nothing was changed; mend the file or open another.",
+                    error=formatting.sentence(told(str(error))),
+                ),
+            )
+            return
+        self.load(found.draft, tr("Opening {get}", get=found.draft.get("name", tr("a spec"))), named=True)
+        if found.notes:
+            self.message.emit("warning", " ".join(found.notes))
+        else:
+            self.message.emit("success", tr("Opened {name}.", name=path.name))
+
+    def copy_run(self, path: str, runs: Iterable[RunSummary]) -> None:
+        """Go on with the spec of a run, under a name that none of `runs` has."""
+        try:
+            copied = copy_of(Path(path), runs)
+            self.load(Draft(dict(copied)), tr("Copy of {path}", path=formatting.name_of_path(path)))
+        except InputError as error:
+            self.message.emit("error", tr("{error}. Choose another run.", error=told(str(error))))
+
+    def ask_save(self) -> None:
+        """Let a person choose where; the file that the draft began with is offered first."""
+        name = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in str(self.draft.get("name")))
+        offered = self.draft.file or Path(self._folder or Path.home()) / f"{name.strip('-.') or 'run'}.yaml"
+        path, _ = QFileDialog.getSaveFileName(self._page, tr("Save as a spec"), str(offered), PATTERNS)
+        if path:
+            self.save(Path(path if Path(path).suffix else f"{path}.yaml"))
+
+    def save(self, path: Path) -> None:
+        """Write the draft; the copied command names the file from now on."""
+        self._folder = str(path.parent)
+        try:
+            save_draft(self.draft, path)
+        except OSError as error:
+            self.message.emit(
+                "error",
+                tr(
+                    "{name} could not be saved: {strerror}. Choose another folder.",
+                    name=path.name,
+                    strerror=error.strerror,
+                ),
+            )
+            return
+        self.message.emit(
+            "success", tr("Saved {name}. On a terminal it starts with: burnish train {name}", name=path.name)
+        )

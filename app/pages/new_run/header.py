@@ -1,20 +1,30 @@
-"""Owns the top of the New run page: undo and redo in words, and the ways to fill the page."""
+"""The top of the New run page: undo and redo in words, ways to fill the page, and a row that leads to each card."""
 
 from collections.abc import Mapping
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QComboBox,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app import theme
 from app.core.i18n import tr
-from app.pages.new_run.undoing import Undoing
+from app.pages.new_run.draft_checks import DONE, OPEN, WRONG
+from app.pages.new_run.draft_controller import DraftController
 from app.widgets.card import label
+from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.page_header import PageHeader
 from app.widgets.text.fitting_words import fit_words
 
-DONE, OPEN, WRONG = "done", "open", "wrong"
 _ICONS = {DONE: ("check", "success"), OPEN: ("circle", "faint"), WRONG: ("error", "danger")}
 _WORDS = {
     DONE: tr("Nothing is missing here."),
@@ -29,9 +39,9 @@ SLACK = 4
 class Header(PageHeader):
     """What would be undone stands in the button's hint."""
 
-    def __init__(self, undoing: Undoing, parent: QWidget | None = None) -> None:
+    def __init__(self, controller: DraftController, parent: QWidget | None = None) -> None:
         super().__init__(tr("New run"), tr("Choose a task, your data and a model; see what it costs; start."), parent)
-        self._undoing = undoing
+        self._controller = controller
         self.undo, self.redo = IconToolButton("undo", tr("Undo"), size=18), IconToolButton("redo", tr("Redo"), size=18)
         self.open, self.save = IconButton(tr("Open"), "folder"), IconButton(tr("Save"), "save")
         self.open.setToolTip(tr("Go on with a spec from a file; dropping one on the page does the same (Ctrl+O)"))
@@ -41,9 +51,9 @@ class Header(PageHeader):
             self.buttons.addWidget(button)
         for button in self._words():
             button.setAccessibleName(button.text())
-        self.undo.clicked.connect(undoing.undo)
-        self.redo.clicked.connect(undoing.redo)
-        undoing.changed.connect(self.show_steps)
+        self.undo.clicked.connect(controller.undo)
+        self.redo.clicked.connect(controller.redo)
+        controller.history_changed.connect(self.show_steps)
         self.show_steps()
 
     def _words(self) -> dict[QAbstractButton, str]:
@@ -59,7 +69,7 @@ class Header(PageHeader):
 
     def show_steps(self) -> None:
         """What can be undone and redone now."""
-        history = self._undoing.history
+        history = self._controller.history
         steps = (
             (
                 self.undo,
@@ -192,3 +202,51 @@ class JumpBar(QWidget):
             button.setIcon(theme.icon(icon, token, 14))
             button.setToolTip(_WORDS[state])
             button.setAccessibleDescription(_WORDS[state])
+
+
+class UndoKeys(QObject):
+    """Undo and redo pass a field of `page` by that has nothing of its own to undo, so that the page's shortcut gets them."""
+
+    def __init__(self, page: QWidget) -> None:
+        super().__init__(page)
+        self._page = page
+        self._watched: QWidget | None = None
+        application = QGuiApplication.instance()
+        assert isinstance(application, QApplication)
+        application.focusChanged.connect(self._on_focus)
+
+    def _on_focus(self, _old: QWidget | None, new: QWidget | None) -> None:
+        if self._watched is not None:
+            self._watched.removeEventFilter(self)
+        self._watched = new if new is not None and self._page.isAncestorOf(new) else None
+        if self._watched is not None:
+            self._watched.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The key is left to the page unless the field has letters of its own."""
+        if event.type() != QEvent.Type.ShortcutOverride or not isinstance(event, QKeyEvent):
+            return False
+        undoes, redoes = (event.matches(key) for key in (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo))
+        if not (undoes or redoes) or not isinstance(watched, QWidget):
+            return False
+        if not self._follows_draft(watched) and _has_own(watched, undoes=undoes):
+            return False
+        event.ignore()
+        return True
+
+    def _follows_draft(self, widget: QWidget) -> bool:
+        """Whether every letter goes into the draft: such a field has nothing of its own to undo."""
+        parent: QWidget | None = widget
+        while parent is not None and parent is not self._page:
+            if isinstance(parent, SchemaForm) or parent.property("follows_draft"):
+                return True
+            parent = parent.parentWidget()
+        return False
+
+
+def _has_own(widget: QWidget, *, undoes: bool) -> bool:
+    """Whether a line has letters that are not taken over yet and could be undone or redone."""
+    line = widget.lineEdit() if isinstance(widget, QComboBox) else widget
+    if not isinstance(line, QLineEdit):
+        return False
+    return line.isUndoAvailable() if undoes else line.isRedoAvailable()

@@ -1,4 +1,4 @@
-"""Owns the presets of the New run page, the shipped ones and a person's own: chosen, looked through, saved, deleted."""
+"""The presets of the New run page, the shipped ones and a person's own: chosen, looked through, saved and deleted."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -37,35 +37,35 @@ AT_FIRST = ("task", "training", "evaluation", "adapter")
 
 
 class PresetController(QObject):
-    """`card` shows the presets, `editing` lays them over the draft."""
+    """`card` shows the presets, `controller` lays them over the draft."""
 
     message = Signal(str, str)
 
-    def __init__(self, editing: DraftController, card: TaskCard, page: QWidget) -> None:
+    def __init__(self, controller: DraftController, card: TaskCard, page: QWidget) -> None:
         super().__init__(page)
-        self._editing, self._card, self._page = editing, card, page
+        self._controller, self._card, self._page = controller, card, page
         self.own: list[Preset] = []
         self.dialog: PresetsDialog | None = None
         self.saving: SavePresetDialog | None = None
-        card.preset_chosen.connect(editing.lay)
+        card.preset_chosen.connect(controller.apply_preset)
         card.look_asked.connect(self.look)
         card.save_asked.connect(self.ask_save)
 
     def offer(self) -> None:
         """Offer what the catalog has and what a person has kept."""
-        catalog = self._editing.catalog
+        catalog = self._controller.catalog
         self.own, problems = user_presets.listed()
         self._card.set_presets(catalog.presets if catalog else [], self.own)
-        for problem in problems:
-            self.message.emit("warning", problem)
+        for sentence in problems:
+            self.message.emit("warning", sentence)
 
     def show(self) -> None:
         """Show which preset lies over the draft, and what it has changed."""
-        overlay = self._editing.overlay
+        overlay = self._controller.overlay
         changes: list[Difference] = []
         if overlay.preset is not None and overlay.laid is not None:
             before, after = Draft(overlay.laid.before), Draft(overlay.laid.after)
-            changes = differences(self._editing.settings(), before, after)
+            changes = differences(self._controller.settings(), before, after)
         self._card.show_preset(overlay.preset, [change.words for change in changes])
 
     # Looking through
@@ -73,7 +73,7 @@ class PresetController(QObject):
     def look(self) -> None:
         """All presets with what each would change."""
         if self.dialog is None:
-            self.dialog = PresetsDialog(self._editing.differences_with, self._page)
+            self.dialog = PresetsDialog(self._controller.differences_with, self._page)
             self.dialog.used.connect(self._on_used)
             self.dialog.deleted.connect(self.delete)
             self.dialog.save_asked.connect(self.ask_save)
@@ -81,13 +81,13 @@ class PresetController(QObject):
         self.dialog.open()
 
     def _fill_dialog(self) -> None:
-        catalog = self._editing.catalog
+        catalog = self._controller.catalog
         if self.dialog is not None and catalog is not None:
             titles = {task.name: task.title for task in catalog.tasks}
-            self.dialog.offer(self.own, catalog.presets, titles, self._editing.overlay.preset)
+            self.dialog.offer(self.own, catalog.presets, titles, self._controller.overlay.preset)
 
     def _on_used(self, preset: Preset) -> None:
-        self._editing.lay(preset)
+        self._controller.apply_preset(preset)
 
     def delete(self, preset: Preset) -> None:
         """Take an own preset away; what it has set stays."""
@@ -103,8 +103,8 @@ class PresetController(QObject):
                 ),
             )
             return
-        if self._editing.overlay.preset == preset:
-            self._editing.overlay.forget()
+        if self._controller.overlay.preset == preset:
+            self._controller.overlay.forget()
         self.offer()
         self.show()
         self._fill_dialog()
@@ -113,19 +113,19 @@ class PresetController(QObject):
 
     def ask_save(self) -> None:
         """Let a person keep the present settings under a name."""
-        catalog = self._editing.catalog
+        catalog = self._controller.catalog
         if catalog is None:
             return
         if self.saving is None:
             self.saving = SavePresetDialog(self._page)
             self.saving.agreed.connect(self.save)
-        self.saving.offer(self._editing.draft, self._editing.settings(), catalog.presets, self.own)
+        self.saving.offer(self._controller.draft, self._controller.settings(), catalog.presets, self.own)
         self.saving.open()
 
     def save(self, title: str, description: str, sections: list[str]) -> None:
         """Keep these sections of the draft."""
         try:
-            kept = user_presets.fragment(self._editing.draft, sections, self._editing.settings())
+            kept = user_presets.fragment(self._controller.draft, sections, self._controller.settings())
             saved = user_presets.save(title, description, kept)
         except OSError as error:
             self.message.emit(

@@ -1,4 +1,4 @@
-"""Owns the search for a setting over all cards: matches are opened and marked, Enter goes from one to the next."""
+"""The search for a setting over all cards: matches are opened and marked, Enter goes from one to the next."""
 
 from collections.abc import Callable, Mapping
 

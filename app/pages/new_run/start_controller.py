@@ -1,4 +1,4 @@
-"""Owns the press on Start or on Queue: the run is started by the command line, which may refuse in one sentence."""
+"""Starts the draft as a run, or adds it to the queue: the command line does it, and may refuse in one sentence."""
 
 from typing import Any
 
@@ -26,9 +26,9 @@ class StartController(QObject):
     others_changed = Signal(str)
     """What a run that is queued would wait for, as a sentence; empty where nothing goes on."""
 
-    def __init__(self, context: AppContext, draft: Draft, findings: DraftChecks, parent: QObject) -> None:
+    def __init__(self, context: AppContext, draft: Draft, checks: DraftChecks, parent: QObject) -> None:
         super().__init__(parent)
-        self._context, self._draft, self._findings = context, draft, findings
+        self._context, self._draft, self._checks = context, draft, checks
         self.busy = False
         self._handed_over: dict[str, Any] | None = None
         self._last: dict[str, Any] | None = None
@@ -54,13 +54,13 @@ class StartController(QObject):
         if self.busy:
             return
         self._set_busy(True)
-        values, consent = self._draft.values(), self._findings.consent()
+        values, consent = self._draft.values(), self._checks.consent()
         self._handed_over = values
         self._context.jobs.start(values, self._on_started, self._on_refused, consent, queue=queue)
 
     def copy_command(self, *, queue: bool = False) -> None:
         """Put the command that starts the same run, or queues it, on the clipboard."""
-        options = [*self._findings.consent().options(), *([QUEUE] if queue else [])]
+        options = [*self._checks.consent().options(), *([QUEUE] if queue else [])]
         environment = self._context.preferences.chosen_environment()
         QGuiApplication.clipboard().setText(self._draft.command(options, environment))
         name = formatting.name_of_path(str(self._draft.get("name")))

@@ -34,7 +34,7 @@ def panel(qtbot, helped):
 @pytest.fixture
 def demo(qtbot, panel):
     panel.demo.click()
-    qtbot.waitUntil(lambda: panel.findings.plan is not None and not panel.reason())
+    qtbot.waitUntil(lambda: panel.checks.plan is not None and not panel.reason())
     return panel
 
 
@@ -55,7 +55,7 @@ def test_start_waits_with_the_reason_beside_it(qtbot, panel):
 
 def test_columns_are_guessed_with_the_reason(qtbot, panel):
     panel.cards.data.train.choose(TRAIN)
-    qtbot.waitUntil(lambda: panel.findings.preview is not None)
+    qtbot.waitUntil(lambda: panel.checks.preview is not None)
     assert panel.draft.get("data.columns") == {"text": "text", "label": "label"}
     assert panel.cards.data.columns.boxes["label"].currentData() == "label"
     assert "usual name" in panel.cards.data.columns.reason("label")
@@ -63,7 +63,7 @@ def test_columns_are_guessed_with_the_reason(qtbot, panel):
 
 def test_real_rows_labels_and_skipped_rows_are_shown(qtbot, panel):
     panel.cards.data.train.choose(TRAIN)
-    qtbot.waitUntil(lambda: panel.findings.preview is not None)
+    qtbot.waitUntil(lambda: panel.checks.preview is not None)
     assert panel.cards.data.table.shown_count() == 100
     assert "positive" in panel.cards.data.labels.text()
     assert "train.csv:118" in panel.cards.data.skipped.text()
@@ -85,7 +85,7 @@ def test_a_proposed_name_goes_with_its_data(panel, tmp_path: Path):
     assert panel.draft.get("name") == "sentiment 2"
     panel.cards.data.train.choose(str(tmp_path / "other.csv"))
     assert panel.draft.get("name") == panel.cards.task.name.text() == "other"
-    panel.undoing.undo()
+    panel.controller.undo()
     assert panel.cards.task.name.text() == "sentiment 2"
 
 
@@ -98,7 +98,7 @@ def test_dropped_data_gives_the_demo_another_name(qtbot, demo, tmp_path: Path):
 def test_a_name_in_a_spec_file_outlives_other_data(panel, tmp_path: Path):
     file = tmp_path / "baseline.yaml"
     file.write_text("version: 1\nname: baseline\ntask: {type: text_classification}\ndata: {train: a.csv}\n")
-    panel.filing.open(file, panel.catalog)
+    panel.controller.open(file, panel.catalog)
     panel.cards.data.train.choose(str(tmp_path / "other.csv"))
     assert panel.draft.get("name") == "baseline"
 
@@ -149,7 +149,7 @@ def test_the_embedded_model_that_goes_with_the_task_is_one_click_away(panel, tas
 
 def test_what_the_models_folder_holds_is_shown(qtbot, panel):
     panel.cards.model.embedded.click()
-    qtbot.waitUntil(lambda: panel.findings.model is not None)
+    qtbot.waitUntil(lambda: panel.checks.model is not None)
     assert panel.draft.get("model.name_or_path") == MODEL
     assert panel.cards.model.facts.values["Parameters"].text() == "4.39 M"
     assert panel.cards.model.facts.values["Licence"].text() == "MIT"
@@ -168,7 +168,7 @@ def test_old_weights_are_converted_only_after_consent(qtbot, panel):
     qtbot.waitUntil(lambda: panel.cards.model.convert.isVisible())
     assert "converted once" in panel.reason()
     panel.cards.model.convert.click()
-    qtbot.waitUntil(lambda: panel.findings.model is not None and not panel.findings.model.needs_conversion)
+    qtbot.waitUntil(lambda: panel.checks.model is not None and not panel.checks.model.needs_conversion)
     assert not panel.cards.model.convert.isVisible()
     qtbot.waitUntil(panel.cards.cost.start.isEnabled)
 
@@ -264,7 +264,7 @@ def test_without_a_preset_the_draft_is_as_before(demo):
 def test_without_a_preset_of_another_task_the_draft_is_as_before(qtbot, demo):
     before = demo.draft.values()
     choose_preset(demo, "Language model from scratch")
-    qtbot.waitUntil(lambda: demo.findings.preview is not None)
+    qtbot.waitUntil(lambda: demo.checks.preview is not None)
     choose_preset(demo, "None")
     assert demo.draft.values() == before
     assert demo.cards.task.tasks.currentData() == "text_classification"
@@ -282,7 +282,7 @@ def test_a_source_says_what_it_needs_before_it_is_asked(qtbot, panel):
 
 def test_what_is_known_of_other_data_holds_no_more(qtbot, demo):
     demo.cards.data.train.choose("/nowhere/data.csv")
-    assert demo.findings.preview is None
+    assert demo.checks.preview is None
     assert not demo.cards.cost.start.isEnabled()
 
 
@@ -299,21 +299,21 @@ def test_consent_is_passed_on_for_the_model_it_was_given_to(qtbot, panel):
     panel.cards.data.train.choose(TRAIN)
     panel.cards.model.choose("/models/old-weights")
     qtbot.waitUntil(lambda: panel.cards.model.convert.isVisible())
-    assert panel.findings.consent().options() == []
+    assert panel.checks.consent().options() == []
     panel.cards.model.convert.click()
-    assert panel.findings.consent().options() == ["--convert-weights"]
+    assert panel.checks.consent().options() == ["--convert-weights"]
     panel.cards.model.choose(MODEL)
-    assert panel.findings.consent().options() == []
+    assert panel.checks.consent().options() == []
 
 
 def test_a_spec_alone_is_no_consent_to_run_code(qtbot, panel):
     panel.cards.model.choose("/models/own-code")
     panel.draft.set("model.trust_remote_code", True)
     qtbot.waitUntil(lambda: panel.cards.model.trust.isVisible())
-    assert not panel.findings.trusts_model()
+    assert not panel.checks.trusts_model()
     panel.cards.model.trust.click()
     qtbot.waitUntil(lambda: panel.draft.get("model.revision") == "c0ffee")
-    qtbot.waitUntil(lambda: panel.findings.trusts_model())
+    qtbot.waitUntil(lambda: panel.checks.trusts_model())
     panel.cards.model.choose(MODEL)
     assert panel.draft.get("model.revision", "main") == "main"
     assert panel.draft.get("model.trust_remote_code") is not True
@@ -321,8 +321,8 @@ def test_a_spec_alone_is_no_consent_to_run_code(qtbot, panel):
 
 def test_an_answer_about_data_that_were_changed_is_not_taken(qtbot, panel):
     panel.cards.data.train.choose(TRAIN)
-    panel.findings._preview.ask_now()
-    asked = panel.findings._preview._ticket
+    panel.checks._preview.ask_now()
+    asked = panel.checks._preview._ticket
     panel.change("data.train", "/nowhere/data.csv")
     assert not asked.open
 
@@ -340,7 +340,7 @@ def test_a_conversion_that_is_overtaken_says_nothing_of_the_new_model(qtbot, pan
     panel.cards.model.choose("/models/old-weights")
     qtbot.waitUntil(lambda: panel.cards.model.convert.isVisible())
     panel.cards.model.convert.click()
-    converting = panel.findings._conversion._ticket
+    converting = panel.checks._conversion._ticket
     panel.cards.model.choose(MODEL)
     assert not converting.open
 
@@ -374,7 +374,7 @@ def test_a_task_of_an_installed_package_can_be_chosen_and_set(qtbot, helped, tmp
 def test_what_only_the_removed_bridge_trained_is_started_with_pytorch_alone(panel):
     panel.change("hardware.engine", "jax")
     panel.change("hardware.bridge", True)
-    assert "hardware.bridge" not in panel.editing.settings()
+    assert "hardware.bridge" not in panel.controller.settings()
     panel.change("hardware.engine", "torch")
     assert not panel.draft.says("hardware.bridge")
 

@@ -72,24 +72,24 @@ def test_a_folder_typed_for_training_is_split_as_one_that_is_dropped(qtbot, new_
 def test_how_a_file_is_read_goes_with_the_file(new_run, tmp_path: Path):
     for name in ("old.csv", "new.csv"):
         (tmp_path / name).write_text("text;label\na film;good\n", encoding="utf-8")
-    editing = new_run.editing
-    editing.change("data.train", str(tmp_path / "old.csv"))
-    editing.change("data.encoding", "windows-1252")
-    editing.change("data.max_rows", 100)
-    editing.change("data.train", str(tmp_path / "new.csv"))
+    controller = new_run.controller
+    controller.change("data.train", str(tmp_path / "old.csv"))
+    controller.change("data.encoding", "windows-1252")
+    controller.change("data.max_rows", 100)
+    controller.change("data.train", str(tmp_path / "new.csv"))
     assert (new_run.draft.get("data.encoding"), new_run.draft.get("data.max_rows")) == (None, 100)
-    editing.undoing.undo()
+    controller.undo()
     assert new_run.draft.get("data.encoding") == "windows-1252"
 
 
 def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, new_run):
     card = new_run.cards.data
     new_run.resize(1068, 720)
-    new_run.editing.change("data.train", "films.csv")
+    new_run.controller.change("data.train", "films.csv")
     lines = ("text,label", f"a poem of {'many words, ' * 9}poesía")
     fix = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, lines, "films.csv is not UTF-8:")
     advice = "films.csv line 2 is not UTF-8 (byte 0xE9); use --set data.encoding=windows-1252, or save it again"
-    new_run.findings._on_mistake("data", Mistake(advice, "data.train", fix=fix))
+    new_run.checks._on_mistake("data", Mistake(advice, "data.train", fix=fix))
     assert card.banner.fix.isVisible()
     assert card.banner.fix.text() == "Read as Windows-1252"
     assert card.banner.text().splitlines() == ["films.csv is not UTF-8:", *lines]
@@ -119,10 +119,10 @@ def test_settings_are_called_by_their_titles_wherever_data_is_spoken_of(new_run)
 
 def test_another_sheet_is_read_at_a_click(new_run):
     card = new_run.cards.data
-    new_run.editing.change("data.train", "films.xlsx")
+    new_run.controller.change("data.train", "films.xlsx")
     fix = Fix("Read sheet Films", {"data.sheet": "Films"}, ("text | stars", "a film | 3"), "“Films” is a table:")
     preview = DataPreview(columns=["Notes"], rows=[["by Ann"]], row_count=1, guessed_columns={}, fix=fix)
-    new_run.findings._on_preview(preview)
+    new_run.checks._on_preview(preview)
     assert card.banner.isVisible()
     assert card.banner.text().splitlines() == ["“Films” is a table:", "text | stars", "a film | 3"]
     card.banner.fix.click()
@@ -222,7 +222,7 @@ def test_the_unusable_rows_are_listed_and_written_and_a_row_is_shown_whole(qtbot
 def test_the_look_at_all_rows_can_be_stopped(qtbot, new_run):
     view = new_run.cards.data.view
     new_run.cards.data.train.choose(TRAIN)
-    qtbot.waitUntil(lambda: new_run.findings.preview is not None, timeout=SLOW_MS)
+    qtbot.waitUntil(lambda: new_run.checks.preview is not None, timeout=SLOW_MS)
     view.show_counting(0.5)
     assert view.counting.isVisible()
     view.stop_counting.click()
@@ -236,7 +236,7 @@ def test_reading_can_be_stopped_and_begun_again_and_addresses_are_paths(qtbot, n
     assert "was stopped" in new_run.cards.data.banner.text()
     assert new_run.cards.data.again.isVisible()
     new_run.cards.data.again.click()
-    qtbot.waitUntil(lambda: new_run.findings.preview is not None, timeout=SLOW_MS)
+    qtbot.waitUntil(lambda: new_run.checks.preview is not None, timeout=SLOW_MS)
     field = new_run.cards.data.validation
     field.line.setText(f"file://{tmp_path}/a%20b.csv")
     field.line.editingFinished.emit()

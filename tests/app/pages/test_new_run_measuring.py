@@ -18,20 +18,20 @@ def page(qtbot, helped):
     qtbot.waitUntil(lambda: made.catalog is not None, timeout=60_000)
     assert not made.cards.cost.measure.button.isEnabled()
     made.load_spec(DEMO, "The demo")
-    qtbot.waitUntil(lambda: made.findings.plan is not None and not made.reason())
+    qtbot.waitUntil(lambda: made.checks.plan is not None and not made.reason())
     return made
 
 
 def changed(qtbot, page: Page, key: str, value: object) -> None:
     """Change a setting and wait for the plan of it."""
     page.change(key, value)
-    qtbot.waitUntil(lambda: page.findings.plan is not None and not page.reason())
+    qtbot.waitUntil(lambda: page.checks.plan is not None and not page.reason())
 
 
 def test_time_is_measured_and_then_scales_with_the_settings(qtbot, page):
     cost = page.cards.cost
     cost.measure.button.click()
-    qtbot.waitUntil(lambda: page.findings.plan is not None and page.findings.plan.measured is not None)
+    qtbot.waitUntil(lambda: page.checks.plan is not None and page.checks.plan.measured is not None)
     assert cost.values["Time"].text() == "about 4 to 6 min"
     assert cost.subs["Time"].text() == "measured 3 minutes ago"
     assert cost.subs["Time"].toolTip() == "measured 3 minutes ago · cpu, float32"
@@ -54,12 +54,12 @@ def test_a_measurement_tells_how_far_it_is_and_stops_by_a_click_or_for_a_run(qtb
     assert cost.measure.row.isVisible()
     assert cost.measure.button.text() == "Stop measuring"
     cost.measure.button.click()
-    assert not page.measuring.busy
+    assert not page.checks.is_measuring
     assert not cost.measure.row.isVisible()
     assert cost.measure.button.text() == "Measure time"
     cost.measure.button.click()
-    page.starting.changed.emit(True)  # a run needs what it takes
-    assert not page.measuring.busy
+    page.starter.changed.emit(True)  # a run needs what it takes
+    assert not page.checks.is_measuring
 
 
 def test_what_cannot_be_measured_says_why_and_what_needs_less(qtbot, page):

@@ -116,7 +116,7 @@ def test_the_card_says_what_is_in_the_way_and_helps(qtbot, panel):
     panel.tokenizer_asked.connect(asked.append)
     assert card.embedded.isVisible()
     card.choose(MODEL)
-    qtbot.waitUntil(lambda: panel.findings.model is not None)
+    qtbot.waitUntil(lambda: panel.checks.model is not None)
     assert not card.embedded.isVisible()
     card.tokenizer.click()
     assert asked == [MODEL]

@@ -20,7 +20,7 @@ def read(qtbot, new_run):
 
     def make(path: str = TRAIN):
         new_run.cards.data.train.choose(path)
-        qtbot.waitUntil(lambda: new_run.findings.preview is not None)
+        qtbot.waitUntil(lambda: new_run.checks.preview is not None)
         return new_run
 
     return make
@@ -43,7 +43,7 @@ def test_only_data_that_can_be_read_can_be_reported_on(qtbot, new_run, read):
     assert not new_run.cards.data.report.isEnabled()
     assert read().cards.data.report.isEnabled()
     new_run.cards.data.train.choose("/nowhere/data.csv")
-    qtbot.waitUntil(lambda: "data" in new_run.findings.problems)
+    qtbot.waitUntil(lambda: "data" in new_run.checks.problems)
     assert not new_run.cards.data.report.isEnabled()
 
 
@@ -123,7 +123,7 @@ def test_data_that_cannot_be_read_any_more_are_told_and_can_be_tried_again(qtbot
 
 def test_a_whole_spec_is_reported_on_with_its_tokenizer(qtbot, new_run):
     new_run.demo.click()
-    qtbot.waitUntil(lambda: new_run.findings.plan is not None)
-    assert set(new_run.findings.report_arguments()) == {"spec"}
+    qtbot.waitUntil(lambda: new_run.checks.plan is not None)
+    assert set(new_run.checks.report_arguments()) == {"spec"}
     new_run.change("model.name_or_path", "/some/nowhere")
-    assert set(new_run.findings.report_arguments()) == {"task", "data"}
+    assert set(new_run.checks.report_arguments()) == {"task", "data"}

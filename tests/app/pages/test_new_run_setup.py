@@ -63,9 +63,9 @@ def panel(qtbot, page):
     page.bar.search.clear()
     page.draft.replace({**NEW, "task": {"type": "text_classification"}})
     page.draft.named = False
-    page.editing.overlay.forget()
-    page.editing.replaced.emit()
-    page.undoing.begin()
+    page.controller.overlay.forget()
+    page.controller.replaced.emit()
+    page.controller.forget_history()
     return page
 
 
@@ -73,7 +73,7 @@ def panel(qtbot, page):
 def demo(qtbot, panel):
     """The page with the demo in it, and the answers about it."""
     panel.load_spec(DEMO, "The demo")
-    qtbot.waitUntil(lambda: panel.findings.plan is not None and not panel.reason())
+    qtbot.waitUntil(lambda: panel.checks.plan is not None and not panel.reason())
     return panel
 
 
@@ -123,9 +123,9 @@ def test_undo_takes_back_first_what_was_typed_wrong_and_then_the_step_before(qtb
 
 def test_another_spec_a_preset_and_a_task_are_one_step_each(qtbot, demo):
     before = demo.draft.values()
-    demo.editing.lay(next(one for one in demo.catalog.presets if one.title == "Careful classifier"))
+    demo.controller.apply_preset(next(one for one in demo.catalog.presets if one.title == "Careful classifier"))
     assert demo.cards.task.presets.currentText() == "Careful classifier"
-    demo.editing.choose_task("causal_lm")
+    demo.controller.choose_task("causal_lm")
     assert demo.header.undo.toolTip().startswith("Undo Task: ")
     demo.header.undo.click()
     assert demo.cards.task.presets.currentText() == "Careful classifier"
@@ -153,19 +153,19 @@ def test_a_setting_is_searched_opened_and_stepped_to(qtbot, demo):
     bar, settings = demo.bar, demo.cards.settings
     bar.ask()
     qtbot.keyClicks(bar.search, "warm")
-    demo.seeking.seek()
-    assert demo.seeking.present() == "training.warmup"
+    demo.search.seek()
+    assert demo.search.present() == "training.warmup"
     assert settings.groups["training"].is_open()
     assert settings.others["training"].row_of("training.warmup").title.isVisible()
     assert not settings.others["training"].row_of("training.weight_decay").title.isVisible()
     assert not settings.forms["training"].row_of("training.epochs").title.isVisible()
-    places = len(demo.seeking.places)
-    assert bar.count.text() == f"{1 + [key for key, _ in demo.seeking.places].index('training.warmup')} of {places}"
-    first = demo.seeking.present()
+    places = len(demo.search.places)
+    assert bar.count.text() == f"{1 + [key for key, _ in demo.search.places].index('training.warmup')} of {places}"
+    first = demo.search.present()
     qtbot.keyClick(bar.search, Qt.Key.Key_Return)
-    assert demo.seeking.present() != first or places == 1
+    assert demo.search.present() != first or places == 1
     bar.search.setText("training.warmup")
-    demo.seeking.seek()
+    demo.search.seek()
     qtbot.keyClick(bar.search, Qt.Key.Key_Escape)
     assert settings.forms["training"].row_of("training.epochs").title.isVisible()
     qtbot.waitUntil(settings.others["training"].editor("warmup").target.hasFocus)
@@ -173,16 +173,16 @@ def test_a_setting_is_searched_opened_and_stepped_to(qtbot, demo):
 
 def test_what_stands_on_other_cards_is_found_too_and_nothing_found_teaches(demo):
     demo.bar.search.setText("hardware.memory_limit")
-    demo.seeking.seek()
+    demo.search.seek()
     assert demo.cards.hardware.form.row_of("hardware.memory_limit").title.isVisible()
     demo.bar.search.setText("hardware.precision")
-    demo.seeking.seek()
+    demo.search.seek()
     assert demo.cards.hardware.captions["hardware.precision"].property("sought") == "found"
     demo.bar.search.setText("lora")
-    demo.seeking.seek()
+    demo.search.seek()
     assert demo.cards.settings.captions["adapter.type"].property("sought") == "found"
     demo.bar.search.setText("cappuccino")
-    demo.seeking.seek()
+    demo.search.seek()
     assert "No setting is called “cappuccino”" in demo.bar.nothing.text()
     assert demo.bar.nothing.isVisible()
     demo.bar.search.clear()
@@ -194,7 +194,7 @@ def test_what_stands_on_other_cards_is_found_too_and_nothing_found_teaches(demo)
 def test_a_setting_of_the_data_is_unfolded_and_wholly_in_view(qtbot, demo, key: str):
     demo.resize(740, 1000)  # what a window of 960 pixels leaves the page
     demo.bar.search.setText(key)
-    demo.seeking.seek()
+    demo.search.seek()
     row = next(form.row_of(key) for form in demo.cards.data.forms_shown())
     assert row.title.isVisible()
     qtbot.waitUntil(lambda: all(is_in_view(demo, widget) for widget in (row.title, row.editor.widget)))
@@ -214,17 +214,17 @@ def test_what_was_typed_wrong_goes_with_the_field_that_another_choice_takes_away
     optimizer = form.editor("optimizer").target
     optimizer.setCurrentIndex(optimizer.findData("sgd"))
     optimizer.activated.emit(optimizer.currentIndex())
-    assert not demo.cards.mistakes()
+    assert not any(demo.cards.mistakes().values())
     qtbot.waitUntil(demo.cards.cost.start.isEnabled)
     demo.bar.search.setText("epsilon")
-    demo.seeking.seek()
+    demo.search.seek()
     assert demo.bar.nothing.text() == "“Adam epsilon” has no effect with the present choice of “Optimizer”."
     assert demo.cards.settings.forms["training"].isVisible()
     demo.bar.search.setText("weight_decay")
-    demo.seeking.seek()
+    demo.search.seek()
     assert demo.cards.settings.optimizer_form.isHidden()
     demo.bar.search.setText("momentum")
-    demo.seeking.seek()
+    demo.search.seek()
     assert demo.cards.settings.optimizer_form.isVisible()
     optimizer.setCurrentIndex(optimizer.findData("adamw"))
     optimizer.activated.emit(optimizer.currentIndex())
@@ -246,16 +246,16 @@ def test_a_mistake_in_an_adapter_that_is_taken_off_stops_nothing(qtbot, demo):
 
 def test_a_plan_given_up_for_a_mistake_is_asked_for_again_when_it_is_mended(qtbot, demo):
     write(qtbot, line(demo, "learning_rate"), "0.5x")
-    qtbot.waitUntil(lambda: demo.findings.plan is None and not demo.findings._plan.waits)
+    qtbot.waitUntil(lambda: demo.checks.plan is None and not demo.checks._plan.waits)
     qtbot.keyClick(line(demo, "learning_rate"), Qt.Key.Key_Backspace)
-    qtbot.waitUntil(lambda: demo.findings.plan is not None)
+    qtbot.waitUntil(lambda: demo.checks.plan is not None)
     assert demo.cards.cost.details.isEnabled()
 
 
 def test_a_search_ends_when_the_page_is_left(demo):
     epochs = demo.cards.settings.forms["training"].row_of("training.epochs").title
     demo.bar.search.setText("memory_limit")
-    demo.seeking.seek()
+    demo.search.seek()
     assert not epochs.isVisible()
     demo.bar.hide()  # as with the page; a hidden window would lose the keyboard
     demo.bar.show()
@@ -269,24 +269,24 @@ def test_changed_settings_are_counted_listed_and_reset(demo):
     demo.change("training.weight_decay", 0.5)
     assert settings.groups["training"].count.text() == "2 changed"
     settings.changes.click()
-    listed = {one.setting.key for one in demo.changes.dialog._changes}
+    listed = {one.setting.key for one in demo.changes._changes}
     assert {"training.warmup", "training.weight_decay", "training.epochs"} <= listed
     settings.groups["training"].reset.click()
     assert demo.draft.get("training.weight_decay") == 0.01
     assert settings.groups["training"].count.text() == ""
-    assert not {"training.warmup"} & {one.setting.key for one in demo.changes.dialog._changes}
+    assert not {"training.warmup"} & {one.setting.key for one in demo.changes._changes}
     demo.header.undo.click()
     assert (demo.draft.get("training.warmup"), demo.draft.get("training.weight_decay")) == (0.2, 0.5)
-    demo.changes.dialog.reset_all.click()
+    demo.changes.reset_all.click()
     assert settings.changes.isHidden()
     assert demo.draft.get("data.train")
 
 
 def test_what_a_task_fills_in_by_itself_is_not_changed_and_is_what_reset_goes_back_to(qtbot, panel):
-    settings, task = panel.cards.settings, panel.editing.task()
+    settings, task = panel.cards.settings, panel.controller.task()
     panel.draft.merge(task.defaults)
-    panel.editing.replaced.emit()
-    panel.undoing.begin()
+    panel.controller.replaced.emit()
+    panel.controller.forget_history()
     training = settings.groups["training"]
     assert settings.changes.isHidden()
     assert training.reset.isHidden()
@@ -304,7 +304,7 @@ def test_what_a_task_fills_in_by_itself_is_not_changed_and_is_what_reset_goes_ba
     warmup.reset.click()
     assert panel.draft.get("training.warmup") == 0.06
     assert settings.changes.isHidden()
-    panel.editing.choose_task("question_answering")
+    panel.controller.choose_task("question_answering")
     assert not panel.draft.says("training.warmup")
     assert settings.changes.isHidden()
 
@@ -329,11 +329,11 @@ def test_help_says_what_a_field_takes_and_what_it_is_called(qtbot, demo):
 def test_a_saved_draft_is_opened_again_and_its_command_names_the_file(qtbot, demo, tmp_path: Path):
     demo.change("training.epochs", 9)
     values = demo.draft.values()
-    demo.filing.save(tmp_path / "kept.yaml")
+    demo.controller.save(tmp_path / "kept.yaml")
     demo.cards.cost.copy.click()
     assert QGuiApplication.clipboard().text() == f"burnish train {shlex.quote(str(tmp_path / 'kept.yaml'))}"
     demo.change("training.epochs", 3)
-    demo.filing.open(tmp_path / "kept.yaml", demo.catalog)
+    demo.controller.open(tmp_path / "kept.yaml")
     assert demo.draft.values() == values
     assert line(demo, "epochs").text() == "9"
     demo.header.undo.click()
@@ -354,7 +354,7 @@ def test_what_a_file_says_wrongly_is_told_with_its_line_and_marked_at_its_field(
     path = tmp_path / "wrong.yaml"
     path.write_text("task: {type: text_classification}\ntraining:\n  batch_size: many\n  epoch: 3\n")
     with qtbot.waitSignal(demo.message) as said:
-        demo.filing.open(path, demo.catalog)
+        demo.controller.open(path)
     assert said.args[0] == "warning"
     assert "wrong.yaml, line 4: left out training.epoch" in said.args[1]
     assert "wrong.yaml, line 3: Batch size cannot be many" in said.args[1]
@@ -362,7 +362,7 @@ def test_what_a_file_says_wrongly_is_told_with_its_line_and_marked_at_its_field(
     before = demo.draft.values()
     path.write_text("task: [\n")
     with qtbot.waitSignal(demo.message) as said:
-        demo.filing.open(path, demo.catalog)
+        demo.controller.open(path)
     assert said.args[0] == "error"
     assert "line" in said.args[1]
     assert demo.draft.values() == before
@@ -431,7 +431,7 @@ def test_of_several_cards_one_engine_takes_some_and_the_other_one(demo):
 
 def test_an_engine_that_does_not_know_the_model_says_so_and_cannot_be_chosen(demo):
     card = demo.cards.hardware
-    model = demo.findings.model
+    model = demo.checks.model
     assert card.engine.model().item(card.engine.findData("jax")).isEnabled()
     card.show_model(type(model)(name="x", model_type="mamba"))
     assert not card.engine.model().item(card.engine.findData("jax")).isEnabled()
@@ -439,7 +439,7 @@ def test_an_engine_that_does_not_know_the_model_says_so_and_cannot_be_chosen(dem
 
 
 def test_what_makes_it_fit_is_one_click_and_one_step(qtbot, demo):
-    plan = demo.findings.plan
+    plan = demo.checks.plan
     ways = [
         Remedy(title="All of these", changes={"training.epochs": 1}, memory_mb=9000, fits=False),
         Remedy(title="LoRA adapter", changes={"adapter": {"type": "lora"}}, memory_mb=470, fits=True, note="Few."),
@@ -460,16 +460,16 @@ def test_what_makes_it_fit_is_one_click_and_one_step(qtbot, demo):
 
 def test_texts_longer_than_the_model_reads_are_named_by_title_and_cut_by_a_click(demo):
     demo.draft.set("task.max_length", 600)
-    values = {name: getattr(demo.findings.model, name) for name in demo.findings.model.__struct_fields__}
-    demo.findings.model = type(demo.findings.model)(**{**values, "max_length": 512})
+    values = {name: getattr(demo.checks.model, name) for name in demo.checks.model.__struct_fields__}
+    demo.checks.model = type(demo.checks.model)(**{**values, "max_length": 512})
     said = (
         "task.max_length: 600 tokens are more than the 512 positions of this model; set task.max_length to 512 or less"
     )
-    demo.findings._on_mistake("plan", Mistake(said, "task.max_length"))
+    demo.checks._on_mistake("plan", Mistake(said, "task.max_length"))
     assert demo.cards.cost.reason.text().endswith("model; set “Longest text” to 512 or less")
     demo.cards.cost.remedies.buttons[0].click()
     assert demo.draft.get("task.max_length") == 512
-    assert not demo.cards.mistakes()
+    assert not any(demo.cards.mistakes().values())
 
 
 def test_the_cost_is_told_by_its_parts(demo):
@@ -497,7 +497,7 @@ def test_the_button_of_a_card_leads_to_what_is_wrong_in_it(qtbot, demo):
     training.form.set_unfolded(False)
     training.set_open(False)
     demo.bar.search.setText("memory_limit")
-    demo.seeking.seek()
+    demo.search.seek()
     demo.bar.buttons["settings"].click()
     assert epsilon.hasFocus()
     assert demo.bar.search.text() == ""

@@ -46,7 +46,7 @@ def test_a_source_shows_the_fields_of_its_splits(new_run, source: str, asks_for_
 def test_a_source_with_splits_of_its_own_needs_no_file(qtbot, new_run):
     new_run.cards.model.choose(MODEL)
     glue(new_run)
-    qtbot.waitUntil(lambda: new_run.findings.plan is not None and not new_run.reason())
+    qtbot.waitUntil(lambda: new_run.checks.plan is not None and not new_run.reason())
     assert new_run.draft.values()["data"] == {
         "source": "glue", "folder": "/glue", "task": "rte",
         "columns": {"text": "sentence1", "text_pair": "sentence2", "label": "label"},
@@ -86,7 +86,7 @@ def test_a_folder_can_be_dropped_on_a_source_that_has_one(qtbot, new_run, tmp_pa
 
 def test_columns_of_the_task_come_first(qtbot, new_run):
     glue(new_run)
-    qtbot.waitUntil(lambda: new_run.findings.preview is not None)
+    qtbot.waitUntil(lambda: new_run.checks.preview is not None)
     shown = [column.name for column in new_run.cards.data.table.shown_columns()]
     assert shown == ["sentence1", "sentence2", "label", "index"]
 
@@ -96,7 +96,7 @@ def test_of_numbered_choices_one_more_than_is_used_is_asked_for(qtbot, new_run):
     new_run.draft.set("data.columns", {"choice_0": "text", "choice_1": "label"})
     new_run.cards.data.train.choose(TRAIN)
     new_run.draft.set("data.columns", {"choice_0": "text", "choice_1": "label"})
-    qtbot.waitUntil(lambda: new_run.findings.preview is not None)
+    qtbot.waitUntil(lambda: new_run.checks.preview is not None)
     boxes = new_run.cards.data.columns.boxes
     assert [name for name, box in boxes.items() if name.startswith("choice_") and box.isVisible()] == [
         "choice_0", "choice_1", "choice_2"
@@ -187,7 +187,7 @@ def test_typing_asks_once(qtbot, new_run):
     line = new_run.cards.data._form.editor("folder").target
     line.setFocus()
     qtbot.keyClicks(line, "/rte")
-    qtbot.waitUntil(lambda: new_run.findings.preview is not None)
+    qtbot.waitUntil(lambda: new_run.checks.preview is not None)
     assert asked.count("preview_data") == 1
 
 

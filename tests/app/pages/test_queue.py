@@ -194,7 +194,7 @@ def test_the_sidebar_counts_what_runs_and_what_waits_apart(context, listed):
 @pytest.fixture
 def demo(qtbot, new_run):
     new_run.demo.click()
-    qtbot.waitUntil(lambda: new_run.findings.plan is not None and not new_run.reason())
+    qtbot.waitUntil(lambda: new_run.checks.plan is not None and not new_run.reason())
     return new_run
 
 

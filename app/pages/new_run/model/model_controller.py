@@ -1,4 +1,4 @@
-"""Owns the choice of a model beside the card: its list, its download, and what the draft wants of it."""
+"""What stands behind the model card: the list to choose from, the download, and what the draft wants of a model."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,10 +23,10 @@ class ModelController(QObject):
     """Connects the card with the list and the download, which are made when first asked for."""
 
     def __init__(
-        self, context: AppContext, draft: Draft, card: ModelCard, findings: DraftChecks, parent: QWidget
+        self, context: AppContext, draft: Draft, card: ModelCard, checks: DraftChecks, parent: QWidget
     ) -> None:
         super().__init__(parent)
-        self._context, self._draft, self._card, self._findings = context, draft, card, findings
+        self._context, self._draft, self._card, self._checks = context, draft, card, checks
         self._catalog: Catalog | None = None
         self._devices: list[Device] = []
         self._window = parent
@@ -35,8 +35,8 @@ class ModelController(QObject):
         card.use_download(self.download)
         card.list_asked.connect(self.open)
         card.download_asked.connect(self._on_download_asked)
-        findings.devices_found.connect(self._on_devices)
-        findings.changed.connect(card.look_again)
+        checks.devices_found.connect(self._on_devices)
+        checks.changed.connect(card.look_again)
         self.download.finished.connect(self._on_downloaded)
 
     def set_catalog(self, catalog: Catalog) -> None:
@@ -89,7 +89,7 @@ class ModelController(QObject):
                 self._card.choose(found.name)
                 self.chooser.accept()
         if self._draft.get("model.name_or_path") == found.name:
-            self._findings.model_changed()
+            self._checks.model_changed()
 
 
 def wish(draft: Draft, devices: Sequence[Device]) -> dict[str, Any]:
