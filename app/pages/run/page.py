@@ -13,11 +13,11 @@ from app.core.i18n import tr, trn
 from app.core.runs.run_status import Outcome
 from app.core.runs.run_subject import promised
 from app.pages.run.comparison import Comparison
-from app.pages.run.course import Course
 from app.pages.run.engine_switch import EngineSwitch
 from app.pages.run.event_file import EventFile
 from app.pages.run.events_card import Journal
-from app.pages.run.fix_card import WayOut
+from app.pages.run.fix_buttons import WayOut
+from app.pages.run.plot_options import Course
 from app.pages.run.plots import Plots
 from app.pages.run.progress import Progress
 from app.pages.run.queue import Queue
