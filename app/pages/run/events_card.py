@@ -1,16 +1,41 @@
 """Owns the words of the Run page: what happened, the raw log, what needs attention, sample predictions, a person's note."""
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QButtonGroup,
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app import theme
 from app.core import formatting
 from app.core.i18n import tr
+from app.core.predictions.predicted_row import PredictedRow
 from app.core.runs.run_state import JournalLine, RunState
-from app.pages.run.samples import Samples
-from app.widgets.card import Card
+from app.widgets.card import Card, label
 from app.widgets.forms.notes_bar import NotesBar
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.row_views.registry import view_of
+from app.widgets.row_views.row_view import RowView
+from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.tables.log_view import LogView
+from app.widgets.text.directed_text import DirectedText
+from backend.contract.run.events import RowsSampled, SampledRow
+
+KINDS = {"worst": tr("Worst"), "best": tr("Best"), "drawn": tr("Same each time")}
+COLUMNS = ("", tr("Row"), tr("Prediction"), tr("Actual"), tr("Before"), tr("Rating"))
+LATEST = tr("Latest evaluation")
+LONGEST_CELL = 60
+NOTHING = tr("Each evaluation shows some of its rows here: the worst, the best, and a few that stay the same.")
 
 PAGES = (tr("Journal"), tr("Process log"), tr("Attention"), tr("Samples"), tr("Note"))
 
@@ -99,3 +124,143 @@ def _at_the_top(widget: QWidget) -> QWidget:
 def _line(line: JournalLine) -> str:
     mark = {"warning": "warning: ", "error": "error: "}.get(line.kind, "")
     return f"{formatting.clock(line.time)}  {mark}{line.text}"
+
+
+class Samples(QStackedWidget):
+    """Follows the latest evaluation until an earlier one is chosen."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.steps = QuietComboBox()
+        self.steps.setAccessibleName(tr("Evaluation"))
+        self.steps.setMinimumWidth(170)
+        self.steps.currentIndexChanged.connect(lambda _: self._show_chosen())
+        self.measure = label("", "faint")
+        self.list = QTableWidget(0, len(COLUMNS))
+        self.list.setItemDelegate(DirectedText(self.list))
+        self.list.setAccessibleName(tr("Sample rows"))
+        self.list.setHorizontalHeaderLabels(COLUMNS)
+        self.list.setShowGrid(False)
+        self.list.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.list.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.list.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.list.verticalHeader().hide()
+        self.list.verticalHeader().setDefaultSectionSize(26)
+        self.list.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.list.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.list.currentCellChanged.connect(lambda row, *_: self._show_row(row))
+        self.view: RowView | None = None
+        self._area = QScrollArea(widgetResizable=True)
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        nothing = label(NOTHING, "faint", wrap=True)
+        nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.addWidget(nothing)
+        self.addWidget(self._body())
+        self.clear()
+
+    def _body(self) -> QWidget:
+        body, row = QWidget(), QHBoxLayout()
+        row.addWidget(self.steps)
+        row.addWidget(self.measure)
+        row.addStretch(1)
+        split = RememberedSplitter("samples", Qt.Orientation.Horizontal)
+        split.addWidget(self.list)
+        split.addWidget(self._area)
+        split.setSizes([560, 420])
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(row)
+        column.addWidget(split, 1)
+        return body
+
+    def clear(self) -> None:
+        """Another run is shown."""
+        self._samples: dict[int, RowsSampled] = {}
+        self._task, self._shown = "", None
+        self.steps.blockSignals(True)
+        self.steps.clear()
+        self.steps.addItem(LATEST)
+        self.steps.blockSignals(False)
+        self.list.setRowCount(0)
+        self.setCurrentIndex(0)
+
+    def show_state(self, state: RunState) -> None:
+        """Take over what is new."""
+        steps = sorted(state.samples)
+        if steps == sorted(self._samples) and all(self._samples[step] is state.samples[step] for step in steps):
+            return
+        self._samples, self._task = dict(state.samples), state.task
+        chosen = self.steps.currentData()
+        self.steps.blockSignals(True)
+        self.steps.clear()
+        self.steps.addItem(LATEST)
+        for step in reversed(steps):
+            self.steps.addItem(tr("Step {step}", step=formatting.grouped(step)), step)
+        self.steps.setCurrentIndex(max(0, self.steps.findData(chosen)) if chosen is not None else 0)
+        self.steps.blockSignals(False)
+        self.setCurrentIndex(1 if steps else 0)
+        self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        if not self._samples:
+            return
+        chosen = self.steps.currentData()
+        shown = self._samples[max(self._samples) if chosen is None else chosen]
+        if shown is self._shown:
+            return
+        self._shown = shown
+        words = (
+            tr("rated by {measure}", measure=shown.measure) if any(row.rating is not None for row in shown.rows) else ""
+        )
+        self.measure.setText(
+            tr(
+                "step {step}{value}{words}",
+                step=formatting.grouped(shown.step),
+                value=" · " if words else "",
+                words=words,
+            )
+        )
+        place, before = max(0, self.list.currentRow()), self._before(shown.step)
+        self.list.setRowCount(len(shown.rows))
+        for number, row in enumerate(shown.rows):
+            for column, cell in enumerate(_cells(row, before.get(row.row))):
+                self.list.setItem(number, column, QTableWidgetItem(cell))
+        place = min(place, len(shown.rows) - 1)
+        self.list.setCurrentCell(place, 0)
+        self._show_row(place)
+
+    def _before(self, step: int) -> dict[int, SampledRow]:
+        """What the evaluation before said of its rows."""
+        earlier = [at for at in self._samples if at < step]
+        return {row.row: row for row in self._samples[max(earlier)].rows} if earlier else {}
+
+    def _show_row(self, place: int) -> None:
+        if self._shown is None or not 0 <= place < len(self._shown.rows):
+            return
+        row = self._shown.rows[place]
+        kind = view_of(self._task, row.values)
+        if type(self.view) is not kind:
+            self.view = kind()
+            self._area.setWidget(self.view)
+        assert self.view is not None
+        self.view.show_row(PredictedRow(row.values, self._shown.columns))
+        self._area.verticalScrollBar().setValue(0)
+
+
+def _cells(row: SampledRow, before: SampledRow | None) -> tuple[str, ...]:
+    return (
+        KINDS.get(row.kind, row.kind),
+        formatting.grouped(row.row + 1),
+        _cell(row.values.get("prediction")),
+        _cell(row.values.get("actual")),
+        _cell(before.values.get("prediction")) if before is not None else "",
+        "" if row.rating is None else formatting.number(abs(row.rating)),
+    )
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    text = formatting.number(value) if isinstance(value, float) else " ".join(str(value).split())
+    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"

@@ -13,17 +13,12 @@ from app.core.i18n import tr, trn
 from app.core.runs.run_status import Outcome
 from app.core.runs.run_subject import promised
 from app.pages.run.comparison import Comparison
-from app.pages.run.engine_switch import EngineSwitch
-from app.pages.run.event_file import EventFile
 from app.pages.run.events_card import Journal
 from app.pages.run.fix_buttons import WayOut
-from app.pages.run.plot_options import Course
+from app.pages.run.plot_options import Course, EventFile, StepPick
 from app.pages.run.plots import Plots
-from app.pages.run.progress import Progress
-from app.pages.run.queue import Queue
-from app.pages.run.run_buttons import RunButtons
-from app.pages.run.step_pick import StepPick
-from app.pages.run.tiles import Tiles
+from app.pages.run.progress import Progress, Tiles
+from app.pages.run.run_buttons import EngineSwitch, Queue, RunButtons
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
 from app.widgets.banner import Banner

@@ -1,21 +1,26 @@
 """Owns the line between a run's numbers and its plots: how it goes in words, and what all plots are drawn over."""
 
 import time
+from collections.abc import Callable
+from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from app.core.i18n import tr
 from app.core.preferences import Preferences
 from app.core.runs.diagnosis import Verdict, verdict
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import NO_CURVES, Outcome
+from app.services.backend_client import BackendClient
 from app.widgets.card import label
 from app.widgets.forms.quiet_combo_box import QuietComboBox
-from app.widgets.icon_label import IconLabel
+from app.widgets.icon_label import IconButton, IconLabel
 from app.widgets.plots.curve_axes import AXIS_TITLES
+from app.widgets.plots.live_plot import LivePlot
 from app.widgets.plots.plot_series import SMOOTHING
 from app.widgets.text.elided_label import ElidedLabel
+from backend.contract.rpc.queries import Exported, Mistake
 
 SMOOTHINGS = {"none": 0.0, "light": 0.01, "medium": SMOOTHING, "strong": 0.1}
 """Name → the share of what is visible over which a smoothed point is averaged."""
@@ -104,3 +109,69 @@ class Course(QWidget):
             self.icon.set_icon(*LOOKS[found.kind])
             self.icon.setAccessibleName(SPOKEN[found.kind])
         self.icon.show()
+
+
+class StepPick(IconButton):
+    """Stands in the corner of the plot once a point was clicked."""
+
+    rows_asked = Signal(int)
+
+    def __init__(self, plot: LivePlot, step_at: Callable[[float], int], parent: QWidget | None = None) -> None:
+        super().__init__("", "table", "quiet", parent=parent)
+        self._plot, self._step_at, self.step = plot, step_at, 0
+        self.setAccessibleName(tr("Show the rows of the step"))
+        self.setToolTip(tr("See what the model got in this step, token by token"))
+        self.clicked.connect(lambda: self.rows_asked.emit(self.step))
+        plot.picked.connect(self._on_picked)
+        plot.corner.insertWidget(0, self)
+        self.hide()
+
+    def forget(self) -> None:
+        """Another run is shown."""
+        self.step = 0
+        self._plot.set_pin(None)
+        self.hide()
+
+    def _on_picked(self, x: float) -> None:
+        self.step = max(1, self._step_at(x))
+        self.setText(tr("Show the rows of step {step:,}", step=self.step))
+        self.setAccessibleName(self.text())
+        self._plot.set_pin(x)
+        self.show()
+
+
+class EventFile(QObject):
+    """TensorBoard wants a folder for each run: the file goes into one with the run's name within the chosen folder."""
+
+    message = Signal(str, str)
+
+    def __init__(self, client: BackendClient, page: QWidget) -> None:
+        super().__init__(page)
+        self._client, self._page = client, page
+        self.dialog: QFileDialog | None = None
+
+    def choose(self, run: Path) -> None:
+        """Ask where it is to be written."""
+        dialog = self.dialog = QFileDialog(self._page, tr("Choose a folder for TensorBoard"), str(Path.home()))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.fileSelected.connect(lambda folder: self.save(run, Path(folder)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def save(self, run: Path, folder: Path) -> None:
+        """Write the curves of a run below a folder."""
+        self._client.ask(
+            "export_curves",
+            {"run": str(run), "folder": str(folder / run.name)},
+            lambda answer: self._on_written(folder, answer),
+            self._on_mistake,
+        )
+
+    def _on_written(self, folder: Path, answer: Exported) -> None:
+        self.message.emit(
+            "success", tr("Wrote {path}. See it with: tensorboard --logdir {folder}", path=answer.path, folder=folder)
+        )
+
+    def _on_mistake(self, mistake: Mistake) -> None:
+        self.message.emit("error", mistake.message)

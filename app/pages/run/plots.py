@@ -1,8 +1,9 @@
 """Owns the curves of the Run page: the loss beside one of the others, on one x axis, fed with new points only."""
 
+import time
 from array import array
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
@@ -12,14 +13,20 @@ from app import theme
 from app.core import formatting
 from app.core.i18n import tr
 from app.core.runs.run_state import RunState
-from app.core.runs.series import Cursor
+from app.core.runs.series import Cursor, Series
 from app.core.runs.step_clock import Resume, breaks, standing
-from app.pages.run.feeds import OTHER, Feed, fed
 from app.widgets.card import Card
 from app.widgets.plots.curve_axes import X_LABELS
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
 from app.widgets.plots.plot_series import SMOOTHING
 from app.widgets.tables.layout_memory import RememberedSplitter
+
+OTHER = "other/"
+"""What the keys of the curves of the run begin with that this one is compared with."""
+FEED_SECONDS = 0.003
+"""The longest time a refresh spends on handing points over."""
+PORTION = 2000
+"""Points of one curve that are handed over at once."""
 
 COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
 OTHERS: dict[str, tuple[str, tuple[SeriesStyle, ...]]] = {
@@ -298,6 +305,43 @@ class Plots(RememberedSplitter):
         if self.axis == "time" and resume.down_seconds >= SHORTEST_DOWN:
             return tr("down {down_seconds}", down_seconds=formatting.duration(resume.down_seconds))
         return "resumed"
+
+
+@dataclass(eq=False)
+class Feed:
+    """One curve of a plot and how far it was fed."""
+
+    plot: LivePlot
+    key: str
+    cursor: Cursor = field(default_factory=Cursor)
+
+    def give(self, state: RunState, axis: str) -> bool:
+        """Hand over points that the plot has not got, at their places on the axis; says whether there are more."""
+        series = _series_of(self, state)
+        fresh = series.fresh(self.cursor, PORTION) if series is not None else None
+        if not fresh:
+            return False
+        if fresh.cut is not None:
+            self.plot.truncate_after(state.clock.at(axis, array("d", [fresh.cut]))[0], self.key)
+        self.plot.append(self.key, state.clock.at(axis, fresh.xs), fresh.ys)
+        return len(fresh.xs) == PORTION
+
+
+def fed(feeds: Sequence[Feed], state: RunState, axis: str) -> list[Feed]:
+    """Hands over points for a few milliseconds; the feeds that have more, or had no turn."""
+    waiting, end = list(feeds), time.perf_counter() + FEED_SECONDS
+    while waiting and time.perf_counter() < end:
+        feed = waiting.pop(0)
+        if feed.give(state, axis):
+            waiting.append(feed)
+    return waiting
+
+
+def _series_of(feed: Feed, state: RunState) -> Series | None:
+    key = feed.key.removeprefix(OTHER)
+    if key == "evaluation":
+        return state.metric_series.get("loss")
+    return state.series[key] if key in state.series else state.metric_series.get(key)
 
 
 def _feeds_of(plot: LivePlot) -> list[Feed]:

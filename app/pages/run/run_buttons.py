@@ -1,13 +1,28 @@
 """Owns the buttons of the Run page: which of them are of use now, and what was asked and not yet answered."""
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from pathlib import Path
 
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QWidget
+
+from app.core import formatting
+from app.core.backend_sentences import told
+from app.core.draft import other_engine
 from app.core.draft.other_engine import Offer
 from app.core.i18n import tr
+from app.core.runs.run_library import waiting_words
 from app.core.runs.run_status import Outcome
+from app.core.runs.run_subject import promised
+from app.pages.run.progress import Progress
+from app.services.context import AppContext
+from app.services.run_watcher import RunWatcher
 from app.widgets.icon_label import IconButton
 from app.widgets.pill import Pill
+from app.widgets.question import Question
+from backend.contract.catalog import Catalog
+from backend.contract.errors import InputError
+from backend.contract.rpc.queries import Mistake
+from backend.contract.run.folder import RunFolder
 
 REQUESTS = {
     "checkpoint": (tr("Checkpoint now"), tr("Saving…"), "save"),
@@ -122,3 +137,146 @@ class RunButtons(QWidget):
             self.buttons["other_engine"].setEnabled(False)
         self.buttons["predictions"].setVisible(has_predictions)
         self.buttons["folder"].setVisible(True)
+
+
+class Queue(QObject):
+    """What the run waits for changes with other runs, which the list of runs knows."""
+
+    message = Signal(str, str)
+
+    def __init__(self, context: AppContext, controls: RunButtons, progress: Progress, parent: QObject) -> None:
+        super().__init__(parent)
+        self._context, self._progress = context, progress
+        self._watcher: RunWatcher | None = None
+        controls.start_asked.connect(self._on_start_asked)
+        context.library_watcher.changed.connect(self._on_runs_changed)
+
+    def show_place(self, watcher: RunWatcher) -> None:
+        """Say what the run that is watched waits for, if it does."""
+        self._watcher = watcher
+        if watcher.outcome.waits:
+            self._progress.show_waiting(self._place(watcher.folder.path))
+
+    def _place(self, run: Path) -> str:
+        """The list may know a moment sooner than the page that the run has begun, or later that it is there."""
+        listed = self._context.library.find(run)
+        if listed is None:
+            return waiting_words([promised(other).title for other in self._context.jobs.ahead(run)])
+        return listed.message if listed.waits else tr("Begins in a moment")
+
+    def _on_runs_changed(self) -> None:
+        if self._watcher is not None:
+            self.show_place(self._watcher)
+
+    def _on_start_asked(self) -> None:
+        assert self._watcher is not None
+        if problem := self._context.jobs.start_now(self._watcher.folder.path):
+            self.message.emit("error", problem)
+        self._watcher.look_now()
+        self._context.library_watcher.look_now()
+
+
+class EngineSwitch(QObject):
+    """Asks for the catalog once, shows the offer on its button, and starts the run."""
+
+    message = Signal(str, str)
+    run_started = Signal(str, str)
+    """The folders of the new run, and of the one that it repeats."""
+    resume_asked = Signal(str)
+    """The engine with which the run itself is to go on."""
+    offered = Signal()
+    """What its button says may be another thing."""
+
+    def __init__(self, context: AppContext, controls: RunButtons, parent: QObject) -> None:
+        super().__init__(parent)
+        self._context, self._controls = context, controls
+        self.catalog: Catalog | None = None
+        self._asked = False
+        self._run: RunFolder | None = None
+        self._resumable = False
+        self.question: Question | None = None
+        self._offer: Offer | None = None
+        controls.other_engine_asked.connect(self.choose)
+
+    def ask(self) -> None:
+        """Ask which engines there are; once."""
+        if not self._asked:
+            self._asked = True
+            self._context.client.ask("catalog", {}, self._on_catalog, self._on_mistake)
+
+    def _on_catalog(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self._show_offer()
+
+    def _on_mistake(self, mistake: Mistake) -> None:
+        self._asked = False  # the page asks again when it comes to the front
+        self.message.emit("error", formatting.sentence(mistake.message, mistake.field))
+
+    def show_run(self, run: RunFolder, *, resumable: bool) -> None:
+        """Another run is shown, or the same one has ended; `resumable` before its last step."""
+        self._run, self._resumable = run, resumable
+        self._show_offer()
+
+    def _show_offer(self) -> None:
+        if self.catalog is None or self._run is None:
+            return
+        self._offer = other_engine.offer(self.catalog, self._run)
+        self._controls.show_offer(self._offer)
+        self.offered.emit()
+
+    def choose(self) -> None:
+        """Start the same run with the other engine; where it can also go on from where this one stopped, ask which."""
+        offer = self._offer
+        if offer is None or not offer.continues or not self._resumable:
+            self.start()
+            return
+        question = self.question = Question(
+            self._controls,
+            tr("Train with {title}", title=offer.title),
+            tr("Go on with {title}, or start the run anew?", title=offer.title),
+            tr(
+                "Going on keeps this run and its model as the last checkpoint has it. Its optimizer "
+                "starts new, because the two engines keep its state differently, so the loss may rise "
+                "for some steps.\nStarting anew makes a second run from the first step, with both curves "
+                "in one plot."
+            ),
+        )
+        go_on = question.addButton(tr("Go on"), QMessageBox.ButtonRole.AcceptRole)
+        anew = question.addButton(tr("Start anew"), QMessageBox.ButtonRole.AcceptRole)
+        question.setDefaultButton(question.addButton(QMessageBox.StandardButton.Cancel))
+        go_on.clicked.connect(lambda: self.resume_asked.emit(offer.engine))
+        anew.clicked.connect(self.start)
+        question.finished.connect(question.deleteLater)
+        question.open()
+
+    def start(self) -> None:
+        """Start the same run with the other engine."""
+        if self.catalog is None or self._run is None or self._offer is None or self._offer.reason:
+            return
+        run, offer = self._run, self._offer
+        try:
+            made = other_engine.duplicate(self.catalog, run, offer.engine)
+        except InputError as error:
+            self.message.emit("error", told(str(error)))
+            return
+        self._controls.show_starting(True)
+        self._context.jobs.start(
+            made.values,
+            lambda path: self._on_started(path, run, offer, made.left_out),
+            self._on_refused,
+        )
+
+    def _on_started(self, path: str, run: RunFolder, offer: Offer, left_out: tuple[str, ...]) -> None:
+        self._controls.show_starting(False)
+        self._context.library_watcher.look_now()
+        said = tr("The same run with {title}; dashed are the curves of {name}.", title=offer.title, name=run.name)
+        if left_out:
+            said += tr(
+                " {title} does not know {left_out}: left out.", title=offer.title, left_out=tr(" and ").join(left_out)
+            )
+        self.message.emit("warning" if left_out else "success", said)
+        self.run_started.emit(path, str(run.path))
+
+    def _on_refused(self, sentence: str) -> None:
+        self._controls.show_starting(False)
+        self.message.emit("error", formatting.sentence(sentence))

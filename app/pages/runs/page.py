@@ -1,21 +1,24 @@
 """Owns the Runs page: every run of this user, found again after each start."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLineEdit, QMessageBox, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.actions import Action
+from app.core.formatting import short_name
 from app.core.i18n import inside, tr, trn
 from app.core.runs.run_library import RunSummary, counted
 from app.core.runs.run_order import GROUPS, Arrangement, arranged, matching
-from app.pages.runs.deletion import Deletion
 from app.pages.runs.run_table import RunTable
 from app.services.context import AppContext
+from app.services.trash import Trashed, move_to_trash, take_back
+from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.commands import button_action
 from app.widgets.empty_state import EmptyState
@@ -24,6 +27,7 @@ from app.widgets.forms.notes_bar import NotesBar
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.icon_label import IconButton
 from app.widgets.page_header import MARGIN, PageHeader, page_layout
+from app.widgets.question import Question
 from app.widgets.text.fitting_words import fit_words
 from backend.contract.rpc.queries import Mistake
 from backend.contract.run.notes import RunNotes
@@ -345,3 +349,68 @@ def _counts(every: list[RunSummary], found: list[RunSummary]) -> str:
             tr("1 lost, Resume continues it") if lost == 1 else tr("{lost} lost, Resume continues them", lost=lost)
         )
     return " · ".join(parts)
+
+
+class Deletion(QObject):
+    """`banner` belongs into the page; it is hidden while there is nothing to undo."""
+
+    message = Signal(str, str)
+    changed = Signal()
+    """Runs went to the trash, or came back."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._page = parent
+        self.question: Question | None = None
+        self._deleted: list[Trashed] = []
+        self.banner = Banner()
+        self.undo = IconButton(tr("Undo"), "undo")
+        self.undo.clicked.connect(self._on_undo)
+        self.banner.buttons.addWidget(self.undo)
+
+    def ask(self, runs: Sequence[RunSummary]) -> None:
+        """Ask whether these runs are to be deleted."""
+        place = str(runs[0].path if len(runs) == 1 else runs[0].path.parent)
+        said = tr("Its checkpoints, model and predictions go with it.\n{place}", place=place)
+        if len(runs) > 1:
+            said = tr("Their checkpoints, models and predictions go with them.\n{place}", place=place)
+        title = tr("Delete run") if len(runs) == 1 else tr("Delete runs")
+        question = Question(self._page, title, tr("Move {named} to the trash?", named=_named(runs)), said)
+        self.question = question
+        delete = question.addButton(tr("Move to trash"), QMessageBox.ButtonRole.DestructiveRole)
+        question.setDefaultButton(question.addButton(tr("Keep"), QMessageBox.ButtonRole.RejectRole))
+        delete.clicked.connect(lambda: self.delete(runs))
+        question.finished.connect(question.deleteLater)
+        question.open()
+
+    def delete(self, runs: Sequence[RunSummary]) -> None:
+        """Move runs to the trash; one that is alive is refused."""
+        moved = [move_to_trash(run.path) for run in runs]
+        self.changed.emit()
+        for refused in (each for each in moved if each.problem):
+            self.message.emit("error", refused.problem)
+        gone = [run for run, each in zip(runs, moved, strict=True) if not each.problem]
+        if not gone:
+            return
+        said = tr("Moved to the trash: {named}.", named=_named(gone))
+        self._deleted = [each for each in moved if each.place is not None]
+        if self._deleted:
+            self.banner.show_message("info", said)
+        self.message.emit("success", said)
+
+    def _on_undo(self) -> None:
+        problems = [problem for each in self._deleted if (problem := take_back(each))]
+        back = len(self._deleted) - len(problems)
+        self._deleted = []
+        self.banner.clear()
+        self.changed.emit()
+        for problem in problems:
+            self.message.emit("error", problem)
+        if back:
+            self.message.emit(
+                "success", tr("{count} taken out of the trash.", count=trn("{count} run", "{count} runs", back))
+            )
+
+
+def _named(runs: Sequence[RunSummary]) -> str:
+    return f"“{short_name(runs[0].title)}”" if len(runs) == 1 else trn("{count} run", "{count} runs", len(runs))

@@ -1,14 +1,17 @@
 """Owns the choice of the theme, of the text's size and of the language."""
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.i18n import tr
+from app.core import i18n
+from app.core.i18n import said_in, tr
 from app.core.preferences import Preferences
-from app.pages.settings.language_choice import LanguageChoice
+from app.widgets import system_language
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.icon_label import IconButton
 
 THEMES = ((tr("Follow the system"), "system"), (tr("Light"), "light"), (tr("Dark"), "dark"))
 SIZES = ((tr("Small"), 12), (tr("Normal"), 13), (tr("Large"), 15), (tr("Largest"), 16))
@@ -49,3 +52,51 @@ class LookCard(Card):
         sizes = [value for _, value in SIZES]
         self.sizes.button(sizes.index(theme.text_size())).setChecked(True)
         self.language.show_preferences()
+
+
+class LanguageChoice(QWidget):
+    """Tells what was chosen. What comes of it is said in the language that was chosen."""
+
+    chosen = Signal(str)
+    restart_wanted = Signal()
+
+    def __init__(self, preferences: Preferences) -> None:
+        super().__init__()
+        self._preferences = preferences
+        self.box = QuietComboBox()
+        self.box.setAccessibleName(tr("Language"))
+        self.box.setMinimumContentsLength(16)
+        self.box.addItem(tr("Follow the system"), i18n.SYSTEM)
+        for code in i18n.languages():
+            self.box.addItem(system_language.own_name(code), code)
+        self.hint = label("", "faint", wrap=True)
+        self.restart = IconButton("", "refresh")
+        self.restart.clicked.connect(self.restart_wanted)
+        self._place()
+        self.show_preferences()
+        self.box.activated.connect(lambda _: self._on_activated())
+
+    def _place(self) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(label(tr("Language"), "muted"))
+        column.addWidget(self.box, 0, Qt.AlignmentFlag.AlignLeft)
+        row = QHBoxLayout()
+        row.setSpacing(12)
+        row.addWidget(self.hint, 1)
+        row.addWidget(self.restart)
+        column.addLayout(row)
+
+    def show_preferences(self) -> None:
+        """Show what was chosen; a language that this version does not speak becomes the desktop's."""
+        self.box.setCurrentIndex(max(0, self.box.findData(self._preferences.language)))
+        code = system_language.meant_by(self.box.currentData())
+        self.hint.setText(said_in(code, "Burnish speaks English when it is started again. Runs go on meanwhile."))
+        self.restart.setText(said_in(code, "Restart Burnish"))
+        for part in (self.hint, self.restart):
+            part.setVisible(code != i18n.chosen())
+
+    def _on_activated(self) -> None:
+        self.chosen.emit(self.box.currentData())
+        self.show_preferences()

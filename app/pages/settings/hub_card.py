@@ -1,16 +1,28 @@
 """Owns the model hub: the offline switch, and who is logged in."""
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit
+from collections.abc import Callable
 
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from app.core.backend_sentences import told
 from app.core.i18n import tr
-from app.pages.settings.choice_rows import check_row
 from app.services.context import AppContext
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label, rule
 from app.widgets.icon_label import IconButton, IconLabel
+from app.widgets.text.elided_label import ElidedLabel
+from backend.contract import consents
+from backend.contract.errors import InputError
 from backend.contract.rpc.hub_account import HubAccount
 from backend.contract.rpc.queries import Mistake
+
+NONE = tr("You have agreed to no model's own code. You are asked where a model needs it, once for each version of it.")
+SHOWN = 12
+"""Signs of a commit."""
+
+INDENT = 26
+"""Pixels from a check box to its words."""
 
 NOBODY = tr("Nobody is logged in. That is needed only for private models and those with terms to accept.")
 
@@ -122,3 +134,72 @@ def _sentence(account: HubAccount) -> str:
         if groups
         else tr("Logged in as {who}.", who=who)
     )
+
+
+def check_row(card: Card, title: str, reason: str, checked: bool, changed: Callable[[bool], object]) -> QCheckBox:
+    """A check box in a card, and below it what it is good for."""
+    box = QCheckBox(title)
+    box.setChecked(checked)
+    box.setAccessibleDescription(reason)
+    box.toggled.connect(changed)
+    why = label(reason, "faint", wrap=True)
+    why.setContentsMargins(INDENT, 0, 0, 0)
+    holder = QVBoxLayout()
+    holder.setSpacing(0)
+    holder.addWidget(box)
+    holder.addWidget(why)
+    card.body.addLayout(holder)
+    return box
+
+
+class ConsentsCard(Card):
+    """One line for each repository and commit."""
+
+    message = Signal(str, str)
+
+    def __init__(self) -> None:
+        super().__init__(tr("Code of models"))
+        self.lines = QVBoxLayout()
+        self.lines.setSpacing(6)
+        self.none = label(NONE, "faint", wrap=True)
+        self.add(self.none)
+        self.body.addLayout(self.lines)
+        self.show_consents()
+
+    def show_consents(self) -> None:
+        """Read them again; another page may have added some."""
+        while (item := self.lines.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        agreed = consents.read()
+        for one in agreed:
+            self.lines.addWidget(self._line(one.name, one.version))
+        self.none.setVisible(not agreed)
+
+    def _line(self, repository: str, commit: str) -> QWidget:
+        line = QWidget()
+        row = QHBoxLayout(line)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        row.addWidget(ElidedLabel(repository, "strong", Qt.TextElideMode.ElideMiddle), 1)
+        version = label(commit[:SHOWN], "mono")
+        version.setToolTip(tr("Version {commit}", commit=commit))
+        row.addWidget(version)
+        withdraw = IconButton(tr("Withdraw"), "close")
+        withdraw.setAccessibleName(tr("Withdraw the consent to run the code of {repository}", repository=repository))
+        withdraw.clicked.connect(lambda: self.withdraw(repository, commit))
+        row.addWidget(withdraw)
+        return line
+
+    def withdraw(self, repository: str, commit: str) -> None:
+        """Agree no longer; a run that is alive goes on."""
+        try:
+            consents.withdraw(repository, commit)
+        except InputError as error:
+            self.message.emit("error", told(str(error)))
+            return
+        self.show_consents()
+        self.message.emit(
+            "success", tr("The code of {repository} is not run any more without asking you.", repository=repository)
+        )

@@ -8,10 +8,8 @@ from PySide6.QtWidgets import QAbstractButton, QCheckBox, QGridLayout, QHBoxLayo
 from app.core.actions import Action
 from app.core.i18n import tr
 from app.pages.settings.appearance_card import LookCard
-from app.pages.settings.choice_rows import check_row
-from app.pages.settings.consents_card import ConsentsCard
 from app.pages.settings.folders_card import FoldersCard
-from app.pages.settings.hub_card import HubCard
+from app.pages.settings.hub_card import ConsentsCard, HubCard, check_row
 from app.pages.settings.machine_card import MachineCard
 from app.services import desktop_notification
 from app.services.context import AppContext

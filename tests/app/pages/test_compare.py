@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication
 
 from app.core import formatting
 from app.pages.runs.compare_view import CompareView
-from app.pages.runs.curve_list import PATH, VALUE
+from app.pages.runs.overlay_plot import PATH, VALUE
 
 
 @pytest.fixture

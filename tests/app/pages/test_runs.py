@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QMessageBox, QStackedWidget, QWidget
 
 from app.core.runs.run_status import kind_of
 from app.pages.runs.page import Page
-from app.pages.runs.run_lines import cell
-from app.pages.runs.run_table import LEAST_FOR_NAME, NAMES
+from app.pages.runs.run_table import LEAST_FOR_NAME, NAMES, cell
 from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
 from backend.contract.run.notes import RunNotes, read_notes
