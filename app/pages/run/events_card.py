@@ -40,7 +40,7 @@ NOTHING = tr("Each evaluation shows some of its rows here: the worst, the best, 
 PAGES = (tr("Journal"), tr("Process log"), tr("Attention"), tr("Samples"), tr("Note"))
 
 
-class Journal(Card):
+class EventsCard(Card):
     """Three lists of lines, each of which takes only what is new, the rows that evaluations show, and note and tags."""
 
     page_shown = Signal(str)

@@ -20,7 +20,7 @@ from backend.contract.run.folder import RunFolder
 STARTING = tr("Starting…")
 
 
-class WayOut(QObject):
+class FixButtons(QObject):
     """Two buttons of a banner, shown where a run failed or was lost."""
 
     message = Signal(str, str)

@@ -13,12 +13,12 @@ from app.core.i18n import tr, trn
 from app.core.runs.run_status import Outcome
 from app.core.runs.run_subject import promised
 from app.pages.run.comparison import Comparison
-from app.pages.run.events_card import Journal
-from app.pages.run.fix_buttons import WayOut
-from app.pages.run.plot_options import Course, EventFile, StepPick
+from app.pages.run.events_card import EventsCard
+from app.pages.run.fix_buttons import FixButtons
+from app.pages.run.plot_options import PlotOptions, StepPick, TensorBoardExport
 from app.pages.run.plots import Plots
-from app.pages.run.progress import Progress, Tiles
-from app.pages.run.run_buttons import EngineSwitch, Queue, RunButtons
+from app.pages.run.progress import RunProgress, Tiles
+from app.pages.run.run_buttons import EngineSwitch, QueueStatus, RunButtons
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
 from app.widgets.banner import Banner
@@ -71,21 +71,21 @@ class Page(QWidget):
         self.controls.duplicate_asked.connect(self._on_duplicate)
         self.controls.folder_asked.connect(self._on_folder)
         self.header.buttons.addWidget(self.controls)
-        self.banner, self.progress = Banner(), Progress()
-        self.queue = Queue(self._context, self.controls, self.progress, self)
+        self.banner, self.progress = Banner(), RunProgress()
+        self.queue = QueueStatus(self._context, self.controls, self.progress, self)
         self.queue.message.connect(self.message)
-        self.way_out = WayOut(self._context, self.banner, self)
+        self.way_out = FixButtons(self._context, self.banner, self)
         self.way_out.message.connect(self.message)
         self.way_out.run_started.connect(self.show_run)
-        self.tiles, self.plots, self.journal = Tiles(), Plots(), Journal()
-        self.course = Course(self._context.preferences)
+        self.tiles, self.plots, self.journal = Tiles(), Plots(), EventsCard()
+        self.course = PlotOptions(self._context.preferences)
         self.course.axis_chosen.connect(self._on_axis_chosen)
         self.course.smoothing_chosen.connect(self.plots.set_smoothing)
         self.plots.set_axis(self.course.axis.currentData())
         self.plots.set_smoothing(self.course.share)
         self.plots.message.connect(self.message)
         self.plots.grown.connect(self._refresh_soon)
-        self.event_file = EventFile(self._context.client, self)
+        self.event_file = TensorBoardExport(self._context.client, self)
         self.event_file.message.connect(self.message)
         self.plots.event_file_asked.connect(self._on_event_file_asked)
         self.pick = StepPick(self.plots.loss, self._step_at)

@@ -37,7 +37,7 @@ LEAST_SECONDS = 1.0
 """Time between two judgements: they change slowly, and a long curve is walked for each."""
 
 
-class Course(QWidget):
+class PlotOptions(QWidget):
     """What is chosen here is remembered."""
 
     axis_chosen = Signal(str)
@@ -140,7 +140,7 @@ class StepPick(IconButton):
         self.show()
 
 
-class EventFile(QObject):
+class TensorBoardExport(QObject):
     """TensorBoard wants a folder for each run: the file goes into one with the run's name within the chosen folder."""
 
     message = Signal(str, str)

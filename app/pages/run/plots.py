@@ -223,7 +223,7 @@ class Plots(RememberedSplitter):
         if names != self._metric_names:
             self._use_metrics(names)
         self._show_marks(state)
-        waiting = fed([*self._feeds, *self._metric_feeds], state, self.axis)
+        waiting = feed_plots([*self._feeds, *self._metric_feeds], state, self.axis)
         # Whoever had to wait is first the next time.
         first = [feed for feed in waiting if feed in self._feeds]
         self._feeds = [*first, *(feed for feed in self._feeds if feed not in first)]
@@ -236,7 +236,7 @@ class Plots(RememberedSplitter):
         ends = state.clock.at(self.axis, array("d", breaks(self.axis, state.resumes)))
         for plot in self._all():
             plot.set_breaks(ends, others=True)
-        return bool(fed(self._other_feeds, state, self.axis))
+        return bool(feed_plots(self._other_feeds, state, self.axis))
 
     @property
     def shows_other(self) -> bool:
@@ -327,7 +327,7 @@ class Feed:
         return len(fresh.xs) == PORTION
 
 
-def fed(feeds: Sequence[Feed], state: RunState, axis: str) -> list[Feed]:
+def feed_plots(feeds: Sequence[Feed], state: RunState, axis: str) -> list[Feed]:
     """Hands over points for a few milliseconds; the feeds that have more, or had no turn."""
     waiting, end = list(feeds), time.perf_counter() + FEED_SECONDS
     while waiting and time.perf_counter() < end:

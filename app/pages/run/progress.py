@@ -32,7 +32,7 @@ BARS = {"finished": "success", "failed": "danger", "lost": "danger", "paused": "
 """State → colour of the bar."""
 
 
-class Progress(QWidget):
+class RunProgress(QWidget):
     """Words above a thin bar."""
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -13,7 +13,7 @@ from app.core.i18n import tr
 from app.core.runs.run_library import waiting_words
 from app.core.runs.run_status import Outcome
 from app.core.runs.run_subject import promised
-from app.pages.run.progress import Progress
+from app.pages.run.progress import RunProgress
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
 from app.widgets.icon_label import IconButton
@@ -139,12 +139,12 @@ class RunButtons(QWidget):
         self.buttons["folder"].setVisible(True)
 
 
-class Queue(QObject):
+class QueueStatus(QObject):
     """What the run waits for changes with other runs, which the list of runs knows."""
 
     message = Signal(str, str)
 
-    def __init__(self, context: AppContext, controls: RunButtons, progress: Progress, parent: QObject) -> None:
+    def __init__(self, context: AppContext, controls: RunButtons, progress: RunProgress, parent: QObject) -> None:
         super().__init__(parent)
         self._context, self._progress = context, progress
         self._watcher: RunWatcher | None = None

@@ -89,7 +89,7 @@ class Page(QWidget):
         self.notes = NotesBar()
         self.notes.written.connect(self._on_notes_written)
         self.notes.message.connect(self.message)
-        self.deletion = Deletion(self)
+        self.deletion = RunDeletion(self)
         self.deletion.message.connect(self.message)
         self.deletion.changed.connect(context.library_watcher.look_now)
         self.compared: CompareView | None = None
@@ -351,7 +351,7 @@ def _counts(every: list[RunSummary], found: list[RunSummary]) -> str:
     return " · ".join(parts)
 
 
-class Deletion(QObject):
+class RunDeletion(QObject):
     """`banner` belongs into the page; it is hidden while there is nothing to undo."""
 
     message = Signal(str, str)

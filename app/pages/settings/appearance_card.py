@@ -18,7 +18,7 @@ SIZES = ((tr("Small"), 12), (tr("Normal"), 13), (tr("Large"), 15), (tr("Largest"
 """Title and pixels of plain text."""
 
 
-class LookCard(Card):
+class AppearanceCard(Card):
     """Tells what was chosen; what is shown follows `show_preferences`."""
 
     theme_chosen = Signal(str)

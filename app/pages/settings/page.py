@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QAbstractButton, QCheckBox, QGridLayout, QHBoxLayo
 
 from app.core.actions import Action
 from app.core.i18n import tr
-from app.pages.settings.appearance_card import LookCard
+from app.pages.settings.appearance_card import AppearanceCard
 from app.pages.settings.folders_card import FoldersCard
 from app.pages.settings.hub_card import ConsentsCard, HubCard, check_row
 from app.pages.settings.machine_card import MachineCard
@@ -36,7 +36,7 @@ class Page(QWidget):
         self.setObjectName("page")
         self._context = context
         self._asked = False
-        self.look, self.folders = LookCard(context.preferences), FoldersCard(context)
+        self.look, self.folders = AppearanceCard(context.preferences), FoldersCard(context)
         self.hub, self.consents = HubCard(context), ConsentsCard()
         self.machine = MachineCard(context.client)
         header = PageHeader(tr("Settings"), tr("Kept in {config_folder}", config_folder=places.config_folder()))
