@@ -153,7 +153,7 @@ class Life:
             panel.plots.show_page(name)
             self.live(0.05)
         for axis in ("Time", "Step"):
-            panel.course.axis.setCurrentText(axis)
+            panel.plot_options.axis.setCurrentText(axis)
             self.live(0.1)
 
     def _compare(self) -> None:

@@ -1,4 +1,4 @@
-"""Owns what a run will cost, and the buttons that start it, now or when the others are over."""
+"""What a run will cost, what would make it fit, and the buttons that measure its time and start it."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Owns the sheet that says what a run's cost is made of: memory, time and tokens by their parts."""
+"""The sheet that says what a run's cost is made of: memory, time and tokens by their parts."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Owns one question that is asked again whenever what it is about changes: the newest wins, typing is waited for."""
+"""One question that is asked again whenever its subject changes: typing is waited for, and the newest wins."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

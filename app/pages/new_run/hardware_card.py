@@ -1,4 +1,4 @@
-"""Owns where a run computes: engine, devices and precision, each with the reason where it cannot be had."""
+"""Where a run computes: engine, devices and precision, each with the reason where it cannot be had."""
 
 from collections.abc import Collection, Sequence
 from typing import Any

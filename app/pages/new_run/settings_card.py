@@ -1,4 +1,4 @@
-"""Owns the few settings that matter, and below them all the others in groups; made from the catalog's schemas."""
+"""The few settings that matter, and below them all others in groups that fold; made from the catalog's schemas."""
 
 from collections.abc import Collection, Mapping
 from typing import Any

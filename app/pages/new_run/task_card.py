@@ -1,4 +1,4 @@
-"""Owns the choice of the task, and the run's name."""
+"""The choice of the task and of a preset, and the run's name."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Owns the other run whose curves lie below those of the run that is shown."""
+"""The other run whose curves lie below those of the run that is shown."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Owns the words of the Run page: what happened, the raw log, what needs attention, sample predictions, a person's note."""
+"""What the Run page lists below its plots: events, warnings, the process log, sample predictions, a person's note."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (

@@ -1,4 +1,4 @@
-"""Owns the way out of a failed run: the button that starts the mended one, and the report to copy."""
+"""What helps a failed run: the button that starts the fixed one, and the report to copy."""
 
 from pathlib import Path
 

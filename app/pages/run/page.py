@@ -74,19 +74,19 @@ class Page(QWidget):
         self.banner, self.progress = Banner(), RunProgress()
         self.queue = QueueStatus(self._context, self.controls, self.progress, self)
         self.queue.message.connect(self.message)
-        self.way_out = FixButtons(self._context, self.banner, self)
-        self.way_out.message.connect(self.message)
-        self.way_out.run_started.connect(self.show_run)
+        self.fix_buttons = FixButtons(self._context, self.banner, self)
+        self.fix_buttons.message.connect(self.message)
+        self.fix_buttons.run_started.connect(self.show_run)
         self.tiles, self.plots, self.journal = Tiles(), Plots(), EventsCard()
-        self.course = PlotOptions(self._context.preferences)
-        self.course.axis_chosen.connect(self._on_axis_chosen)
-        self.course.smoothing_chosen.connect(self.plots.set_smoothing)
-        self.plots.set_axis(self.course.axis.currentData())
-        self.plots.set_smoothing(self.course.share)
+        self.plot_options = PlotOptions(self._context.preferences)
+        self.plot_options.axis_chosen.connect(self._on_axis_chosen)
+        self.plot_options.smoothing_chosen.connect(self.plots.set_smoothing)
+        self.plots.set_axis(self.plot_options.axis.currentData())
+        self.plots.set_smoothing(self.plot_options.share)
         self.plots.message.connect(self.message)
         self.plots.grown.connect(self._refresh_soon)
-        self.event_file = TensorBoardExport(self._context.client, self)
-        self.event_file.message.connect(self.message)
+        self.tensorboard = TensorBoardExport(self._context.client, self)
+        self.tensorboard.message.connect(self.message)
         self.plots.event_file_asked.connect(self._on_event_file_asked)
         self.pick = StepPick(self.plots.loss, self._step_at)
         self.pick.rows_asked.connect(self._on_rows_asked)
@@ -125,7 +125,7 @@ class Page(QWidget):
         layout.setSpacing(14)
         layout.addWidget(self.tiles)
         layout.addWidget(self.progress)
-        layout.addWidget(self.course)
+        layout.addWidget(self.plot_options)
         split = self._split = RememberedSplitter("run", Qt.Orientation.Vertical, holder)
         split.hold((self.plots, self.journal), (3, 1), (400, 200))
         self.plots.setMinimumHeight(LOWEST_PLOTS)
@@ -209,7 +209,7 @@ class Page(QWidget):
         self.controls.forget()
         self.tiles.clear()
         self.plots.clear()
-        self.course.clear()
+        self.plot_options.clear()
         self.pick.forget()
         self.journal.clear()
         self.banner.clear()
@@ -235,7 +235,7 @@ class Page(QWidget):
             # While an old run is read its numbers would only flicker, and every text costs a layout.
             self.tiles.show_state(state, self.watcher.outcome)
             self.journal.show_state(state)
-            self.course.show_state(state, self.watcher.outcome)
+            self.plot_options.show_state(state, self.watcher.outcome)
             self.plots.set_run_name(state.name or self.watcher.folder.name)
         self.header.set_title(_title(self.watcher))
         self.header.set_subtitle(_subtitle(self.watcher))
@@ -269,7 +269,7 @@ class Page(QWidget):
         assert self.watcher is not None
         outcome = self.watcher.outcome
         self.controls.show_outcome(outcome)
-        self.way_out.show_outcome(self.watcher.folder, outcome)
+        self.fix_buttons.show_outcome(self.watcher.folder, outcome)
         said = "\n".join(filter(None, [formatting.sentence(outcome.message), in_titles(outcome.hint)]))
         if outcome.state in ("failed", "lost", "interrupted") and said:
             self.banner.show_message("error" if outcome.state == "failed" else "warning", said)
@@ -289,7 +289,7 @@ class Page(QWidget):
 
     def _on_vanished(self, sentence: str) -> None:
         self.controls.show_gone()
-        self.way_out.hide()
+        self.fix_buttons.hide()
         self.progress.hide()
         self.banner.show_message("error", tr("{sentence}. Other runs are listed under Runs.", sentence=sentence))
         self.message.emit("error", sentence)
@@ -363,7 +363,7 @@ class Page(QWidget):
 
     def _on_event_file_asked(self) -> None:
         if self.path is not None:
-            self.event_file.choose(self.path)
+            self.tensorboard.choose(self.path)
 
     def _on_folder(self) -> None:
         if self.path is not None and (problem := open_folder(self.path)):

@@ -1,4 +1,4 @@
-"""Owns the line between a run's numbers and its plots: how it goes in words, and what all plots are drawn over."""
+"""What a person does with the plots: x axis and smoothing, the rows of a step, curves for TensorBoard."""
 
 import time
 from collections.abc import Callable

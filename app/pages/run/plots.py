@@ -1,4 +1,4 @@
-"""Owns the curves of the Run page: the loss beside one of the others, on one x axis, fed with new points only."""
+"""The curves of the Run page: the loss beside one of the others, on one x axis, fed with new points only."""
 
 import time
 from array import array

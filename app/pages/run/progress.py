@@ -1,4 +1,4 @@
-"""Owns the line that says how far a run is: its stage, the time left, and a bar."""
+"""How far a run is: a row of numbers, its stage, the time left, and a bar."""
 
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget

@@ -1,4 +1,4 @@
-"""Owns the buttons of the Run page: which of them are of use now, and what was asked and not yet answered."""
+"""The buttons of the Run page, and what they do to a run in the queue or with the other engine."""
 
 from pathlib import Path
 

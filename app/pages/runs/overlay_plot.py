@@ -1,4 +1,4 @@
-"""Owns the plot in which the curves of several runs lie over each other, and the list that names them."""
+"""The plot in which the curves of several runs lie over each other, and the list that names them."""
 
 import time
 from array import array

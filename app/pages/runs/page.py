@@ -1,4 +1,4 @@
-"""Owns the Runs page: every run of this user, found again after each start."""
+"""The Runs page: every run of this user, found again after each start; runs are compared and deleted here."""
 
 from collections.abc import Sequence
 from dataclasses import replace

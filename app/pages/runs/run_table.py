@@ -1,4 +1,4 @@
-"""Owns the table of all runs."""
+"""The table of all runs: its rows and groups, and how a run's name is painted."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Owns the choice of the theme, of the text's size and of the language."""
+"""The choice of the theme, the text size and the language."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QVBoxLayout, QWidget

@@ -1,4 +1,4 @@
-"""Owns the model hub: the offline switch, and who is logged in."""
+"""The model hub: the offline switch, who is signed in, and which models may run their own code."""
 
 from collections.abc import Callable
 

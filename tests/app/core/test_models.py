@@ -82,7 +82,7 @@ def test_the_wish_follows_the_draft_and_its_device():
 def test_the_worst_obstacle_is_said_first_with_the_way_out():
     def met(**facts: object) -> str:
         found = obstacle(ModelDescription(name="x", **facts), False, Draft({"task": {"max_length": 512}}))  # type: ignore[arg-type]
-        return found.way_out if found else "none"
+        return found.fix if found else "none"
 
     assert met(problem="no", needs_conversion=True) == "another"
     assert met(needs_conversion=True, weights_format="bin", found="hub") == "convert"

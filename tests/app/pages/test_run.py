@@ -130,7 +130,7 @@ def test_a_failed_run_offers_the_mended_one_by_a_click(qtbot, shown, context, mo
     setting_titles.learn([ROWS])
     context.library.refresh()
     panel = shown("sentiment-failed")
-    button = panel.way_out.mend
+    button = panel.fix_buttons.mend
     assert button.text() == "Start again with Rows per device 8"
     assert "--set=hardware.micro_batch_size=8" in button.toolTip()
     looks = {one.text(): one.property("role") for one in (button, panel.controls.buttons["resume"])}
@@ -148,11 +148,11 @@ def test_a_mended_run_that_is_refused_says_why_and_can_be_asked_again(qtbot, sho
     asked = []
     monkeypatch.setattr(context.jobs, "mend", lambda *given: asked.append(given))
     panel = shown("sentiment-failed")
-    panel.way_out.mend.click()
+    panel.fix_buttons.mend.click()
     with qtbot.waitSignal(panel.message) as said:
         asked[0][3]("task.max_length: too long")
     assert said.args[0] == "error"
-    assert panel.way_out.mend.isEnabled()
+    assert panel.fix_buttons.mend.isEnabled()
 
 
 def test_a_low_window_scrolls_and_squeezes_no_plot(qtbot, shown):
@@ -166,7 +166,7 @@ def test_a_low_window_scrolls_and_squeezes_no_plot(qtbot, shown):
 def test_the_report_on_a_failed_run_can_be_copied(qtbot, shown):
     panel = shown("sentiment-failed")
     with qtbot.waitSignal(panel.message):
-        panel.way_out.copy.click()
+        panel.fix_buttons.copy.click()
     copied = QGuiApplication.clipboard().text()
     assert "code out_of_memory" in copied
     assert "learning_rate: 0.0003" in copied
@@ -174,8 +174,8 @@ def test_the_report_on_a_failed_run_can_be_copied(qtbot, shown):
 
 def test_a_run_that_went_well_needs_no_way_out(shown):
     panel = shown("sentiment-finished")
-    assert not panel.way_out.mend.isVisible()
-    assert not panel.way_out.copy.isVisible()
+    assert not panel.fix_buttons.mend.isVisible()
+    assert not panel.fix_buttons.copy.isVisible()
 
 
 def test_a_lost_run_can_be_resumed(shown):
@@ -206,7 +206,7 @@ def test_one_axis_is_chosen_for_all_plots_and_remembered(qtbot, context, shown):
     plots = panel.plots
     qtbot.waitUntil(lambda: len(plots.other("Learning rate").series["learning_rate"]) == 1000)
     for axis, last in (("Epoch", 4.0), ("Tokens", None), ("Time", None), ("Step", 1000)):
-        panel.course.axis.setCurrentText(axis)
+        panel.plot_options.axis.setCurrentText(axis)
         qtbot.waitUntil(lambda: panel.is_drawn and len(panel.plots.loss.series["loss"]) == 1000)
         qtbot.waitUntil(lambda: len(panel.plots.metrics.series["accuracy"]) == 8)
         ends = [plot.series[key].points.xs[-1] for plot, key in curves(panel.plots)]
@@ -221,7 +221,7 @@ def curves(plots):
 
 def test_on_the_time_axis_a_gap_stands_where_the_run_was_down(qtbot, shown):
     panel = shown("sentiment-resumed")
-    panel.course.axis.setCurrentText("Time")
+    panel.plot_options.axis.setCurrentText("Time")
     qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 742 and panel.is_drawn)
     series = panel.plots.loss.series["loss"]
     place, words, _ = panel.plots.loss.marks.lines[0]
@@ -247,13 +247,13 @@ def test_the_crosshair_of_one_plot_is_seen_in_the_other(qtbot, shown):
 
 def test_how_it_goes_is_said_in_words(shown):
     panel = shown("sentiment-finished")
-    assert panel.course.words.text().startswith("Evaluation loss")
-    assert panel.course.words.text().endswith(".")
+    assert panel.plot_options.words.text().startswith("Evaluation loss")
+    assert panel.plot_options.words.text().endswith(".")
 
 
 def test_smoothing_is_chosen_for_all_plots(shown, context):
     panel = shown("sentiment-finished")
-    panel.course.smoothing.setCurrentText("None")
+    panel.plot_options.smoothing.setCurrentText("None")
     assert panel.plots.loss.series["loss"].smoothing == 0
     assert panel.plots.other("Speed").series["tokens_per_second"].smoothing == 0
     assert context.preferences.plot_smoothing == "none"
@@ -275,12 +275,12 @@ def test_all_curves_go_to_tensorboard_from_the_menu_of_a_plot(qtbot, shown, cont
     panel = shown("sentiment-resumed")
     menu = {action.text(): action for action in panel.plots.loss.saving.menu.actions()}
     menu["Save all curves for TensorBoard…"].trigger()
-    assert panel.event_file.dialog.isVisible()
+    assert panel.tensorboard.dialog.isVisible()
     answer = QUERIES["export_curves"].answer
     monkeypatch.setattr(context.client, "ask", lambda query, given, done, *_: done(answer(given, lambda _: None)))
     with qtbot.waitSignal(panel.message) as said:
-        panel.event_file.dialog.fileSelected.emit(str(tmp_path / "board"))
-    panel.event_file.dialog.close()
+        panel.tensorboard.dialog.fileSelected.emit(str(tmp_path / "board"))
+    panel.tensorboard.dialog.close()
     [written] = (tmp_path / "board" / "sentiment-resumed").iterdir()
     assert "tfevents" in written.name
     assert f"tensorboard --logdir {tmp_path / 'board'}" in said.args[1]

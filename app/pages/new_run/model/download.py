@@ -1,4 +1,4 @@
-"""Owns the download of one model: it goes on while the window is used, can be stopped, and later goes on."""
+"""The download of one model, and the bar that shows it: it goes on while the window is used, and can be stopped."""
 
 import time
 

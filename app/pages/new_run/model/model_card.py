@@ -1,4 +1,4 @@
-"""Owns the choice of the model: its line, what stands in its way, and what its folder holds."""
+"""The model card: the model's name, what stands in its way, and what its folder holds."""
 
 from pathlib import Path
 
@@ -80,12 +80,12 @@ class ModelCard(Card):
         self.corner.addWidget(self.pill)
         self._build_choice()
         self.banner = Banner()
-        self._build_ways_out()
+        self._build_fixes()
         self.bar = ThinProgressBar()
         self.facts = ModelFacts()
         self.notes = label("", "muted", wrap=True)
         self._looks = self._build_looks()
-        for widget in (self.banner, self._ways, self.bar, self.facts, self.notes, self._looks):
+        for widget in (self.banner, self._fix_row, self.bar, self.facts, self.notes, self._looks):
             self.add(widget)
         self.show_nothing()
         self.setAcceptDrops(True)
@@ -124,7 +124,7 @@ class ModelCard(Card):
         self._embed("")
         self.body.addLayout(rows)
 
-    def _build_ways_out(self) -> None:
+    def _build_fixes(self) -> None:
         self.convert = IconButton(CONVERT, "refresh", "primary")
         self.trust = IconButton(TRUST, "warning", "danger")
         self.another = IconButton(tr("Show what fits"), "search")
@@ -135,20 +135,20 @@ class ModelCard(Card):
         self.another.clicked.connect(lambda: self.list_asked.emit(True))
         self.shorten.clicked.connect(lambda: self.changed.emit("task.max_length", self._limit))
         self.fetch.clicked.connect(self.download_asked)
-        self._ways_out = {
+        self._fixes = {
             "convert": self.convert,
             "trust": self.trust,
             "another": self.another,
             "shorten": self.shorten,
             "download": self.fetch,
         }
-        self._ways = QWidget()
-        row = QHBoxLayout(self._ways)  # below the sentence: beside it, little room would be left for either
+        self._fix_row = QWidget()
+        row = QHBoxLayout(self._fix_row)  # below the sentence: beside it, little room would be left for either
         row.setContentsMargins(0, 0, 0, 0)
         row.addStretch(1)
         self.read = IconButton(tr("Open folder"), "folder", "quiet")
         self.read.clicked.connect(self._on_open)
-        for button in (self.read, *self._ways_out.values()):
+        for button in (self.read, *self._fixes.values()):
             row.addWidget(button)
 
     def _build_looks(self) -> QWidget:
@@ -259,7 +259,7 @@ class ModelCard(Card):
         if self._model is None:
             return
         found = obstacle(self._model, self._is_trusted, self._draft)
-        if found is not None and found.way_out == "download" and self._is_downloading():
+        if found is not None and found.fix == "download" and self._is_downloading():
             found = None
         self._say(found)
 
@@ -268,10 +268,10 @@ class ModelCard(Card):
         return download is not None and download.goes_on and download.name == self._chosen
 
     def _say(self, found: Obstacle | None) -> None:
-        for way_out, button in self._ways_out.items():
-            button.setVisible(found is not None and found.way_out == way_out)
-        self._ways.setVisible(found is not None and bool(found.way_out))
-        asks_to_read = found is not None and found.way_out == "trust"
+        for fix, button in self._fixes.items():
+            button.setVisible(found is not None and found.fix == fix)
+        self._fix_row.setVisible(found is not None and bool(found.fix))
+        asks_to_read = found is not None and found.fix == "trust"
         self.read.setVisible(asks_to_read)
         self.open.setVisible(not asks_to_read)
         if found is None or not found.sentence:

@@ -1,4 +1,4 @@
-"""Owns the window in which a model is chosen: what is here, what the hub has, each with whether it fits the run."""
+"""The dialog in which a model is chosen: what is here, what the hub has, and all about the marked one."""
 
 from collections.abc import Sequence
 from pathlib import Path

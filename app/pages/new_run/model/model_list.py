@@ -1,4 +1,4 @@
-"""Owns the list of models: one line each with two rows of text, under the heading of its group."""
+"""The list of models: one line each with two rows of text, under the heading of its group."""
 
 from collections.abc import Sequence
 

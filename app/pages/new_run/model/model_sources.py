@@ -1,4 +1,4 @@
-"""Owns what is known of models to choose from: those that are here, those that the hub has found, and why it has not."""
+"""The models to choose from: those that are here, those that the hub has found, and why it has not."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

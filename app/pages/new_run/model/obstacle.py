@@ -1,4 +1,4 @@
-"""Owns what stands between the chosen model and the run, as one sentence with the buttons that help."""
+"""What stands between the chosen model and the run, as one sentence with the buttons that help."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ ANOTHER_TOKENIZER = tr("choose another one under Settings (Tokenizer), or anothe
 
 @dataclass(frozen=True)
 class Obstacle:
-    """`kind` as of a banner; `way_out` is `convert`, `trust`, `download`, `shorten`, `another` or nothing."""
+    """`kind` as of a banner; `fix` is `convert`, `trust`, `download`, `shorten`, `another` or nothing."""
 
     kind: str
     sentence: str
-    way_out: str = ""
+    fix: str = ""
     limit: int = 0
     """With `shorten`: the longest input that the model takes."""
 
