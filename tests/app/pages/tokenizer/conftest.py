@@ -1,4 +1,4 @@
-"""The sides that ask much are tested with small helper processes of their own, which answer as recorded."""
+"""The tabs that ask much are tested with small helper processes of their own, which answer as recorded."""
 
 import dataclasses
 import sys
@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QObject, QProcess
 
+from app.pages.tokenizer.text.text_tab import TextTab
 from app.services.backend_client import BackendClient
 from app.services.context import AppContext
+from tests.app.example_tokens import HELLO
 
 
 def _helped_by(script: str, context: AppContext) -> AppContext:
@@ -36,3 +38,18 @@ def training_helped(context: AppContext) -> Iterator[AppContext]:
     made = _helped_by("training_helper.py", context)
     yield made
     made.client.close()
+
+
+@pytest.fixture
+def text_tab(qtbot, context: AppContext) -> TextTab:
+    """The Text tab with the tokens of “Hello world”."""
+    made = TextTab(context)
+    qtbot.addWidget(made)
+    made.resize(1000, 700)
+    made.show()
+    made.text.blockSignals(True)
+    made.text.setPlainText("Hello world")
+    made.text.blockSignals(False)
+    made._on_tokens(HELLO)
+    qtbot.waitUntil(made.tokens.is_drawn)
+    return made

@@ -1,4 +1,4 @@
-"""The side of data as a training sees it, with recorded answers of a small real helper."""
+"""The tab of data as a training sees it, with recorded answers of a small real helper."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ SPEC: dict[str, Any] = {"name": "sentiment", "task": {"type": "text_classificati
 
 
 @pytest.fixture
-def side(qtbot, training_helped) -> DataTab:
+def tab(qtbot, training_helped) -> DataTab:
     made = DataTab(training_helped)
     qtbot.addWidget(made)
     made.resize(1020, 660)
@@ -23,19 +23,19 @@ def side(qtbot, training_helped) -> DataTab:
 
 
 @pytest.fixture
-def measured(qtbot, side: DataTab) -> DataTab:
-    with qtbot.waitSignal(side.lengths.measured):
-        side.show_draft(SPEC, "")
-    return side
+def measured(qtbot, tab: DataTab) -> DataTab:
+    with qtbot.waitSignal(tab.lengths.measured):
+        tab.show_draft(SPEC, "")
+    return tab
 
 
-def test_without_a_draft_it_says_what_to_do(qtbot, side: DataTab):
-    side.shown()
-    assert side.pages.currentIndex() == NOTHING
-    side.show_draft(SPEC, "Choose a model.")
-    assert side.pages.currentIndex() == NOTHING
-    with qtbot.waitSignal(side.new_run_requested):
-        side.nothing.asked.emit()
+def test_without_a_draft_it_says_what_to_do(qtbot, tab: DataTab):
+    tab.shown()
+    assert tab.pages.currentIndex() == NOTHING
+    tab.show_draft(SPEC, "Choose a model.")
+    assert tab.pages.currentIndex() == NOTHING
+    with qtbot.waitSignal(tab.new_run_requested):
+        tab.nothing.asked.emit()
 
 
 def test_a_better_limit_is_handed_over(qtbot, measured: DataTab):
@@ -90,19 +90,19 @@ def test_the_same_draft_is_not_measured_again(qtbot, measured: DataTab):
         measured.show_draft({**SPEC, "name": "other"}, "")
 
 
-def test_a_mistake_stands_in_the_place_of_the_answer(qtbot, side: DataTab):
-    side.show_draft({**SPEC, "name": "broken"}, "")
-    qtbot.waitUntil(lambda: side.lengths.currentIndex() == 2)
-    assert "There is no such file" in side.lengths.sentence._sentence.text()
+def test_a_mistake_stands_in_the_place_of_the_answer(qtbot, tab: DataTab):
+    tab.show_draft({**SPEC, "name": "broken"}, "")
+    qtbot.waitUntil(lambda: tab.lengths.currentIndex() == 2)
+    assert "There is no such file" in tab.lengths.sentence._sentence.text()
 
 
-def test_work_that_goes_on_can_be_stopped_and_taken_up(qtbot, side: DataTab):
-    side.show_draft({**SPEC, "name": "never"}, "")
-    assert side.lengths.waits
-    qtbot.mouseClick(side.lengths.stop, Qt.MouseButton.LeftButton)
-    assert not side.lengths._question.open
-    side.lengths.again.emit()
-    assert side.lengths.waits
+def test_work_that_goes_on_can_be_stopped_and_taken_up(qtbot, tab: DataTab):
+    tab.show_draft({**SPEC, "name": "never"}, "")
+    assert tab.lengths.waits
+    qtbot.mouseClick(tab.lengths.stop, Qt.MouseButton.LeftButton)
+    assert not tab.lengths._question.open
+    tab.lengths.again.emit()
+    assert tab.lengths.waits
 
 
 def test_rows_of_a_step_and_their_tokens_are_shown(qtbot, measured: DataTab):
@@ -137,13 +137,13 @@ def test_turning_steps_over_ends_no_question(qtbot, measured: DataTab, monkeypat
     assert forgotten == []
 
 
-def test_a_click_on_a_spike_leads_to_its_rows(qtbot, side: DataTab):
-    with qtbot.waitSignal(side.rows.answered) as answered:
-        side.show_step("/runs/old", 41)
+def test_a_click_on_a_spike_leads_to_its_rows(qtbot, tab: DataTab):
+    with qtbot.waitSignal(tab.rows.answered) as answered:
+        tab.show_step("/runs/old", 41)
     assert answered.args[0].step.step == 41
-    assert side.rows.number.value() == 41
-    assert side.bar.subject.run == "/runs/old"
-    assert side.pages.currentIndex() == ROWS
+    assert tab.rows.number.value() == 41
+    assert tab.bar.subject.run == "/runs/old"
+    assert tab.pages.currentIndex() == ROWS
 
 
 def test_a_row_with_unknown_tokens_leads_to_its_features(qtbot, measured: DataTab):

@@ -1,4 +1,4 @@
-"""The side that makes tokenizers is tested with answers as the helper gives them."""
+"""The tab that makes tokenizers is tested with answers as the helper gives them."""
 
 import dataclasses
 from collections.abc import Callable
@@ -76,7 +76,7 @@ def client() -> Recorder:
 
 
 @pytest.fixture
-def side(qtbot, context, client) -> TrainTab:
+def tab(qtbot, context, client) -> TrainTab:
     made = TrainTab(dataclasses.replace(context, client=client))
     qtbot.addWidget(made)
     made.resize(1000, 700)
@@ -87,27 +87,27 @@ def side(qtbot, context, client) -> TrainTab:
 
 
 @pytest.fixture
-def ready(qtbot, side, client) -> TrainTab:
+def ready(qtbot, tab, client) -> TrainTab:
     """With texts chosen."""
-    side.texts.train.choose("/data/reviews/train.csv")
+    tab.texts.train.choose("/data/reviews/train.csv")
     qtbot.waitUntil(lambda: client.count("preview_data") == 1)
     client.last("preview_data").answer(PREVIEW)
-    return side
+    return tab
 
 
 @pytest.fixture
-def proposing(qtbot, side, client) -> TrainTab:
+def proposing(qtbot, tab, client) -> TrainTab:
     """With tokens written and their pieces known."""
-    side.show_way(1)
-    side.extending.ordinary.setPlainText("zyzzyva\nthe")
+    tab.show_way(1)
+    tab.extending.ordinary.setPlainText("zyzzyva\nthe")
     qtbot.waitUntil(lambda: client.count("propose_tokens") == 1)
     client.last("propose_tokens").answer(ProposedTokens(tokens=[ZYZZYVA, THE], vocabulary=30522))
-    return side
+    return tab
 
 
-def test_what_is_still_to_be_chosen_is_said(side: TrainTab):
-    assert side.training.reason() == "Choose the texts: a file, a folder or another source."
-    assert not side.training.foot.begin.isEnabled()
+def test_what_is_still_to_be_chosen_is_said(tab: TrainTab):
+    assert tab.training.reason() == "Choose the texts: a file, a folder or another source."
+    assert not tab.training.foot.begin.isEnabled()
 
 
 def test_columns_with_texts_are_ticked_and_a_folder_proposed(ready: TrainTab):
@@ -163,11 +163,11 @@ def test_a_made_tokenizer_is_measured_opened_and_used(qtbot, ready: TrainTab, cl
 @pytest.mark.parametrize(
     ("field", "where"),
     [
-        ("vocabulary", lambda side: side.training.form.mistakes().get("vocabulary", "")),
-        ("tokenizer.vocabulary", lambda side: side.training.form.mistakes().get("vocabulary", "")),
-        ("data.train", lambda side: side.texts.banner.text()),
-        ("output", lambda side: side.banner.text()),
-        (None, lambda side: side.banner.text()),
+        ("vocabulary", lambda tab: tab.training.form.mistakes().get("vocabulary", "")),
+        ("tokenizer.vocabulary", lambda tab: tab.training.form.mistakes().get("vocabulary", "")),
+        ("data.train", lambda tab: tab.texts.banner.text()),
+        ("output", lambda tab: tab.banner.text()),
+        (None, lambda tab: tab.banner.text()),
     ],
 )
 def test_a_mistake_is_shown_where_it_can_be_mended(field, where, ready: TrainTab, client: Recorder):
@@ -177,73 +177,73 @@ def test_a_mistake_is_shown_where_it_can_be_mended(field, where, ready: TrainTab
     assert not ready.training.foot.works
 
 
-def test_data_that_cannot_be_read_is_said_on_its_card(qtbot, side: TrainTab, client: Recorder):
-    side.texts.train.choose("/nowhere.csv")
+def test_data_that_cannot_be_read_is_said_on_its_card(qtbot, tab: TrainTab, client: Recorder):
+    tab.texts.train.choose("/nowhere.csv")
     qtbot.waitUntil(lambda: client.count("preview_data") == 1)
     client.last("preview_data").refuse("data.train: there is no such file", "data.train")
-    assert side.texts.banner.text() == "There is no such file"
-    assert side.training.reason() == "The data cannot be read."
+    assert tab.texts.banner.text() == "There is no such file"
+    assert tab.training.reason() == "The data cannot be read."
 
 
 WINDOWS = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, ("poesía",), "films.csv is not UTF-8:")
 ADVICE = "films.csv line 2 is not UTF-8; use --set data.encoding=windows-1252"
 
 
-def test_texts_of_windows_are_read_at_a_click(qtbot, side: TrainTab, client: Recorder):
-    side.texts.train.choose("/films.csv")
+def test_texts_of_windows_are_read_at_a_click(qtbot, tab: TrainTab, client: Recorder):
+    tab.texts.train.choose("/films.csv")
     qtbot.waitUntil(lambda: client.count("preview_data") == 1)
     client.last("preview_data").refuse(ADVICE, fix=WINDOWS)
-    assert side.texts.banner.text() == "films.csv is not UTF-8:\npoesía"
-    side.texts.banner.fix.click()
+    assert tab.texts.banner.text() == "films.csv is not UTF-8:\npoesía"
+    tab.texts.banner.fix.click()
     qtbot.waitUntil(lambda: client.count("preview_data") == 2)
     assert client.last("preview_data").arguments["data"]["encoding"] == "windows-1252"
-    side.texts.train.choose("/other.csv")
+    tab.texts.train.choose("/other.csv")
     qtbot.waitUntil(lambda: client.count("preview_data") == 3)
     assert "encoding" not in client.last("preview_data").arguments["data"]
 
 
 @pytest.mark.parametrize("make", [CompareSide, VocabularySide])
 def test_the_data_to_count_on_is_read_as_windows_at_a_click(qtbot, context, client: Recorder, make):
-    side = make(dataclasses.replace(context, client=client))
-    qtbot.addWidget(side)
-    data = side.data if make is CompareSide else side.frequency.data
+    tab = make(dataclasses.replace(context, client=client))
+    qtbot.addWidget(tab)
+    data = tab.data if make is CompareSide else tab.frequency.data
     data.choose("/films.csv")
     client.last("preview_data").refuse(ADVICE, fix=WINDOWS)
-    assert side.banner.text() == "films.csv is not UTF-8:\npoesía"
-    side.banner.fix.click()
+    assert tab.banner.text() == "films.csv is not UTF-8:\npoesía"
+    tab.banner.fix.click()
     client.last("preview_data").answer(PREVIEW)
     assert data.data == {"source": "files", "train": "/films.csv", "encoding": "windows-1252"}
-    assert side.banner.text() == ""
+    assert tab.banner.text() == ""
     data.choose("/other.csv")
     assert client.last("preview_data").arguments["data"] == {"source": "files", "train": "/other.csv"}
 
 
-def test_another_source_asks_for_what_it_needs(qtbot, side: TrainTab, client: Recorder):
-    side.texts._on_source("demo")
-    assert side.texts.train.isHidden()
-    assert "Fill in" in side.texts.reason() or side.texts.data()["source"] == "demo"
-    side.texts.change("data.name", "eng-spa")
+def test_another_source_asks_for_what_it_needs(qtbot, tab: TrainTab, client: Recorder):
+    tab.texts._on_source("demo")
+    assert tab.texts.train.isHidden()
+    assert "Fill in" in tab.texts.reason() or tab.texts.data()["source"] == "demo"
+    tab.texts.change("data.name", "eng-spa")
     qtbot.waitUntil(lambda: client.count("preview_data") >= 1)
     assert client.last("preview_data").arguments["data"]["name"] == "eng-spa"
 
 
-def test_the_data_of_the_new_run_is_taken(qtbot, side: TrainTab, client: Recorder):
-    side.show_draft({"data": {"source": "demo", "name": "austen"}}, "")
-    assert side.texts.data() == {"source": "files"}  # nobody has asked
-    side.draft_wanted.connect(
-        lambda: side.show_draft({"data": {"source": "demo", "name": "eng-spa", "validation": 0.1, "columns": {}}}, "")
+def test_the_data_of_the_new_run_is_taken(qtbot, tab: TrainTab, client: Recorder):
+    tab.show_draft({"data": {"source": "demo", "name": "austen"}}, "")
+    assert tab.texts.data() == {"source": "files"}  # nobody has asked
+    tab.draft_wanted.connect(
+        lambda: tab.show_draft({"data": {"source": "demo", "name": "eng-spa", "validation": 0.1, "columns": {}}}, "")
     )
-    side.texts.of_run.click()
-    assert side.texts.data() == {"source": "demo", "name": "eng-spa"}
+    tab.texts.of_run.click()
+    assert tab.texts.data() == {"source": "demo", "name": "eng-spa"}
     qtbot.waitUntil(lambda: client.count("preview_data") == 1)
 
 
 @pytest.mark.parametrize("spec", [{"data": {"source": "files"}}, None])
-def test_a_new_run_without_data_is_said(spec, qtbot, side: TrainTab):
+def test_a_new_run_without_data_is_said(spec, qtbot, tab: TrainTab):
     if spec is not None:
-        side.draft_wanted.connect(lambda: side.show_draft(spec, "Choose data."))
-    with qtbot.waitSignal(side.message) as said:
-        side.texts.of_run.click()
+        tab.draft_wanted.connect(lambda: tab.show_draft(spec, "Choose data."))
+    with qtbot.waitSignal(tab.message) as said:
+        tab.texts.of_run.click()
     assert "no data yet" in said.args[1]
 
 
@@ -284,14 +284,14 @@ def test_with_texts_tokens_are_counted(qtbot, ready: TrainTab, client: Recorder)
     assert "1.0% fewer" in ready.extending.result.words.text()
 
 
-def test_a_token_that_cannot_be_keeps_the_button_shut(qtbot, side: TrainTab, client: Recorder):
-    side.show_way(1)
-    side.extending.ordinary.setPlainText("zyzzyva\nzyzzyva")
-    assert side.extending.reason() == "Looking at the tokens…"
+def test_a_token_that_cannot_be_keeps_the_button_shut(qtbot, tab: TrainTab, client: Recorder):
+    tab.show_way(1)
+    tab.extending.ordinary.setPlainText("zyzzyva\nzyzzyva")
+    assert tab.extending.reason() == "Looking at the tokens…"
     qtbot.waitUntil(lambda: client.count("propose_tokens") == 1)
     twice = ProposedToken("zyzzyva", False, [], [], problem="it is named twice")
     client.last("propose_tokens").answer(ProposedTokens(tokens=[ZYZZYVA, twice], vocabulary=30522))
-    assert side.extending.reason() == "“zyzzyva”: it is named twice; leave it out."
+    assert tab.extending.reason() == "“zyzzyva”: it is named twice; leave it out."
 
 
 def test_the_extended_tokenizer_is_opened_and_offered_to_the_run(qtbot, proposing: TrainTab, client: Recorder):
@@ -311,10 +311,10 @@ def test_the_extended_tokenizer_is_opened_and_offered_to_the_run(qtbot, proposin
     assert chosen.args == [{"model.tokenizer": "/own"}]
 
 
-def test_an_empty_list_asks_nothing(side: TrainTab):
-    side.show_way(1)
-    side.extending.ordinary.setPlainText("  \n")
-    assert side.extending.reason() == "Write a token to add."
+def test_an_empty_list_asks_nothing(tab: TrainTab):
+    tab.show_way(1)
+    tab.extending.ordinary.setPlainText("  \n")
+    assert tab.extending.reason() == "Write a token to add."
 
 
 def test_a_backend_that_does_not_answer_is_asked_again(qtbot, context, client):

@@ -1,4 +1,4 @@
-"""The Vocabulary side is tested with real answers about nine pieces."""
+"""The Vocabulary tab is tested with real answers about nine pieces."""
 
 import csv
 from pathlib import Path
@@ -11,7 +11,7 @@ WAYS = {"text": 0, "regex": 1, "id": 2, "script": 3}
 
 
 @pytest.fixture
-def side(qtbot, answering) -> VocabularyTab:
+def tab(qtbot, answering) -> VocabularyTab:
     made = VocabularyTab(answering)
     qtbot.addWidget(made)
     made.resize(1000, 700)
@@ -20,20 +20,20 @@ def side(qtbot, answering) -> VocabularyTab:
 
 
 @pytest.fixture
-def opened(qtbot, side: VocabularyTab) -> VocabularyTab:
-    side.use("/models/gpt2")
-    qtbot.waitUntil(lambda: side.vocabulary is not None)
-    return side
+def opened(qtbot, tab: VocabularyTab) -> VocabularyTab:
+    tab.use("/models/gpt2")
+    qtbot.waitUntil(lambda: tab.vocabulary is not None)
+    return tab
 
 
-def pieces(side: VocabularyTab) -> list[str]:
-    return [side.table.shown_text(line, "piece") for line in range(side.table.shown_count())]
+def pieces(tab: VocabularyTab) -> list[str]:
+    return [tab.table.shown_text(line, "piece") for line in range(tab.table.shown_count())]
 
 
-def search(side: VocabularyTab, text: str, by: str = "text") -> None:
-    side.search.way.setCurrentIndex(WAYS[by])
-    side.search.way.activated.emit(WAYS[by])
-    side.search.text.setText(text)
+def search(tab: VocabularyTab, text: str, by: str = "text") -> None:
+    tab.search.way.setCurrentIndex(WAYS[by])
+    tab.search.way.activated.emit(WAYS[by])
+    tab.search.text.setText(text)
 
 
 def test_all_pieces_are_shown_and_counted(opened: VocabularyTab):
@@ -139,10 +139,10 @@ def test_what_is_no_id_is_told_beside_it(qtbot, opened: VocabularyTab):
     qtbot.waitUntil(lambda: "'one' is no id" in opened.convert.note.text())
 
 
-def choose_data(qtbot, side: VocabularyTab, column: str = "text") -> None:
-    side.frequency.data.choose("/data/texts.csv")
-    qtbot.waitUntil(lambda: side.frequency.data.ready)
-    side.frequency.data.column.setCurrentText(column)
+def choose_data(qtbot, tab: VocabularyTab, column: str = "text") -> None:
+    tab.frequency.data.choose("/data/texts.csv")
+    qtbot.waitUntil(lambda: tab.frequency.data.ready)
+    tab.frequency.data.column.setCurrentText(column)
 
 
 def test_counted_pieces_are_sorted_by_frequency(qtbot, opened: VocabularyTab):
@@ -180,15 +180,15 @@ def test_an_export_holds_the_shown_rows_or_all(qtbot, opened: VocabularyTab, tmp
             assert len(list(csv.DictReader(file))) == expected
 
 
-def test_what_is_no_tokenizer_is_told_and_may_be_tried_again(qtbot, side: VocabularyTab):
-    side.use("/nowhere")
-    qtbot.waitUntil(lambda: side.waiting.currentWidget() is side.waiting.sentence)
-    assert "there is no tokenizer in it" in side.waiting.sentence._sentence.text()
+def test_what_is_no_tokenizer_is_told_and_may_be_tried_again(qtbot, tab: VocabularyTab):
+    tab.use("/nowhere")
+    qtbot.waitUntil(lambda: tab.waiting.currentWidget() is tab.waiting.sentence)
+    assert "there is no tokenizer in it" in tab.waiting.sentence._sentence.text()
 
 
-def test_opening_can_be_stopped(qtbot, side: VocabularyTab):
-    side.use("/never")
-    side.waiting.stop.click()
-    assert "stopped" in side.waiting.sentence._sentence.text()
-    side.use("/models/gpt2")
-    qtbot.waitUntil(lambda: side.vocabulary is not None)
+def test_opening_can_be_stopped(qtbot, tab: VocabularyTab):
+    tab.use("/never")
+    tab.waiting.stop.click()
+    assert "stopped" in tab.waiting.sentence._sentence.text()
+    tab.use("/models/gpt2")
+    qtbot.waitUntil(lambda: tab.vocabulary is not None)

@@ -1,4 +1,4 @@
-"""A small real helper process for the Vocabulary and Compare sides: real answers about a vocabulary of nine pieces."""
+"""A small real helper process for the Vocabulary and Compare tabs: real answers about a vocabulary of nine pieces."""
 
 import json
 import sys
