@@ -15,7 +15,7 @@ from app.core.draft.draft_file import is_spec
 from app.core.i18n import tr
 from app.pages.new_run.cards import TITLES, Cards
 from app.pages.new_run.changes_dialog import ChangesDialog
-from app.pages.new_run.data.data_desk import DataDesk
+from app.pages.new_run.data.data_controller import DataDesk
 from app.pages.new_run.data.report_dialog import ReportDialog
 from app.pages.new_run.draft_checks import DraftChecks
 from app.pages.new_run.draft_controller import DraftController

@@ -8,7 +8,7 @@ from app.pages.new_run.data.data_card import DataCard
 from app.pages.new_run.data.glancing import Glancing
 from app.pages.new_run.data.page_drops import PageDrops
 from app.pages.new_run.data.recognising import Recognising
-from app.pages.new_run.data.row_dialog import RowDialog
+from app.pages.new_run.data.row_dialogs import RowDialog
 from app.pages.new_run.data.unusable_dialog import UnusableDialog
 from app.pages.new_run.draft_checks import DraftChecks
 from app.services.backend_client import BackendClient
