@@ -225,10 +225,10 @@ def dialogs(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     page.fill_demo()
     until(lambda: page.checks.plan is not None)
     for name, show, found in (
-        ("models", page.models.open, lambda: page.models.chooser),
+        ("models", page.model_controller.open, lambda: page.model_controller.chooser),
         ("report", page.cards.data.report.click, lambda: page.report),
-        ("unusable", page.desk.show_unusable, lambda: page.desk.unusable),
-        ("row", lambda: page.desk.show_row(3), lambda: page.desk.row),
+        ("unusable", page.data_controller.show_unusable, lambda: page.data_controller.unusable),
+        ("row", lambda: page.data_controller.show_row(3), lambda: page.data_controller.row),
         ("presets", page.presets.look, lambda: page.presets.dialog),
         ("preset saving", page.presets.ask_save, lambda: page.presets.saving),
     ):

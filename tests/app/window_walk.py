@@ -134,10 +134,10 @@ def _new_run(window: Any, _: Path, look_at: Callable[[str], None]) -> None:
             popup.close()
     presets = page.presets if hasattr(page, "presets") else None
     dialogs = {
-        "models": (page.models.open, lambda: page.models.chooser),
+        "models": (page.model_controller.open, lambda: page.model_controller.chooser),
         "report": (page.cards.data.report.click, lambda: page.report),
-        "unusable": (page.desk.show_unusable, lambda: page.desk.unusable),
-        "row": (lambda: page.desk.show_row(3), lambda: page.desk.row),
+        "unusable": (page.data_controller.show_unusable, lambda: page.data_controller.unusable),
+        "row": (lambda: page.data_controller.show_row(3), lambda: page.data_controller.row),
     }
     if presets is not None:
         dialogs |= {

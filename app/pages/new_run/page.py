@@ -15,7 +15,7 @@ from app.core.draft.draft_file import is_spec
 from app.core.i18n import tr
 from app.pages.new_run.cards import TITLES, Cards
 from app.pages.new_run.changes_dialog import ChangesDialog
-from app.pages.new_run.data.data_controller import DataDesk
+from app.pages.new_run.data.data_controller import DataController
 from app.pages.new_run.data.report_dialog import ReportDialog
 from app.pages.new_run.draft_checks import DraftChecks
 from app.pages.new_run.draft_controller import DraftController
@@ -75,13 +75,13 @@ class Page(QWidget):
         self.banner.buttons.addWidget(self.retry)
         self.cards = Cards(self.controller, self.checks, self)
         self.checks.field_mistakes = self.cards.mistakes
-        self.desk = DataDesk(self._context.client, self.draft, self.checks, self.cards.data, self)
+        self.data_controller = DataController(self._context.client, self.draft, self.checks, self.cards.data, self)
         self.bar = JumpBar(TITLES, self)
         self.search = SettingsSearch(self.bar, self.cards, self.controller.settings, self)
         self.presets = PresetController(self.controller, self.cards.task, self)
         page = scrolling_layout(self, self.header, self.bar, self.banner)
         page.addWidget(self.cards, 1)
-        self.models = ModelController(self._context, self.draft, self.cards.model, self.checks, self)
+        self.model_controller = ModelController(self._context, self.draft, self.cards.model, self.checks, self)
         self.undo_keys = UndoKeys(self)
         self.setAcceptDrops(True)
 
@@ -100,8 +100,8 @@ class Page(QWidget):
         cards.settings.reset_asked.connect(controller.reset)
         cards.settings.changes_asked.connect(self.show_changes)
         cards.cost.remedy_chosen.connect(lambda remedy: controller.apply(remedy.changes, remedy.title))
-        self.desk.changed.connect(lambda values: controller.apply(values, tr("The choice of data")))
-        self.desk.task_asked.connect(controller.choose_task)
+        self.data_controller.changed.connect(lambda values: controller.apply(values, tr("The choice of data")))
+        self.data_controller.task_asked.connect(controller.choose_task)
         # What follows from it
         controller.history_changed.connect(self._on_history_changed)
         controller.changed.connect(self._on_setting_changed)
@@ -167,7 +167,7 @@ class Page(QWidget):
 
     def unfinished(self) -> str:
         """What closing the window would end, as a sentence; empty where nothing."""
-        return self.models.unfinished()
+        return self.model_controller.unfinished()
 
     def unkept(self) -> str:
         """What is gone when the window is opened again, as a sentence; empty where nothing was changed, or all is a run."""
@@ -192,7 +192,7 @@ class Page(QWidget):
             return
         self.controller.set_catalog(catalog)
         self.cards.offer(catalog)
-        self.models.set_catalog(catalog)
+        self.model_controller.set_catalog(catalog)
         self.presets.offer()
         self._show_all()
 

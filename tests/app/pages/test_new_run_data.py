@@ -37,7 +37,7 @@ def drop(panel: Page, *paths: str, at: QPoint | None = None) -> None:
 
 
 def looked_at(qtbot, panel: Page) -> None:
-    qtbot.waitUntil(lambda: panel.desk.glancing.glance is not None, timeout=SLOW_MS)
+    qtbot.waitUntil(lambda: panel.data_controller.glance is not None, timeout=SLOW_MS)
 
 
 def test_a_drop_anywhere_is_announced_recognised_said_and_undone(qtbot, new_run, tmp_path: Path):
@@ -46,10 +46,10 @@ def test_a_drop_anywhere_is_announced_recognised_said_and_undone(qtbot, new_run,
     packed = tmp_path / "packed.txt.gz"
     packed.write_bytes(gzip.compress(Path(TRAIN).read_bytes()))
     dragged(new_run, str(packed))
-    assert new_run.desk.drops.hint.words() == "Drop to use it as data"
+    assert new_run.data_controller.drops.hint.words() == "Drop to use it as data"
     drop(new_run, str(packed))
     qtbot.waitUntil(lambda: card.recognised.isVisible(), timeout=SLOW_MS)
-    assert new_run.desk.drops.hint.words() == ""
+    assert new_run.data_controller.drops.hint.words() == ""
     assert new_run.draft.get("data.format") == "csv"
     assert "packed.txt.gz for training, unpacked from gzip" in card.recognised.text()
     assert new_run.draft.get("name") == "packed"
@@ -135,7 +135,7 @@ def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, new_run):
     new_run.cards._area.ensureWidgetVisible(field)
     place = field.mapTo(new_run, field.rect().center())
     dragged(new_run, TRAIN, at=place)
-    assert new_run.desk.drops.hint.words() == "Drop to test on it"
+    assert new_run.data_controller.drops.hint.words() == "Drop to test on it"
     drop(new_run, TRAIN, at=place)
     qtbot.waitUntil(lambda: new_run.draft.get("data.test") == TRAIN, timeout=SLOW_MS)
     assert not new_run.draft.get("data.train")
@@ -157,12 +157,12 @@ def test_what_is_no_data_is_refused_left_to_others_or_pasted_instead(qtbot, new_
     qtbot.waitUntil(lambda: "is a picture" in new_run.cards.data.banner.text(), timeout=SLOW_MS)
     assert not new_run.draft.get("data.train")
     dragged(new_run, str(tmp_path / "run.yaml"))
-    assert new_run.desk.drops.hint.words() == ""
+    assert new_run.data_controller.drops.hint.words() == ""
     model = new_run.cards.model
     dragged(new_run, TRAIN, at=model.mapTo(new_run, QPoint(20, 20)))
-    assert new_run.desk.drops.hint.words() == ""
+    assert new_run.data_controller.drops.hint.words() == ""
     QGuiApplication.clipboard().setText(f"{TRAIN}\n")
-    new_run.desk.drops.paste()
+    new_run.data_controller.drops.paste()
     qtbot.waitUntil(lambda: new_run.draft.get("data.train") == TRAIN, timeout=SLOW_MS)
 
 
@@ -201,7 +201,7 @@ def test_a_changed_guess_can_be_undone(qtbot, chosen):
 
 def test_the_unusable_rows_are_listed_and_written_and_a_row_is_shown_whole(qtbot, chosen, tmp_path: Path):
     chosen.cards.data.view.unusable.click()
-    dialog = chosen.desk.unusable
+    dialog = chosen.data_controller.unusable
     assert [dialog.table.model().index(1, column).data() for column in range(4)] == [
         "Training",
         "train.csv",
@@ -213,7 +213,7 @@ def test_the_unusable_rows_are_listed_and_written_and_a_row_is_shown_whole(qtbot
     dialog.close_button.click()
     assert dialog.isHidden()
     chosen.cards.data.table.row_asked.emit(3)
-    dialog = chosen.desk.row
+    dialog = chosen.data_controller.row
     qtbot.waitUntil(lambda: dialog.said.text() == "train.csv:5")
     assert len(dialog.cells["text"].toPlainText()) == 2500
     dialog.close()

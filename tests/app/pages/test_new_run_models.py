@@ -25,7 +25,7 @@ def panel(new_run):
 def chooser(qtbot, panel):
     """The list, open and filled."""
     panel.cards.model.list.click()
-    made = panel.models.chooser
+    made = panel.model_controller.chooser
     qtbot.waitUntil(lambda: len(made.list.models) == 3)
     return made
 
@@ -128,8 +128,8 @@ def test_the_card_says_what_is_in_the_way_and_helps(qtbot, panel):
     card.choose("/some/nowhere")
     qtbot.waitUntil(card.another.isVisible)
     card.another.click()
-    qtbot.waitUntil(lambda: names(panel.models.chooser) == [MODEL, "google/mt5-small"])
-    assert panel.models.chooser.fitting.isChecked()
+    qtbot.waitUntil(lambda: names(panel.model_controller.chooser) == [MODEL, "google/mt5-small"])
+    assert panel.model_controller.chooser.fitting.isChecked()
 
 
 def test_a_folder_or_a_file_of_it_can_be_dropped_on_the_card(panel, tmp_path: Path):

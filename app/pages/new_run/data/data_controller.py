@@ -1,53 +1,197 @@
-"""Owns what goes on around the data card: drops, what they are taken for, the look at all rows, lists and single rows."""
+"""What stands behind the data card: recognising what was dropped or named, the look at all rows, and the dialogs with rows."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import PurePath
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
+from app.core import formatting
 from app.core.draft.draft import Draft
+from app.core.draft.dropped_paths import as_changes, reads_otherwise, whole_choice
+from app.core.i18n import tr
 from app.pages.new_run.data.data_card import DataCard
-from app.pages.new_run.data.glancing import Glancing
 from app.pages.new_run.data.page_drops import PageDrops
-from app.pages.new_run.data.recognising import Recognising
 from app.pages.new_run.data.row_dialogs import RowDialog
 from app.pages.new_run.data.unusable_dialog import UnusableDialog
+from app.pages.new_run.debounced_query import DebouncedQuery
 from app.pages.new_run.draft_checks import DraftChecks
-from app.services.backend_client import BackendClient
+from app.services.backend_client import BackendClient, Ticket
+from backend.contract.rpc.data_choice import DataGlance, RecognisedData
+from backend.contract.rpc.queries import Mistake, Progress
+
+GLANCE_DELAY_MS = 150
+_OTHERS = {
+    "validation": tr("give validation data of the same kind, or drop this on the page to train on it."),
+    "test": tr("give test data of the same kind, or drop this on the page to train on it."),
+}
 
 
-class DataDesk(QObject):
-    """Connects the card with those who answer it."""
+class DataController(QObject):
+    """The newest drop wins, and so does the newest look at all rows; the same rows are not looked at twice."""
 
     changed = Signal(dict)
     """Values of the spec to set, in order."""
     task_asked = Signal(str)
 
-    def __init__(
-        self, client: BackendClient, draft: Draft, findings: DraftChecks, card: DataCard, page: QWidget
-    ) -> None:
+    def __init__(self, client: BackendClient, draft: Draft, checks: DraftChecks, card: DataCard, page: QWidget) -> None:
         super().__init__(page)
-        self._client, self._findings, self._card, self._page = client, findings, card, page
-        self.recognising = Recognising(client, draft, card, self)
-        self.recognising.changed.connect(self.changed)
-        self.recognising.task_asked.connect(self.task_asked)
-        self.glancing = Glancing(client, draft, findings, card, self)
+        self._client, self._draft, self._checks, self._card, self._page = client, draft, checks, card, page
+        self._recognising: Ticket | None = None
+        self._before: dict[str, Any] = {}
+        """The data section before something was recognised, to undo that."""
+        self._task = ""
+        self.glance: DataGlance | None = None
+        """What all rows hold, once they were looked at."""
+        self._glanced_at: dict[str, Any] = {}
+        self._glance = DebouncedQuery(
+            client, "data_glance", self._glance_arguments, self._on_glance, self._on_no_glance, self._on_glance_progress,
+            GLANCE_DELAY_MS, self,
+        )  # fmt: skip
         self.drops = PageDrops(page, card)
-        self.drops.dropped.connect(self.recognising.take)
         self.unusable: UnusableDialog | None = None
         self.row: RowDialog | None = None
+        self._connect()
+
+    def _connect(self) -> None:
+        card, checks = self._card, self._checks
+        card.train_named.connect(self.check)
+        card.dropped.connect(self.take)
+        card.undo_asked.connect(self._on_undo)
+        card.task_asked.connect(lambda: self.task_asked.emit(self._task))
+        self.drops.dropped.connect(self.take)
+        checks.previewed.connect(lambda preview: self._look(anew=True))
+        checks.described.connect(lambda model: self._look())
+        checks.emptied.connect(self._on_gone)
+        checks.refused.connect(lambda topic, mistake: self._on_gone(topic))
+        card.view.stop_asked.connect(self._on_stop)
         card.view.unusable_asked.connect(self.show_unusable)
         card.view.row_asked.connect(self.show_row)
-        card.stop_asked.connect(findings.stop_reading)
-        card.read_asked.connect(findings.data_changed)
+        card.stop_asked.connect(checks.stop_reading)
+        card.read_asked.connect(checks.data_changed)
+
+    # What was dropped or named: it is recognised, put in place, said, and can be undone
+
+    def take(self, paths: Sequence[str], split: str = "") -> None:
+        """These were dropped: whatever they are, use them, or say why not."""
+        own = self._card.own_folder() if len(paths) == 1 and not PurePath(paths[0]).suffix else ""
+
+        def use(found: RecognisedData) -> None:
+            # A folder that nothing speaks for is the one for which the chosen source asks.
+            is_plain = found.data["source"] == "files" and own and found.data.get("train") != paths[0]
+            self.changed.emit({own: paths[0]}) if is_plain else self._use(found, split)
+
+        def refuse(mistake: Mistake) -> None:
+            self.changed.emit({own: paths[0]}) if own else self._refuse(mistake)
+
+        self._recognise(paths, split, use, refuse)
+        self._card.show_recognising()
+
+    def check(self, value: str | list[str]) -> None:
+        """These were typed or chosen: they stay, but another source or format may have to read them."""
+
+        def use(found: RecognisedData) -> None:
+            if reads_otherwise(self._data(), found.data):
+                self._use(found, "")
+
+        self._recognise([value] if isinstance(value, str) else value, "", use, lambda mistake: None)
+
+    def _recognise(self, paths: Sequence[str], split: str, on_answer: Any, on_error: Any) -> None:
+        if self._recognising is not None and self._recognising.open:
+            self._recognising.cancel()
+        question = {"paths": list(paths), "split": split}
+        self._recognising = self._client.ask("recognise_data", question, on_answer, on_error)
+
+    def _data(self) -> dict[str, Any]:
+        return deepcopy(dict(self._draft.get("data") or {}))
+
+    def _use(self, found: RecognisedData, split: str) -> None:
+        if (
+            split in _OTHERS
+            and self._draft.get("data.train")
+            and found.data["source"] != self._draft.get("data.source")
+        ):
+            self._refuse(
+                Mistake(
+                    tr(
+                        "{words} The training data is stored in another way; {OTHERS}",
+                        words=found.words,
+                        OTHERS=_OTHERS[split],
+                    )
+                )
+            )
+            return
+        self._before, self._task = self._data(), found.task
+        wanted = whole_choice(self._before, found.data, split or None)
+        self.changed.emit(as_changes(wanted))
+        other_task = found.task if found.task and found.task != self._draft.get("task.type") else ""
+        self._card.show_recognised(found, other_task)
+
+    def _refuse(self, mistake: Mistake) -> None:
+        self._card.show_refused(formatting.sentence(mistake.message, mistake.field))
+
+    def _on_undo(self) -> None:
+        self.changed.emit(as_changes(self._before))
+        self._card.forget_recognised()
+
+    # The look at all rows, once the first ones are known
+
+    def arguments(self) -> dict[str, Any]:
+        """What is looked at: the task, the data, and the model whose tokens are counted where it lies here."""
+        model = self._checks.model
+        named = self._draft.get("model.tokenizer") or (model.folder if model is not None else "")
+        return {"task": self._draft.get("task"), "data": self._draft.get("data"), "model": named or None}
+
+    def _look(self, anew: bool = False) -> None:
+        if anew:
+            self.glance, self._glanced_at = None, {}
+        if self._checks.preview is not None and self.arguments() != self._glanced_at:
+            self._glance.ask_soon()
+
+    def _glance_arguments(self) -> dict[str, Any] | None:
+        if self._checks.preview is None:
+            return None
+        self._glanced_at = self.arguments()
+        self._card.view.show_counting(None)
+        return self._glanced_at
+
+    def _on_glance(self, glance: DataGlance) -> None:
+        self.glance = glance
+        self._card.view.show_glance(glance)
+
+    def _on_no_glance(self, mistake: Mistake) -> None:
+        self.glance = None
+        self._card.view.show_glance(None)
+        # What else stands in the way of a run is said by its plan, or by what is still to be chosen.
+        if mistake.field in ("data.validation", "data.test"):
+            self._card.mark(mistake.field, formatting.sentence(mistake.message, mistake.field))
+
+    def _on_glance_progress(self, progress: Progress) -> None:
+        self._card.view.show_counting(progress.done / progress.total if progress.total else None)
+
+    def _on_stop(self) -> None:
+        """The person does not want to wait for all rows."""
+        self._glance.cancel()
+        self._card.view.show_stopped()
+
+    def _on_gone(self, topic: str) -> None:
+        if topic == "data":
+            self.glance, self._glanced_at = None, {}
+            self._glance.cancel()
+
+    # Rows in dialogs
 
     def show_unusable(self) -> None:
         """List the rows that cannot be used."""
-        if self.glancing.glance is None:
+        if self.glance is None:
             return
         self.unusable = self.unusable or UnusableDialog(self._client, self._page)
-        self.unusable.show_rows(self.glancing.glance, self.glancing.arguments())
+        self.unusable.show_rows(self.glance, self.arguments())
 
     def show_row(self, row: int) -> None:
         """Show a row of the preview whole."""
-        if self._findings.preview is not None:
+        if self._checks.preview is not None:
             self.row = self.row or RowDialog(self._client, self._page)
-            self.row.show_row(self._findings.preview, row, self.glancing.arguments())
+            self.row.show_row(self._checks.preview, row, self.arguments())
