@@ -14,8 +14,7 @@ from app.core.draft.dropped_paths import as_changes, reads_otherwise, whole_choi
 from app.core.i18n import tr
 from app.pages.new_run.data.data_card import DataCard
 from app.pages.new_run.data.page_drops import PageDrops
-from app.pages.new_run.data.row_dialogs import RowDialog
-from app.pages.new_run.data.unusable_dialog import UnusableDialog
+from app.pages.new_run.data.row_dialogs import RowDialog, UnusableDialog
 from app.pages.new_run.debounced_query import DebouncedQuery
 from app.pages.new_run.draft_checks import DraftChecks
 from app.services.backend_client import BackendClient, Ticket
