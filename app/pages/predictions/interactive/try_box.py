@@ -14,7 +14,7 @@ from app.core.runs.run_task import answer_role
 from app.pages.predictions.interactive.answer_card import AnswerCard
 from app.pages.predictions.interactive.answer_list import AnswerList
 from app.pages.predictions.interactive.feedback import Collecting
-from app.pages.predictions.interactive.try_describing import TargetFacts
+from app.pages.predictions.interactive.target_facts import TargetFacts
 from app.pages.predictions.interactive.try_examples import Examples
 from app.pages.predictions.interactive.try_form import TryForm
 from app.services.asking import Asking
