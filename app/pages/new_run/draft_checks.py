@@ -9,10 +9,10 @@ from app.core import formatting
 from app.core.draft import column_roles, missing
 from app.core.draft.draft import Values
 from app.core.i18n import tr
-from app.pages.new_run.debounced_query import DebouncedQuery, MakeArguments
 from app.pages.new_run.draft_controller import DraftController
 from app.services.backend_client import BackendClient, OnAnswer, Ticket
 from app.services.job import Consent
+from app.services.latest_question import LatestQuestion, MakeArguments
 from backend.contract.rpc.queries import DataPreview, Mistake, ModelDescription, Progress, RunPlan
 from backend.contract.run.measurement import MeasuredTime
 
@@ -68,14 +68,16 @@ class DraftChecks(QObject):
         self._plan = self._question("plan", "plan", self._plan_arguments, self._on_plan)
         self._devices = self._question("devices", "devices", self._device_arguments, self.devices_found.emit)
 
-    def _question(self, query: str, topic: str, arguments: MakeArguments, on_answer: OnAnswer) -> DebouncedQuery:
+    def _question(self, query: str, topic: str, arguments: MakeArguments, on_answer: OnAnswer) -> LatestQuestion:
         def on_error(mistake: Mistake) -> None:
             self._on_mistake(topic, mistake)
 
         def on_progress(progress: Progress) -> None:
             self.asking.emit(topic, progress)
 
-        return DebouncedQuery(self._client, query, arguments, on_answer, on_error, on_progress, parent=self)
+        return LatestQuestion(
+            self._client, query, on_answer, on_error, on_progress, opened="", arguments=arguments, parent=self
+        )
 
     # What has changed, and what is asked again for that
 
@@ -103,7 +105,7 @@ class DraftChecks(QObject):
 
     def everything_changed(self) -> None:
         """Another spec: ask about all of it, at once."""
-        self._conversion.cancel()
+        self._conversion.stop()
         for question in (self._preview, self._description, self._plan):
             question.ask_now()
         self.changed.emit()
@@ -119,7 +121,7 @@ class DraftChecks(QObject):
         """Another model."""
         self.model = None
         self.problems.pop("model", None)
-        self._conversion.cancel()
+        self._conversion.stop()
         self._description.ask_soon()
         self.something_changed()
 
@@ -130,6 +132,7 @@ class DraftChecks(QObject):
 
     def look_again(self) -> None:
         """Other programs may have taken or left memory."""
+        self._devices.stop()  # what it would say is older than the wish
         self._devices.ask_now()
         self.something_changed()
 
@@ -152,7 +155,7 @@ class DraftChecks(QObject):
 
     def stop_reading(self) -> None:
         """The person does not want to wait for the data."""
-        self._preview.cancel()
+        self._preview.stop()
         self._on_mistake("data", Mistake(STOPPED))
 
     def report_arguments(self) -> dict[str, Any]:
@@ -198,7 +201,7 @@ class DraftChecks(QObject):
     def convert(self) -> None:
         """The person has agreed to convert the model's weights once."""
         self._conversions.add(str(self._draft.get("model.name_or_path")))
-        self._description.cancel()
+        self._description.stop()
         self._conversion.ask_now()
 
     def trusts_model(self) -> bool:

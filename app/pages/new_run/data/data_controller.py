@@ -15,9 +15,9 @@ from app.core.i18n import tr
 from app.pages.new_run.data.data_card import DataCard
 from app.pages.new_run.data.page_drops import PageDrops
 from app.pages.new_run.data.row_dialogs import RowDialog, UnusableDialog
-from app.pages.new_run.debounced_query import DebouncedQuery
 from app.pages.new_run.draft_checks import DraftChecks
 from app.services.backend_client import BackendClient, Ticket
+from app.services.latest_question import LatestQuestion
 from backend.contract.rpc.data_choice import DataGlance, RecognisedData
 from backend.contract.rpc.queries import Mistake, Progress
 
@@ -45,9 +45,9 @@ class DataController(QObject):
         self.glance: DataGlance | None = None
         """What all rows hold, once they were looked at."""
         self._glanced_at: dict[str, Any] = {}
-        self._glance = DebouncedQuery(
-            client, "data_glance", self._glance_arguments, self._on_glance, self._on_no_glance, self._on_glance_progress,
-            GLANCE_DELAY_MS, self,
+        self._glance = LatestQuestion(
+            client, "data_glance", self._on_glance, self._on_no_glance, self._on_glance_progress, opened="",
+            arguments=self._glance_arguments, delay_ms=GLANCE_DELAY_MS, parent=self,
         )  # fmt: skip
         self.drops = PageDrops(page, card)
         self.unusable: UnusableDialog | None = None
@@ -172,13 +172,13 @@ class DataController(QObject):
 
     def _on_stop(self) -> None:
         """The person does not want to wait for all rows."""
-        self._glance.cancel()
+        self._glance.stop()
         self._card.view.show_stopped()
 
     def _on_gone(self, topic: str) -> None:
         if topic == "data":
             self.glance, self._glanced_at = None, {}
-            self._glance.cancel()
+            self._glance.stop()
 
     # Rows in dialogs
 

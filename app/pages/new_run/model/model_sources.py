@@ -6,8 +6,8 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app.core import formatting
-from app.pages.new_run.debounced_query import DebouncedQuery
 from app.services.backend_client import BackendClient
+from app.services.latest_question import LatestQuestion
 from backend.contract.rpc.model_choices import HubModel, HubSearch, ModelChoice, ModelChoices
 from backend.contract.rpc.queries import Mistake
 
@@ -39,16 +39,17 @@ class ModelSources(QObject):
         self._recent: list[str] = []
         self._words = ""
         self._marked = ""
-        self._here = DebouncedQuery(
-            client, "model_choices", self._here_arguments, self._on_here, self._on_no_here, delay_ms=0, parent=self
-        )
-        self._search = DebouncedQuery(
-            client, "hub_search", self._search_arguments, self._on_found, self._on_unfound,
-            delay_ms=SEARCH_DELAY_MS, parent=self,
+        self._here = LatestQuestion(
+            client, "model_choices", self._on_here, self._on_no_here, opened="",
+            arguments=self._here_arguments, parent=self,
         )  # fmt: skip
-        self._details = DebouncedQuery(
-            client, "hub_model", self._details_arguments, self._on_details, self._on_no_details,
-            delay_ms=DETAILS_DELAY_MS, parent=self,
+        self._search = LatestQuestion(
+            client, "hub_search", self._on_found, self._on_unfound, opened="",
+            arguments=self._search_arguments, delay_ms=SEARCH_DELAY_MS, parent=self,
+        )  # fmt: skip
+        self._details = LatestQuestion(
+            client, "hub_model", self._on_details, self._on_no_details, opened="",
+            arguments=self._details_arguments, delay_ms=DETAILS_DELAY_MS, parent=self,
         )  # fmt: skip
 
     @property
@@ -59,6 +60,7 @@ class ModelSources(QObject):
     def look_here(self, recent: Sequence[str]) -> None:
         """Ask what is on this computer; `recent` are the names that were used before."""
         self._recent = list(recent)
+        self._here.stop()  # a download may have ended since it was asked
         self._here.ask_now()
 
     def search(self, words: str, *, soon: bool = False) -> None:
@@ -73,20 +75,20 @@ class ModelSources(QObject):
 
     def stop_search(self, sentence: str = "") -> None:
         """End the search; `sentence` says why there is nothing to show."""
-        self._search.cancel()
+        self._search.stop()
         self.hub_failure = sentence
 
     def describe(self, model: ModelChoice | None) -> None:
         """Ask what a download of a hub model would bring, and no more about the one before."""
-        self._details.cancel()
+        self._details.stop()
         self._marked = model.name if model is not None and not model.is_here else ""
         if self._marked:
             self._details.ask_soon()
 
     def close(self) -> None:
         """Nobody waits for an answer any more."""
-        for inquiry in (self._here, self._search, self._details):
-            inquiry.cancel()
+        for question in (self._here, self._search, self._details):
+            question.stop()
 
     # Questions and answers
 
