@@ -10,12 +10,11 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 from app.core.formatting import grouped, metric_title, number
 from app.core.i18n import inside, tr, trn
 from app.core.runs.run_task import RunTask, read_run_task
-from app.pages.predictions.export_dialog import ExportChoice, Offer
-from app.pages.predictions.exporting import Exporting
+from app.pages.predictions.export_dialog import ExportChoice, Exporting, Offer
 from app.pages.predictions.file_prediction import FilePrediction
 from app.pages.predictions.filter_bar import FilterBar
+from app.pages.predictions.overview_card import Statistics
 from app.pages.predictions.rows_view import RowsView
-from app.pages.predictions.statistics import Statistics
 from app.services.arrow_loading import ArrowLoading
 from app.services.chosen_rows import ChosenRows
 from app.services.context import AppContext

@@ -1,8 +1,9 @@
 """Owns the card beside the rows while none is chosen: how many are right, and what is known of all of them together."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QFrame,
@@ -18,15 +19,20 @@ from app import theme
 from app.core.formatting import grouped, number
 from app.core.i18n import tr, trn
 from app.pages.predictions.threshold_view import ThresholdView
+from app.services.backend_client import BackendClient, Ticket
+from app.services.prediction_rows import PredictionRows
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
 from app.widgets.plots.confusion_matrix import ConfusionMatrix
 from app.widgets.plots.reliability_diagram import ReliabilityDiagram
 from app.widgets.plots.scatter_plot import ScatterPlot
+from app.widgets.row_views.entity_view import EntityView
+from app.widgets.row_views.number_view import NumberView
+from app.widgets.row_views.row_view import RowView
 from app.widgets.tables.text_table import TextTable
 from backend.contract.rpc.predictions import EntityScores, LabelScore, NumberStatistics, PredictionStatistics
-from backend.contract.rpc.queries import Confusion
+from backend.contract.rpc.queries import Confusion, Mistake
 
 HINT = tr("Choose a row to see it whole. The arrow keys walk through the rows.")
 LABEL_HINT = tr("Click to see only the rows that are actually this label")
@@ -283,3 +289,58 @@ def _scrolled(content: QWidget) -> QScrollArea:
     content.setObjectName("scrolled")
     area.setWidget(content)
     return area
+
+
+class Statistics(QObject):
+    """Asks once per file, and once per label whose threshold is looked at."""
+
+    message = Signal(str, str)
+
+    def __init__(self, client: BackendClient, card: OverviewCard, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._client, self._card = client, card
+        self._rows: PredictionRows | None = None
+        self._form: type[RowView] = RowView
+        self._tickets: list[Ticket] = []
+        card.threshold.counts_wanted.connect(self._on_counts_wanted)
+
+    def open(self, rows: PredictionRows, form: type[RowView]) -> None:
+        """Ask what suits the rows."""
+        self.close()
+        self._rows, self._form = rows, form
+        if not rows.has_actual:
+            return
+        if form is NumberView:
+            self._ask("number_statistics", self._card.show_numbers)
+        elif form is EntityView:
+            self._ask("entity_scores", self._card.show_entities)
+        elif form.confuses or (form.compares and rows.probabilities):
+            self._ask("prediction_statistics", self._on_statistics)
+        elif form.compares and rows.small:
+            right, wrong = (len(rows.filter(wanted, "", "", False)) for wanted in (True, False))
+            self._card.show_counts(right, wrong)
+
+    def close(self) -> None:
+        """What is still open is not wanted any more."""
+        for ticket in self._tickets:
+            ticket.cancel()
+        self._tickets.clear()
+        self._rows = None
+
+    def _ask(self, query: str, show: Any, **more: Any) -> None:
+        assert self._rows is not None
+        question = {"parquet": str(self._rows.path), **more}
+        if not more:
+            self._card.show_waiting(tr("Looking…"))
+        self._tickets.append(self._client.ask(query, question, show, self._on_mistake))
+
+    def _on_statistics(self, found: PredictionStatistics) -> None:
+        self._card.show_statistics(found, confuses=self._form.confuses)
+
+    def _on_counts_wanted(self, label: str) -> None:
+        if self._rows is not None:
+            self._ask("threshold_counts", self._card.threshold.show_counts, label=label)
+
+    def _on_mistake(self, mistake: Mistake) -> None:
+        self._card.show_waiting("")
+        self.message.emit("error", mistake.message)

@@ -1,23 +1,28 @@
 """Owns the rows beside the chosen one: the table, one row whole, and the ways from row to row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-from PySide6.QtCore import Signal
-from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QWidget
 
 from app.core.i18n import tr
 from app.core.predictions.predicted_row import PredictedRow
 from app.pages.predictions.overview_card import OverviewCard
-from app.pages.predictions.row_card import RowCard
-from app.pages.predictions.row_steps import RowSteps
 from app.pages.predictions.table_card import TableCard
 from app.services.prediction_rows import ANSWERS, PredictionRows
+from app.widgets.card import Card
+from app.widgets.icon_label import IconToolButton
+from app.widgets.pill import Pill
 from app.widgets.row_views.plain_view import PlainView
 from app.widgets.row_views.row_view import RowView
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.tables.row_table import RowTable
 from backend.contract.rpc.predictions import AT_THRESHOLD
+
+ROWS_AT_ONCE = 500
+MAX_ROWS = 1_000_000
 
 
 class RowsView(RememberedSplitter):
@@ -161,3 +166,115 @@ class RowsView(RememberedSplitter):
         if had != (value is not None):
             self.card.show_threshold(self._usual_columns())
         self.table.refresh()
+
+
+class RowCard(Card):
+    """Shows rows in one view, which is made anew only for another task."""
+
+    step_requested = Signal(int)
+    """+1 for the next mistake below, −1 for the one above."""
+    row_step_requested = Signal(int)
+    """+1 for the row below, −1 for the one above, right or wrong."""
+    try_requested = Signal(dict)
+    """The row's values by column."""
+    closed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Row"), parent)
+        self._values: Mapping[str, Any] = {}
+        self.view: RowView | None = None
+        self.verdict = Pill("")
+        self.previous = self._step("chevron-up", tr("Mistake before (Ctrl+Up)"), -1)
+        self.next = self._step("chevron-down", tr("Next mistake (Ctrl+Down)"), 1)
+        before = IconToolButton("chevron-left", tr("Row before (Up in the table)"))
+        after = IconToolButton("chevron-right", tr("Next row (Down in the table)"))
+        for button, direction in ((before, -1), (after, 1)):
+            button.clicked.connect(lambda _=False, direction=direction: self.row_step_requested.emit(direction))
+        copy = IconToolButton("copy", tr("Copy this row"))
+        copy.clicked.connect(self.copy)
+        close = IconToolButton("close", tr("Close this row (Escape)"))
+        close.setShortcut(QKeySequence("Escape"))
+        close.clicked.connect(self.closed)
+        self.attempt = IconToolButton("play", tr("Put this row into the Try box"), "accent_text")
+        self.attempt.clicked.connect(lambda: self.try_requested.emit(dict(self._values)))
+        for widget in (self.verdict, self.attempt, before, after, self.previous, self.next, copy, close):
+            self.corner.addWidget(widget)
+        self.corner.setSpacing(2)
+        self.corner.insertSpacing(1, 6)
+        self._area = QScrollArea(widgetResizable=True)
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.add(self._area, 1)
+        self.setMinimumWidth(320)
+
+    def _step(self, icon: str, hint: str, direction: int) -> IconToolButton:
+        button = IconToolButton(icon, hint)
+        button.clicked.connect(lambda: self.step_requested.emit(direction))
+        return button
+
+    def use(self, kind: type[RowView]) -> None:
+        """Show rows in this form from now on."""
+        if type(self.view) is not kind:
+            self.view = kind()
+            self._area.setWidget(self.view)
+        for button in (self.previous, self.next):
+            button.setVisible(kind.compares)
+
+    def show_row(self, title: str, row: PredictedRow, right: bool | None) -> None:
+        """Show a row, its verdict beside the title."""
+        assert self.view is not None
+        self._values = row.values
+        self.set_title(title)
+        self.verdict.setVisible(right is not None)
+        self.verdict.set(tr("Right") if right else tr("Wrong"), "success" if right else "danger")
+        self.view.show_row(row)
+        self._area.verticalScrollBar().setValue(0)
+
+    def copy(self) -> None:
+        """Put the row on the clipboard, one `name: value` a line."""
+        lines = (f"{name}: {value}" for name, value in self._values.items())
+        QGuiApplication.clipboard().setText("\n".join(lines))
+
+
+class RowSteps(QObject):
+    """Looks through the lines of a table; a new search ends the one before."""
+
+    found = Signal(int)
+    """The line of the next wrong row."""
+    ended = Signal(int)
+    """There is none in this direction (+1 or −1)."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._timer = QTimer(self, interval=0)
+        self._timer.timeout.connect(self._look)
+        self._lines: Iterator[int] = iter(())
+        self._is_wrong: Callable[[int], bool] = lambda line: False
+        self._direction = 1
+
+    def search(self, start: int, count: int, direction: int, is_wrong: Callable[[int], bool]) -> None:
+        """Look below (+1) or above (−1) a line for one that is wrong."""
+        stop = min(count, start + MAX_ROWS) if direction > 0 else -1
+        self._lines, self._direction, self._is_wrong = (
+            iter(range(start + direction, stop, direction)),
+            direction,
+            is_wrong,
+        )
+        self._look()
+
+    def stop(self) -> None:
+        """Look no further."""
+        self._timer.stop()
+
+    def _look(self) -> None:
+        for _ in range(ROWS_AT_ONCE):
+            line = next(self._lines, None)
+            if line is None:
+                self._timer.stop()
+                self.ended.emit(self._direction)
+                return
+            if self._is_wrong(line):
+                self._timer.stop()
+                self.found.emit(line)
+                return
+        self._timer.start()

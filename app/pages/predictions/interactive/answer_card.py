@@ -1,24 +1,204 @@
 """Owns the card with the answer: of one model like a row of a file, of two side by side; and which models are open."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from app.core.i18n import thin, tr
+from app.core.formatting import number
+from app.core.i18n import figure, thin, tr
+from app.core.predictions.answer_comparison import LabelPair, agreement, label_pairs
+from app.core.predictions.entities import colors_of, entities, kinds_of, words_of
 from app.core.predictions.interactive_answers import Asked, name_of
 from app.core.predictions.predicted_row import PredictedRow
-from app.pages.predictions.interactive.compared_view import ComparedView
+from app.core.predictions.word_diff import difference
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
+from app.widgets.plots.paired_bars import Group, PairedBars
+from app.widgets.row_views.entity_view import COLORS, entity_pieces
 from app.widgets.row_views.registry import view_of
-from app.widgets.row_views.row_view import RowView
+from app.widgets.row_views.row_view import RowView, Section
 from app.widgets.text.elided_label import ElidedLabel
+from app.widgets.text.marked_text import MarkedText, Piece
+
+MAX_LABELS = 12
+"""Labels whose bars are shown; the others are almost nothing at both models."""
+GROUNDS, OUTLINES = ("accent_soft", "warning_soft"), ("focus", "warning")
+"""How what only the first, and only the second model says is marked."""
 
 KEPT_OPEN = tr("An open model answers at once. It is closed after five idle minutes, or when a run needs its device.")
+
+
+class ComparedView(QWidget):
+    """Made once; `show_asked` shows any pair of answers."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("scrolled")
+        self.sentence = label("", "strong", wrap=True, selectable=True)
+        self.names = (ElidedLabel("", "strong"), ElidedLabel("", "strong"))
+        self.facts = (ElidedLabel("", "faint"), ElidedLabel("", "faint"))
+        self.texts = (MarkedText(tr("First answer")), MarkedText(tr("Second answer")))
+        self.bars = PairedBars()
+        self.bars.setAccessibleName(tr("Probabilities of both models"))
+        self.context = MarkedText(tr("Context with both answers"), fills=True)
+        self._labels = Section(tr("Probability"), self.bars)
+        self._context = Section(tr("In the context, the second outlined"), self.context)
+        columns = QHBoxLayout()
+        columns.setSpacing(18)
+        for name, facts, text in zip(self.names, self.facts, self.texts, strict=True):
+            column = QVBoxLayout()
+            column.setSpacing(3)
+            for widget in (name, facts, text):
+                column.addWidget(widget)
+            column.addStretch(1)
+            columns.addLayout(column, 1)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 8, 0)
+        whole.setSpacing(14)
+        whole.addWidget(self.sentence)
+        whole.addLayout(columns)
+        whole.addWidget(self._labels)
+        whole.addWidget(self._context)
+        whole.addStretch(1)
+
+    def show_asked(self, asked: Asked) -> None:
+        """Show both answers and what differs."""
+        assert asked.beside is not None
+        rows = PredictedRow(asked.row), PredictedRow(asked.beside.row)
+        names = names_of(asked)
+        self._head(names, (asked.facts(), asked.beside.facts()))
+        self.sentence.setText(agreement(*rows, names))
+        self._show_forms(asked.question.task, rows)
+
+    def show_partial(self, names: tuple[str, str], facts: tuple[str, str], texts: tuple[str, str]) -> None:
+        """What was written so far."""
+        self._head(names, facts)
+        self.sentence.setText("")
+        self._labels.hide()
+        self._context.hide()
+        for view, text in zip(self.texts, texts, strict=True):
+            view.show_text(text)
+            view.show()
+
+    def _head(self, names: tuple[str, str], facts: tuple[str, str]) -> None:
+        for place in range(2):
+            self.names[place].setText(names[place])
+            self.facts[place].setText(facts[place])
+
+    def _show_forms(self, task: str, rows: tuple[PredictedRow, PredictedRow]) -> None:
+        pairs = label_pairs(*rows)
+        self._labels.setVisible(bool(pairs))
+        if pairs:
+            self.bars.show_groups(["first", "second"], [_group(pair, rows[0]) for pair in pairs[:MAX_LABELS]])
+        context = rows[0].text("context") if task == "question_answering" else ""
+        self._context.setVisible(bool(context))
+        if context:
+            self.context.show_pieces(_spans(context, rows))
+        pieces = _FORMS.get(task, _texts)(rows)
+        for view, one in zip(self.texts, pieces, strict=True):
+            view.show_pieces(one)
+
+
+def names_of(asked: Asked) -> tuple[str, str]:
+    """Both models in a few letters; the same one asked twice is told apart by its place."""
+    assert asked.beside is not None
+    first, second = asked.name, asked.beside.name
+    return (
+        (first, second)
+        if first != second
+        else (tr("{first} (first)", first=first), tr("{second} (second)", second=second))
+    )
+
+
+def _group(pair: LabelPair, row: PredictedRow) -> Group:
+    values = [pair.first or 0.0, pair.second or 0.0]
+    words = ["–" if one is None else figure(one, ".1%") for one in (pair.first, pair.second)]
+    choices = row.listed("choices")
+    is_choice = bool(choices) and pair.label.isdecimal() and int(pair.label) < len(choices)
+    title = pair.title.replace(pair.label, str(choices[int(pair.label)]), 1) if is_choice else pair.title
+    return Group(title, values, words, most=1.0)
+
+
+Rows = tuple[PredictedRow, PredictedRow]
+Pieces = tuple[Sequence[Piece], Sequence[Piece]]
+
+
+def _texts(rows: Rows) -> Pieces:
+    """Both answers with the words that the other has not."""
+    if not rows[0].prediction or not rows[1].prediction:
+        empty = [Piece("nothing", ink="faint")]
+        one, other = ([Piece(row.prediction)] if row.prediction else empty for row in rows)
+        return one, other
+    ours, theirs = difference(rows[0].prediction, rows[1].prediction)
+    first, second = (
+        [Piece(text, "" if same else GROUNDS[place], "" if same else OUTLINES[place]) for text, same in parts]
+        for place, parts in enumerate((ours, theirs))
+    )
+    return first, second
+
+
+def _whole(rows: Rows) -> Pieces:
+    """Labels, numbers and spans as they are; those that differ are outlined."""
+    is_same = rows[0].prediction == rows[1].prediction
+    first, second = (
+        [Piece(_shown(row), GROUNDS[place], "" if is_same else OUTLINES[place])] for place, row in enumerate(rows)
+    )
+    return first, second
+
+
+def _shown(row: PredictedRow) -> str:
+    value = row.values.get("prediction")
+    return number(value) if isinstance(value, float) else row.prediction or tr("no answer")
+
+
+def _tags(rows: Rows) -> Pieces:
+    """The sentence twice; entities that the other line has not are outlined."""
+    words = words_of(rows[0].part("tokens"))
+    ones, others = (entities(row.prediction.split()) for row in rows)
+    colors = colors_of(kinds_of(ones, others), COLORS)
+    return (
+        entity_pieces(words, ones, colors, others, OUTLINES[0]),
+        entity_pieces(words, others, colors, ones, OUTLINES[1]),
+    )
+
+
+def _spans(context: str, rows: Rows) -> list[Piece]:
+    """The context cut at every edge of an answer."""
+    spans = [_span(row, context) for row in rows]
+    edges = sorted({0, len(context), *(edge for span in spans if span for edge in span)})
+    return [
+        Piece(
+            context[start:end],
+            GROUNDS[0] if _within(start, end, spans[0]) else "",
+            OUTLINES[1] if _within(start, end, spans[1]) else "",
+        )
+        for start, end in pairwise(edges)
+    ]
+
+
+def _span(row: PredictedRow, context: str) -> tuple[int, int] | None:
+    start, end = row.number("start"), row.number("end")
+    is_one = start is not None and end is not None and 0 <= start < end <= len(context)
+    return (int(start), int(end)) if is_one else None  # type: ignore[arg-type]
+
+
+def _within(start: int, end: int, span: tuple[int, int] | None) -> bool:
+    return span is not None and span[0] <= start and end <= span[1]
+
+
+_FORMS: dict[str, Callable[[Rows], Pieces]] = {
+    "text_classification": _whole,
+    "text_regression": _whole,
+    "multiple_choice": _whole,
+    "question_answering": _whole,
+    "token_classification": _tags,
+}
+"""Task → how its answers are written; any other's are texts whose words differ."""
 
 
 class AnswerCard(Card):

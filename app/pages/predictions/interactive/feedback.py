@@ -1,18 +1,27 @@
 """Owns the way of an answered row into a person's own file: which file, what is right, and what came of it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from app.core.formatting import name_of_path, sentence
 from app.core.i18n import tr, trn
 from app.core.predictions.interactive_answers import Asked
-from app.pages.predictions.interactive.feedback_bar import CollectBar
 from app.services.context import AppContext
+from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.icon_label import IconButton, IconToolButton
 from backend.contract.rpc.feedback import AddedRow
 from backend.contract.rpc.queries import Mistake
+
+MAX_LABELS = 500
+SHORT = 16
+"""Letters of a file's name on the button."""
+NOT_SAID = tr("Right one?")
 
 
 class Collecting(QObject):
@@ -94,3 +103,95 @@ class Collecting(QObject):
     def _on_not_added(self, mistake: Mistake) -> None:
         self.bar.show_busy(False)
         self.message.emit("error", sentence(mistake.message, mistake.field))
+
+
+class CollectBar(QWidget):
+    """Emits what is wanted; it writes nothing."""
+
+    add_requested = Signal()
+    file_chosen = Signal(str)
+    right_changed = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._file = ""
+        self.right = QuietComboBox()
+        self.right.setEditable(True)
+        self.right.setAccessibleName(tr("The right answer"))
+        self.right.setToolTip(tr("If this is wrong: what the answer should be. It goes into the file, to train with."))
+        self.right.setMinimumWidth(110)
+        line = self.right.lineEdit()
+        assert line is not None
+        line.setPlaceholderText(NOT_SAID)
+        self.right.currentTextChanged.connect(lambda text: self.right_changed.emit(text.strip()))
+        self.agree = IconToolButton("check", tr("The answer is right"), "success")
+        self.agree.clicked.connect(lambda: self.right.setEditText(self._predicted))
+        self.add_button = IconButton(tr("Add to CSV…"), "plus")
+        self.add_button.clicked.connect(self._on_add)
+        self.choose = IconToolButton("folder", tr("Choose or name the CSV file that rows are added to"))
+        self.choose.clicked.connect(self._choose)
+        self._predicted = ""
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(6)
+        row.addWidget(self.right, 1)
+        row.addWidget(self.agree)
+        row.addSpacing(8)
+        row.addWidget(self.add_button)
+        row.addWidget(self.choose)
+
+    def show_file(self, path: str) -> None:
+        """The file that rows are added to."""
+        self._file = path
+        self.show_added("")
+
+    def show_asked(self, asked: Asked, labels: Sequence[str], has_right: bool) -> None:
+        """Another answer; `has_right` where the task has a column for what is right."""
+        self._predicted = str(asked.row.get("prediction") or "")
+        self.right.blockSignals(True)
+        self.right.clear()
+        self.right.addItems(list(labels[:MAX_LABELS]))
+        self.right.setCurrentIndex(-1)
+        self.right.setEditText(asked.right)
+        self.right.blockSignals(False)
+        for widget in (self.right, self.agree):
+            widget.setEnabled(has_right)
+        self.show_added(asked.added)
+
+    def show_added(self, path: str) -> None:
+        """Whether the row stands in a file already; it may be added again all the same."""
+        name = name_of_path(path or self._file)
+        short = name if len(name) <= SHORT else f"{name[:SHORT]}…"
+        self.add_button.set_icon("check" if path else "plus")
+        self.add_button.setText(
+            tr("Added to {short}", short=short)
+            if path
+            else tr("Add to {short}", short=short)
+            if name
+            else tr("Add to CSV…")
+        )
+        added = tr("This row was added to {path}; another click adds it once more", path=path)
+        first = tr("Add this row to {file}", file=self._file) if name else tr("Name a CSV file and add this row to it")
+        self.add_button.setToolTip(added if path else first)
+
+    def show_busy(self, busy: bool) -> None:
+        """A row is being written."""
+        self.add_button.setEnabled(not busy)
+
+    def _on_add(self) -> None:
+        if self._file or self._choose():
+            self.add_requested.emit()
+
+    def _choose(self) -> bool:
+        """Ask for a file; an existing one is added to, not replaced."""
+        suggested = self._file or str(Path.home() / "rows.csv")
+        path, _ = QFileDialog.getSaveFileName(
+            self,
+            tr("Add rows to a CSV file"),
+            suggested,
+            tr("Tables (*.csv *.tsv)"),
+            options=QFileDialog.Option.DontConfirmOverwrite,
+        )
+        if path:
+            self.file_chosen.emit(path)
+        return bool(path)

@@ -1,28 +1,41 @@
 """Owns the Try box: what is typed is answered by one model or two, kept among the last answers, and put into a file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal, SignalInstance
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
+from app import theme
 from app.core.draft.model_consent import CODE_FIELD
 from app.core.formatting import megabytes, sentence
 from app.core.i18n import inside, tr
-from app.core.predictions.interactive_answers import Asked, Question, name_of
-from app.core.runs.run_task import answer_role
+from app.core.predictions.example_rows import EXAMPLES
+from app.core.predictions.interactive_answers import Asked, Question, name_of, run_of
+from app.core.runs.run_task import RunTask, answer_role
 from app.pages.predictions.interactive.answer_card import AnswerCard
-from app.pages.predictions.interactive.answer_list import AnswerList
 from app.pages.predictions.interactive.feedback import Collecting
 from app.pages.predictions.interactive.target_facts import TargetFacts
-from app.pages.predictions.interactive.try_examples import Examples
 from app.pages.predictions.interactive.try_form import TryForm
 from app.services.asking import Asking
 from app.services.context import AppContext
+from app.services.prediction_rows import PredictionRows
+from app.widgets.card import Card, label
+from app.widgets.icon_label import IconToolButton
 from app.widgets.tables.layout_memory import RememberedSplitter
+from app.widgets.text.directed_text import DirectedText
 from backend.contract.catalog import Catalog
 from backend.contract.rpc.open_models import OpenModels
 from backend.contract.rpc.queries import CachedModel, CachedModels, Mistake
+from backend.contract.run.folder import RunFolder
+
+LONGEST_HINT = 1000
+
+STRIDE = 7919
+"""A prime: neighbouring rows of a file are often alike."""
 
 KEPT = 50
 """Answers that stay listed."""
@@ -276,3 +289,107 @@ class TryBox(QWidget):
 
     def _on_mistake(self, mistake: Mistake) -> None:
         self.form.show_mistake(sentence(mistake.message, mistake.field))
+
+
+class Examples:
+    """Counts what it has given of each run and task."""
+
+    def __init__(self) -> None:
+        self._given: dict[str, int] = {}
+
+    def next(self, target: str, task: RunTask) -> tuple[Mapping[str, Any] | None, Mapping[str, str]]:
+        """A row, and which column plays which part; no row where there is none."""
+        run = RunFolder(run_of(target))
+        path = run.predictions("validation", "parquet")
+        if task.columns and path.is_file():
+            return self._of_file(run, path), task.columns
+        rows = EXAMPLES.get(task.kind, [])
+        number = self._count(task.kind)
+        return (rows[number % len(rows)] if rows else None), {}
+
+    def _of_file(self, run: RunFolder, path: Path) -> Mapping[str, Any] | None:
+        try:
+            run.check()
+            rows = PredictionRows(path)
+        except (OSError, ValueError):
+            return None
+        number = self._count(str(path))
+        row = rows.pages.row(number * STRIDE % rows.row_count) if rows.row_count else None
+        rows.close()
+        return row
+
+    def _count(self, key: str) -> int:
+        number = self._given.get(key, 0)
+        self._given[key] = number + 1
+        return number
+
+
+class AnswerList(Card):
+    """The latest at the top; `places` count from there, whatever is filtered."""
+
+    chosen = Signal(int)
+    again_requested = Signal(int)
+    removed = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Last answers"), parent)
+        self._asked: Sequence[Asked] = ()
+        self.search = QLineEdit(placeholderText=tr("Find"), clearButtonEnabled=True)
+        self.search.setAccessibleName(tr("Find in the last answers"))
+        self.search.setMaximumWidth(180)
+        self.search.textChanged.connect(self._filter)
+        self.again = IconToolButton("refresh", tr("Ask this again"))
+        self.again.clicked.connect(lambda: self._emit(self.again_requested))
+        self.delete = IconToolButton("trash", tr("Take this answer off the list (Delete)"))
+        self.delete.clicked.connect(lambda: self._emit(self.removed))
+        for widget in (self.search, self.again, self.delete):
+            self.corner.addWidget(widget)
+        self.list = QListWidget()
+        self.list.setAccessibleName(tr("Last answers"))
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
+        theme.role(self.list, "lines")
+        self.list.setItemDelegate(DirectedText(self.list))
+        self.list.currentRowChanged.connect(self._on_row)
+        self.list.itemDoubleClicked.connect(lambda _: self._emit(self.again_requested))
+        delete = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list)
+        delete.setContext(Qt.ShortcutContext.WidgetShortcut)
+        delete.activated.connect(lambda: self._emit(self.removed))
+        self.nothing = label(tr("No answer holds these words."), "faint")
+        self.nothing.hide()
+        self.add(self.list, 1)
+        self.add(self.nothing)
+
+    @property
+    def place(self) -> int:
+        """The chosen answer, −1 for none."""
+        return self.list.currentRow()
+
+    def show_asked(self, asked: Sequence[Asked], place: int) -> None:
+        """List these and choose one, without telling."""
+        self._asked = asked
+        self.list.blockSignals(True)
+        self.list.clear()
+        for one in asked:
+            item = QListWidgetItem(f"{one.line()}   ✓" if one.added else one.line())
+            names = f"{one.name}, {one.beside.name}" if one.beside else one.name
+            item.setToolTip(f"{one.line(LONGEST_HINT)}\n{names}")
+            self.list.addItem(item)
+        self.list.setCurrentRow(min(place, len(asked) - 1))
+        self.list.blockSignals(False)
+        self._filter()
+
+    def _filter(self) -> None:
+        text = self.search.text().strip()
+        kept = [not text or one.holds(text) for one in self._asked]
+        for place, keep in enumerate(kept):
+            self.list.item(place).setHidden(not keep)
+        self.nothing.setVisible(bool(kept) and not any(kept))
+
+    def _on_row(self, place: int) -> None:
+        if place >= 0:
+            self.chosen.emit(place)
+
+    def _emit(self, signal: SignalInstance) -> None:
+        if self.place >= 0 and not self.list.item(self.place).isHidden():
+            signal.emit(self.place)

@@ -11,9 +11,8 @@ from app.core.i18n import inside, tr
 from app.core.predictions.interactive_answers import Question
 from app.core.runs.run_library import RunSummary
 from app.core.runs.run_task import RunTask, read_run_task, typed_columns
-from app.pages.predictions.interactive.try_fields import HINT, TypedParts
+from app.pages.predictions.interactive.try_fields import HINT, TypedParts, WritingSettings
 from app.pages.predictions.interactive.try_target import TargetChoice
-from app.pages.predictions.interactive.try_writing import WritingSettings
 from app.widgets.card import Card, label
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
