@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 from app.core.formatting import grouped, metric_title, number
 from app.core.i18n import inside, tr, trn
 from app.core.runs.run_task import RunTask, read_run_task
-from app.pages.predictions.export_dialog import ExportChoice, Exporting, Offer
+from app.pages.predictions.export_dialog import ExportChoice, Offer, PredictionsExport
 from app.pages.predictions.file_prediction import FilePrediction
 from app.pages.predictions.filter_bar import FilterBar
 from app.pages.predictions.overview_card import Statistics
@@ -60,7 +60,7 @@ class Browser(QWidget):
         self.filters.tools.addWidget(self.view.card.columns_button)
         self.further = FilePrediction(context.client, self)
         self.line = ActivityLine(self)
-        self.exporting = Exporting(context.client, self.line, self)
+        self.exporting = PredictionsExport(context.client, self.line, self)
         self.empty = EmptyState("target", "", "", tr("Show runs"), self.stack)
         self.stack.addWidget(self.empty)
         self.stack.addWidget(self.view)

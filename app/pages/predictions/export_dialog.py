@@ -167,7 +167,7 @@ def _left_out_words(titles: tuple[str, ...]) -> str:
     return tr("Without {names}", names=names)
 
 
-class Exporting(QObject):
+class PredictionsExport(QObject):
     """One export at a time."""
 
     message = Signal(str, str)

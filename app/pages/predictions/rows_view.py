@@ -44,7 +44,7 @@ class RowsView(RememberedSplitter):
         self.table: RowTable = self.card.table
         self.side = QStackedWidget(self)
         self.overview, self.details = OverviewCard(self.side), RowCard(self.side)
-        self.steps = RowSteps(self)
+        self.steps = MistakeSearch(self)
         self.side.addWidget(self.overview)
         self.side.addWidget(self.details)
         self.hold((self.card, self.side), (3, 2), (640, 380))
@@ -236,7 +236,7 @@ class RowCard(Card):
         QGuiApplication.clipboard().setText("\n".join(lines))
 
 
-class RowSteps(QObject):
+class MistakeSearch(QObject):
     """Looks through the lines of a table; a new search ends the one before."""
 
     found = Signal(int)

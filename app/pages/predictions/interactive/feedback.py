@@ -24,7 +24,7 @@ SHORT = 16
 NOT_SAID = tr("Right one?")
 
 
-class Collecting(QObject):
+class FeedbackController(QObject):
     """Serves a bar; the answer it is about is given with `show_asked`."""
 
     message = Signal(str, str)
@@ -35,7 +35,7 @@ class Collecting(QObject):
         super().__init__(parent)
         self._context = context
         self._asked: Asked | None = None
-        self.bar = CollectBar()
+        self.bar = FeedbackBar()
         self.bar.show_file(context.preferences.rows_file)
         self.bar.hide()
         self.bar.add_requested.connect(self.add_row)
@@ -105,7 +105,7 @@ class Collecting(QObject):
         self.message.emit("error", sentence(mistake.message, mistake.field))
 
 
-class CollectBar(QWidget):
+class FeedbackBar(QWidget):
     """Emits what is wanted; it writes nothing."""
 
     add_requested = Signal()

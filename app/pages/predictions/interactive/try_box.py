@@ -17,7 +17,7 @@ from app.core.predictions.example_rows import EXAMPLES
 from app.core.predictions.interactive_answers import Asked, Question, name_of, run_of
 from app.core.runs.run_task import RunTask, answer_role
 from app.pages.predictions.interactive.answer_card import AnswerCard
-from app.pages.predictions.interactive.feedback import Collecting
+from app.pages.predictions.interactive.feedback import FeedbackController
 from app.pages.predictions.interactive.target_facts import TargetFacts
 from app.pages.predictions.interactive.try_form import TryForm
 from app.services.asking import Asking
@@ -64,7 +64,7 @@ class TryBox(QWidget):
         self._look = QTimer(self, interval=LOOK_MS)
         self._look.timeout.connect(self._ask_open)
         self.form, self.card, self.answers = TryForm(), AnswerCard(), AnswerList()
-        self.collecting = Collecting(context, self)
+        self.collecting = FeedbackController(context, self)
         self.asking = Asking(context.client, self)
         self.examples = Examples()
         self.described = TargetFacts(context, self.form, self)
