@@ -178,7 +178,7 @@ def test_the_window_leads_from_new_run_and_from_a_run(qtbot, training_helped, mo
     monkeypatch.setattr(new_run, "offered", lambda: (SPEC, ""))
     new_run.data_asked.emit()
     tokenizer = window.panel("tokenizer")
-    place = [name for _, name, _ in TABS].index("data.data_tab")
+    place = [name for _, name, _ in TABS].index("data.data_tab.DataTab")
     assert tokenizer.titles.checkedId() == place
     assert tokenizer.choice.isHidden()
     qtbot.waitUntil(lambda: tokenizer.tab().lengths.answer is not None)
