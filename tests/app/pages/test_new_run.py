@@ -91,14 +91,14 @@ def test_a_proposed_name_goes_with_its_data(panel, tmp_path: Path):
 
 def test_dropped_data_gives_the_demo_another_name(qtbot, demo, tmp_path: Path):
     dropped = shutil.copy(TRAIN, tmp_path / "reviews.csv")
-    demo.desk.recognising.take([str(dropped)])
+    demo.data_controller.take([str(dropped)])
     qtbot.waitUntil(lambda: demo.cards.task.name.text() == "reviews")
 
 
 def test_a_name_in_a_spec_file_outlives_other_data(panel, tmp_path: Path):
     file = tmp_path / "baseline.yaml"
     file.write_text("version: 1\nname: baseline\ntask: {type: text_classification}\ndata: {train: a.csv}\n")
-    panel.controller.open(file, panel.catalog)
+    panel.controller.open(file)
     panel.cards.data.train.choose(str(tmp_path / "other.csv"))
     assert panel.draft.get("name") == "baseline"
 

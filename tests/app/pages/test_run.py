@@ -108,7 +108,7 @@ def test_a_finished_run_without_its_events_is_finished_everywhere(qtbot, shown, 
     folder.events.unlink()
     panel = shown("sentiment-finished")
     assert panel.controls.pill.text() == "Finished"
-    assert panel.course.words.text() == NO_CURVES
+    assert panel.plot_options.words.text() == NO_CURVES
     assert panel.controls.buttons["predictions"].isEnabled()
     assert panel.progress.bar.fraction() == 1.0
     [listed] = [run for run in RunLibrary(runs).refresh() if run.path == folder.path]
