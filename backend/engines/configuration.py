@@ -1,7 +1,6 @@
 """Owns the configuration of a model that is put in place: what the spec, the head and the data change in it, for any engine."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
@@ -21,15 +20,6 @@ _PROBLEMS = {
     Head.SEQUENCE_REGRESSION: "regression",
 }
 _DROPOUT = re.compile(r"dropout|pdrop")
-
-
-def foreign_weights(folder: Path, config: Any) -> InputError:
-    """That nothing in the folder's weight files is a part of the model, which would then be drawn by chance as a whole."""
-    return InputError(
-        f"model.name_or_path: no weights in {folder} belong to a {config.model_type} model; download the model again, or "
-        "set model.initialise to from_config to train from scratch",
-        "model.name_or_path",
-    )
 
 
 def open_configuration(loading: Loading) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,13 @@ _WORDS = {
     Head.QUESTION_ANSWERING_BEAM: "answer questions by beam search",
     Head.MULTIPLE_CHOICE: "choose among answers",
 }
+
+_NAMED = re.compile(
+    r"""self\.(\w+)\s*(?::[^=\n]+)?=(?!=)|(?:register_\w+|add_module)\(\s*["'](\w+)|base_model_prefix\s*=\s*["'](\w+)"""
+)
+"""How transformers' code names a module or a parameter of the one around it."""
+_OF_ANOTHER = re.compile(r"from \.\.(\w+)\.modeling_\w+ import")
+_ANY_MODEL = re.compile(r"\bAutoModel\w*\.from_")
 
 
 def why_not(config: dict[str, Any], head: Head) -> str:
@@ -105,6 +113,23 @@ def activations() -> frozenset[str]:
     raise AssertionError("transformers has no table of activations")
 
 
+@cache
+def module_names(model_type: str) -> frozenset[str]:
+    """All names of modules and parameters in transformers' code of a model type; none where it cannot be told."""
+    return _names_in(model_type.replace("-", "_"))
+
+
+@cache
+def _names_in(package: str) -> frozenset[str]:
+    texts = [path.read_text(encoding="utf-8") for path in (_folder() / "models" / package).glob("modeling_*.py")]
+    if not texts or any(map(_ANY_MODEL.search, texts)):  # another model within it may have any name
+        return frozenset()
+    shared = (_folder() / "modeling_layers.py").read_text(encoding="utf-8")
+    named = {name for text in (*texts, shared) for found in _NAMED.findall(text) for name in found if name}
+    others = {other for text in texts for other in _OF_ANOTHER.findall(text)} - {package}
+    return frozenset(named.union(*map(_names_in, others)))
+
+
 def _is_named(target: ast.expr, name: str) -> bool:
     return isinstance(target, ast.Name) and target.id == name
 
@@ -136,10 +161,13 @@ def _tables() -> dict[str, frozenset[str]]:
 
 
 def _module(path: str) -> ast.Module:
+    return ast.parse((_folder() / path).read_text(encoding="utf-8"))
+
+
+def _folder() -> Path:
     package = importlib.util.find_spec("transformers")
     assert package is not None, "transformers is a dependency of the distribution"
-    folder = Path((package.submodule_search_locations or [""])[0])
-    return ast.parse((folder / path).read_text(encoding="utf-8"))
+    return Path((package.submodule_search_locations or [""])[0])
 
 
 def _keys(call: ast.Call) -> list[str]:

@@ -9,7 +9,7 @@ from backend.contract.heads import Head
 from backend.contract.rpc.queries import ModelDescription
 from backend.models import location
 from backend.models.adapter_folder import is_alone, weights_folder
-from backend.models.architectures import why_not
+from backend.models.architectures import module_names, needs_code, why_not
 from backend.models.base_weights import check_alone
 from backend.models.config_check import read_checked
 from backend.models.model_files import read_small, read_table
@@ -149,8 +149,10 @@ def _problem(
         return reason
     if weights is not None and weights.problem:
         return weights.problem
-    if weights is not None and not is_alone(folder) and (reason := _lost_rows(folder, config, weights)):
-        return reason
+    if weights is not None and not is_alone(folder):
+        reason = _lost_rows(folder, config, weights) or _foreign(folder, config, weights)
+        if reason:
+            return reason
     return tokenizer.problem if tokenizer is not None else ""
 
 
@@ -164,6 +166,28 @@ def _lost_rows(folder: Path, config: dict[str, Any], weights: Weights) -> str:
         f"{folder / 'config.json'}: vocab_size is {rows:,}, but {name} has {tables[name]:,} rows; correct it there, or "
         "choose another model"
     )
+
+
+def _foreign(folder: Path, config: dict[str, Any], weights: Weights) -> str:
+    """That no weight bears a name of this architecture, so that all would be drawn by chance; empty where one may."""
+    model_type = str(config.get("model_type", ""))
+    known = frozenset() if needs_code(config) or weights.format != "safetensors" else module_names(model_type)
+    if not known or any(_may_be_of(known, name) for name in weights.shapes):
+        return ""
+    return foreign_weights(folder, model_type)
+
+
+def foreign_weights(folder: Path, model_type: str) -> str:
+    """That nothing in the folder's weight files is a part of the model, and the way out."""
+    return (
+        f"no weights in {folder} belong to a {model_type} model; download the model again, or set model.initialise to "
+        "from_config to train from scratch"
+    )
+
+
+def _may_be_of(known: frozenset[str], name: str) -> bool:
+    *modules, parameter = name.split(".")
+    return all(one.isdecimal() or one in known for one in modules or [parameter])
 
 
 def _notes(config: dict[str, Any], weights: Weights, tokenizer: TokenizerFiles, head: Head | None) -> list[str]:

@@ -10,13 +10,14 @@ from safetensors import safe_open
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.engines.configuration import LANGUAGE_HEADS, foreign_weights, open_configuration, order_of_outputs
+from backend.engines.configuration import LANGUAGE_HEADS, open_configuration, order_of_outputs
 from backend.engines.engine import Loaded, Loading
 from backend.engines.initial_weights import draw
 from backend.engines.jax.model import Model, find_family
 from backend.engines.jax.peft_files import Stored
 from backend.engines.new_rows import grown
 from backend.models.adapter_folder import is_alone, weights_folder
+from backend.models.inspection import FIELD, foreign_weights
 from backend.models.own_code import running
 from backend.models.weights import read_weights
 
@@ -90,7 +91,7 @@ def _new(model: Model, config: Any, loading: Loading, rows: int) -> Opened:
 def _stored(model: Model, stored: Any, config: Any, loading: Loading, rows: int) -> Opened:
     found, unused = _read(loading, model)
     if not found:
-        raise foreign_weights(loading.folder, config)
+        raise InputError(f"{FIELD}: {foreign_weights(loading.folder, config.model_type)}", FIELD)
     resized = loading.new_tokens.words(rows, config.vocab_size)
     spare = model.token_names if config.vocab_size == rows and loading.new_tokens.in_spare_rows(rows) else frozenset()
     parameters: Values = {}

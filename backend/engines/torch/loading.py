@@ -14,13 +14,14 @@ from transformers.utils import logging
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.engines.configuration import LANGUAGE_HEADS, foreign_weights, open_configuration, order_of_outputs
+from backend.engines.configuration import LANGUAGE_HEADS, open_configuration, order_of_outputs
 from backend.engines.engine import Loaded, Loading
 from backend.engines.initial_weights import draw, is_known
 from backend.engines.new_rows import grown
 from backend.engines.torch.heads import HEADS
 from backend.engines.torch.parameters import freeze
 from backend.models.adapter_folder import is_alone, weights_folder
+from backend.models.inspection import FIELD, foreign_weights
 from backend.models.own_code import code_folder, running
 
 _GENERATE = "custom_generate/generate.py"
@@ -146,7 +147,7 @@ def _from_file(
         held = take_stored(model, loading.folder)
         missing, mismatched = missing - held, mismatched - held
     if not parameters.keys() - missing:
-        raise foreign_weights(loading.folder, config)
+        raise InputError(f"{FIELD}: {foreign_weights(loading.folder, config.model_type)}", FIELD)
     _refuse_other_shapes(model, mismatched, loading.head.head)
     other_labels = _fit_head(model, stored, loading, missing | mismatched)
     account.unused = sorted(report["unexpected_keys"])

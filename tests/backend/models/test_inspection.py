@@ -7,7 +7,9 @@ import struct
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
@@ -132,7 +134,18 @@ def unknown_activation(folder):
     change_config(folder, hidden_act="nothing")
 
 
+def named_otherwise(folder):
+    path = folder / "model.safetensors"
+    save_file({f"stranger.{name}": values for name, values in load_file(path).items()}, path)
+
+
+def weights_of_gpt2(folder):
+    save_file({"transformer.wte.weight": np.zeros((8, 4), np.float32)}, folder / "model.safetensors")
+
+
 SPOILT = {
+    named_otherwise: "no weights in .* belong to a bert model; download the model again",
+    weights_of_gpt2: "no weights in .* belong to a bert model; download the model again",
     empty_header: "holds no weights; download the model again",
     too_few_rows: "vocab_size is 3, but .*word_embeddings.weight has [0-9,]+ rows; correct it there",
     unknown_activation: "hidden_act is 'nothing', which is not an activation that transformers knows",
