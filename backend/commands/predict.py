@@ -78,12 +78,16 @@ def _evaluate(arguments: Namespace) -> int:
     consents.agree_if_asked(arguments, arguments.target)
     consents.convert_if_asked(arguments, arguments.target)
     screen = Screen()
-    screen.line("loading the model")
     from backend.inference import predict  # loads the framework, which takes seconds
 
     try:
         result = predict.evaluate(
-            arguments.target, arguments.data, arguments.task, arguments.changes, screen.report("evaluating")
+            arguments.target,
+            arguments.data,
+            arguments.task,
+            arguments.changes,
+            screen.report("evaluating"),
+            lambda stage: screen.line(stage.lower()),
         )
     finally:
         screen.close()
@@ -103,7 +107,6 @@ def _predict(arguments: Namespace) -> int:
         return _answer(arguments)
     output, parquet = (arguments.output, None) if arguments.output else _in_run(arguments)
     screen = Screen()
-    screen.line("loading the model")
     from backend.inference import predict  # loads the framework, which takes seconds
 
     try:
@@ -116,6 +119,7 @@ def _predict(arguments: Namespace) -> int:
             screen.report("predicting"),
             arguments.glue,
             parquet,
+            lambda stage: screen.line(stage.lower()),
         )
     finally:
         screen.close()

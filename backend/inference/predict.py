@@ -60,12 +60,20 @@ class PredictionResult:
 
 
 def evaluate(
-    target: str, data: Path, task: str | None = None, changes: list[str] | None = None, report: Report = quiet
+    target: str,
+    data: Path,
+    task: str | None = None,
+    changes: list[str] | None = None,
+    report: Report = quiet,
+    say: Callable[[str], None] = lambda stage: None,
 ) -> EvaluationResult:
-    """Measure a run's or a folder's model on a labelled file. Raises InputError, RunFailed."""
+    """Measure a run's or a folder's model on a labelled file.
+
+    `say` is told each stage before its `report`s. Raises InputError, RunFailed.
+    """
     started = time.perf_counter()
     spec = spec_of(target, task, changes or [], data)
-    notes, rows, scored, timing = _scored(spec, data, report, started, labelled=True)
+    notes, rows, scored, timing = _scored(spec, data, report, started, labelled=True, say=say)
     if not scored.metrics:
         raise InputError(
             f"{data}: no row has a label, so nothing can be measured; use burnish predict instead", "data.columns.label"

@@ -7,6 +7,7 @@ import pytest
 
 from backend import __main__
 from backend.commands.command import Command
+from backend.contract.resources import resource
 
 
 def sentence(done) -> str:
@@ -161,3 +162,18 @@ def test_runs_folder_that_cannot_be_made_is_named(burnish, spec: Path, tmp_path:
     said = sentence(burnish("train", spec, BURNISH_RUNS=str(tmp_path / "file" / "runs")))
 
     assert "set BURNISH_RUNS" in said
+
+
+@pytest.mark.parametrize("content", [None, "a,b\n1,2\n"], ids=["no file", "no column"])
+@pytest.mark.parametrize("command", [("evaluate",), ("predict", "--output", "out.csv")], ids=["evaluate", "predict"])
+def test_data_that_cannot_be_used_is_said_before_the_model_is_loaded(
+    command: tuple[str, ...], content: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("backend.inference.predict.open_model", pytest.fail)
+    if content is not None:
+        Path("rows.csv").write_text(content)
+    model = str(resource("demo", "bert-tiny"))
+    assert __main__.main([*command, model, "--task", "text_classification", "--data", "rows.csv"]) == 2
+    stage, _ = capsys.readouterr().err.splitlines()
+    assert stage == "reading the file"
