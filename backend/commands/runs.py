@@ -146,7 +146,9 @@ def _compare(arguments: Namespace) -> int:
     if len(folders) < 2:
         raise InputError("compare: name two or more runs, as burnish runs shows them")
     print(_table([summary(folder) for folder in folders], arguments.table))
-    specs = {one_line(folder.name): spec_file.read_run(folder.spec) for folder in folders}
+    names = [folder.name for folder in folders]
+    titles = [str(one.path) if names.count(one.name) > 1 else one.name for one in folders]
+    specs = {one_line(title): spec_file.read_run(one.spec) for title, one in zip(titles, folders, strict=True)}
     settings = settings_table(specs, everything=arguments.all)
     print(settings.written(arguments.table) if settings.rows else "the settings are the same", end="\n")
     return 0

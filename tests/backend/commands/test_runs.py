@@ -74,6 +74,16 @@ def test_compared_runs_show_the_settings_in_which_they_differ(recorded, capsys):
     assert "training.epochs" not in printed
 
 
+def test_compared_runs_of_one_name_are_told_by_their_folders(recorded, capsys, tmp_path: Path):
+    other = Path(shutil.copytree(recorded / "sentiment-lost", tmp_path / "other" / "sentiment-lost"))
+    spec = other / "spec.yaml"
+    spec.write_text(spec.read_text().replace("batch_size: 16", "batch_size: 64"))
+    assert main(["compare", "sentiment-lost", str(other)]) == 0
+    printed = capsys.readouterr().out
+    assert f"| Setting | {recorded / 'sentiment-lost'} | {other} |" in printed
+    assert "| training.batch_size | 16 | 64 |" in printed
+
+
 def test_a_run_whose_events_are_gone_says_so_and_how_it_goes_on(recorded, capsys):
     run = RunFolder(recorded / "sentiment-lost")
     run.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 1, 1.0))
