@@ -7,7 +7,8 @@ from PySide6.QtCore import QObject, Signal
 from app.core.i18n import tr
 from app.core.predictions.interactive_answers import Asked, Question
 from app.services.backend_client import BackendClient, Ticket
-from backend.contract.rpc.queries import Answer, Mistake, Progress
+from backend.contract.rpc.interactive import Answer
+from backend.contract.rpc.protocol import Mistake, Progress
 
 TOO_LONG = tr("The answer is too long to be shown; use burnish predict with a file.")
 

@@ -14,12 +14,12 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 from app.core.backend_sentences import told_in
 from app.core.i18n import tr, translated
 from app.services.backend_process import backend_process, last_line
-from backend.contract.rpc import queries
+from backend.contract.rpc import protocol
 from backend.contract.rpc.answers import ANSWERS
 
 OnAnswer = Callable[[Any], None]
-OnError = Callable[[queries.Mistake], None]
-OnProgress = Callable[[queries.Progress], None]
+OnError = Callable[[protocol.Mistake], None]
+OnProgress = Callable[[protocol.Progress], None]
 MakeProcess = Callable[[QObject], QProcess]
 
 DEATHS_WITHOUT_ANSWER = 3
@@ -43,7 +43,7 @@ class ArrowAnswer:
 
 @dataclass
 class _Question:
-    request: queries.Request
+    request: protocol.Request
     on_answer: OnAnswer
     on_error: OnError
     on_progress: OnProgress | None
@@ -115,7 +115,7 @@ class BackendClient(QObject):
     ) -> Ticket:
         """Ask; exactly one of `on_answer` and `on_error` is called later, never from inside this call."""
         self._number += 1
-        request = queries.Request(self._number, query, dict(arguments))
+        request = protocol.Request(self._number, query, dict(arguments))
         question = _Question(request, on_answer, on_error, on_progress)
         self._questions[request.id] = question
         if self._process is not None:
@@ -132,7 +132,7 @@ class BackendClient(QObject):
     def forget(self, number: int) -> None:
         """Drop a question and tell the helper to stop working on it."""
         if self._questions.pop(number, None) and self._process is not None:
-            self._send(queries.Request(number, queries.CANCEL))
+            self._send(protocol.Request(number, protocol.CANCEL))
         self._tell()
 
     def close(self) -> None:
@@ -172,7 +172,7 @@ class BackendClient(QObject):
         for question in self._questions.values():
             self._send(question.request)
 
-    def _send(self, request: queries.Request) -> None:
+    def _send(self, request: protocol.Request) -> None:
         if self._process is not None:
             self._process.write(_line(request))
 
@@ -189,7 +189,7 @@ class BackendClient(QObject):
                 return
         self._half_line += rest
         self._stall.start() if self._half_line else self._stall.stop()
-        if len(self._half_line) > queries.LONGEST_LINE:
+        if len(self._half_line) > protocol.LONGEST_LINE:
             self._on_unreadable(bytes(self._half_line))
 
     def _on_stderr(self) -> None:
@@ -223,7 +223,7 @@ class BackendClient(QObject):
             self._deaths = 0
             self._set_state("stopped")
         for question in given_up:
-            question.on_error(queries.Mistake(self._epitaph(question.request.query)))
+            question.on_error(protocol.Mistake(self._epitaph(question.request.query)))
 
     def _given_up(self) -> list[_Question]:
         """Questions that have seen the helper die before, or all where it only dies; the others are asked again."""
@@ -279,11 +279,11 @@ class BackendClient(QObject):
         Unless the line is `is_whole`, others may be lost in it: the helper is replaced, and asked again what is still open.
         """
         self.last_words.append(tr("unreadable answer: {line}", line=repr(line[:80])))
-        number = queries.id_in(line) or 0
+        number = protocol.id_in(line) or 0
         question = self._questions.pop(number, None)
         answered = [question] if question else []
         if is_whole and 0 < number <= self._number:
-            self._send(queries.Request(number, queries.CANCEL))
+            self._send(protocol.Request(number, protocol.CANCEL))
         else:
             if question is None:
                 answered = list(self._questions.values())
@@ -295,7 +295,7 @@ class BackendClient(QObject):
                 "The helper's answer to “{query}” cannot be read; try again, or run `burnish doctor`.",
                 query=question.request.query,
             )
-            question.on_error(queries.Mistake(words))
+            question.on_error(protocol.Mistake(words))
 
     def _replace(self) -> None:
         """End the helper without listening to it any more, and start another if there are open questions."""
@@ -325,7 +325,7 @@ class BackendClient(QObject):
         self.state_changed.emit(self._state)
 
 
-_decoder = msgspec.json.Decoder(queries.Reply)
+_decoder = msgspec.json.Decoder(protocol.Reply)
 
 
 def _is_noise(line: bytes) -> bool:
@@ -336,7 +336,7 @@ def _is_noise(line: bytes) -> bool:
         return False
 
 
-def _line(request: queries.Request) -> bytes:
+def _line(request: protocol.Request) -> bytes:
     try:
         return msgspec.json.encode(request) + b"\n"
     except UnicodeEncodeError:  # half a surrogate pair, which a text box may hold but no JSON
@@ -344,7 +344,7 @@ def _line(request: queries.Request) -> bytes:
         return whole.encode("utf-8", "replace").replace(b"\n", b" ") + b"\n"
 
 
-def _deliver(question: _Question, reply: queries.Reply) -> None:
+def _deliver(question: _Question, reply: protocol.Reply) -> None:
     if reply.error is not None:
         question.on_error(told_in(reply.error))
         return
@@ -352,7 +352,7 @@ def _deliver(question: _Question, reply: queries.Reply) -> None:
         answer = _shaped(question.request.query, reply.answer)
     except msgspec.ValidationError as error:
         question.on_error(
-            queries.Mistake(
+            protocol.Mistake(
                 tr(
                     "The helper's answer to “{query}” has another shape: {error}",
                     query=question.request.query,

@@ -11,8 +11,8 @@ from app.services.backend_client import ArrowAnswer, BackendClient, Ticket
 from app.services.latest_question import LatestQuestion
 from app.services.prediction_rows import CONFIDENCE, PredictionRows
 from backend.contract.rpc.predictions import PredictionPages
-from backend.contract.rpc.queries import Mistake, Progress
-from backend.contract.rpc.queries import PredictionRows as RowsAnswer
+from backend.contract.rpc.predictions import PredictionRows as RowsAnswer
+from backend.contract.rpc.protocol import Mistake, Progress
 
 
 class ChosenRows(QObject):

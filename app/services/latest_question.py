@@ -11,7 +11,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer
 
 from app.services.backend_client import ArrowAnswer, BackendClient, OnAnswer, OnError, OnProgress, Ticket
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.protocol import Mistake
 
 MakeArguments = Callable[[], Mapping[str, Any] | None]
 """The question's arguments at the moment of asking, or None where there is nothing to ask."""

@@ -13,7 +13,7 @@ from backend.commands.screen import Screen
 from backend.contract.errors import InputError
 
 if TYPE_CHECKING:
-    from backend.contract.rpc.queries import ColumnReport, DataReport, SplitReport, Spread
+    from backend.contract.rpc.data import ColumnReport, DataReport, SplitReport, Spread
     from backend.inspect.data_report import Subject
 
 SHOWN_LABELS = 20

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from backend.contract.rpc.data_choice import RecognisedData
+    from backend.contract.rpc.data import RecognisedData
 
 
 def add_recognise(actions: Any) -> None:

@@ -28,8 +28,8 @@ def export(arguments: Namespace) -> int:
         folder = named_run(arguments.run)
         if not (folder.model / "config.json").is_file():
             raise InputError(f"{arguments.run}: this run has no model yet; let it finish, or stop it, first")
-        from backend.models.copying import copy_model  # loads numpy
-        from backend.models.own_code import agree_to_copy
+        from backend.models.remote_code import agree_to_copy
+        from backend.models.saved_model import copy_model  # loads numpy
 
         copy_model(folder.model, arguments.model, arguments.dtype)
         agree_to_copy(folder.model, arguments.model)
@@ -47,7 +47,7 @@ def _merge(arguments: Namespace) -> None:
     from backend.inference.model import open_model  # loads the framework
     from backend.inference.spec import spec_of
     from backend.models import saved_model
-    from backend.models.own_code import agree_to_copy, copy_code
+    from backend.models.remote_code import agree_to_copy, copy_code
 
     spec = spec_of(arguments.run, None, ["hardware.device=cpu"])
     opened = open_model(spec)

@@ -36,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def export(arguments: Namespace) -> int:
     """Write them and say where. Raises InputError."""
-    from backend.helper.queries import chosen_rows, predictions  # load pyarrow
+    from backend.helper.queries import prediction_filter, predictions  # load pyarrow
 
     run, output = named_run(arguments.run), user_path(arguments.predictions).absolute()
     kind = SUFFIXES.get(output.suffix.lower())
@@ -47,9 +47,9 @@ def export(arguments: Namespace) -> int:
         there = ", ".join(run.predicted()) or "none yet; a run writes them when it ends"
         raise InputError(f"--split {arguments.split}: {arguments.run} has no such predictions; there are {there}")
     wanted = _wanted(arguments)
-    rows = chosen_rows.chosen_rows({"parquet": str(parquet), **wanted}) if wanted else None
+    rows = prediction_filter.chosen_rows({"parquet": str(parquet), **wanted}) if wanted else None
     written = predictions.export(
-        predictions.Wishes(
+        predictions.ExportRequest(
             parquet=str(parquet),
             output=output,
             rows=rows,

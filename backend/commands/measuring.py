@@ -15,7 +15,7 @@ from backend.commands.command import Command
 from backend.contract import scratch
 from backend.contract.errors import InputError, RunFailed, panics_as_errors
 from backend.contract.redaction import redacted
-from backend.contract.rpc.queries import Mistake, Progress, Reply
+from backend.contract.rpc.protocol import Mistake, Progress, Reply
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.measurement import STAGES, MeasuredTime
 from backend.helper.channel import Channel

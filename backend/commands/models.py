@@ -10,8 +10,8 @@ from backend.contract.places import cache_folder, is_offline, runs_folder
 from backend.contract.run.folder import run_folders
 
 if TYPE_CHECKING:
-    from backend.contract.rpc.model_choices import ModelChoice
-    from backend.models.compatibility import Wish
+    from backend.contract.rpc.models import ModelChoice
+    from backend.models.compatibility import RunNeeds
 
 _HEADINGS = {"demo": "demo models", "recent": "used before", "run": "made by runs", "cache": "in the hub's cache", "hub": "on the hub"}  # fmt: skip
 
@@ -52,7 +52,7 @@ def _hub_arguments(parser: ArgumentParser) -> None:
 def _models(arguments: Namespace) -> int:
     import msgspec
 
-    from backend.contract.rpc.model_choices import ModelChoices
+    from backend.contract.rpc.models import ModelChoices
     from backend.models import local_models  # loads the hub library
 
     found = local_models.choices(_wish(arguments), [], run_folders(runs_folder()))
@@ -87,12 +87,12 @@ def _search(arguments: Namespace) -> int:
 def _download(arguments: Namespace) -> int:
     import msgspec
 
-    from backend.models import hub_details
+    from backend.models import hub_search
 
     screen = Screen()
     shown = _Shown(screen, f"downloading {arguments.name}")
     try:
-        found = hub_details.download(
+        found = hub_search.download(
             arguments.name, arguments.revision, cache_folder() / "weights", shown, None, is_offline=is_offline()
         )
     finally:
@@ -123,15 +123,15 @@ class _Shown:
         self._screen.advance(done, total, words)
 
 
-def _wish(arguments: Namespace) -> "Wish":
+def _wish(arguments: Namespace) -> "RunNeeds":
     from backend import registry
-    from backend.models.compatibility import Wish
+    from backend.models.compatibility import RunNeeds
 
     if arguments.task:
         registry.find("task", arguments.task, "--task")
     if arguments.engine:
         registry.find("engine", arguments.engine, "--engine")
-    return Wish(arguments.task, arguments.engine, free_mb=arguments.memory * 1000)
+    return RunNeeds(arguments.task, arguments.engine, free_mb=arguments.memory * 1000)
 
 
 def _print(models: "list[ModelChoice]") -> None:

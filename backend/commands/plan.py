@@ -15,7 +15,8 @@ from backend.contract import time_span
 
 if TYPE_CHECKING:
     from backend.contract.catalog import Device
-    from backend.contract.rpc.queries import Placement, Progress, RunPlan
+    from backend.contract.rpc.plan import Placement, RunPlan
+    from backend.contract.rpc.protocol import Progress
     from backend.contract.run.cost import Remedy
     from backend.contract.run.measurement import Measurement
     from backend.contract.spec import RunSpec

@@ -12,11 +12,10 @@ from backend.commands.screen import Screen
 from backend.contract.tokens.batches import BatchQuestion
 from backend.contract.tokens.steps import StepsQuestion
 from backend.contract.tokens.tokens import COUNTS, TokenizeQuestion, Tokens
-from backend.tokenizers import answers, batch, bulk_file, decoding, inspect
-from backend.tokenizers.sources import lines_of
+from backend.tokenizers import answers, batch, decoding, tokenize, tokenize_file
+from backend.tokenizers.long_text import Stream
 from backend.tokenizers.steps import pipeline
-from backend.tokenizers.streaming import Stream
-from backend.tokenizers.text_reading import File
+from backend.tokenizers.text import File, lines_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -33,12 +32,12 @@ def tokens(
         rest = _streamed(tokenizer, question)
         _counts(_with(rest, notes), arguments.json)
         return 0
-    table = answers.short(tokenizer, question) or inspect.tokenize(tokenizer, question.text or "", question)
+    table = answers.short(tokenizer, question) or tokenize.tokenize(tokenizer, question.text or "", question)
     rest = _with(table.rest, notes)
     if arguments.counts:
         _counts(rest, arguments.json)
     elif arguments.json:
-        _say(inspect.as_json(inspect.Table(table.columns, rest)))
+        _say(tokenize.as_json(tokenize.Table(table.columns, rest)))
     else:
         _table(table.columns, rest)
         _sentences(rest)
@@ -47,7 +46,7 @@ def tokens(
 
 def decoded(tokenizer: "PreTrainedTokenizerBase", rows: Sequence[Sequence[int]], arguments: Namespace) -> int:
     """Ids as text."""
-    found = decoding.decoded(tokenizer, rows, arguments.skip_special, True if arguments.clean_up else None)
+    found = decoding.decode_rows(tokenizer, rows, arguments.skip_special, True if arguments.clean_up else None)
     if arguments.json:
         told = msgspec.to_builtins(found)["rows"]
         for row, ids in zip(told, rows, strict=True):
@@ -98,7 +97,7 @@ def written_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuesti
     """The lines of a file into an Arrow file."""
     screen = Screen()
     screen.begin("tokenising", announce=False)
-    rows, count = bulk_file.write(tokenizer, arguments.file, arguments.output, question, _advancing(screen))
+    rows, count = tokenize_file.write(tokenizer, arguments.file, arguments.output, question, _advancing(screen))
     screen.close()
     screen.line(f"{rows:,} rows, {count:,} tokens")
     if arguments.json:

@@ -115,9 +115,9 @@ def _execute(arguments: Namespace) -> int:
 
 
 def _opened(arguments: Namespace) -> tuple["PreTrainedTokenizerBase", tuple[str, ...]]:
-    from backend.tokenizers import loading, naming  # loads transformers
+    from backend.tokenizers import loading, resolve  # loads transformers
 
-    found = naming.named(arguments.tokenizer, arguments.revision, _options(arguments.options))
+    found = resolve.resolve_name(arguments.tokenizer, arguments.revision, _options(arguments.options))
     consents.agree_if_asked(arguments, found.name_or_path, revision=found.revision)
     tokenizer = loading.open_tokenizer(found.name_or_path, found.revision, found.options, is_offline())
     return tokenizer, (found.note,) if found.note else ()

@@ -61,7 +61,7 @@ def _opened(names: list[str]) -> "Tokenizers":
 
 def _on_data(opened: "Tokenizers", arguments: Namespace) -> DataComparison:
     from backend.inspect.text_column import read_text_column
-    from backend.tokenizers.compare_data import compare_data
+    from backend.tokenizers.compare import compare_data
 
     column = read_text_column(arguments.data, arguments.column, arguments.language_column)
     screen = Screen()

@@ -12,8 +12,8 @@ from backend.contract.places import is_offline
 from backend.contract.safe_files import MAX_TEXT, read_regular
 
 if TYPE_CHECKING:
-    from backend.contract.tokens.making import ProposedToken
-    from backend.tokenizers.extend import Counted, Extension
+    from backend.contract.tokens.training import ProposedToken
+    from backend.tokenizers.added_tokens import Counted, Extension
 
 _WIDTH = 24
 
@@ -35,14 +35,14 @@ def add_extend(actions: Any) -> None:
 
 def _extend(arguments: Namespace) -> int:
     from backend.tokenizers import saving
-    from backend.tokenizers.extend import Extension, extend, proposed  # loads transformers
+    from backend.tokenizers.added_tokens import Extension, extend, propose  # loads transformers
     from backend.tokenizers.loading import open_named
 
     extension = Extension([*arguments.add, *_lines(arguments.tokens)], arguments.add_special, arguments.whole_words)
     if arguments.output is not None:
         saving.check_free(arguments.output, OUTPUT)
     before, after = (open_named(arguments.tokenizer, arguments.revision, is_offline()) for _ in range(2))
-    tokens = proposed(before, extension).tokens
+    tokens = propose(before, extension).tokens
     added = extend(after, extension)
     counted = _counted(arguments, before, after, extension) if arguments.data else None
     if arguments.output is not None:
@@ -65,7 +65,7 @@ def _lines(file: Path | None) -> list[str]:
 
 
 def _counted(arguments: Namespace, before: Any, after: Any, extension: "Extension") -> "Counted":
-    from backend.tokenizers.extend import count
+    from backend.tokenizers.added_tokens import count
 
     screen = Screen()
     try:

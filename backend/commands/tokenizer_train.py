@@ -15,7 +15,7 @@ from backend.contract.spec import validated
 from backend.contract.spec.tokenizer_training import TokenizerTraining
 
 if TYPE_CHECKING:
-    from backend.contract.tokens.making import Compression, MadeTokenizer
+    from backend.contract.tokens.training import Compression, MadeTokenizer
     from backend.inspect.column_texts import ColumnTexts
     from backend.inspect.tokenizer_making import Learnt
 

@@ -16,7 +16,7 @@ from backend.contract.tokens.vocabulary import TYPES
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from backend.tokenizers.vocabulary_tables import VocabularyTables
+    from backend.tokenizers.vocabulary.tables import VocabularyTables
 
 SHOWN = 50
 """Rows on a screen, unless another number is asked for."""
@@ -50,7 +50,7 @@ def add_vocab(actions: Any) -> None:
 
 
 def _vocab(arguments: Namespace) -> int:
-    from backend.tokenizers.vocabulary_search import Search, find
+    from backend.tokenizers.vocabulary.search import Search, find
 
     read, table = _table(arguments)
     by = next((name for name in ("regex", "id", "script") if getattr(arguments, name)), "text")
@@ -88,7 +88,7 @@ def _vocab(arguments: Namespace) -> int:
 
 def _table(arguments: Namespace) -> "tuple[VocabularyTables, pa.Table]":
     from backend.tokenizers import loading  # loads transformers
-    from backend.tokenizers.vocabulary_tables import read_vocabulary
+    from backend.tokenizers.vocabulary.tables import read_vocabulary
 
     tokenizer = loading.open_named(arguments.tokenizer, arguments.revision, is_offline())
     read = read_vocabulary(tokenizer)
@@ -107,7 +107,7 @@ def _frequencies(arguments: Namespace, tokenizer: Any, pieces: "pa.Table") -> "p
     import pyarrow as pa
 
     from backend.inspect.text_column import read_text_column
-    from backend.tokenizers.counting import count_pieces, in_order_of
+    from backend.tokenizers.token_counts import count_pieces, in_order_of
 
     column = read_text_column(arguments.data, arguments.column, None)
     screen = Screen()

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backend.contract.rpc.queries import ColumnLook
+from backend.contract.rpc.data import ColumnLook
 
 LOOKED_AT = 20_000
 """Rows, so that a look takes no longer at large data."""

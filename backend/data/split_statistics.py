@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 
-from backend.contract.rpc.queries import ColumnReport, LabelShare, SplitReport, Spread
+from backend.contract.rpc.data import ColumnReport, LabelShare, SplitReport, Spread
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 

@@ -6,10 +6,8 @@ from typing import Any
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
 from backend.engines.engine import Loading
-from backend.models.config_check import check_changed, read_checked
-from backend.models.decoder_start import decoder_start
-from backend.models.own_code import decides_code, open_config
-from backend.models.positions import longest_sequence
+from backend.models.config import check_changed, decoder_start_token, longest_sequence, read_checked
+from backend.models.remote_code import decides_code, open_config
 
 LANGUAGE_HEADS = frozenset({Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM})
 """Heads over the vocabulary; the others have outputs of their own, which labels may name."""
@@ -32,7 +30,7 @@ def open_configuration(loading: Loading) -> tuple[Any, Any]:
     for one in (stored, config):
         one._name_or_path = str(loading.folder)
     padding = config.pad_token_id if loading.pad_token_id is None else loading.pad_token_id
-    start = decoder_start(config.model_type, getattr(config, "decoder_start_token_id", None), padding)
+    start = decoder_start_token(config.model_type, getattr(config, "decoder_start_token_id", None), padding)
     if start is not None:
         config.decoder_start_token_id = start
     _apply_changes(config, loading)

@@ -8,7 +8,7 @@ import numpy as np
 from backend.contract.errors import InputError
 from backend.contract.rpc.generation import GenerationSettings
 from backend.engines.engine import Batch
-from backend.models.positions import longest_sequence
+from backend.models.config import longest_sequence
 
 
 def answer_beginning(batch: Batch, defaults: Any) -> np.ndarray:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from backend.contract.errors import InputError
-from backend.models.parameter_names import meets
+from backend.models.frozen_parameters import matches
 
 _LAYER = re.compile(r"^(.*?)\.(\d+)\.")
 _EMBEDDING_NAMES = ("wte", "wpe", "shared")
@@ -77,7 +77,7 @@ class Standing:
             return self._encoder()
         if isinstance(wish, int):
             return self._lower_layers(wish)
-        found = frozenset(name for name in self.names if meets(name, wish))
+        found = frozenset(name for name in self.names if matches(name, wish))
         if not found:
             some = self.names[:: max(1, len(self.names) // _EXAMPLES)][:_EXAMPLES]
             raise InputError(

@@ -14,7 +14,7 @@ from backend.catalog_building import missing
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.processes import child_environment, python_command
-from backend.contract.rpc.queries import DeviceList
+from backend.contract.rpc.plan import DeviceList
 from backend.contract.spec import RunSpec
 from backend.engines.processor import processor
 from backend.models.model_files import read_table_if_sound

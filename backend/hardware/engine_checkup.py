@@ -7,7 +7,7 @@ from pathlib import Path
 from backend import registry
 from backend.catalog_building import engine_entry
 from backend.contract.catalog import EngineEntry
-from backend.contract.rpc.queries import DeviceList
+from backend.contract.rpc.plan import DeviceList
 from backend.hardware.devices import ask
 from backend.hardware.finding import Finding, pip, version_of
 

@@ -12,12 +12,12 @@ from backend import registry
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.contract.rpc.queries import PlanPart
+from backend.contract.rpc.plan import PlanPart
 from backend.contract.spec import RunSpec, Section, validated
 from backend.engines.engine import Split
 from backend.models import inspection
-from backend.models.config_check import check_changed, estimate
-from backend.models.parameter_names import frozen
+from backend.models.config import check_changed, estimate
+from backend.models.frozen_parameters import frozen
 from backend.models.weights import read_weights
 
 MB = 1e6

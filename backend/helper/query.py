@@ -1,11 +1,11 @@
-"""Owns what a query is, and the careful reading of its arguments."""
+"""What a query is, and how its arguments are read with care."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.contract.rpc.queries import Progress
+from backend.contract.rpc.protocol import Progress
 
 Tell = Callable[[Progress], None]
 """Called with how far a long answer is."""
@@ -36,7 +36,7 @@ class Query:
     """
 
 
-def needed(arguments: Arguments, name: str, kind: type | tuple[type, ...] = str) -> Any:
+def require(arguments: Arguments, name: str, kind: type | tuple[type, ...] = str) -> Any:
     """An argument that must be there. Raises InputError."""
     value = arguments.get(name)
     if not isinstance(value, kind):
@@ -44,7 +44,7 @@ def needed(arguments: Arguments, name: str, kind: type | tuple[type, ...] = str)
     return value
 
 
-def listed(arguments: Arguments, name: str, most: int) -> list[Any]:
+def require_list(arguments: Arguments, name: str, most: int) -> list[Any]:
     """An argument that is a list of so many at most, empty where it is not there. Raises InputError."""
     values = list(arguments.get(name) or [])
     if len(values) > most:

@@ -1,4 +1,4 @@
-"""Owns the helper process of the window: questions as JSON lines on stdin, answers on stdout, in whatever order.
+"""The helper process of the window: questions as JSON lines on stdin, answers on stdout, in whatever order.
 
 It answers nothing itself but what its workers have open: they do, one question at a time each, so no slow question
 delays another and none can take the helper down. A worker that has something in memory (a tokenizer) gets the next question about it.
@@ -20,8 +20,8 @@ import msgspec
 from backend import process_tree
 from backend.contract import scratch
 from backend.contract.processes import child_environment, python_command
-from backend.contract.rpc.open_models import OpenModels
-from backend.contract.rpc.queries import CANCEL, CANCELLED, LONGEST_LINE, Mistake, Reply, Request, id_in
+from backend.contract.rpc.interactive import OpenModels
+from backend.contract.rpc.protocol import CANCEL, CANCELLED, LONGEST_LINE, Mistake, Reply, Request, id_in
 from backend.helper.channel import Channel
 from backend.helper.query import DEVICE_GIVEN_UP
 from backend.helper.worker import QUERIES

@@ -14,32 +14,20 @@ import psutil
 from backend.contract.errors import InputError, RunFailed, panics_as_errors, plain_reason
 from backend.contract.redaction import redacted
 from backend.contract.rpc.generation import GenerationStopped, never
-from backend.contract.rpc.queries import CANCEL, CANCELLED, Mistake, Progress, Reply, Request
-from backend.helper import large_answer
-from backend.helper.channel import LARGEST_ANSWER, Channel
+from backend.contract.rpc.protocol import CANCEL, CANCELLED, Mistake, Progress, Reply, Request
+from backend.helper.channel import LARGEST_ANSWER, Channel, write_arrow
 from backend.helper.queries import (
-    answer,
     catalog,
-    chosen_rows,
-    collected_rows,
-    comparison,
-    cost,
-    curves,
     data,
-    further_predictions,
-    generation,
     hub,
-    hub_account,
-    measurement,
+    inference,
     models,
-    number_statistics,
-    own_code,
-    prediction_pages,
+    prediction_filter,
     prediction_statistics,
     predictions,
+    runs,
     storage,
-    tokenizer_making,
-    tokens,
+    tokenizers,
     training_data,
     vocabulary,
 )
@@ -48,29 +36,17 @@ from backend.helper.query import Query
 QUERIES: dict[str, Query] = {
     query.name: query
     for module in (
-        answer,
         catalog,
-        chosen_rows,
-        collected_rows,
-        comparison,
-        cost,
-        curves,
         data,
-        further_predictions,
-        generation,
-        hub_account,
         hub,
-        measurement,
+        inference,
         models,
-        own_code,
-        number_statistics,
-        own_code,
-        prediction_pages,
+        prediction_filter,
         prediction_statistics,
         predictions,
+        runs,
         storage,
-        tokenizer_making,
-        tokens,
+        tokenizers,
         training_data,
         vocabulary,
     )
@@ -90,7 +66,7 @@ def run(*, gives_way: bool = True) -> int:
     threading.Thread(target=inbox.read, daemon=True).start()
     while True:
         request = inbox.questions.get()
-        channel.send(answered(request, channel, lambda number=request.id: inbox.cancelled == number))
+        channel.send(answer_request(request, channel, lambda number=request.id: inbox.cancelled == number))
 
 
 def _give_way() -> None:
@@ -99,16 +75,16 @@ def _give_way() -> None:
     own.nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if psutil.WINDOWS else own.nice() + NICENESS)
 
 
-def answered(request: Request, channel: Channel, stop_requested: Callable[[], bool] = never) -> Reply:
+def answer_request(request: Request, channel: Channel, stop_requested: Callable[[], bool] = never) -> Reply:
     """The last reply to a request; the one place of this process where an exception becomes a sentence."""
     try:
         query = QUERIES[request.query]
         more = {"stop_requested": stop_requested} if query.can_stop else {}
         with panics_as_errors():
-            answer = query.answer(request.arguments, Teller(request.id, channel), **more)
+            answer = query.answer(request.arguments, ProgressReporter(request.id, channel), **more)
         encoded = msgspec.json.encode(answer)
         if query.as_table and len(encoded) > LARGEST_ANSWER and isinstance(answer, msgspec.Struct):
-            return Reply(request.id, {"arrow": large_answer.written(answer)})
+            return Reply(request.id, {"arrow": write_arrow(answer)})
         return Reply(request.id, msgspec.Raw(encoded))
     except GenerationStopped:
         return Reply(request.id, error=Mistake(CANCELLED))
@@ -126,7 +102,7 @@ def answered(request: Request, channel: Channel, stop_requested: Callable[[], bo
         return Reply(request.id, error=Mistake(redacted(message)))
 
 
-class Teller:
+class ProgressReporter:
     """Sends progress; bare numbers only now and then, text always."""
 
     def __init__(self, number: int, channel: Channel) -> None:

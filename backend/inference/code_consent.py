@@ -5,31 +5,31 @@ from pathlib import Path
 from backend.contract.places import cache_folder, is_offline, runs_folder
 from backend.contract.run.folder import RunFolder, find_run
 from backend.contract.safe_files import user_path
-from backend.contract.tokens import name
+from backend.contract.tokens import options
 from backend.data.sources.source import Report
 from backend.inference.checkpoint_target import checkpoint_of
 from backend.models import location
-from backend.models.adapter_folder import is_alone, weights_folder
-from backend.models.own_code import OwnCode, own_code
+from backend.models.adapter_files import is_alone, weights_folder
+from backend.models.remote_code import RemoteCode, find_remote_code
 from backend.preflight.datasets import quiet
 from backend.preflight.resolve import read_run
 
 
-def code_of(target: str, revision: str = "main", report: Report = quiet) -> list[OwnCode]:
+def code_of(target: str, revision: str = "main", report: Report = quiet) -> list[RemoteCode]:
     """All code that must run for that target, none where none must; fetches small files alone. Raises InputError."""
-    given = name.read(target)  # on the Tokenizer page a name may hold a revision
-    target, revision = given.tokenizer, revision if given.revision == name.MAIN else given.revision
+    given = options.parse_name(target)  # on the Tokenizer page a name may hold a revision
+    target, revision = given.tokenizer, revision if given.revision == options.MAIN else given.revision
     checkpoint = checkpoint_of(target)
     run = checkpoint.run if checkpoint else find_run(target, runs_folder())
     folders = _of_run(run, report) if run else _folders(target, revision, report)
     for folder in list(folders):
         if is_alone(folder):
             folders.append(weights_folder(folder))
-    found = (own_code(folder) for folder in folders)
+    found = (find_remote_code(folder) for folder in folders)
     return [one for one in found if one is not None]
 
 
-def agree(target: str, revision: str = "main", report: Report = quiet) -> list[OwnCode]:
+def agree(target: str, revision: str = "main", report: Report = quiet) -> list[RemoteCode]:
     """Keep this user's consent to all of it. Raises InputError."""
     found = code_of(target, revision, report)
     for one in found:

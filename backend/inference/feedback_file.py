@@ -7,7 +7,7 @@ from typing import Any
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.output_file import check_appended
-from backend.contract.rpc.feedback import AddedRow
+from backend.contract.rpc.interactive import AddedRow
 from backend.contract.safe_files import user_path
 from backend.data.appended_row import NewRow, append_row
 

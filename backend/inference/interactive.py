@@ -14,9 +14,8 @@ import pyarrow as pa
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.contract.rpc.feedback import AddedRow
 from backend.contract.rpc.generation import never
-from backend.contract.rpc.queries import Answer
+from backend.contract.rpc.interactive import AddedRow, Answer
 from backend.contract.spec import validated
 from backend.data.rows import Rows
 from backend.data.sources.source import Report

@@ -15,8 +15,7 @@ from backend.engines.new_rows import NewTokens
 from backend.hardware import devices, planner
 from backend.inference.checkpoint_target import begun_from, checkpoint_of, note_of
 from backend.models import inspection
-from backend.models.base_weights import check_base
-from backend.models.saved_model import damaged_note, read_note
+from backend.models.saved_model import check_base, damaged_note, read_note
 from backend.preflight import model_options
 from backend.preflight.added_tokens import new_tokens
 from backend.preflight.checks import locate_model
@@ -25,8 +24,8 @@ from backend.preflight.engine_choice import check_engine
 from backend.preflight.session import Session
 from backend.preflight.timing import Compiled
 from backend.tasks.task import Task
+from backend.tokenizers.added_tokens import rows_needed
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
-from backend.tokenizers.replaced import rows_needed
 
 _LABELLED = (Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION)
 """Heads that name their labels."""

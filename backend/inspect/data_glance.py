@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.places import is_offline
-from backend.contract.rpc.data_choice import DataGlance, LengthGlance, SplitGlance, UnusableRow
+from backend.contract.rpc.data import DataGlance, LengthGlance, SplitGlance, UnusableRow
 from backend.contract.safe_files import user_path
 from backend.data.column_summary import counted_labels
 from backend.data.rows import Rows
@@ -20,8 +20,8 @@ from backend.data.split import split_off
 from backend.data.split_statistics import repeated, row_numbers, shared, spread_of_counts
 from backend.inspect.data_report import Subject, inputs_of, targets_of
 from backend.inspect.glance_words import warnings_of
+from backend.models.config import longest_sequence
 from backend.models.inspection import read_config
-from backend.models.positions import longest_sequence
 from backend.preflight.datasets import choose_columns, misread, quiet, reading
 from backend.preflight.resolve import SPLITS
 from backend.tasks.task import Columns, Task, Use

@@ -10,7 +10,7 @@ from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.places import cache_folder, is_offline
-from backend.contract.rpc.queries import DataReport, SplitReport
+from backend.contract.rpc.data import DataReport, SplitReport
 from backend.contract.spec import DataSection, RunSpec, validated
 from backend.data.rows import Rows
 from backend.data.sources.source import Report, Source

@@ -1,6 +1,6 @@
 """Owns what a person should read about data before training on it, a sentence each."""
 
-from backend.contract.rpc.data_choice import DataGlance, SplitGlance
+from backend.contract.rpc.data import DataGlance, SplitGlance
 
 IMBALANCED = 10
 """Times that the most frequent label has the rows of the least."""

@@ -20,7 +20,7 @@ from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.preflight.session import Session
 from backend.tasks.task import Limit, encoded, limits
-from backend.tokenizers.vocabulary import vocabulary_of
+from backend.tokenizers.vocabulary.pieces import vocabulary_of
 
 VERSION = 2
 UNLIMITED = 1_000_000

@@ -15,7 +15,7 @@ from backend.contract.spec import RunSpec
 from backend.data.export import write_arrays, write_parquet
 from backend.data.features import Features
 from backend.data.sources.source import Report
-from backend.models.decoder_start import decoder_start
+from backend.models.config import decoder_start_token
 from backend.models.inspection import read_config
 from backend.preflight.checks import check_model, locate_small_files
 from backend.preflight.datasets import read_material
@@ -84,7 +84,7 @@ def _exported(
     beside = export.with_name(f".{export.name}.{os.getpid()}")
     head = session.task.head
     config = read_config(model)
-    start = decoder_start(config.get("model_type"), config.get("decoder_start_token_id"), session.pad_token_id)
+    start = decoder_start_token(config.get("model_type"), config.get("decoder_start_token_id"), session.pad_token_id)
     try:
         with output_errors(export, "--export", beside):
             beside.mkdir()

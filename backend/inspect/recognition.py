@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from backend import registry
 from backend.contract.errors import Fix, InputError
-from backend.contract.rpc.data_choice import LeftOut, RecognisedData
+from backend.contract.rpc.data import LeftOut, RecognisedData
 from backend.contract.safe_files import user_path
 from backend.data import mojibake
 from backend.data.data_files import by_split, files_for, folder_files, pattern_files, saved_splits, split_of

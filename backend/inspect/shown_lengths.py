@@ -22,10 +22,10 @@ from backend.inspect.batch_preview import Look, Stage
 from backend.inspect.limit_words import limit_notes, limit_sentence, suggested, unknown_sentence
 from backend.inspect.measured_lengths import RowCounts, measured
 from backend.inspect.row_text import row_text
+from backend.models.config import longest_sequence
 from backend.models.inspection import read_config
-from backend.models.positions import longest_sequence
 from backend.tasks.task import Limit, limits
-from backend.tokenizers.vocabulary import vocabulary_of
+from backend.tokenizers.vocabulary.pieces import vocabulary_of
 
 WORST = 20
 

@@ -10,9 +10,9 @@ from backend.contract.rpc.training_data import Border, Kind, TokenSequence
 from backend.data.batches import BEGINS_WITH_LAST, decoder_inputs
 from backend.engines.engine import Batch
 from backend.inspect.batch_preview import Look
-from backend.models.decoder_start import decoder_start
+from backend.models.config import decoder_start_token
 from backend.models.inspection import read_config
-from backend.tokenizers.vocabulary import vocabulary_of
+from backend.tokenizers.vocabulary.pieces import vocabulary_of
 
 MAX_TOKENS = 6000
 """Of a sequence that are shown; all are in the arrays."""
@@ -175,7 +175,9 @@ def _start(look: Look) -> int | None:
     config = read_config(look.model.folder)
     if config.get("model_type") in BEGINS_WITH_LAST:
         return None
-    return decoder_start(config.get("model_type"), config.get("decoder_start_token_id"), look.session.pad_token_id)
+    return decoder_start_token(
+        config.get("model_type"), config.get("decoder_start_token_id"), look.session.pad_token_id
+    )
 
 
 def _borders(look: Look, feature: int, arrays: Batch) -> list[Border]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.contract.rpc.column_guess import LOOKED_AT, language_column, text_column
 from backend.contract.safe_files import user_path
+from backend.contract.tokens.text_columns import LOOKED_AT, language_column, text_column
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.inspect.column_texts import cells, check_columns, columns_with_text, read_rows, text_of

@@ -9,12 +9,12 @@ import msgspec
 
 from backend.contract.places import is_offline
 from backend.contract.spec.tokenizer_training import TokenizerTraining
-from backend.contract.tokens import name
-from backend.contract.tokens.making import Compression, MadeTokenizer
+from backend.contract.tokens import options
+from backend.contract.tokens.training import Compression, MadeTokenizer
 from backend.inspect.column_texts import ColumnTexts
 from backend.tokenizers import saving
-from backend.tokenizers.compression import compression
 from backend.tokenizers.loading import open_named
+from backend.tokenizers.token_counts import measure_compression
 from backend.tokenizers.train import train
 from backend.tokenizers.trainer_progress import Say
 
@@ -56,9 +56,9 @@ def learn(texts: ColumnTexts, settings: TokenizerTraining, compare_with: str | N
     measured = []
     if other is not None or settings.held_out:
         say(MEASURING, 0, 0, "")
-        measured = [compression(made, "", texts.measured())]
+        measured = [measure_compression(made, "", texts.measured())]
     if other is not None:
-        measured.append(compression(other, name.read(str(compare_with)).tokenizer, texts.measured()))
+        measured.append(measure_compression(other, options.parse_name(str(compare_with)).tokenizer, texts.measured()))
     return Learnt(made, texts, measured, time.monotonic() - started)
 
 

@@ -1,4 +1,4 @@
-"""Owns which architectures can do what: read from transformers' own tables, without running transformers."""
+"""Which architectures can do what, read from transformers' own tables without running transformers."""
 
 import ast
 import importlib.util

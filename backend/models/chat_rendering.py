@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from backend.contract.processes import child_environment, python_command
-from backend.contract.rpc.chat_template import STUMBLES, line_of, reason_of
+from backend.contract.tokens.chat_template import STUMBLES, line_of, reason_of
 
 SECONDS = 5.0
 """The longest that one chat may take; its prefixes add a little each."""

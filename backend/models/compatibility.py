@@ -1,4 +1,4 @@
-"""Owns whether a model goes with the run that is being set up: its task, its engine, its memory, said in one sentence."""
+"""Whether a model goes with the run that is being set up, said in one sentence, and what a model is for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +11,52 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.models.architectures import needs_code, why_not
 
+
+@cache
+def _heads() -> dict[str, Head]:
+    return {task.name: Head(task.head) for task in _catalog().tasks}
+
+
+_CLASSES = (
+    ("ForMaskedLM", "fills in masked words"),
+    ("ForCausalLM", "continues a text"),
+    ("LMHeadModel", "continues a text"),
+    ("ForSequenceClassification", "classifies texts"),
+    ("ForTokenClassification", "labels words"),
+    ("ForQuestionAnswering", "answers questions about a text"),
+    ("ForMultipleChoice", "chooses among answers"),
+    ("ForPreTraining", "a base to train from"),
+    ("ForConditionalGeneration", "turns one text into another"),
+    ("MTModel", "translates"),
+    ("Model", "a base to train from"),
+)
+_TASKS = {
+    "fill-mask": "fills in masked words",
+    "text-generation": "continues a text",
+    "text2text-generation": "turns one text into another",
+    "translation": "translates",
+    "summarization": "summarises",
+    "text-classification": "classifies texts",
+    "token-classification": "labels words",
+    "question-answering": "answers questions about a text",
+    "multiple-choice": "chooses among answers",
+    "zero-shot-classification": "classifies texts by labels it never saw",
+    "sentence-similarity": "compares sentences",
+    "feature-extraction": "turns texts into vectors",
+    "text-ranking": "ranks texts",
+}
+
+
+def purpose_of_class(architecture: str) -> str:
+    """What a class of transformers is for; empty where its name does not tell."""
+    return next((words for ending, words in _CLASSES if architecture.endswith(ending)), "")
+
+
+def purpose_of_hub_task(pipeline_tag: str) -> str:
+    """What the hub's own name of a task means."""
+    return _TASKS.get(pipeline_tag, pipeline_tag.replace("-", " "))
+
+
 _FLOAT, _GB = 4, 1e9
 _OTHER_FORMATS = {
     "gguf": "GGUF files, which are made for running a model and cannot be trained; choose the model that they were made of",
@@ -22,12 +68,11 @@ _OLD_FORMATS = {
     "bin": "Its weights come only as pytorch_model.bin: they are converted once, when you agree.",
     "flax": "Its weights come only as flax_model.msgpack: they are converted once, when you agree.",
 }
-
 _OWN_CODE = "It runs Python code of its own, when you have read it and agree."
 
 
 @dataclass(frozen=True)
-class Wish:
+class RunNeeds:
     """The run that a model is wanted for; what is empty is not known and rules nothing out."""
 
     task: str = ""
@@ -42,7 +87,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Known:
+class ModelFacts:
     """What is known of a model before it is opened."""
 
     config: Mapping[str, Any] = field(default_factory=dict)
@@ -53,29 +98,29 @@ class Known:
     """What is wrong with its files, or who may not have them, as the end of a sentence."""
 
 
-def wish_of(values: Mapping[str, Any]) -> Wish:
-    """The wish of a question's arguments; what they do not say is unknown."""
-    known = {name: values[name] for name in Wish.__dataclass_fields__ if values.get(name) is not None}
-    return Wish(**known)
+def run_needs_of(values: Mapping[str, Any]) -> RunNeeds:
+    """The needs that a question's arguments name; what they do not say is unknown."""
+    known = {name: values[name] for name in RunNeeds.__dataclass_fields__ if values.get(name) is not None}
+    return RunNeeds(**known)
 
 
-def problem(known: Known, wish: Wish) -> str:
+def problem(known: ModelFacts, needs: RunNeeds) -> str:
     """Why the model does not go with the run, as the end of a sentence; empty where it does."""
     return (
         known.lacking
-        or _format_problem(known, wish)
-        or _architecture_problem(known, wish)
-        or _engine_problem(known, wish)
-        or _memory_problem(known, wish)
+        or _format_problem(known, needs)
+        or _architecture_problem(known, needs)
+        or _engine_problem(known, needs)
+        or _memory_problem(known, needs)
     )
 
 
-def notes(known: Known, wish: Wish) -> list[str]:
+def notes(known: ModelFacts, needs: RunNeeds) -> list[str]:
     """What to know before the model is chosen."""
-    found = [_OLD_FORMATS[known.weights]] if known.weights in _OLD_FORMATS and not wish.from_scratch else []
+    found = [_OLD_FORMATS[known.weights]] if known.weights in _OLD_FORMATS and not needs.from_scratch else []
     found += [_OWN_CODE] if needs_code(dict(known.config)) else []
-    least, free = _least_bytes(known, wish, whole=True), wish.free_mb * 1e6
-    if wish.free_mb and not wish.partly and free < least and _least_bytes(known, wish, whole=False) <= free:
+    least, free = _least_bytes(known, needs, whole=True), needs.free_mb * 1e6
+    if needs.free_mb and not needs.partly and free < least and _least_bytes(known, needs, whole=False) <= free:
         found.append(
             f"To train all of it takes at least {least / _GB:.1f} GB, and {free / _GB:.1f} GB are free; "
             "add an adapter (LoRA) to train a small part."
@@ -90,25 +135,25 @@ def tasks_of(config: Mapping[str, Any]) -> list[str]:
     return [name for name, head in _heads().items() if not why_not(dict(config), head)]
 
 
-def _format_problem(known: Known, wish: Wish) -> str:
+def _format_problem(known: ModelFacts, needs: RunNeeds) -> str:
     if known.weights in _OTHER_FORMATS:
         return f"it comes only as {_OTHER_FORMATS[known.weights]}"
-    if known.weights == "none" and not wish.from_scratch:
+    if known.weights == "none" and not needs.from_scratch:
         return "it has no weights; choose another, or begin with new weights (model.initialise) to train from scratch"
     return ""
 
 
-def _architecture_problem(known: Known, wish: Wish) -> str:
+def _architecture_problem(known: ModelFacts, needs: RunNeeds) -> str:
     config = dict(known.config)
     if not config.get("model_type"):
         return "its config.json names no architecture, so nobody can tell what it is; choose one made for transformers"
-    head = _heads().get(wish.task)
+    head = _heads().get(needs.task)
     return why_not(config, head) if head is not None else ""
 
 
-def _engine_problem(known: Known, wish: Wish) -> str:
+def _engine_problem(known: ModelFacts, needs: RunNeeds) -> str:
     engines = {entry.name: entry for entry in _catalog().engines}
-    entry, model_type = engines.get(wish.engine), str(known.config.get("model_type", ""))
+    entry, model_type = engines.get(needs.engine), str(known.config.get("model_type", ""))
     if entry is None or entry.missing:
         return ""  # what is wrong with the engine is no model's fault
     found = refusal(entry, model_type, "")
@@ -122,10 +167,10 @@ def _takes(engine: EngineEntry, model_type: str) -> bool:
     return refusal(engine, model_type, "") is None
 
 
-def _memory_problem(known: Known, wish: Wish) -> str:
+def _memory_problem(known: ModelFacts, needs: RunNeeds) -> str:
     """Even with an adapter all weights must lie in memory; that much of the estimate is certain."""
-    least, free = _least_bytes(known, wish, whole=False), wish.free_mb * 1e6
-    if not wish.free_mb or least <= free:
+    least, free = _least_bytes(known, needs, whole=False), needs.free_mb * 1e6
+    if not needs.free_mb or least <= free:
         return ""
     return (
         f"its weights alone take {least / _GB:.1f} GB in float32, and {free / _GB:.1f} GB are free; "
@@ -133,9 +178,9 @@ def _memory_problem(known: Known, wish: Wish) -> str:
     )
 
 
-def _least_bytes(known: Known, wish: Wish, whole: bool) -> float:
+def _least_bytes(known: ModelFacts, needs: RunNeeds, whole: bool) -> float:
     """Weights, and for all that is trained a gradient and what the optimizer keeps; activations come on top."""
-    each = 1 + (1 + _state_per_weight(wish.optimizer) if whole else 0)
+    each = 1 + (1 + _state_per_weight(needs.optimizer) if whole else 0)
     return _FLOAT * known.parameters * each
 
 
@@ -151,8 +196,3 @@ def _state_per_weight(optimizer: str) -> float:
 @cache
 def _catalog() -> Catalog:
     return catalog.catalog()
-
-
-@cache
-def _heads() -> dict[str, Head]:
-    return {task.name: Head(task.head) for task in _catalog().tasks}

@@ -1,4 +1,4 @@
-"""Owns the one-time conversion of pickled and of Flax weights: a throwaway process reads them, a safetensors copy stays."""
+"""Converts pickled and Flax weights once: a throwaway process reads them, a safetensors copy stays."""
 
 import hashlib
 import subprocess
@@ -9,7 +9,7 @@ from backend.contract.processes import child_environment, python_command
 from backend.contract.redaction import TOKEN_VARIABLES
 from backend.data.cache import Damaged, open_or_write
 from backend.data.sources.source import Report
-from backend.models.own_code import agree_to_copy, read_code
+from backend.models.remote_code import agree_to_copy, read_code
 from backend.models.weights import BIN, BIN_INDEX, FLAX, FLAX_INDEX, read_weights
 
 _CONVERTERS = {"bin": "backend.engines.torch.convert_weights", "flax": "backend.engines.jax.convert_weights"}

@@ -1,4 +1,4 @@
-"""Owns what is asked of the model hub: a model's files, the hub's own safetensors conversions, and downloads.
+"""A model's files on the hub, the hub's own safetensors conversions, and downloads.
 
 The hub library finds its token, endpoint and cache by itself; no token ever passes through here.
 """
@@ -17,9 +17,9 @@ from backend.contract.errors import InputError
 from backend.data.hub_answers import check_commit, check_file_name, check_revision, guard
 from backend.data.sources.source import Report
 from backend.models import hub_transfer
-from backend.models.hub_mistakes import ERRORS, FIELD, MALFORMED, model_mistake, search_mistake
+from backend.models.hub_errors import ERRORS, FIELD, MALFORMED, model_mistake, search_mistake
 from backend.models.hub_transfer import RemoteFile
-from backend.models.weights_names import small_files, weight_files
+from backend.models.weights import small_files, weight_files
 
 _CONVERSION = re.compile(r"refs/pr/\d+")
 _SPARE_BYTES = 50_000_000

@@ -1,17 +1,24 @@
-"""Owns looking for models on the hub, each judged for the run that is being set up."""
+"""Searches models on the hub, tells what a download would bring, and brings one here."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from huggingface_hub import HfApi, ModelInfo, get_token
+from huggingface_hub import HfApi, ModelInfo, constants, get_session, get_token
+from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
+from huggingface_hub.utils import hf_raise_for_status
+from msgspec.structs import replace
 
 from backend.contract.errors import InputError
-from backend.contract.rpc.model_choices import HubSearch, ModelChoice
-from backend.models import compatibility, task_detection
-from backend.models.compatibility import Known, Wish
-from backend.models.hub_mistakes import ERRORS, MALFORMED, offline, search_mistake
-from backend.models.hub_session import asked_once
-from backend.models.weights_names import weight_files
+from backend.contract.rpc.models import DownloadedModel, HubModel, HubSearch, ModelChoice
+from backend.data.hub_answers import guard
+from backend.data.sources.source import Report
+from backend.models import compatibility, hub, hub_transfer, location
+from backend.models.compatibility import ModelFacts, RunNeeds
+from backend.models.hub_errors import ERRORS, MALFORMED, Unanswered, model_mistake, offline, search_mistake
+from backend.models.weights import weight_files
 
 MOST = 40
 WANTED: Any = [
@@ -30,20 +37,22 @@ _POPULAR = {
 """What a task is usually trained from, shown before anything is typed."""
 _BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 _OTHER = ((".gguf", "gguf"), (".onnx", "onnx"), ("tf_model.h5", "tensorflow"), ("adapter_config.json", "adapter"))
+SECONDS = 12.0
+"""Somebody who looks at a list is answered in that time, whatever the hub library would wait."""
 
 
-def search(query: str, wish: Wish, *, is_offline: bool = False, most: int = MOST) -> HubSearch:
+def search(query: str, needs: RunNeeds, *, is_offline: bool = False, most: int = MOST) -> HubSearch:
     """The most downloaded models whose name has the words. Raises InputError where the hub does not say."""
     if is_offline:
         raise offline()
     words = query.strip()
-    usual = {} if words else {"filter": "transformers", "pipeline_tag": _POPULAR.get(wish.task)}
+    usual = {} if words else {"filter": "transformers", "pipeline_tag": _POPULAR.get(needs.task)}
     try:
         with asked_once():
             found = list(
                 HfApi().list_models(search=words or None, sort="downloads", limit=most + 1, expand=WANTED, **usual)
             )
-            models = [choice_of(one, wish) for one in found[:most]]
+            models = [choice_of(one, needs) for one in found[:most]]
     except InputError:
         raise
     except (*ERRORS, *MALFORMED) as error:
@@ -51,13 +60,92 @@ def search(query: str, wish: Wish, *, is_offline: bool = False, most: int = MOST
     return HubSearch(models, len(found) > most)
 
 
-def choice_of(info: ModelInfo, wish: Wish) -> ModelChoice:
+def details(name: str, revision: str, needs: RunNeeds, *, is_offline: bool = False) -> HubModel:
+    """What one model is, and what its download would bring. Raises InputError."""
+    if is_offline:
+        raise offline()
+    try:
+        with asked_once():
+            info = HfApi().model_info(name, revision=revision, expand=WANTED)
+            remote = hub.remote_model(name, revision)
+    except (*ERRORS, *MALFORMED) as error:
+        raise _mistake(name, revision, error) from None
+    choice = choice_of(info, needs)
+    return HubModel(
+        choice=replace(choice, size_mb=remote.size / 1e6, parameters=choice.parameters or remote.parameters),
+        commit=remote.commit,
+        files=list(remote.files),
+        total_mb=sum(remote.sizes[file] for file in remote.files) / 1e6,
+        left_mb=hub.left_bytes(remote, remote.files) / 1e6,
+        free_mb=hub_transfer.free_bytes() / 1e6,
+        page=f"{constants.ENDPOINT}/{name}",
+    )
+
+
+def download(
+    name: str, revision: str, cache: Path, report: Report, on_file: hub.OnFile | None, *, is_offline: bool = False
+) -> DownloadedModel:
+    """Bring a model here. Raises InputError; what has arrived by then is kept for the next time."""
+    if is_offline:
+        raise offline()
+    counted = _Counted(report)
+    started = time.perf_counter()
+    found = location.fetch(name, revision, cache=cache, report=counted, on_file=on_file)
+    return DownloadedModel(name, found.commit, str(found.folder), counted.fetched / 1e6, time.perf_counter() - started)
+
+
+class _Counted:
+    """Passes reports on, and counts what came since the first."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._first: int | None = None
+        self.fetched = 0
+
+    def __call__(self, done: int, total: int, unit: str) -> None:
+        self._first = done if self._first is None else min(self._first, done)
+        self.fetched = done - self._first
+        self._report(done, total, unit)
+
+
+def _mistake(name: str, revision: str, error: Exception) -> InputError:
+    if isinstance(error, InputError):
+        return error
+    return model_mistake(name, revision, error) if isinstance(error, ERRORS) else search_mistake(error)
+
+
+@contextmanager
+def asked_once(seconds: float = SECONDS) -> Iterator[None]:
+    """Within it the hub library asks once and waits so long; by itself it asks six times and waits for ever.
+
+    Raises Unanswered where nothing answers, and the hub library's own error for a bad status.
+    """
+    guard()
+    session: Any = get_session()
+    ask = session.request
+
+    def once(*given: Any, **options: Any) -> Any:
+        try:
+            response = ask(*given, **{**options, "timeout": seconds})
+        except HTTPError as error:
+            raise Unanswered(error) from None
+        hf_raise_for_status(response)
+        return response
+
+    session.request = once
+    try:
+        yield
+    finally:
+        del session.request
+
+
+def choice_of(info: ModelInfo, needs: RunNeeds) -> ModelChoice:
     """One model of the hub as a row of the chooser."""
     known = known_of(info)
     return ModelChoice(
         name=info.id,
         group="hub",
-        use=task_detection.of_hub_task(info.pipeline_tag or ""),
+        use=compatibility.purpose_of_hub_task(info.pipeline_tag or ""),
         model_type=str(known.config.get("model_type") or ""),
         parameters=known.parameters,
         size_mb=_bytes(info) / 1e6,
@@ -65,12 +153,12 @@ def choice_of(info: ModelInfo, wish: Wish) -> ModelChoice:
         downloads=info.downloads,
         tasks=compatibility.tasks_of(known.config),
         is_here=False,
-        notes=[*([] if known.lacking else _access_notes(info)), *compatibility.notes(known, wish)],
-        problem=compatibility.problem(known, wish),
+        notes=[*([] if known.lacking else _access_notes(info)), *compatibility.notes(known, needs)],
+        problem=compatibility.problem(known, needs),
     )
 
 
-def known_of(info: ModelInfo) -> Known:
+def known_of(info: ModelInfo) -> ModelFacts:
     """What the hub says of a model, as far as it decides whether it can be used."""
     names = tuple(file.rfilename for file in info.siblings or [])
     kind, _ = weight_files(names)
@@ -78,7 +166,7 @@ def known_of(info: ModelInfo) -> Known:
         kind = "gguf" if info.gguf else _other_format(names) or ("none" if names else "")
     config = info.config if isinstance(info.config, dict) else {}
     total = info.safetensors.total if info.safetensors else 0
-    return Known(config, total, kind, _no_access(info))
+    return ModelFacts(config, total, kind, _no_access(info))
 
 
 def _other_format(names: Sequence[str]) -> str:

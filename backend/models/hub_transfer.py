@@ -1,4 +1,4 @@
-"""Owns fetching one file of the hub in parts: what has arrived is kept, and the next try goes on behind it.
+"""Fetches one file of the hub in parts: what has arrived is kept, and the next try goes on behind it.
 
 The hub library throws away what an interrupted download has brought. So large files are fetched here, by byte ranges,
 into the place where its cache has the content of files (`blobs/`, named by their ETag); the library then only links them.
@@ -19,7 +19,7 @@ from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
 from backend.contract.errors import InputError
 from backend.data.hub_answers import check_digest, guard, start_digests
-from backend.models.hub_mistakes import FIELD, BrokenOff, status_of
+from backend.models.hub_errors import FIELD, BrokenOff, status_of
 
 PART = ".burnish-part"
 """Ending of a file that is not whole yet, beside the content of whole ones."""

@@ -1,4 +1,4 @@
-"""Owns what is known of a model before it is loaded: its description, and whether it can do a task."""
+"""What is known of a model before it is loaded: its description, and whether it can do a task."""
 
 import re
 from pathlib import Path
@@ -6,15 +6,14 @@ from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.contract.rpc.queries import ModelDescription
+from backend.contract.rpc.models import ModelDescription
 from backend.models import location
-from backend.models.adapter_folder import is_alone, weights_folder
+from backend.models.adapter_files import is_alone, weights_folder
 from backend.models.architectures import module_names, needs_code, why_not
-from backend.models.base_weights import check_alone
-from backend.models.config_check import read_checked
+from backend.models.config import longest_sequence, read_checked
 from backend.models.model_files import read_small, read_table
-from backend.models.own_code import may_run, own_code
-from backend.models.positions import longest_sequence
+from backend.models.remote_code import find_remote_code, may_run
+from backend.models.saved_model import check_alone
 from backend.models.tokenizer_files import TokenizerFiles, read_tokenizer
 from backend.models.weights import OLD_FORMATS, Weights, flax_problem, read_weights
 from backend.registry import find
@@ -41,7 +40,7 @@ def describe_folder(found: "location.ModelLocation", head: Head | None = None) -
     """What a folder holds. A hub model whose weights are not here yet is described from what the hub says of them."""
     folder, config = found.folder, read_config(found.folder)
     weights, tokenizer = read_weights(folder), read_tokenizer(folder)
-    remote, code = found.remote, own_code(folder)
+    remote, code = found.remote, find_remote_code(folder)
     sentence, fits = _tokenizer_sentence(tokenizer, _rows(config))
     kind = remote.weights_format if remote else weights.format
     unreadable = flax_problem(folder) if kind == "flax" else ""

@@ -1,4 +1,4 @@
-"""Owns which models are on this computer: the demo's, the ones used before, those that runs have made, the hub's cache."""
+"""Lists the models on this computer: the demo's, the ones used before, those that runs have made, the hub's cache."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -8,11 +8,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from backend.contract.demo_models import DEMO_MODELS
-from backend.contract.rpc.model_choices import ModelChoice
+from backend.contract.rpc.models import ModelChoice
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import user_path
-from backend.models import compatibility, hub_transfer, inspection, task_detection
-from backend.models.compatibility import Known, Wish
+from backend.models import compatibility, hub_transfer, inspection
+from backend.models.compatibility import ModelFacts, RunNeeds
 from backend.models.weights import flax_problem, read_weights
 
 MAX_RUNS = 200
@@ -20,22 +20,22 @@ MAX_RUNS = 200
 _GONE = "the folder is not there any more; choose another model"
 
 
-def choices(wish: Wish, recent: Sequence[str], runs: Iterable[RunFolder]) -> list[ModelChoice]:
+def choices(needs: RunNeeds, recent: Sequence[str], runs: Iterable[RunFolder]) -> list[ModelChoice]:
     """Every model once, by group; of those used before only such as are nowhere else."""
-    cached = {one.name: one for one in in_cache(wish)}
-    groups = [demo(wish), used_before(wish, recent, cached), of_runs(wish, runs), list(cached.values())]
+    cached = {one.name: one for one in in_cache(needs)}
+    groups = [demo(needs), used_before(needs, recent, cached), of_runs(needs, runs), list(cached.values())]
     found: dict[str, ModelChoice] = {}
     for one in (one for group in groups for one in group):
         found.setdefault(one.name, one)
     return list(found.values())
 
 
-def demo(wish: Wish) -> list[ModelChoice]:
+def demo(needs: RunNeeds) -> list[ModelChoice]:
     """What comes with the program."""
-    return [of_folder(model.folder, wish, "demo", model.name, use=model.use) for model in DEMO_MODELS]
+    return [of_folder(model.folder, needs, "demo", model.name, use=model.use) for model in DEMO_MODELS]
 
 
-def used_before(wish: Wish, recent: Sequence[str], cached: dict[str, ModelChoice]) -> list[ModelChoice]:
+def used_before(needs: RunNeeds, recent: Sequence[str], cached: dict[str, ModelChoice]) -> list[ModelChoice]:
     """Folders and hub ids, newest first; a hub model that is not in the cache any more needs a download."""
     found = []
     for name in recent:
@@ -43,7 +43,7 @@ def used_before(wish: Wish, recent: Sequence[str], cached: dict[str, ModelChoice
         if name in cached:
             found.append(replace(cached[name], group="recent"))
         elif path.is_dir():
-            found.append(of_folder(path, wish, "recent", path.name, name=name))
+            found.append(of_folder(path, needs, "recent", path.name, name=name))
         elif path.is_absolute() or name.startswith((".", "~")):
             found.append(ModelChoice(name=name, group="recent", title=path.name, problem=_GONE))
         else:
@@ -52,17 +52,17 @@ def used_before(wish: Wish, recent: Sequence[str], cached: dict[str, ModelChoice
     return found
 
 
-def of_runs(wish: Wish, runs: Iterable[RunFolder]) -> list[ModelChoice]:
+def of_runs(needs: RunNeeds, runs: Iterable[RunFolder]) -> list[ModelChoice]:
     """What runs have left in their `model/`, as a beginning for the next one; the newest first."""
     found = []
     for run in runs:
         if len(found) < MAX_RUNS and (run.model / "config.json").is_file():
             used = (run.model / "config.json").stat().st_mtime
-            found.append(of_folder(run.model, wish, "run", run.path.name, used=used))
+            found.append(of_folder(run.model, needs, "run", run.path.name, used=used))
     return found
 
 
-def in_cache(wish: Wish) -> list[ModelChoice]:
+def in_cache(needs: RunNeeds) -> list[ModelChoice]:
     """What lies in the hub library's cache, last used first, and what an unfinished download has begun."""
     from huggingface_hub import CacheNotFound, scan_cache_dir  # slow to import
 
@@ -71,12 +71,12 @@ def in_cache(wish: Wish) -> list[ModelChoice]:
     except CacheNotFound:
         return []
     repositories.sort(key=lambda one: (-(one.last_accessed or 0), one.repo_id))
-    found = (_cached(one, wish) for one in repositories)
+    found = (_cached(one, needs) for one in repositories)
     return [one for one in found if one is not None]
 
 
 def of_folder(
-    folder: Path, wish: Wish, group: str, title: str, *, name: str = "", use: str = "", used: float | None = None
+    folder: Path, needs: RunNeeds, group: str, title: str, *, name: str = "", use: str = "", used: float | None = None
 ) -> ModelChoice:
     """A folder as a row of the chooser."""
     config = inspection.read_config(folder)
@@ -84,37 +84,37 @@ def of_folder(
     lacking = inspection.config_problem(folder)
     if not lacking and weights.format in ("lfs-pointer", "broken"):
         lacking = weights.problem
-    if not lacking and weights.format == "none" and not wish.from_scratch:
+    if not lacking and weights.format == "none" and not needs.from_scratch:
         lacking = flax_problem(folder) if (folder / "flax_model.msgpack").is_file() else weights.problem
-    known = Known(config, weights.parameters, weights.format, lacking)
+    known = ModelFacts(config, weights.parameters, weights.format, lacking)
     return ModelChoice(
         name=name or str(folder),
         group=group,
         title=title,
-        use=use or task_detection.of_class(str((config.get("architectures") or [""])[0])),
+        use=use or compatibility.purpose_of_class(str((config.get("architectures") or [""])[0])),
         model_type=str(config.get("model_type") or ""),
         parameters=weights.parameters,
         size_mb=weights.size / 1e6,
         licence=inspection.licence(folder),
         used=used,
         tasks=compatibility.tasks_of(config),
-        notes=compatibility.notes(known, wish),
-        problem=compatibility.problem(known, wish),
+        notes=compatibility.notes(known, needs),
+        problem=compatibility.problem(known, needs),
     )
 
 
-def _cached(repository: Any, wish: Wish) -> ModelChoice | None:
+def _cached(repository: Any, needs: RunNeeds) -> ModelChoice | None:
     revisions = sorted(repository.revisions, key=lambda one: ("main" in one.refs, one.last_modified), reverse=True)
     whole = next((one for one in revisions if holds_model(one)), None)
     started = hub_transfer.started_bytes(repository.repo_id) / 1e6
     if whole is not None:
         found = of_folder(
-            whole.snapshot_path, wish, "cache", "", name=repository.repo_id, used=repository.last_accessed
+            whole.snapshot_path, needs, "cache", "", name=repository.repo_id, used=repository.last_accessed
         )
         return replace(found, size_mb=repository.size_on_disk / 1e6)
     if started and revisions:
         found = of_folder(
-            revisions[0].snapshot_path, dataclasses.replace(wish, from_scratch=True), "cache", "", name=repository.repo_id,
+            revisions[0].snapshot_path, dataclasses.replace(needs, from_scratch=True), "cache", "", name=repository.repo_id,
             used=repository.last_accessed,
         )  # fmt: skip
         return replace(found, is_here=False, started_mb=started, size_mb=0.0)

@@ -1,4 +1,4 @@
-"""Owns where a model's files are: a folder, the hub library's cache, the hub, or a converted copy."""
+"""Finds a model's files: in a folder, in the hub library's cache, on the hub, or as a converted copy."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from backend.data.hub_answers import check_revision
 from backend.data.sources.source import Report
 from backend.models import conversion, hub
 from backend.models.model_files import check_links
-from backend.models.own_code import own_code
+from backend.models.remote_code import find_remote_code
 from backend.models.tokenizer_files import read_tokenizer
 from backend.models.weights import OLD_FORMATS, flax_problem, read_weights
 
@@ -153,7 +153,7 @@ def _local(name: str, revision: str) -> ModelLocation | None:
         return None
     folder = Path(config).parent
     check_links(folder)
-    code = own_code(folder)
+    code = find_remote_code(folder)
     lacks_code = code is not None and not code.files  # fetched before code was fetched with it
     return None if lacks_code else ModelLocation(folder, "cache", folder.name, name)
 

@@ -2,18 +2,41 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.safe_files import MB, leads_out, read_regular
 
+
+def _kind(value: Any) -> str:
+    return {
+        list: "it holds a list",
+        str: "it holds a text",
+        bool: "it holds true or false",
+        type(None): "it holds null",
+    }.get(type(value), "it holds a number")
+
+
+_KEPT = {".json", ".txt", ".model", ".tiktoken", ".md", ".bpe", ".spm", ".jinja"}
+_LISTS_OF_WEIGHTS = (".bin.index.json", ".msgpack.index.json")
+_LARGEST_COPIED = 100 * 1024 * 1024
+
+
+def beside_weights(folder: Path) -> list[str]:
+    """Configuration, tokenizer and model card; no list of weight files, and no code."""
+    return sorted(
+        path.name
+        for path in folder.iterdir()
+        if path.suffix in _KEPT and not path.name.endswith(_LISTS_OF_WEIGHTS) and path.is_file()
+    )
+
+
 CONFIG_LIMIT = 50 * MB
 """Bytes of a config.json: a million labels and their numbers take about 40 MB."""
 SMALL_LIMIT = 200 * MB
 """Bytes of any other file beside the weights; the largest tokenizers take about 35 MB."""
-
-
 _TEMPLATES = "additional_chat_templates"
 """The folder within a model folder from which transformers reads."""
 _WEIGHTS = {".safetensors", ".bin", ".msgpack", ".h5"}
@@ -118,10 +141,11 @@ def _reason(error: ValueError) -> str:
     return "a number in it has too many digits" if "digits" in str(error) else type(error).__name__
 
 
-def _kind(value: Any) -> str:
-    return {
-        list: "it holds a list",
-        str: "it holds a text",
-        bool: "it holds true or false",
-        type(None): "it holds null",
-    }.get(type(value), "it holds a number")
+def copy_small_files(source: Path, target: Path) -> None:
+    """The same, and the code of the model with its folders, into a converted copy. Raises InputError for links out of it."""
+    code = [path.relative_to(source) for path in source.rglob("*.py") if path.is_file()]
+    for name in [*map(Path, beside_weights(source)), *code]:
+        check_link(source / name, source)
+        if (source / name).stat().st_size <= _LARGEST_COPIED:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / name, target / name)

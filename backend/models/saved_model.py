@@ -1,18 +1,33 @@
-"""Owns `model/`: the Hugging Face folder that a run leaves, with what its task must know in `burnish.json`."""
+"""Writes, reads and copies `model/`: the Hugging Face folder that a run leaves, with what its task must know in `burnish.json`."""
 
+import errno
+import hashlib
+import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import load_file, save_file
 
 from backend.contract.errors import InputError, RunFailed
+from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.run.folder import write_json
 from backend.data.removal import Leftover, delete, set_aside
-from backend.models.model_files import CONFIG_LIMIT, parse_table, read_small
-from backend.models.new_folder import flush_to_disk
+from backend.models.adapter_files import is_alone, weights_folder
+from backend.models.model_files import CONFIG_LIMIT, parse_table, read_small, read_table, read_table_if_sound
+from backend.models.weights import read_weights
 
 NOTE = "burnish.json"
+BASE = "base"
+"""The key of the note under which an adapter's names its model."""
+_BLOCK, _BLOCKS = 65_536, 32
+"""Bytes of one look into a file, and how many looks: other training changes every weight, and gigabytes need not be read."""
+Numbers = Literal["float32", "float16"]
 
 
 def write(folder: Path, fill: Callable[[Path], None], note: dict[str, Any]) -> list[Leftover]:
@@ -74,3 +89,125 @@ def _is_note(note: dict[str, Any]) -> bool:
     return (
         isinstance(task.get("type"), str) and isinstance(labels, list) and all(isinstance(one, str) for one in labels)
     )
+
+
+def share(folder: Path) -> None:
+    """Gives the files of a new folder the rights that go with its own; safetensors leaves its files to their owner alone."""
+    usual = folder.stat().st_mode & 0o666
+    for path in folder.iterdir():
+        if path.is_file():
+            path.chmod(usual)
+
+
+def flush_to_disk(folder: Path) -> None:
+    """Wait until every file of the folder is on the disk, before a rename makes it count; whoever may read it, may."""
+    share(folder)
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    for inner in (path for path in folder.rglob("*") if path.is_dir()):
+        flush_folder(inner)
+
+
+def flush_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    if os.name == "nt":  # Windows cannot open a folder to flush it
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def base_fact(folder: Path, name: str) -> dict[str, str]:
+    """What an adapter's note keeps of the model in `folder`, which is called `name`."""
+    return {"name": name, "weights": _weights_digest(folder)}
+
+
+def check_base(folder: Path, note: dict[str, Any] | None, base: Path) -> None:
+    """Raises InputError where the model in `base` is not the one of the note of the adapter in `folder`."""
+    known = (note or {}).get(BASE)
+    if isinstance(known, dict) and known.get("weights") != _weights_digest(base):
+        raise InputError(
+            f"model.name_or_path: {folder} holds an adapter, and its model {known.get('name', base)} has other weights than "
+            "when it was trained; put the former model back, or train again",
+            "model.name_or_path",
+        )
+
+
+def check_alone(folder: Path) -> None:
+    """The same of a folder that holds an adapter alone, if it does."""
+    if is_alone(folder):
+        check_base(folder, _note_of(folder), weights_folder(folder))
+
+
+def _note_of(folder: Path) -> dict[str, Any] | None:
+    return read_table_if_sound(folder / NOTE) or None  # an adapter of another origin says nothing
+
+
+def _weights_digest(folder: Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for path in read_weights(folder).files:
+        size = path.stat().st_size
+        digest.update(f"{path.name}\0{size}\0".encode())
+        with path.open("rb") as file:
+            for place in sorted({max(0, size - _BLOCK) * number // (_BLOCKS - 1) for number in range(_BLOCKS)}):
+                file.seek(place)
+                digest.update(file.read(_BLOCK))
+    return digest.hexdigest()
+
+
+def copy_model(source: Path, target: Path, numbers: Numbers) -> None:
+    """Write every file of `source` into the new folder `target`, its floating-point weights as `numbers`.
+
+    Raises InputError where `target` is not empty or cannot be written, or where a weight is beyond the range of float16.
+    """
+    if target.exists() and not target.is_dir():
+        raise InputError(f"--model: {target} is a file; name a new folder")
+    if target.exists() and any(target.iterdir()):
+        raise InputError(f"--model: {target} is not empty; name a new folder")
+    check_output_folder(target, "--model")
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with output_errors(target, "--model", beside):
+            _copy(source, beside, target, numbers)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _copy(source: Path, beside: Path, target: Path, numbers: Numbers) -> None:
+    shutil.copytree(source, beside, ignore=shutil.ignore_patterns("*.safetensors"))
+    for path in sorted(source.glob("*.safetensors")):
+        _convert(path, beside / path.name, numbers)
+    _name_numbers(beside / "config.json", numbers)
+    share(beside)
+    if target.exists():
+        target.rmdir()
+    beside.rename(target)
+
+
+def _convert(source: Path, target: Path, numbers: Numbers) -> None:
+    with safe_open(source, framework="np") as file:
+        metadata = file.metadata()
+    tensors = load_file(source)
+    converted = {name: _as_numbers(values, name, numbers) for name, values in tensors.items()}
+    try:
+        save_file(converted, target, metadata)
+    except SafetensorError as error:  # what the system refused is in its words alone
+        number = re.search(r"os error (\d+)|code: (\d+)", str(error))
+        raise OSError(int(number[1] or number[2]) if number else errno.EIO, str(error), str(target)) from error
+
+
+def _as_numbers(values: np.ndarray, name: str, numbers: Numbers) -> np.ndarray:
+    if not np.issubdtype(values.dtype, np.floating):
+        return values
+    if numbers == "float16" and np.abs(values).max(initial=0.0) > np.finfo(np.float16).max:
+        raise InputError(f"--dtype: {name} holds numbers beyond the range of float16; keep float32")
+    return values.astype(numbers)
+
+
+def _name_numbers(path: Path, numbers: Numbers) -> None:
+    config = read_table(path)
+    config.pop("torch_dtype", None)
+    path.write_text(json.dumps({**config, "dtype": numbers}, indent=2, sort_keys=True) + "\n", encoding="utf-8")

@@ -1,6 +1,12 @@
-"""Owns what can be said of a folder's tokenizer without opening it: whether there is one and how many tokens it has."""
+"""What a folder's tokenizer files hold, and whether a library may open them, told without opening the tokenizer."""
 
+import base64
+import binascii
+import math
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -68,3 +74,148 @@ def _count(folder: Path) -> int:
 
 def _read(path: Path) -> dict[str, Any]:
     return read_table_if_sound(path)
+
+
+MAX_STEPS = 1_000
+"""Of a normaliser, pre-tokenizer, decoder or post-processor; real ones have twenty."""
+MAX_GROWTH = 4_096
+"""Characters that one character of a text may become; NFKC makes 18 of the longest ligature."""
+MAX_ADDED = 100_000
+"""Characters or tokens that are put around every text."""
+PARTS = ("normalizer", "pre_tokenizer", "decoder", "post_processor")
+_LISTS = ("normalizers", "pretokenizers", "decoders", "processors")
+_BYTES_OF_SIGN = 4
+_MAY_BE_EMPTY = re.compile(r"\(\?|[\^$*{|]|\?|\\[bBAzZGKyY]")
+"""In a regular expression: what may match between two characters, so that a replacement is put in beside them."""
+
+
+def problem_of(tokenizer: Any, *, is_whole: bool = True) -> str:
+    """Why the content of a tokenizer.json must not be opened; empty where nothing speaks against it.
+
+    The tokenizers library trusts its file: a length in it is allocated, a name looked up and a text made longer as often as
+    the file says. An allocation that fails ends the process, and what only takes for ever cannot be stopped. Of the other
+    files beside it (not `is_whole`) only that they are JSON objects is asked.
+    """
+    if not isinstance(tokenizer, dict):
+        return "it is no JSON object"
+    if is_whole and not isinstance(tokenizer.get("model"), dict):
+        return "it has no model"
+    for part in PARTS if is_whole else ():
+        steps = _flatten(tokenizer.get(part))
+        if steps is None:
+            return f"its {part} is no table of steps, or has more than {MAX_STEPS:,}"
+        if problem := next(filter(None, map(_problem_of_step, steps)), ""):
+            return f"its {part} {problem}"
+        if part == "post_processor":
+            problem = _problem_of_templates([step for step in steps if "single" in step])
+        else:
+            problem = _problem_of_growth(steps)
+        if problem:
+            return f"its {part} {problem}"
+    return ""
+
+
+def problem_of_charsmap(charsmap: bytes) -> str:
+    """Why the compiled table of a normaliser cannot be one: four bytes with the size of a trie, the trie, then texts."""
+    size = int.from_bytes(charsmap[:4], "little")
+    if len(charsmap) < 8 or not 0 < size <= len(charsmap) - 4 or size % 4:
+        return "has a damaged table (precompiled_charsmap)"
+    return ""
+
+
+def _flatten(step: Any) -> list[dict[str, Any]] | None:
+    """The steps in their order, with those of nested sequences in their place; None where they are none."""
+    found: list[dict[str, Any]] = []
+    waiting = [] if step is None else [step]
+    while waiting:
+        step = waiting.pop()
+        if not isinstance(step, dict) or len(found) + len(waiting) > MAX_STEPS:
+            return None
+        inner = [step[name] for name in _LISTS if name in step]
+        if any(not isinstance(steps, list) for steps in inner):
+            return None
+        waiting += reversed(list(chain(*inner)))
+        found.append(step)
+    return found
+
+
+def _problem_of_step(step: dict[str, Any]) -> str:
+    if "precompiled_charsmap" in step:
+        return problem_of_charsmap(_charsmap(step))
+    if step.get("type") == "FixedLength" and not step.get("length", 1):
+        return "parts a text after every 0 characters"
+    if "pattern" in step and not isinstance(step["pattern"], dict | str):
+        return "has a pattern that is none"
+    return ""
+
+
+def _charsmap(step: dict[str, Any]) -> bytes:
+    try:
+        return base64.b64decode(step["precompiled_charsmap"], validate=True)
+    except (TypeError, ValueError, binascii.Error):
+        return b""
+
+
+# How long a text becomes
+
+
+def _problem_of_growth(steps: list[dict[str, Any]]) -> str:
+    """From the last step to the first: what each character costs at the end, as an upper bound."""
+    other, costs = 1.0, dict[str, float]()
+
+    def cost(text: Any) -> float:
+        return math.fsum(costs.get(sign, other) for sign in text) if isinstance(text, str) else 0.0
+
+    for step in reversed(steps):
+        if "prepend" in step and cost(step["prepend"]) > MAX_ADDED:
+            return f"puts more than {MAX_ADDED:,} characters before a text"
+        if "pattern" in step and "content" in step:
+            pattern, added = step["pattern"], cost(step["content"])
+            plain = pattern.get("String") if isinstance(pattern, dict) else pattern
+            if isinstance(plain, str) and plain:
+                costs |= {sign: max(cost(sign), added / len(plain)) for sign in plain}
+            else:
+                most = max([other, *costs.values()])
+                regex = str(pattern.get("Regex", "")) if isinstance(pattern, dict) else ""
+                beside = not regex or _MAY_BE_EMPTY.search(regex)
+                other, costs = (most + added if beside else max(most, added)), {}
+        elif not any(name in step for name in _LISTS):
+            other, costs = max([other, *costs.values()]) * _factor(step), {}
+        if max([other, *costs.values()]) > MAX_GROWTH:
+            return f"may make more than {MAX_GROWTH:,} characters of one"
+    return ""
+
+
+def _factor(step: dict[str, Any]) -> float:
+    if step.get("type") == "ByteLevel":
+        return _BYTES_OF_SIGN
+    if "precompiled_charsmap" in step:
+        charsmap = _charsmap(step)
+        texts = charsmap[4 + int.from_bytes(charsmap[:4], "little") :]
+        return max(1, *(len(text.decode("utf-8", "replace")) for text in texts.split(b"\0")))
+    return 1
+
+
+def _problem_of_templates(templates: list[dict[str, Any]]) -> str:
+    copies = 1
+    for template in templates:
+        special = template.get("special_tokens")
+        known = special if isinstance(special, dict) else {}
+        for name in ("single", "pair"):
+            pieces = template.get(name) or []
+            if not isinstance(pieces, list) or len(pieces) > MAX_STEPS:
+                return f"has a template of more than {MAX_STEPS:,} parts"
+            if (missing := next((one for one in _special(pieces) if one not in known), None)) is not None:
+                return f"names the token {missing[:80]!r}, which it does not define"
+        copies *= max(1, sum("Sequence" in piece for piece in template.get("single") or [] if isinstance(piece, dict)))
+        added = sum(len(one.get("ids") or ()) for one in known.values() if isinstance(one, dict))
+        if copies > MAX_GROWTH or added > MAX_ADDED:
+            return f"repeats a text more than {MAX_GROWTH:,} times, or adds more than {MAX_ADDED:,} tokens to it"
+    return ""
+
+
+def _special(pieces: list[Any]) -> Iterator[str]:
+    for piece in pieces:
+        token = piece.get("SpecialToken") if isinstance(piece, dict) else None
+        if isinstance(token, dict) and isinstance(token.get("id"), str):
+            yield token["id"]

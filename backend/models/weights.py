@@ -1,15 +1,18 @@
-"""Owns what stands in a model folder's weight files: their format, tensors and damage, read from headers alone."""
+"""What stands in a model folder's weight files: their format, tensors and damage, read from headers alone."""
 
 import math
+import re
 import struct
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from backend.contract.errors import InputError
 from backend.contract.safe_files import is_file_name, open_regular
-from backend.models import flax_names
-from backend.models.adapter_folder import weights_folder
+from backend.models.adapter_files import weights_folder
 from backend.models.model_files import parse_table, read_table_if_sound
 
 SAFETENSORS, SAFETENSORS_INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -71,11 +74,6 @@ def read_weights(folder: Path) -> Weights:
     return Weights("none", problem=f"{folder} holds no weights (model.safetensors); {_none_way_out(folder)}")
 
 
-def flax_problem(folder: Path) -> str:
-    """Why Flax weights of the folder's architecture cannot be read, as the end of a sentence; nothing where they can."""
-    return flax_names.problem(str(read_table_if_sound(folder / "config.json").get("model_type", "")))
-
-
 def is_pointer(path: Path) -> bool:
     """Whether a file is what Git LFS leaves where it has not fetched the content."""
     with path.open("rb") as file:
@@ -125,6 +123,11 @@ def _read_all(files: tuple[Path, ...]) -> Weights:
     return Weights("safetensors", files, shapes, max(dtypes, key=lambda name: dtypes[name], default=""))
 
 
+def _pointed(path: Path) -> Weights:
+    problem = f"{path} is a Git LFS pointer and not the weights; run `git lfs pull` in {path.parent}"
+    return Weights("lfs-pointer", (path,), problem=problem)
+
+
 def read_header(path: Path) -> dict[str, dict]:
     """Tensor → its entry in a safetensors file. Raises ValueError where the file is damaged."""
     size = path.stat().st_size
@@ -172,6 +175,151 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
 
 
-def _pointed(path: Path) -> Weights:
-    problem = f"{path} is a Git LFS pointer and not the weights; run `git lfs pull` in {path.parent}"
-    return Weights("lfs-pointer", (path,), problem=problem)
+_FORMATS = {
+    "safetensors": (SAFETENSORS, SAFETENSORS_INDEX, re.compile(r"model-\d+-of-\d+\.safetensors")),
+    "bin": (BIN, BIN_INDEX, re.compile(r"pytorch_model-\d+-of-\d+\.bin")),
+    "flax": (FLAX, FLAX_INDEX, re.compile(r"flax_model-\d+-of-\d+\.msgpack")),
+}
+_SMALL = re.compile(r"[^/]+\.(json|txt|model|tiktoken|bpe|md|jinja)|LICENSE|LICENCE|([^/]+/)*[^/]+\.py")
+_NOT_SMALL = re.compile(r".*\.(safetensors|bin|msgpack)\.index\.json")
+
+
+def weight_files(names: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The format that is taken, the best first, and its files; `none` where there are none."""
+    for kind, (single, index, shard) in _FORMATS.items():
+        if single in names:
+            return kind, (single,)
+        shards = tuple(name for name in names if shard.fullmatch(name))
+        if index in names and shards:
+            return kind, (index, *shards)
+    return "none", ()
+
+
+def small_files(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Configuration, tokenizer, code of its own (which nothing runs unasked), model card and licence."""
+    return tuple(each for each in names if _SMALL.fullmatch(each) and not _NOT_SMALL.fullmatch(each))
+
+
+_FLAX_FAMILIES = frozenset(
+    {
+        "bert",
+        "roberta",
+        "xlm-roberta",
+        "distilbert",
+        "gpt2",
+        "opt",
+        "llama",
+        "mistral",
+        "t5",
+        "mt5",
+        "marian",
+        "bart",
+        "mbart",
+    }
+)
+
+
+def flax_problem(folder: Path) -> str:
+    """Why Flax weights of the folder's architecture cannot be read, as the end of a sentence; nothing where they can."""
+    return flax_family_problem(str(read_table_if_sound(folder / "config.json").get("model_type", "")))
+
+
+def flax_family_problem(model_type: str) -> str:
+    """Why a family's Flax weights cannot be read, as the end of a sentence; nothing where they can."""
+    if model_type in _FLAX_FAMILIES:
+        return ""
+    return (
+        f"flax_model.msgpack of the architecture {model_type or 'that config.json does not name'} cannot be converted "
+        "here: save the model as safetensors with transformers 4 (from_pretrained with from_flax=True)"
+    )
+
+
+_FLAX_WEIGHTS = {"kernel", "scale", "embedding"}
+_FLAX_KEPT = {"weight", "bias", "final_logits_bias"}
+
+
+def rename_flax_parameters(tree: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The tree of a Flax checkpoint of transformers 4 as tensors under torch's names. ValueError for what no family here has.
+
+    All of these families follow one rule: modules bear torch's names, a layer's `kernel` is torch's `weight` turned (GPT-2's
+    too, whose layers keep their kernel turned already), and the `scale` of a norm and the `embedding` of a table are its
+    `weight`.
+    """
+    tensors = {}
+    for path, value in _flax_leaves(tree.get("params", tree)):
+        last = path[-1]
+        if last not in _FLAX_WEIGHTS | _FLAX_KEPT:
+            raise ValueError(f"{'/'.join(path)} is no parameter of a family that is known here")
+        numbers = value if value.dtype in (np.float16, np.float32) else value.astype(np.float32)
+        name = ".".join([*path[:-1], "weight" if last in _FLAX_WEIGHTS else last])
+        tensors[name] = np.ascontiguousarray(numbers.T if last == "kernel" else numbers)
+    return tensors
+
+
+def _flax_leaves(tree: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], np.ndarray]]:
+    for name, value in tree.items():
+        path = (*above, str(name))
+        if isinstance(value, Mapping):
+            yield from _flax_leaves(value, path)
+        elif isinstance(value, np.ndarray):
+            yield path, value
+        else:
+            raise ValueError(f"{'/'.join(path)} is no array")
+
+
+CHUNK_BYTES = 1 << 24
+_FRACTIONS = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
+_KINDS = (*_FRACTIONS, "BF16")
+_EXPONENT = np.uint16(0x7F80)  # all of bfloat16's exponent bits: infinite or not a number
+
+
+@dataclass(frozen=True)
+class UnsoundTensor:
+    """A tensor with values that are infinite or not numbers."""
+
+    name: str
+    file: Path
+
+
+def first_unsound(folder: Path) -> UnsoundTensor | None:
+    """The first one of the folder's safetensors, by their order in the file; None where all are sound or none are there.
+
+    Reads the weights once, a few megabytes at a time. Raises OSError and ValueError where they cannot be read.
+    """
+    weights = read_weights(folder)
+    for file in weights.files if weights.format == "safetensors" else ():
+        for name, kind, begin, end in _tensors(file):
+            if any(not _is_sound(chunk, kind) for chunk in _chunks(file, begin, end)):
+                return UnsoundTensor(name, file)
+    return None
+
+
+def _tensors(file: Path) -> Iterator[tuple[str, str, int, int]]:
+    start = _data_start(file)
+    for name, entry in sorted(read_header(file).items(), key=lambda item: item[1]["data_offsets"][0]):
+        if entry["dtype"] in _KINDS:
+            begin, end = entry["data_offsets"]
+            yield name, entry["dtype"], start + begin, start + end
+
+
+def _data_start(file: Path) -> int:
+    with file.open("rb") as opened:
+        return 8 + int.from_bytes(opened.read(8), "little")
+
+
+def _chunks(file: Path, begin: int, end: int) -> Iterator[bytes]:
+    with file.open("rb") as opened:
+        opened.seek(begin)
+        while begin < end:
+            chunk = opened.read(min(CHUNK_BYTES, end - begin))
+            if not chunk:
+                raise ValueError(f"{file} is cut off")
+            begin += len(chunk)
+            yield chunk
+
+
+def _is_sound(chunk: bytes, kind: str) -> bool:
+    if kind == "BF16":
+        bits = np.frombuffer(chunk, np.dtype("<u2"))
+        return not bool(((bits & _EXPONENT) == _EXPONENT).any())
+    return bool(np.isfinite(np.frombuffer(chunk, _FRACTIONS[kind])).all())

@@ -7,9 +7,9 @@ from backend.contract.errors import InputError
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec
 from backend.engines.new_rows import NewTokens
+from backend.tokenizers.added_tokens import extends, first_new, replaced_pieces
 from backend.tokenizers.loading import open_tokenizer
 from backend.tokenizers.options import ADDED, ADDED_SPECIAL
-from backend.tokenizers.replaced import extends, first_new, replaced
 
 
 def new_tokens(spec: RunSpec, tokenizer: Any, folder: Path) -> NewTokens:
@@ -19,7 +19,7 @@ def new_tokens(spec: RunSpec, tokenizer: Any, folder: Path) -> NewTokens:
     own = _own(spec, folder) if _adds(spec) else None
     if own is not None and not extends(tokenizer, own):
         return NewTokens()  # another vocabulary altogether: no row is known to belong to anything
-    pieces = replaced(tokenizer, own)
+    pieces = replaced_pieces(tokenizer, own)
     if spec.model.new_embeddings == "usual":
         pieces = dict.fromkeys(pieces, ())
     return NewTokens(pieces, None if own is None else first_new(own))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.catalog import Column
-from backend.contract.rpc.queries import ColumnLook
+from backend.contract.rpc.data import ColumnLook
 from backend.data.column_summary import LOOKED_AT, looks_of
 
 CHOSEN = "as chosen"

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from backend.contract.catalog import Device
-from backend.contract.rpc.queries import Placement, PlanPart, RunPlan
+from backend.contract.rpc.plan import Placement, PlanPart, RunPlan
 from backend.contract.run.cost import TimePart
 from backend.contract.run.measurement import Measurement
 from backend.contract.spec import RunSpec

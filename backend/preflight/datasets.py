@@ -17,7 +17,7 @@ from backend.data.rows import Rows
 from backend.data.sources.source import Reading, Report, Source
 from backend.data.split import split_off
 from backend.models import inspection
-from backend.models.positions import longest_sequence
+from backend.models.config import longest_sequence
 from backend.preflight.column_guess import ColumnGuess, Guess, guessed_columns
 from backend.preflight.resolve import SPLITS
 from backend.tasks.task import Columns, Facts, Task, Use, key_of, used_columns

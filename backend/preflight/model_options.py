@@ -9,8 +9,8 @@ from backend.contract.errors import InputError
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section, validated
 from backend.models import inspection
-from backend.models.own_code import decides_code, open_config
-from backend.models.parameter_names import may_meet
+from backend.models.frozen_parameters import may_match
+from backend.models.remote_code import decides_code, open_config
 from backend.models.weights import read_weights
 from backend.tokenizers.loading import open_tokenizer
 
@@ -92,7 +92,7 @@ def _check_frozen(spec: RunSpec, names: list[str]) -> None:
     for wish in spec.model.frozen:
         if isinstance(wish, int) or wish in ("embeddings", "encoder"):
             continue
-        if not any(may_meet(name, wish) for name in [*names, *_HEADS]):
+        if not any(may_match(name, wish) for name in [*names, *_HEADS]):
             examples = ", ".join(names[:: max(1, len(names) // 4)][:4])
             raise InputError(
                 f"model.frozen: {wish!r} matches no parameter of this model; there are for example {examples}",

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE
-from backend.contract.rpc.chat_template import PLAIN, PLAIN_WITH_BEGINNING, STUMBLES, reason_of, template_among
+from backend.contract.tokens.chat_template import PLAIN, PLAIN_WITH_BEGINNING, STUMBLES, reason_of, template_among
 from backend.data.rows import Rows
 from backend.models.chat_rendering import RenderedChat, RenderRequest, TemplateRefusal, render
 from backend.tasks._language_models import texts

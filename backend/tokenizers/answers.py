@@ -1,17 +1,23 @@
-"""Owns the answer to a question about one text: in one value while it is short, as an Arrow file where it is long."""
+"""Answers a question about one text: in one value while it is short, as an Arrow file where it is long."""
 
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import msgspec
 import numpy as np
+import psutil
 
 from backend.contract.errors import InputError
 from backend.contract.tokens.tokens import LONG_TEXT, MAX_IN_JSON, TokenizeQuestion, Tokens
 from backend.data.sources.source import Report
-from backend.tokenizers import chat, inspect, unfinished
-from backend.tokenizers.streaming import Stream
-from backend.tokenizers.tables import Arrays, Table
-from backend.tokenizers.text_reading import File, Text
+from backend.tokenizers import chat, tokenize
+from backend.tokenizers.long_text import Stream
+from backend.tokenizers.text import File, Text
+from backend.tokenizers.token_table import Arrays, Table
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -24,9 +30,10 @@ _KINDS = dict.fromkeys(("piece", "start", "end", "byte_start", "byte_end", "word
 _LARGE = 2**31 - 1
 _MAX_BYTES = 300_000
 """A long text goes into a file too, however few its tokens are."""
+_PREFIX, _SUFFIX, _PART = "burnish-", ".arrow", ".part"
 
 
-def tokenized(
+def answer_tokenize(
     tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, report: Report
 ) -> Tokens | dict[str, str]:
     """The answer, or `{"arrow": PATH}`. Raises InputError."""
@@ -41,9 +48,9 @@ def tokenized(
 def short(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) -> Table | None:
     """The tokens of a text that is not long; None of a long one. Raises InputError."""
     if question.messages is not None:
-        said = chat.written(tokenizer, question.messages, question.chat_template, question.generation_prompt)
+        said = chat.render_chat(tokenizer, question.messages, question.chat_template, question.generation_prompt)
         plain = msgspec.structs.replace(question, special_tokens=False)
-        return inspect.tokenize(tokenizer, said.text, plain, None, said.turns, said.notes)
+        return tokenize.tokenize(tokenizer, said.text, plain, None, said.turns, said.notes)
     simple = question.plain and question.pair is None
     if question.file is not None:
         if not simple:
@@ -52,7 +59,7 @@ def short(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) -> T
     text = question.text or ""
     if simple and len(text) > LONG_TEXT and tokenizer.is_fast:
         return None
-    return inspect.tokenize(tokenizer, text, question, question.pair)
+    return tokenize.tokenize(tokenizer, text, question, question.pair)
 
 
 def _written(table: Table) -> str:
@@ -60,7 +67,7 @@ def _written(table: Table) -> str:
 
     made = pa.table({name: pa.array(values) for name, values in table.columns.items()})
     made = made.replace_schema_metadata({REST: msgspec.json.encode(table.rest)})
-    with unfinished.file() as (file, path), pa.ipc.new_file(file, made.schema) as writer:
+    with unfinished_file() as (file, path), pa.ipc.new_file(file, made.schema) as writer:
         writer.write_table(made)
     return str(path)
 
@@ -68,7 +75,7 @@ def _written(table: Table) -> str:
 def _written_in_blocks(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, report: Report) -> str:
     source = File(question.file) if question.file is not None else Text(question.text or "")
     stream = Stream(tokenizer, source, question.special_tokens)
-    with unfinished.file() as (file, path):
+    with unfinished_file() as (file, path):
         _write(stream, report, file, source.size > _LARGE)
     return str(path)
 
@@ -87,3 +94,27 @@ def _write(stream: Stream, report: Report, file: IO[bytes], large: bool) -> None
             writer.write_batch(batch(arrays))
         empty = batch({name: np.zeros(0) for name in kinds})
         writer.write_batch(empty, custom_metadata={REST: msgspec.json.encode(stream.rest())})
+
+
+@contextmanager
+def unfinished_file() -> Iterator[tuple[IO[bytes], Path]]:
+    """A new file and the name that it gets when all is written; nothing is left where that fails."""
+    _remove_abandoned()
+    descriptor, name = tempfile.mkstemp(prefix=f"{_PREFIX}{os.getpid()}-", suffix=_PART)
+    part = Path(name)
+    whole = part.with_suffix(_SUFFIX)
+    try:
+        with os.fdopen(descriptor, "wb") as opened:
+            yield opened, whole
+        part.replace(whole)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _remove_abandoned() -> None:
+    """Stopping a long answer kills the process that writes it, which can clear nothing away itself."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*{_PART}"):
+        writer = path.name.removeprefix(_PREFIX).partition("-")[0]
+        if writer.isdecimal() and not psutil.pid_exists(int(writer)):
+            path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Owns several texts as the padded batch that a model gets."""
+"""Several texts as the padded batch that a model gets."""
 
 from typing import TYPE_CHECKING
 
@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from backend.contract.errors import InputError
 from backend.contract.tokens.batches import MAX_CELLS, BatchQuestion, TokenGrid
 from backend.contract.tokens.options import TokenOptions
-from backend.tokenizers import stored
-from backend.tokenizers.columns import Columns
 from backend.tokenizers.encoding import encode_rows, limit_of
-from backend.tokenizers.inspect import surrogate_notes
 from backend.tokenizers.loading import ensure_pad_token
-from backend.tokenizers.sources import cleaned
-from backend.tokenizers.vocabulary import vocabulary_of
+from backend.tokenizers.options import stored_truncation
+from backend.tokenizers.text import replace_surrogates
+from backend.tokenizers.token_table import Columns
+from backend.tokenizers.tokenize import surrogate_notes
+from backend.tokenizers.vocabulary.pieces import vocabulary_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -28,8 +28,8 @@ def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> Token
     pairs = question.pairs
     if pairs is not None and len(pairs) != len(question.texts):
         raise InputError(f"{len(question.texts)} texts have {len(pairs)} pairs; give as many")
-    texts, replaced = zip(*map(cleaned, question.texts), strict=True) if question.texts else ((), ())
-    second = None if pairs is None else [cleaned(one)[0] for one in pairs]
+    texts, replaced = zip(*map(replace_surrogates, question.texts), strict=True) if question.texts else ((), ())
+    second = None if pairs is None else [replace_surrogates(one)[0] for one in pairs]
     options = replace(question, windows=False, stride=0)
     by_hand = bool(options.padding) and tokenizer.pad_token_id is None
     asked = replace(options, padding="") if by_hand else options
@@ -67,7 +67,7 @@ def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> Token
         special_ids=[one for one in there if one in known.special],
         pad_id=pad if options.padding else None,
         limit=limit_of(tokenizer),
-        stored_truncation=stored.truncation(tokenizer),
+        stored_truncation=stored_truncation(tokenizer),
         notes=list(notes),
     )
 

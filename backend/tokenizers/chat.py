@@ -1,11 +1,11 @@
-"""Owns a chat on its way to a text: written out by the tokenizer's template, with where each message lies."""
+"""Writes a chat out as text by the tokenizer's template, with where each message lies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backend.contract.errors import InputError
-from backend.contract.rpc.chat_template import PLAIN, PLAIN_WITH_BEGINNING, template_among
+from backend.contract.tokens.chat_template import PLAIN, PLAIN_WITH_BEGINNING, template_among
 from backend.contract.tokens.tokens import Message, Turn
 from backend.models.chat_rendering import RenderRequest, TemplateRefusal, render
 
@@ -25,7 +25,7 @@ class Chat:
     notes: tuple[str, ...]
 
 
-def written(
+def render_chat(
     tokenizer: "PreTrainedTokenizerBase", messages: Sequence[Message], template: str | None, generation_prompt: bool
 ) -> Chat:
     """The text of a chat. Raises InputError where it is empty, or the template refuses it."""

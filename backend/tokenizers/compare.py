@@ -1,22 +1,38 @@
-"""Owns the comparison of tokenizers on one text: the tokens of each by line, and where they are not cut alike."""
+"""Compares tokenizers: on one text, where they do not cut alike, and on many texts, by language and length."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from backend.contract.errors import InputError
-from backend.contract.tokens.comparison import FEWEST, MOST, ComparedToken, TextComparison, TextCounts
-from backend.tokenizers import guessed_offsets
-from backend.tokenizers.sources import cleaned
-from backend.tokenizers.vocabulary import vocabulary_of
+from backend.contract.tokens.comparison import (
+    FEWEST,
+    MOST,
+    ComparedToken,
+    DataComparison,
+    LanguageCounts,
+    TextComparison,
+    TextCounts,
+)
+from backend.data.split_statistics import spread_of_counts
+from backend.tokenizers import offsets
+from backend.tokenizers.text import replace_surrogates
+from backend.tokenizers.token_counts import Report, TokenCounter, batches
+from backend.tokenizers.vocabulary.pieces import vocabulary_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 Tokenizers = Sequence[tuple[str, "PreTrainedTokenizerBase"]]
 """Names and the tokenizers themselves."""
+BARS = 40
+"""Of a histogram, at most."""
+SHOWN_SHARE = 0.995
+"""Of the rows that the bars reach; a few very long ones would press the others together."""
 
 
 def check_number(tokenizers: Sequence[str]) -> None:
@@ -38,7 +54,7 @@ class _Cut:
 
 def compare_text(tokenizers: Tokenizers, text: str, special_tokens: bool = True) -> TextComparison:
     """Every tokenizer's tokens of the whole text."""
-    text = cleaned(text)[0]
+    text = replace_surrogates(text)[0]
     cut = [_cut(tokenizer, text, special_tokens) for _, tokenizer in tokenizers]
     solid = _solid_before(text)
     differing, places = _differences([solid[each.spans] for each in cut])
@@ -77,7 +93,7 @@ def _cut(tokenizer: "PreTrainedTokenizerBase", text: str, special_tokens: bool) 
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         ids = list(tokenizer(text, add_special_tokens=special_tokens, truncation=False, verbose=False)["input_ids"])
-        spans = guessed_offsets.spans(tokenizer, ids, text)
+        spans = offsets.spans(tokenizer, ids, text)
     else:
         encoding = backend.encode(text, add_special_tokens=special_tokens)
         ids, spans = encoding.ids, encoding.offsets
@@ -125,3 +141,108 @@ def _differences(spans: list[np.ndarray]) -> tuple[list[np.ndarray], int]:
         within = np.searchsorted(odd, span[:, 1], "right") > np.searchsorted(odd, span[:, 0], "left")
         differing.append(within & (span[:, 0] < span[:, 1]))
     return differing, len(np.unique(np.searchsorted(common, odd)))
+
+
+@dataclass
+class _Sums:
+    """What has been counted in one language; a number for each tokenizer where there are several."""
+
+    tokens: np.ndarray
+    unknown: np.ndarray
+    sizes: np.ndarray = field(default_factory=lambda: np.zeros(4, np.int64))
+    """Rows, words, characters, bytes."""
+
+    def told(self, language: str) -> LanguageCounts:
+        rows, words, characters, octets = self.sizes.tolist()
+        return LanguageCounts(
+            language=language,
+            rows=rows,
+            words=words,
+            characters=characters,
+            bytes=octets,
+            tokens=self.tokens.tolist(),
+            unknown=self.unknown.tolist(),
+        )
+
+
+def compare_data(
+    tokenizers: Tokenizers,
+    texts: Iterable[str],
+    languages: Iterable[str],
+    report: Report,
+    column: str = "",
+    language_column: str = "",
+) -> DataComparison:
+    """Count the tokens of every text; `languages` has one for each text and is looked at if there is a column of them."""
+    started = time.monotonic()
+    counters = [TokenCounter(tokenizer) for _, tokenizer in tokenizers]
+    sums: dict[str, _Sums] = {}
+    lengths: list[Counter[int]] = [Counter() for _ in counters]
+    spoken = iter(languages)
+    done = 0
+    for batch in batches(texts):
+        counted = [counter.counts(batch) for counter in counters]
+        tokens, unknown = (np.stack([each[place] for each in counted]) for place in (0, 1))  # (tokenizers, rows)
+        sizes = np.array([(1, len(text.split()), len(text), len(text.encode("utf-8", "replace"))) for text in batch]).T
+        names = np.array([next(spoken) for _ in batch], object)
+        for name in dict.fromkeys(names.tolist()):
+            own = names == name
+            found = sums.setdefault(name, _Sums(*(np.zeros(len(counters), np.int64) for _ in range(2))))
+            found.tokens += tokens[:, own].sum(axis=1)
+            found.unknown += unknown[:, own].sum(axis=1)
+            found.sizes += sizes[:, own].sum(axis=1)
+        for each, row in zip(lengths, tokens, strict=True):
+            each.update(row.tolist())
+        done += len(batch)
+        report(done)
+    bins = _bins(lengths)
+    return DataComparison(
+        tokenizers=[name for name, _ in tokenizers],
+        column=column,
+        language_column=language_column,
+        total=_total(sums, len(counters)).told(""),
+        languages=_by_rows(sums) if language_column else [],
+        spreads=[spread_of_counts(each) for each in lengths],
+        bins=bins,
+        histograms=[_histogram(each, bins) for each in lengths],
+        seconds=time.monotonic() - started,
+    )
+
+
+def _total(sums: dict[str, _Sums], tokenizers: int) -> _Sums:
+    whole = _Sums(np.zeros(tokenizers, np.int64), np.zeros(tokenizers, np.int64))
+    for each in sums.values():
+        whole.tokens += each.tokens
+        whole.unknown += each.unknown
+        whole.sizes += each.sizes
+    return whole
+
+
+def _by_rows(sums: dict[str, _Sums]) -> list[LanguageCounts]:
+    told = [each.told(name) for name, each in sums.items()]
+    return sorted(told, key=lambda one: (-one.rows, one.language))
+
+
+def _bins(lengths: list[Counter[int]]) -> list[int]:
+    """Begins of the bars, all as wide as a whole number of tokens, and the end of the last."""
+    longest = max((_reaching(each) for each in lengths if each), default=0)
+    width = longest // BARS + 1
+    return list(range(0, longest + width + 1, width))
+
+
+def _reaching(lengths: Counter[int]) -> int:
+    """The length that nearly all rows do not exceed."""
+    wanted, seen = SHOWN_SHARE * lengths.total(), 0
+    for length in sorted(lengths):
+        seen += lengths[length]
+        if seen >= wanted:
+            return length
+    return 0
+
+
+def _histogram(lengths: Counter[int], bins: list[int]) -> list[int]:
+    bars = [0] * (len(bins) - 1)
+    width = bins[1] - bins[0]
+    for length, rows in lengths.items():
+        bars[min(length // width, len(bars) - 1)] += rows
+    return bars

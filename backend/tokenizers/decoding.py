@@ -1,4 +1,4 @@
-"""Owns the way back: ids to text and pieces to ids, where those that do not exist are marked and never an error."""
+"""The way back: ids to text and pieces to ids, where those that do not exist are marked and never an error."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -24,7 +24,7 @@ def decode(
     return "".join(parts)
 
 
-def decoded(
+def decode_rows(
     tokenizer: "PreTrainedTokenizerBase",
     rows: Sequence[Sequence[int]],
     skip_special: bool = False,

@@ -1,4 +1,4 @@
-"""Owns the call of a tokenizer: any of its options in, what it says of every token out, as numpy columns."""
+"""Calls a tokenizer: any of its options in, what it says of every token out, as numpy columns."""
 
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from backend.contract.errors import InputError, panics_as_errors
 from backend.contract.tokens.options import TokenOptions
 from backend.tokenizers import slow_encoding
-from backend.tokenizers.columns import NOWHERE, Columns, joined
-from backend.tokenizers.sources import words_of
+from backend.tokenizers.text import words_of
+from backend.tokenizers.token_table import NOWHERE, Columns, join_columns
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -34,7 +34,7 @@ def encode(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, op
         return slow_encoding.encode(tokenizer, text, pair, options)
     if options.windows and pair is not None:
         _check_room(tokenizer, text, pair, options)
-    return joined([columns_of(one, number, text, pair, options) for number, one in enumerate(raw(tokenizer, [text], None if pair is None else [pair], options))])  # fmt: skip
+    return join_columns([columns_of(one, number, text, pair, options) for number, one in enumerate(raw(tokenizer, [text], None if pair is None else [pair], options))])  # fmt: skip
 
 
 def encode_rows(

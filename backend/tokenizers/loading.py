@@ -1,4 +1,4 @@
-"""Owns the opening of a tokenizer: from a folder, a file or a hub id, with nothing stored in it left switched on."""
+"""Opens a tokenizer: from a folder, a file or a hub id, with nothing stored in it left switched on."""
 
 import hashlib
 import importlib.util
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError, panics_as_errors
 from backend.contract.safe_files import user_path
-from backend.models.config_check import MAX_ROWS, config_mistake, read_checked
+from backend.models.config import MAX_ROWS, config_mistake, read_checked
 from backend.models.model_files import RepeatedKeyError, check_links, parse_table, read_small
-from backend.models.own_code import code_folder, own_code
-from backend.models.tokenizer_check import problem_of
-from backend.tokenizers import naming, sentencepiece_file, single_files, stored
-from backend.tokenizers.options import apply, check, given_at_construction
+from backend.models.remote_code import code_folder, find_remote_code
+from backend.models.tokenizer_files import problem_of
+from backend.tokenizers import resolve, sentencepiece_file, single_files
+from backend.tokenizers.options import apply, check, given_at_construction, switch_off_stored
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -44,7 +44,7 @@ def open_tokenizer(
     """The tokenizer of a local folder, a file of one or a hub id, without truncation and padding of its own.
 
     `options` are given at construction, where alone most take effect, and checked against the class (`tokenizers.options`). Code that
-    comes with it runs only where this user has agreed to it (`models.own_code`). Raises InputError in one sentence with the way out.
+    comes with it runs only where this user has agreed to it (`models.remote_code`). Raises InputError in one sentence with the way out.
     """
     wanted = _checked_options(options or {})
     options = given_at_construction(wanted)
@@ -65,14 +65,14 @@ def open_tokenizer(
     check(tokenizer, wanted, name_or_path)
     _add_prefix_space(tokenizer, options)
     apply(tokenizer, wanted)
-    stored.switch_off(tokenizer)
+    switch_off_stored(tokenizer)
     _switch_on_segments(tokenizer)
     return tokenizer
 
 
 def open_named(name: str, revision: str = "main", offline: bool = False) -> "PreTrainedTokenizerBase":
     """The same of a run too, by its name or path: what `naming` makes of the name is opened."""
-    found = naming.named(name, revision)
+    found = resolve.resolve_name(name, revision)
     return open_tokenizer(found.name_or_path, found.revision, found.options, offline)
 
 
@@ -115,7 +115,7 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
 def _from_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
     if path.suffix in _PICKLES:
         raise InputError(f"{path}: pickled tokenizers are never opened; {ELSEWHERE}", FIELD)
-    return _opened(lambda: single_files.opened_file(path, options), path.parent, str(path), options)
+    return _opened(lambda: single_files.open_file(path, options), path.parent, str(path), options)
 
 
 def _is_file(path: Path, name: str) -> bool:
@@ -147,7 +147,7 @@ def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> "PreTraine
     names = {file.name for file in _files(folder)}
     if "merges.txt" in type(tokenizer).vocab_files_names.values() and _is_half(names):
         # transformers guesses the merges of a vocabulary without, and takes merges without a vocabulary for nothing
-        raise InputError(f"{name}: {single_files.half_told(next(iter(BPE - names)))}; or {ELSEWHERE}", FIELD)
+        raise InputError(f"{name}: {single_files.half_message(next(iter(BPE - names)))}; or {ELSEWHERE}", FIELD)
     return tokenizer
 
 
@@ -211,7 +211,7 @@ def _mistake(folder: Path, name: str, error: Exception, options: dict[str, Any])
         return _no_tokenizer(folder, name)
     names = {file.name for file in _files(folder)}
     if _is_half(names):
-        return InputError(f"{name}: {single_files.half_told(next(iter(BPE - names)))}; or {ELSEWHERE}", FIELD)
+        return InputError(f"{name}: {single_files.half_message(next(iter(BPE - names)))}; or {ELSEWHERE}", FIELD)
     reason = _first_line(error)
     if ("sentencepiece" in str(error) or "protobuf" in str(error)) and not _has_sentencepiece():
         return InputError(
@@ -269,7 +269,7 @@ def _code_folder(folder: Path) -> Path | None:
     """The copy of the folder from which its code runs. Raises InputError where the tokenizer is code not agreed to."""
     if code := code_folder(folder, model=False, tokenizer=True):
         return code
-    of_model = own_code(folder, tokenizer=False)  # its configuration may say which tokenizer it has
+    of_model = find_remote_code(folder, tokenizer=False)  # its configuration may say which tokenizer it has
     return code_folder(folder) if of_model is not None and of_model.is_agreed else None
 
 
@@ -294,7 +294,7 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
     from huggingface_hub import errors, snapshot_download  # slow to import, and not needed for a local folder
 
     from backend.data.hub_answers import check_content, check_revision, guard
-    from backend.models import hub_mistakes
+    from backend.models import hub_errors
 
     guard()
     check_revision(revision)
@@ -336,8 +336,8 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
             f"check the path, or {way_out}",
             FIELD,
         ) from None
-    except (*hub_mistakes.ERRORS, *hub_mistakes.MALFORMED, AssertionError) as error:
-        raise hub_mistakes.search_mistake(error) from None
+    except (*hub_errors.ERRORS, *hub_errors.MALFORMED, AssertionError) as error:
+        raise hub_errors.search_mistake(error) from None
 
 
 def _first_line(error: Exception) -> str:

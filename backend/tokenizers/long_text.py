@@ -1,4 +1,4 @@
-"""Owns the tokenising of a text of any length in constant memory: block by block, equal to tokenising it whole.
+"""Tokenises a text of any length in constant memory: block by block, equal to tokenising it whole.
 
 A block is tokenised with some text before and after it, and its tokens are cut off where the text was: so a block knows
 the beginnings and ends around it that a tokenizer may look at. A place is taken for a cut only after a short stretch of
@@ -13,11 +13,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from backend.contract.tokens.options import TokenOptions
-from backend.tokenizers.columns import NOWHERE, Columns
+from backend.contract.tokens.tokens import Counts, Tokens
+from backend.data.sources.source import Report
+from backend.tokenizers import tokenize
 from backend.tokenizers.encoding import encode
+from backend.tokenizers.text import File, Text
+from backend.tokenizers.token_table import NOWHERE, Arrays, Columns, Tables
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -32,7 +37,8 @@ NEAR, TRIES = 20_000, 24
 """Places are looked for in so many characters before a block's end, and so many are tried."""
 PLAIN = TokenOptions(special_tokens=False)
 _GAP = re.compile(r"(?<=\S)\s(?=\S)")
-
+_MANY = 1_000_000
+"""Characters read at once."""
 Read = Callable[[int], str]
 """The next characters of the text, at most so many; an empty text at its end."""
 
@@ -113,3 +119,89 @@ def _agrees(tokenizer: "PreTrainedTokenizerBase", found: Columns, text: str, pla
 def _around(columns: Columns, place: int) -> Columns:
     first, last = np.searchsorted(columns.start, [place - AGREED, place + AGREED])
     return _part(columns, int(first), int(last), 0)
+
+
+class Stream:
+    """Reads a source to its end once; then `rest` has the counts."""
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase", source: File | Text, special_tokens: bool) -> None:
+        self._tokenizer, self._source, self._special = tokenizer, source, special_tokens
+        self._tables = Tables(tokenizer)
+        self._characters = 0
+        self._in_word = False
+
+    def arrays(self, report: Report) -> Iterator[Arrays]:
+        """Columns of the whole text, offsets from its beginning; the source is closed afterwards."""
+        try:
+            yield from self._arrays(report)
+        finally:
+            self._source.close()
+
+    def _arrays(self, report: Report) -> Iterator[Arrays]:
+        if not self._tokenizer.is_fast:
+            yield self._whole()
+            return
+        before, after, kind = _ends(self._tokenizer) if self._special else (None, None, 0)
+        if before is not None and len(before):
+            yield self._tables.arrays(before, [])
+        for block in blocks(self._tokenizer, self._source.read, BLOCK):
+            yield self._of_block(block, kind)
+            report(self._source.read_so_far, self._source.size, self._source.unit)
+        if after is not None and len(after):
+            yield self._tables.arrays(after, [])
+
+    def rest(self) -> Tokens:
+        """All but the columns."""
+        source = self._source
+        told = tokenize.about(self._tokenizer, tokenize.surrogate_notes(source.replaced))
+        return self._tables.finished(
+            msgspec.structs.replace(
+                told,
+                sources=[source.text] if isinstance(source, Text) else [],
+                file=source.path if isinstance(source, File) else "",
+                file_skip=source.skip,
+            )
+        )
+
+    def _whole(self) -> Arrays:
+        """A tokenizer without offsets gets the text at once, since nobody could tell where a cut is safe."""
+        text = "".join(iter(lambda: self._source.read(_MANY), ""))
+        columns = encode(self._tokenizer, text, None, TokenOptions(special_tokens=self._special))
+        self._count(Block(columns, text, 0, 0, len(text)))
+        return self._tables.arrays(columns, [text])
+
+    def _of_block(self, block: Block, kind: int) -> Arrays:
+        columns = block.columns
+        arrays = self._tables.arrays(columns, [block.text])
+        own = columns.sequence != NOWHERE
+        for name, first in (("start", block.start), ("end", block.start), ("byte_start", block.byte_start), ("byte_end", block.byte_start)):  # fmt: skip
+            arrays[name] = arrays[name].astype(np.int64) + np.where(own, first, 0)
+        arrays["type"] = np.where(own, kind, 0)
+        self._count(block)
+        return arrays
+
+    def _count(self, block: Block) -> None:
+        new = block.text[self._characters - block.start : block.done - block.start]
+        self._characters = block.done
+        joins = bool(new) and self._in_word and not new[0].isspace()
+        self._in_word = not new[-1].isspace() if new else self._in_word
+        self._tables.counts += Counts(
+            text_tokens=int((block.columns.sequence != NOWHERE).sum()),
+            characters=len(new),
+            bytes=len(new.encode()),
+            words=len(new.split()) - joins,
+        )
+
+
+def _ends(tokenizer: "PreTrainedTokenizerBase") -> tuple[Columns, Columns, int]:
+    """What is added before and after a text, and the text's type id."""
+    around = encode(tokenizer, "a", None, TokenOptions())
+    own = np.flatnonzero(around.sequence != NOWHERE)
+    if not len(own):
+        return around, _slice(around, len(around), len(around)), 0
+    first, last = int(own[0]), int(own[-1]) + 1
+    return _slice(around, 0, first), _slice(around, last, len(around)), int(around.type[first])
+
+
+def _slice(columns: Columns, first: int, last: int) -> Columns:
+    return Columns(**{one.name: getattr(columns, one.name)[first:last] for one in fields(Columns)})

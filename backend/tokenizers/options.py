@@ -1,10 +1,11 @@
-"""Owns the options of a tokenizer: which ones its class takes, those that Burnish adds, and what each then does."""
+"""The options of a tokenizer: those that its class takes, those that Burnish adds, and those that its file has stored."""
 
 import inspect
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.contract.tokens.options import TokenOptions
 from backend.contract.tokens.tokens import TokenizerOption
 
 if TYPE_CHECKING:
@@ -125,3 +126,48 @@ def _pre_tokenizer_steps(backend: Any) -> list[Any]:
 
 def _mistake(option: str, reason: str) -> InputError:
     return InputError(f"{FIELD}.{option}: {reason}", f"{FIELD}.{option}")
+
+
+def stored_truncation(tokenizer: "PreTrainedTokenizerBase") -> str:
+    """What the tokenizer's file had stored as truncation and padding, as a sentence; empty where it had nothing."""
+    return getattr(tokenizer, "_stored_truncation", "")
+
+
+def stored_options(tokenizer: "PreTrainedTokenizerBase") -> TokenOptions:
+    """The same as options, by which it can be switched on again."""
+    return getattr(tokenizer, "_stored_options", TokenOptions())
+
+
+def switch_off_stored(tokenizer: "PreTrainedTokenizerBase") -> None:
+    """Nothing is cut or filled unless asked for; what was stored is remembered."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return
+    tokenizer._stored_options = _as_options(backend.truncation, backend.padding)  # type: ignore[attr-defined]
+    tokenizer._stored_truncation = _as_sentence(backend.truncation, backend.padding)  # type: ignore[attr-defined]
+    backend.no_truncation()
+    backend.no_padding()
+    for name in ("max_length", "stride", "truncation_strategy", "pad_to_multiple_of"):
+        tokenizer.init_kwargs.pop(name, None)  # taken from there, and would be saved with the model
+
+
+def _as_options(truncation: dict[str, Any] | None, padding: dict[str, Any] | None) -> TokenOptions:
+    """Both as a backend tells them, as options that have the same effect."""
+    found: dict[str, Any] = {}
+    if padding:
+        length = padding.get("length")
+        found = {"padding": "max_length" if length else "longest", "max_length": length or None}
+        found |= {"padding_side": padding["direction"], "pad_to_multiple_of": padding.get("pad_to_multiple_of") or None}
+    if truncation:
+        found |= {"max_length": truncation["max_length"], "truncation": truncation["strategy"]}
+        found["truncation_side"] = truncation["direction"]
+    return TokenOptions(**found)
+
+
+def _as_sentence(truncation: dict[str, Any] | None, padding: dict[str, Any] | None) -> str:
+    """Both as a sentence."""
+    found = [f"truncation to {truncation['max_length']} tokens"] if truncation else []
+    if padding:
+        length = padding.get("length")
+        found.append(f"padding to {length} tokens" if length else "padding to the longest row")
+    return f"The tokenizer's file has stored {' and '.join(found)}; this is switched off." if found else ""

@@ -1,4 +1,4 @@
-"""Owns the writing of a tokenizer as transformers loads it: beside and renamed, never over another one."""
+"""Writes a tokenizer as transformers loads it: beside and renamed, never over another one."""
 
 import os
 import shutil

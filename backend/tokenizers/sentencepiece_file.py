@@ -1,4 +1,4 @@
-"""Owns the opening of a SentencePiece model file with the normaliser that it holds, as a tokenizer with offsets."""
+"""Opens a SentencePiece model file with the normaliser that it holds, as a tokenizer with offsets."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from backend.contract.errors import InputError
 from backend.contract.safe_files import MAX_VOCABULARY
 from backend.models.model_files import read_small
-from backend.models.tokenizer_check import problem_of_charsmap
+from backend.models.tokenizer_files import problem_of_charsmap
 
 NOTE = "A SentencePiece file does not say which special tokens a model expects around a text, so none are added."
 _UNIGRAM, _BPE = 1, 2

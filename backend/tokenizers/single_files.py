@@ -1,4 +1,4 @@
-"""Owns the opening of a tokenizer from one file without a folder's configuration: vocabularies, merges, SentencePiece, tiktoken."""
+"""Opens a tokenizer from one file without a folder's configuration: vocabularies, merges, SentencePiece, tiktoken."""
 
 import json
 import os
@@ -10,9 +10,9 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from backend.contract.errors import InputError
 from backend.contract.safe_files import MAX_VOCABULARY, open_regular
 from backend.models.model_files import check_link
-from backend.models.tokenizer_check import problem_of
+from backend.models.tokenizer_files import problem_of
 from backend.tokenizers import sentencepiece_file, tiktoken_file
-from backend.tokenizers.vocabulary import ALPHABET
+from backend.tokenizers.vocabulary.pieces import ALPHABET
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -38,7 +38,7 @@ def belongs_to_folder(path: Path) -> bool:
     return path.suffix in ENDINGS and (path.parent / CONFIGURATION).is_file()
 
 
-def opened_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
+def open_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
     """A tokenizer of one file. Raises InputError in one sentence; other exceptions are the libraries' own."""
     with open_regular(path) as file:  # the libraries open it by its name
         size = os.fstat(file.fileno()).st_size
@@ -88,7 +88,7 @@ def _of_merges(folder: Path) -> Tokenizer:
     """BPE of vocab.json and merges.txt; how words are parted follows from the pieces."""
     missing = next((name for name in ("vocab.json", "merges.txt") if not (folder / name).is_file()), None)
     if missing:
-        raise _mistake(folder, half_told(missing))
+        raise _mistake(folder, half_message(missing))
     vocabulary, merges = models.BPE.read_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
     unknown = next((name for name in _ROLES["unk_token"] if name in vocabulary), None)
     suffix = "</w>" if any(piece.endswith("</w>") for piece in vocabulary) else ""
@@ -134,7 +134,7 @@ def _word_piece(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
     return made, why
 
 
-def half_told(missing: str) -> str:
+def half_message(missing: str) -> str:
     """What a person is told of a BPE tokenizer of which one file is missing."""
     there = "merges.txt" if missing == "vocab.json" else "vocab.json"
     return f"this is half a tokenizer: {there} is there and {missing} is not; fetch {missing} too"

@@ -1,4 +1,4 @@
-"""Owns the call of a tokenizer written in Python, which tells neither offsets nor windows: those are worked out here."""
+"""Calls a tokenizer written in Python, which tells neither offsets nor windows: those are worked out here."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from backend.contract.errors import InputError
-from backend.tokenizers.columns import NOWHERE, Columns, joined
-from backend.tokenizers.guessed_offsets import spans
-from backend.tokenizers.sources import words_of
+from backend.tokenizers.offsets import spans
+from backend.tokenizers.text import words_of
+from backend.tokenizers.token_table import NOWHERE, Columns, join_columns
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -24,7 +24,7 @@ def encode(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, op
     """As `encoding.encode`; word ids are told only for words that were split before."""
     parts = list(_parts(tokenizer, text, pair, options))
     width = max(len(one) for one in parts)
-    return joined([_padded(tokenizer, one, number, width, options) for number, one in enumerate(parts)])
+    return join_columns([_padded(tokenizer, one, number, width, options) for number, one in enumerate(parts)])
 
 
 def encode_rows(

@@ -1,4 +1,4 @@
-"""Owns the opening of a tiktoken file: a line per piece, its bytes in base64 and its rank."""
+"""Opens a tiktoken file: a line per piece, its bytes in base64 and its rank."""
 
 import base64
 import binascii
@@ -8,7 +8,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, proce
 
 from backend.contract.errors import InputError
 from backend.contract.safe_files import open_regular
-from backend.tokenizers.vocabulary import ALPHABET
+from backend.tokenizers.vocabulary.pieces import ALPHABET
 
 _SIGNS = {byte: sign for sign, byte in ALPHABET.items()}
 _GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"

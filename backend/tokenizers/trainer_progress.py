@@ -1,4 +1,4 @@
-"""Owns hearing how far a trainer of the tokenizers library is: it says so on stderr alone, as lines of JSON."""
+"""Reports how far a trainer of the tokenizers library is: it says so on stderr alone, as lines of JSON."""
 
 import json
 import os
@@ -24,7 +24,7 @@ _LINE = re.compile(rb'\{"stage":"[^"\n]*","current":\d+,"total":\d+\}\r?\n?')
 _CHUNK = 1 << 16
 
 
-def let_tell(trainer: Any) -> bool:
+def enable_progress(trainer: Any) -> bool:
     """Have `trainer` write how far it is; whether it can. Unigram cannot, nor can any before tokenizers 0.22.2."""
     if hasattr(trainer, "progress_format"):
         trainer.show_progress, trainer.progress_format = True, "json"
@@ -39,14 +39,14 @@ def let_tell(trainer: Any) -> bool:
 
 
 @contextmanager
-def heard(trainer: Any, say: Say) -> Iterator[None]:
+def report_progress(trainer: Any, say: Say) -> Iterator[None]:
     """Tell `say` of what `trainer` writes meanwhile; everything else that goes to stderr goes on to it."""
     try:
         stderr = os.dup(2)
     except OSError:  # a process without one: there is nothing to read, and a trainer that wrote would panic
         yield
         return
-    if not let_tell(trainer):
+    if not enable_progress(trainer):
         os.close(stderr)
         yield
         return

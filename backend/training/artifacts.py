@@ -10,8 +10,8 @@ from backend.contract.run.events import ModelExported, PredictionsWritten, Warne
 from backend.contract.run.folder import RunFolder
 from backend.inference import predictions_file
 from backend.models import saved_model
-from backend.models.base_weights import KEY, fact
-from backend.models.own_code import agree_to_copy, copy_code
+from backend.models.remote_code import agree_to_copy, copy_code
+from backend.models.saved_model import BASE, base_fact
 from backend.preflight.session import Scored
 from backend.training.event_log import EventLog
 from backend.training.setup import Opened
@@ -45,7 +45,7 @@ def note_of(opened: Opened) -> dict[str, Any]:
     session = opened.session
     note: dict[str, Any] = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
     if session.spec.adapter is not None:
-        note[KEY] = fact(opened.model_folder, session.spec.model.name_or_path)
+        note[BASE] = base_fact(opened.model_folder, session.spec.model.name_or_path)
     return note
 
 

@@ -16,7 +16,7 @@ from backend.contract.run.folder import RunFolder, write_json
 from backend.contract.safe_files import MB, open_inside, read_unlinked
 from backend.data.removal import ASIDE, Leftover, delete, remove
 from backend.engines.engine import Finish
-from backend.models.new_folder import flush_folder, flush_to_disk
+from backend.models.saved_model import flush_folder, flush_to_disk
 from backend.training.hosts import ALONE, Hosts
 
 MANIFEST = "checkpoint.json"

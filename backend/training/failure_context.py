@@ -9,9 +9,9 @@ from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import AnyEvent, PlanMade, RunResumed, RunStarted, StageStarted
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
+from backend.models.config import longest_sequence
 from backend.models.inspection import read_config
 from backend.models.location import CONVERT_OPTION
-from backend.models.positions import longest_sequence
 from backend.preflight.checks import locate_model
 from backend.preflight.resolve import read_run
 from backend.training.checkpoints import Checkpoints

@@ -31,7 +31,7 @@ from backend.preflight.session import Session, open_session
 from backend.preflight.steps import evaluation_rows, total_steps, training_order
 from backend.preflight.truncation import truncation_notes
 from backend.tasks.task import draws, trains_apart
-from backend.tokenizers.replaced import rows_needed
+from backend.tokenizers.added_tokens import rows_needed
 from backend.training import attempts, spec_change
 from backend.training.checkpoints import Checkpoints
 from backend.training.early_stopping import Best, evaluations

@@ -16,7 +16,7 @@ from backend.contract.catalog import Device
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.processes import child_environment, python_command
 from backend.contract.redaction import redacted
-from backend.contract.rpc.queries import Mistake, Progress
+from backend.contract.rpc.protocol import Mistake, Progress
 from backend.contract.run.measurement import MeasuredTime
 from backend.contract.spec import RunSpec
 from backend.preflight import cost

@@ -8,7 +8,7 @@ import msgspec
 
 sys.path[:0] = [str(Path(__file__).parents[2])]
 
-from backend.contract.rpc import queries  # noqa: E402 (the path above comes first)
+from backend.contract.rpc import protocol  # noqa: E402 (the path above comes first)
 from tests.app.pages import small_helper  # noqa: E402
 
 HOSTILE = '<b>x</b><img src="file:///burnish/trap.png">&amp;<a href="x">y</a>'
@@ -47,7 +47,7 @@ def main() -> None:
     """Answer as the small helper does; the catalog and the demo's spec are our own."""
     answered = small_helper.answered
 
-    def answer_hostile(request: queries.Request) -> object:
+    def answer_hostile(request: protocol.Request) -> object:
         answer = answered(request)
         return answer if request.query in ("catalog", "demo_spec") else spoiled(answer)
 

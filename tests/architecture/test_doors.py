@@ -131,7 +131,7 @@ def test_supervisor_needs_nothing_but_the_standard_library(root: Path, module: s
 
 def test_contract_alone_loads_no_heavy_library(root: Path):
     code = (
-        "import sys, backend.contract.run.events, backend.contract.catalog, backend.contract.rpc.queries, "
+        "import sys, backend.contract.run.events, backend.contract.catalog, backend.contract.rpc.protocol, "
         "backend.contract.run.folder, backend.contract.places\n"
         "print(sorted({'numpy', 'pyarrow', 'pydantic', 'ruamel', 'torch', 'transformers'} & set(sys.modules)))"
     )

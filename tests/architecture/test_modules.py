@@ -16,7 +16,7 @@ CATCHES_EVERYTHING = {
     "backend/data/network_limits.py": "what is raised on the thread that asks a server is raised again on the one that waits",
     "backend/training/background.py": "what is raised on the thread that works is raised again on the one that waits",
     "backend/tokenizers/train.py": "the Rust trainers raise plain Exception",
-    "backend/models/own_code.py": "the code that comes with a model may raise anything while it is opened",
+    "backend/models/remote_code.py": "the code that comes with a model may raise anything while it is opened",
     "backend/registry.py": "a plugin is another's code, which may raise anything while it is imported",
 }
 """Beside the process entries: modules that may catch Exception once, and why nothing narrower will do."""

@@ -121,12 +121,12 @@ def library(name: str, file: Path) -> dict[str, float]:
 
 def ours(name: str, file: Path) -> dict[str, float]:
     from backend.contract.tokens.options import TokenOptions
-    from backend.tokenizers import bulk_file
+    from backend.tokenizers import tokenize_file
 
     tokenizer = opened(name)
     tokenizer.backend_tokenizer.encode_batch(["warm up"] * 4)
     with tempfile.TemporaryDirectory() as folder, Watch() as watch:
-        _, tokens = bulk_file.write(tokenizer, file, Path(folder) / "tokens.arrow", TokenOptions(), lambda *_: None)
+        _, tokens = tokenize_file.write(tokenizer, file, Path(folder) / "tokens.arrow", TokenOptions(), lambda *_: None)
     return {"seconds": watch.seconds, "memory_mb": watch.memory_mb, "tokens": tokens}
 
 
@@ -144,7 +144,7 @@ def text(name: str, file: Path) -> dict[str, float]:
         with Watch() as call:
             tokenizer.backend_tokenizer.encode(part)
         with Watch() as all_of_it:
-            answer = answers.tokenized(tokenizer, TokenizeQuestion(tokenizer=name, text=part), lambda *_: None)
+            answer = answers.answer_tokenize(tokenizer, TokenizeQuestion(tokenizer=name, text=part), lambda *_: None)
         assert isinstance(answer, dict)
         with Watch() as reading:
             table = token_table(ArrowAnswer(answer["arrow"]))
@@ -156,8 +156,8 @@ def text(name: str, file: Path) -> dict[str, float]:
 
 
 def blocks(name: str, file: Path) -> dict[str, float]:
-    from backend.tokenizers.streaming import Stream
-    from backend.tokenizers.text_reading import File
+    from backend.tokenizers.long_text import Stream
+    from backend.tokenizers.text import File
 
     tokenizer = opened(name)
     with Watch() as watch:

@@ -108,7 +108,7 @@ def make_tokenizer(path: Path, pieces: int) -> Path:
 def opened(path: Path) -> dict[str, float]:
     """The helper's own share, without a window."""
     from backend.tokenizers.loading import open_tokenizer
-    from backend.tokenizers.vocabulary_tables import read_vocabulary
+    from backend.tokenizers.vocabulary.tables import read_vocabulary
 
     tokenizer, opening = timed(lambda: open_tokenizer(str(path)))
     _, reading = timed(lambda: read_vocabulary(tokenizer))

@@ -23,11 +23,10 @@ from backend.engines.torch.adapters import take_stored
 from backend.engines.torch.engine import TorchEngine
 from backend.hardware.planner import check_new_weights
 from backend.models import inspection, local_models
-from backend.models.adapter_check import read_adapter_config
-from backend.models.adapter_folder import weights_folder
-from backend.models.compatibility import Wish
-from backend.models.config_check import check_changed, problem_of
-from backend.models.tokenizer_check import problem_of as problem_of_tokenizer
+from backend.models.adapter_files import read_adapter_config, weights_folder
+from backend.models.compatibility import RunNeeds
+from backend.models.config import check_changed, problem_of
+from backend.models.tokenizer_files import problem_of as problem_of_tokenizer
 from backend.preflight.model_options import check_model_options
 from backend.tokenizers.encoding import raw
 from backend.tokenizers.loading import open_tokenizer
@@ -50,7 +49,7 @@ OF_A_TOKENIZER = ("tokenizer", "special_tokens", "config: a billion labels", "co
 def test_folder_is_refused_in_one_sentence(name: str, tmp_path: Path) -> None:
     folder = FOLDERS[name](tmp_path)
     described = inspection.describe(str(folder), task="text_classification")
-    row = local_models.of_folder(folder, Wish(task="text_classification"), "recent", "model")
+    row = local_models.of_folder(folder, RunNeeds(task="text_classification"), "recent", "model")
     with pytest.raises(InputError) as refused:
         inspection.check(folder, Head.SEQUENCE_CLASSIFICATION, max_length=128)
     sentence = str(refused.value)

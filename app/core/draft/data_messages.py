@@ -3,8 +3,7 @@
 from app.core import formatting
 from app.core.backend_words import SPLITS, said
 from app.core.i18n import tr, trn
-from backend.contract.rpc.data_choice import DataGlance, LeftOut, LengthGlance, SplitGlance
-from backend.contract.rpc.queries import ColumnLook, DataPreview
+from backend.contract.rpc.data import ColumnLook, DataGlance, DataPreview, LeftOut, LengthGlance, SplitGlance
 
 SHOWN_LABELS = 8
 SHOWN_SHARES = 3

@@ -5,7 +5,7 @@ import msgspec
 from app.core import formatting
 from app.core.backend_words import begun
 from app.core.i18n import tr, trn
-from backend.contract.rpc.queries import ColumnReport, DataReport, SplitReport, Spread
+from backend.contract.rpc.data import ColumnReport, DataReport, SplitReport, Spread
 
 HEADINGS = (tr("Mean"), "50 %", "95 %", "99 %", f"{formatting.figure(99.9)} %", tr("Longest"))
 SPLITS = {"train": tr("Training"), "validation": tr("Validation"), "test": tr("Test")}

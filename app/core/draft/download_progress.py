@@ -4,7 +4,7 @@ from collections import deque
 
 from app.core import formatting
 from app.core.i18n import figure, tr
-from backend.contract.rpc.queries import Progress
+from backend.contract.rpc.protocol import Progress
 
 WINDOW_SECONDS = 8.0
 """A speed is a mean over so long, so that it neither jumps nor remembers a pause for ever."""

@@ -5,7 +5,7 @@ from app.core.draft.draft import Draft
 from app.core.draft.source_choice import split_kind
 from app.core.i18n import inside, tr
 from backend.contract.catalog import SourceEntry, TaskEntry
-from backend.contract.rpc.queries import DataPreview
+from backend.contract.rpc.data import DataPreview
 
 
 def in_data(draft: Draft, source: SourceEntry | None) -> str:

@@ -1,7 +1,7 @@
 """Owns what is asked of a person before a model is opened: to let its code run, or to convert its old weights."""
 
 from app.core.i18n import tr
-from backend.contract.rpc.queries import ModelDescription
+from backend.contract.rpc.models import ModelDescription
 
 CODE_FIELD = "model.trust_remote_code"
 """The field of the mistake that a model's code was not agreed to."""

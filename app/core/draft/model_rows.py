@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from app.core import formatting
 from app.core.heading import Heading
 from app.core.i18n import thin, tr
-from backend.contract.rpc.model_choices import GROUPS, ModelChoice
+from backend.contract.rpc.models import GROUPS, ModelChoice
 
 HEADINGS = {
     "demo": tr("Demo models · they come with Burnish and need no network"),

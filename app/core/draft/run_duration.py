@@ -4,7 +4,7 @@ from app.core import formatting
 from app.core.backend_words import said
 from app.core.i18n import tr, trn
 from backend.contract import time_span
-from backend.contract.rpc.queries import RunPlan
+from backend.contract.rpc.plan import RunPlan
 from backend.contract.run.cost import TimePart
 from backend.contract.run.measurement import Measurement
 

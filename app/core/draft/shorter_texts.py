@@ -2,7 +2,8 @@
 
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
-from backend.contract.rpc.queries import Mistake, ModelDescription
+from backend.contract.rpc.models import ModelDescription
+from backend.contract.rpc.protocol import Mistake
 from backend.contract.run.cost import Remedy
 
 LENGTHS = ("task.max_length", "task.max_target_length")

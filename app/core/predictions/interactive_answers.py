@@ -9,7 +9,7 @@ from app.core.formatting import megabytes, name_of_path
 from app.core.i18n import figure, tr
 from app.core.runs.run_task import RunTask
 from app.core.text.bidirectional import base_is_right
-from backend.contract.rpc.queries import Answer
+from backend.contract.rpc.interactive import Answer
 from backend.contract.run.folder import RunFolder
 
 SNIPPET = 90

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from app.core import formatting
 from app.core.backend_words import begun
 from app.core.i18n import tr, trn
-from backend.contract.tokens.making import ProposedToken, TokenCounts
+from backend.contract.tokens.training import ProposedToken, TokenCounts
 
 COLUMNS = ("token", "pieces_now", "occurs", "note")
 

@@ -5,17 +5,17 @@ from typing import Any
 
 from app.core import formatting
 from app.core.i18n import tr
-from backend.contract.tokens import name as tokenizer_name
+from backend.contract.tokens import options as tokenizer_name
 
 
 def short_title(tokenizer: str) -> str:
     """The last part of a path or hub id."""
-    return formatting.name_of_path(tokenizer_name.read(tokenizer).tokenizer)
+    return formatting.name_of_path(tokenizer_name.parse_name(tokenizer).tokenizer)
 
 
 def path_of(tokenizer: str) -> str:
     """The folder, file, hub id or run by itself."""
-    return tokenizer_name.read(tokenizer).tokenizer
+    return tokenizer_name.parse_name(tokenizer).tokenizer
 
 
 def titles(tokenizers: Sequence[str]) -> list[str]:
@@ -26,7 +26,7 @@ def titles(tokenizers: Sequence[str]) -> list[str]:
     plain = [one if short.count(one) == 1 else two for one, two in zip(short, longer, strict=True)]
     return [
         tr("{title} with options", title=title)
-        if plain.count(title) > 1 and tokenizer_name.read(each).options
+        if plain.count(title) > 1 and tokenizer_name.parse_name(each).options
         else title
         for title, each in zip(plain, tokenizers, strict=True)
     ]
@@ -42,4 +42,4 @@ def of_draft(model: Mapping[str, Any]) -> tuple[str, str]:
     revision = "main" if model.get("tokenizer") else str(model.get("revision") or "main")
     title = formatting.name_of_path(name)
     words = tr("New run · {title}, with its options", title=title) if options else tr("New run · {title}", title=title)
-    return tokenizer_name.written(name, revision, options), words
+    return tokenizer_name.format_name(name, revision, options), words

@@ -9,7 +9,7 @@ from typing import Any
 from app.core import formatting
 from app.core.i18n import tr
 from app.core.preferences import Preferences
-from backend.contract.tokens.making import MadeTokenizer
+from backend.contract.tokens.training import MadeTokenizer
 
 MOST = 100
 """That are remembered."""

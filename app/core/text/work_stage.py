@@ -3,7 +3,7 @@
 from app.core.backend_words import said
 from app.core.formatting import duration, grouped
 from app.core.i18n import tr
-from backend.contract.rpc.queries import Progress
+from backend.contract.rpc.protocol import Progress
 
 SOON = 3.0
 """Seconds of a stage from which its end is guessed."""

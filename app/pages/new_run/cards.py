@@ -23,7 +23,10 @@ from app.widgets.card import Card
 from app.widgets.forms.field_row import FieldRow
 from app.widgets.page_area import REACH, PageArea
 from backend.contract.catalog import Catalog, TaskEntry
-from backend.contract.rpc.queries import DataPreview, DeviceList, Mistake, ModelDescription
+from backend.contract.rpc.data import DataPreview
+from backend.contract.rpc.models import ModelDescription
+from backend.contract.rpc.plan import DeviceList
+from backend.contract.rpc.protocol import Mistake
 
 TITLES = {
     "task": tr("Task"),

@@ -16,7 +16,8 @@ from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress_bar import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.rpc.queries import Progress, RunPlan
+from backend.contract.rpc.plan import RunPlan
+from backend.contract.rpc.protocol import Progress
 from backend.contract.run.cost import Remedy
 from backend.contract.run.measurement import MeasuredTime
 

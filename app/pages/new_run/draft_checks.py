@@ -13,7 +13,10 @@ from app.pages.new_run.draft_controller import DraftController
 from app.services.backend_client import BackendClient, OnAnswer, Ticket
 from app.services.job import Consent
 from app.services.latest_question import LatestQuestion, MakeArguments
-from backend.contract.rpc.queries import DataPreview, Mistake, ModelDescription, Progress, RunPlan
+from backend.contract.rpc.data import DataPreview
+from backend.contract.rpc.models import ModelDescription
+from backend.contract.rpc.plan import RunPlan
+from backend.contract.rpc.protocol import Mistake, Progress
 from backend.contract.run.measurement import MeasuredTime
 
 CONVERSION = tr("The model's weights must be converted once; the card of the model says how.")

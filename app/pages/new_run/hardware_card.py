@@ -20,7 +20,8 @@ from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconToolButton
 from app.widgets.progress_bar import ThinProgressBar
 from backend.contract.catalog import Device, EngineEntry, refusal
-from backend.contract.rpc.queries import DeviceList, ModelDescription, RunPlan
+from backend.contract.rpc.models import ModelDescription
+from backend.contract.rpc.plan import DeviceList, RunPlan
 
 PRECISIONS = (
     ("auto", tr("Automatic")),

@@ -32,7 +32,8 @@ from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton
 from app.widgets.page_header import scrolling_layout
 from backend.contract.catalog import Catalog
-from backend.contract.rpc.queries import Mistake, ModelDescription
+from backend.contract.rpc.models import ModelDescription
+from backend.contract.rpc.protocol import Mistake
 from backend.contract.version import same_major
 
 

@@ -19,7 +19,7 @@ from app.services.prediction_rows import PredictionRows, write_indices
 from app.widgets.activity_line import ActivityLine
 from app.widgets.card import label
 from backend.contract.rpc.predictions import AT_THRESHOLD
-from backend.contract.rpc.queries import Exported, Mistake, Progress
+from backend.contract.rpc.protocol import Exported, Mistake, Progress
 
 INDENT = 26
 """Pixels before words that belong to the choice above them."""

@@ -19,7 +19,7 @@ from app.widgets.card import label
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.icon_label import IconToolButton
 from backend.contract.rpc.predictions import FileFit, PredictedFile
-from backend.contract.rpc.queries import Mistake, Progress
+from backend.contract.rpc.protocol import Mistake, Progress
 
 NONE = tr("No column")
 PATTERNS = tr(

@@ -31,8 +31,8 @@ from app.widgets.row_views.entity_view import EntityView
 from app.widgets.row_views.number_view import NumberView
 from app.widgets.row_views.row_view import RowView
 from app.widgets.tables.text_table import TextTable
-from backend.contract.rpc.predictions import EntityScores, LabelScore, NumberStatistics, PredictionStatistics
-from backend.contract.rpc.queries import Confusion, Mistake
+from backend.contract.rpc.predictions import Confusion, EntityScores, LabelScore, NumberStatistics, PredictionStatistics
+from backend.contract.rpc.protocol import Mistake
 
 HINT = tr("Choose a row to see it whole. The arrow keys walk through the rows.")
 LABEL_HINT = tr("Click to see only the rows that are actually this label")

@@ -20,7 +20,7 @@ from app.widgets.plots.curve_axes import AXIS_TITLES
 from app.widgets.plots.live_plot import LivePlot
 from app.widgets.plots.plot_series import SMOOTHING
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.rpc.queries import Exported, Mistake
+from backend.contract.rpc.protocol import Exported, Mistake
 
 SMOOTHINGS = {"none": 0.0, "light": 0.01, "medium": SMOOTHING, "strong": 0.1}
 """Name → the share of what is visible over which a smoothed point is averaged."""

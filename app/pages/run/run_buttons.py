@@ -21,7 +21,7 @@ from app.widgets.pill import Pill
 from app.widgets.question import Question
 from backend.contract.catalog import Catalog
 from backend.contract.errors import InputError
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.protocol import Mistake
 from backend.contract.run.folder import RunFolder
 
 REQUESTS = {

@@ -29,7 +29,7 @@ from app.widgets.icon_label import IconButton
 from app.widgets.page_header import MARGIN, PageHeader, page_layout
 from app.widgets.question import Question
 from app.widgets.text.fitting_words import fit_words
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.protocol import Mistake
 from backend.contract.run.notes import RunNotes
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.forms.path_line import PathLine
 from app.widgets.icon_label import IconButton, IconToolButton
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.protocol import Mistake
 from backend.contract.rpc.storage import Cleared, Storage
 
 FEATURES = ("features", "lengths", "report", "pages")

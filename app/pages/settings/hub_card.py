@@ -14,8 +14,8 @@ from app.widgets.icon_label import IconButton, IconLabel
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract import consents
 from backend.contract.errors import InputError
-from backend.contract.rpc.hub_account import HubAccount
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.models import HubAccount
+from backend.contract.rpc.protocol import Mistake
 
 NONE = tr("You have agreed to no model's own code. You are asked where a model needs it, once for each version of it.")
 SHOWN = 12

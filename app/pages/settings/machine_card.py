@@ -16,7 +16,7 @@ from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton, IconLabel, IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.protocol import Mistake
 
 LOOKS = {"fine": ("check", "success"), "note": ("info", "info"), "missing": ("warning", "warning")}
 """How each state of a finding looks."""

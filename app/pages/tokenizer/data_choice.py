@@ -16,8 +16,9 @@ from app.widgets.forms.path_line import PathLine
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.icon_label import IconToolButton
 from backend.contract.resources import resource
-from backend.contract.rpc.column_guess import language_column, text_column
-from backend.contract.rpc.queries import DataPreview, Mistake
+from backend.contract.rpc.data import DataPreview
+from backend.contract.rpc.protocol import Mistake
+from backend.contract.tokens.text_columns import language_column, text_column
 
 _NOT_OF_TEXTS = ("validation", "test", "columns")
 NO_LANGUAGE = tr("No languages")

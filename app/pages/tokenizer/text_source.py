@@ -25,8 +25,9 @@ from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.catalog import SourceEntry
-from backend.contract.rpc.column_guess import likely_texts
-from backend.contract.rpc.queries import DataPreview, Mistake
+from backend.contract.rpc.data import DataPreview
+from backend.contract.rpc.protocol import Mistake
+from backend.contract.tokens.text_columns import likely_texts
 
 CAPTION_WIDTH = 132
 """Pixels of the captions, as beside the settings below."""

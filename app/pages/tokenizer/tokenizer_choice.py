@@ -13,7 +13,7 @@ from app.services.context import AppContext
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.icon_label import IconButton
 from backend.contract.demo_models import DEMO_MODELS
-from backend.contract.rpc.queries import CachedModels
+from backend.contract.rpc.models import CachedModels
 
 
 class TokenizerChoice(QWidget):
@@ -78,7 +78,7 @@ class TokenizerChoice(QWidget):
             self._on_chosen()
 
     def tokenizer(self) -> str:
-        """The folder, file or hub id that is chosen or typed; with options as `contract.tokenizer_name` writes it."""
+        """The folder, file or hub id that is chosen or typed; with options as `contract.tokens.options` writes it."""
         text = self.box.currentText().strip()
         place = self.box.findText(text)
         return self.box.itemData(place) if place >= 0 and self.box.itemData(place) else text

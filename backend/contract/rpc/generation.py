@@ -1,4 +1,4 @@
-"""Owns how a model writes text: what a task's settings ask of an engine."""
+"""How a model generates text: what a task's settings ask of an engine."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,8 +1,6 @@
-"""Owns what the helper says of predictions: their pages, which rows fit, how good each label is, how honest the confidence."""
+"""The answers about predictions: their pages, which rows fit, how good each label is, how honest the confidence."""
 
 import msgspec
-
-from backend.contract.rpc.queries import Confusion, Exported, PredictionRows
 
 AT_THRESHOLD = "prediction_at_threshold"
 """The column of what a prediction becomes at a threshold."""
@@ -20,6 +18,25 @@ class PredictionPages(msgspec.Struct, frozen=True, kw_only=True):
 
     arrow: str
     rows: int
+
+
+class PredictionRows(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `filter_predictions {parquet, right, text, actual, prediction, sort_by, descending}`: an Arrow file of row
+    numbers. Beside the file's columns rows are sorted by `confidence`, `error` (of a number) and `wrong_tags`."""
+
+    arrow: str
+    count: int
+
+
+class Confusion(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `confusion {parquet}`: how often which label was taken for which."""
+
+    labels: list[str]
+    """The labels that are actual or predicted, by name."""
+    counts: list[list[int]]
+    """`counts[actual][predicted]`, by the labels' places."""
+    left_out: int = 0
+    """Rows of labels beyond the first hundred."""
 
 
 class LabelScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,18 +165,3 @@ class PredictedFile(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     notes: list[str] = []
     """What is odd about the file's text, a sentence each: it seems to be read with the wrong encoding."""
-
-
-ANSWERS: dict[str, type] = {
-    "open_predictions": PredictionPages,
-    "filter_predictions": PredictionRows,
-    "export_predictions": Exported,
-    "confusion": Confusion,
-    "prediction_statistics": PredictionStatistics,
-    "threshold_counts": ThresholdCounts,
-    "number_statistics": NumberStatistics,
-    "entity_scores": EntityScores,
-    "file_parts": FileFit,
-    "predict_file": PredictedFile,
-}
-"""Query → what its answer becomes."""

@@ -1,4 +1,4 @@
-"""Owns what is told about the room that Burnish takes on the disk: `storage`, `clear_cache`, and their answers."""
+"""The answers about the room that Burnish takes on the disk: `storage` and `clear_cache`."""
 
 import msgspec
 

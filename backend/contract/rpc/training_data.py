@@ -1,6 +1,4 @@
-"""Owns the answers about data as the training sees it: lengths against the limits, unknown tokens, padding, and features
-token by token.
-"""
+"""The answers about data as the training sees it: lengths and limits, unknown tokens, padding, features token by token."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""Owns the answers about several texts at once, and about ids and pieces on their way back to text."""
+"""The questions and answers about several texts at once, and about ids and pieces that become text again."""
 
 import msgspec
 

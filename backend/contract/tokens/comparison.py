@@ -1,8 +1,8 @@
-"""Owns the answers to questions that compare two to four tokenizers, on one text and on a column of data."""
+"""The answers to questions that compare two to four tokenizers, on one text and on a column of data."""
 
 import msgspec
 
-from backend.contract.rpc.queries import Spread
+from backend.contract.rpc.data import Spread
 
 FEWEST, MOST = 2, 4
 """Tokenizers that are compared at once."""

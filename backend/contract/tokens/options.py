@@ -1,8 +1,12 @@
-"""Owns how texts become tokens: the options that every question about tokens shares, and which tokenizer is asked."""
+"""Which tokenizer is meant, how it is opened, and how it is to turn texts into tokens."""
 
+import json
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
+
+MAIN = "main"
 
 Side = Literal["left", "right"]
 Truncation = Literal["longest_first", "only_first", "only_second"]
@@ -48,3 +52,31 @@ class TokenizerQuestion(TokenOptions, frozen=True, kw_only=True, omit_defaults=T
     options: dict[str, Any] = {}
     """`model.tokenizer_options`, given at construction: add_prefix_space, do_lower_case, added_tokens …; the tokenizer
     is opened anew for other values (and kept). What it takes is in `TokenizerDescription.options`."""
+
+
+class TokenizerName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A folder, file, hub id or run, and how it is to be opened."""
+
+    tokenizer: str
+    revision: str = MAIN
+    options: dict[str, Any] = {}
+    """As in `model.tokenizer_options`."""
+
+
+def format_name(tokenizer: str, revision: str = MAIN, options: Mapping[str, Any] | None = None) -> str:
+    """The name itself where nothing else is to be said, else a JSON object whose text is always the same."""
+    given = {name: value for name, value in (options or {}).items() if value is not None}
+    if not given and revision == MAIN:
+        return tokenizer
+    whole = {"tokenizer": tokenizer} | ({} if revision == MAIN else {"revision": revision})
+    return json.dumps(whole | ({"options": given} if given else {}), sort_keys=True, ensure_ascii=False)
+
+
+def parse_name(text: str) -> TokenizerName:
+    """What was written; any other text is a name."""
+    if not text.startswith("{"):
+        return TokenizerName(text)
+    try:
+        return msgspec.json.decode(text, type=TokenizerName)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):  # a name may begin like this too
+        return TokenizerName(text)

@@ -1,4 +1,4 @@
-"""Owns the question `tokenizer_steps` and its answer: the way of a text through a tokenizer, step by step."""
+"""The question `tokenizer_steps` and its answer: how a tokenizer turns a text into tokens, step by step."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Owns the question about one text and one tokenizer, and its answer: tokens as columns, never an object per token.
+"""The question about one text and one tokenizer, and its answer: tokens as columns, never an object per token.
 
 `tokenize` takes the fields of `TokenizeQuestion`. Its answer is `Tokens`, with the columns in it; where there are more
 than `MAX_IN_JSON` tokens it is `{"arrow": PATH}`: an Arrow file, which the reader deletes. Its columns bear the names

@@ -1,4 +1,4 @@
-"""Owns the answers to questions about a tokenizer's vocabulary.
+"""The answers to questions about a tokenizer's vocabulary.
 
 The window owns a folder for as long as it shows a vocabulary. `vocabulary` fills it; the other questions read it, so
 that any worker can answer them without opening the tokenizer again. What the window itself reads are numpy files, which

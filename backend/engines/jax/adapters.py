@@ -20,7 +20,7 @@ from backend.engines.jax.layers import Embedding
 from backend.engines.jax.loading import Opened
 from backend.engines.jax.lora import AdaptedEmbedding, AdaptedLinear, scaling
 from backend.engines.jax.model import Model
-from backend.models.adapter_folder import PREFIX, is_alone
+from backend.models.adapter_files import PREFIX, is_alone
 
 _OUTPUT = "lm_head"
 """What every family calls a layer of its own for the vocabulary; only a target of that name means it."""

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-from backend.models.flax_names import as_torch_has_them
-from backend.models.small_files import copy_small_files
-from backend.models.weights import SAFETENSORS, SAFETENSORS_INDEX, read_weights
+from backend.models.model_files import copy_small_files
+from backend.models.weights import SAFETENSORS, SAFETENSORS_INDEX, read_weights, rename_flax_parameters
 
 _REFUSED = 3
 
@@ -51,7 +50,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     from flax.serialization import msgpack_restore  # not where torch alone is installed: `main` says so
 
     tree = msgpack_restore(path.read_bytes())
-    tensors = as_torch_has_them(tree) if isinstance(tree, dict) else {}
+    tensors = rename_flax_parameters(tree) if isinstance(tree, dict) else {}
     if not tensors:
         raise ValueError(f"{path.name} holds no table of arrays")
     return tensors

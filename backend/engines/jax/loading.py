@@ -16,9 +16,9 @@ from backend.engines.initial_weights import draw
 from backend.engines.jax.model import Model, find_family
 from backend.engines.jax.peft_files import Stored
 from backend.engines.new_rows import grown
-from backend.models.adapter_folder import is_alone, weights_folder
+from backend.models.adapter_files import is_alone, weights_folder
 from backend.models.inspection import FIELD, foreign_weights
-from backend.models.own_code import running
+from backend.models.remote_code import running
 from backend.models.weights import read_weights
 
 GENERATION = "generation_config.json"

@@ -14,8 +14,7 @@ from backend.adapters.lora import Settings
 from backend.contract.errors import InputError, RunFailed
 from backend.engines.engine import Loading
 from backend.engines.jax.lora import scaling
-from backend.models.adapter_check import read_adapter_config
-from backend.models.adapter_folder import CONFIG, PREFIX, TASK_TYPES, WEIGHTS
+from backend.models.adapter_files import CONFIG, PREFIX, TASK_TYPES, WEIGHTS, read_adapter_config
 
 Values = dict[str, np.ndarray]
 _FIELD = "model.name_or_path"

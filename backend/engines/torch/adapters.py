@@ -23,8 +23,7 @@ from backend.contract.heads import Head
 from backend.engines.adapter_weights import draw_normal, draw_uniform
 from backend.engines.configuration import LANGUAGE_HEADS
 from backend.engines.engine import Loaded, Loading
-from backend.models.adapter_check import read_adapter_config
-from backend.models.adapter_folder import PREFIX, TASK_TYPES, WEIGHTS, is_alone
+from backend.models.adapter_files import PREFIX, TASK_TYPES, WEIGHTS, is_alone, read_adapter_config
 
 
 class Adapter:

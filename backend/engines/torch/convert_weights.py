@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from backend.models.small_files import copy_small_files
+from backend.models.model_files import copy_small_files
 from backend.models.weights import BIN, BIN_INDEX, SAFETENSORS, SAFETENSORS_INDEX
 
 _REFUSED = 3

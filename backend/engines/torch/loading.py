@@ -20,9 +20,9 @@ from backend.engines.initial_weights import draw, is_known
 from backend.engines.new_rows import grown
 from backend.engines.torch.heads import HEADS
 from backend.engines.torch.parameters import freeze
-from backend.models.adapter_folder import is_alone, weights_folder
+from backend.models.adapter_files import is_alone, weights_folder
 from backend.models.inspection import FIELD, foreign_weights
-from backend.models.own_code import code_folder, running
+from backend.models.remote_code import code_folder, running
 
 _GENERATE = "custom_generate/generate.py"
 """Where a model brings a way of its own to write text."""

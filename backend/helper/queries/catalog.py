@@ -1,9 +1,10 @@
-"""Owns `catalog`, `demo_spec`, `devices` and `doctor`: what there is to choose and to use here."""
+"""Answers `catalog`, `demo_spec`, `devices` and `doctor`: what there is to choose and to use here."""
 
 from typing import Any
 
 from backend.contract.resources import resource
-from backend.contract.rpc.queries import DeviceList, Progress
+from backend.contract.rpc.plan import DeviceList
+from backend.contract.rpc.protocol import Progress
 from backend.helper.query import Arguments, Query, Tell
 
 

@@ -1,4 +1,4 @@
-"""Owns the questions about data that is being chosen: what files are, their first rows, all rows at a glance, a report.
+"""Answers questions about data that is being chosen: what files are, their first rows, all rows at a glance, a report.
 
 `recognise_data`, `preview_data`, `data_row`, `data_glance`, `export_unusable`, `data_report`.
 """
@@ -10,11 +10,11 @@ from backend.contract.catalog import Column, plays_a_part
 from backend.contract.errors import Fix, InputError
 from backend.contract.heads import Head
 from backend.contract.output_file import whole_file
-from backend.contract.rpc.data_choice import DataGlance, DataRow, RecognisedData
-from backend.contract.rpc.queries import DataPreview, DataReport, Exported, GuessedColumn
+from backend.contract.rpc.data import DataGlance, DataPreview, DataReport, DataRow, GuessedColumn, RecognisedData
+from backend.contract.rpc.protocol import Exported
 from backend.contract.safe_files import user_path
 from backend.data.column_summary import cell_text
-from backend.helper.query import Arguments, Query, Tell, needed, reporting
+from backend.helper.query import Arguments, Query, Tell, reporting, require
 
 ROWS = 100
 CELL_CHARACTERS = 2000
@@ -70,7 +70,7 @@ def _training_rows(arguments: Arguments, tell: Tell) -> tuple[Any, Any, Any]:
     from backend.contract.spec import DataSection, validated
     from backend.preflight import datasets
 
-    section = validated(DataSection, needed(arguments, "data", dict), "data")
+    section = validated(DataSection, require(arguments, "data", dict), "data")
     kind = registry.find("source", section.source, "data.source")
     settings = validated(kind.Settings, section.model_extra or {}, "data")
     section = _with_paths(section, settings, kind)
@@ -152,13 +152,13 @@ def _report(arguments: Arguments, tell: Tell) -> DataReport:
 
     folder = Path(str(arguments.get("folder") or Path.home()))
     if arguments.get("spec"):
-        subject = data_report.subject_of(resolve.resolve(needed(arguments, "spec", dict), folder))
+        subject = data_report.subject_of(resolve.resolve(require(arguments, "spec", dict), folder))
     else:
         task = arguments.get("task") or {}
         section = task if isinstance(task, dict) else {"type": str(task)}
         tokenizer = arguments.get("tokenizer")
         subject = data_report.subject_of_data(
-            needed(arguments, "data", dict), section, str(tokenizer) if tokenizer else None, folder
+            require(arguments, "data", dict), section, str(tokenizer) if tokenizer else None, folder
         )
     return data_report.data_report(subject, reporting(tell))
 
@@ -167,7 +167,7 @@ def _recognise(arguments: Arguments, tell: Tell) -> RecognisedData:
     from backend.inspect.recognition import recognise  # loads every source
 
     split = arguments.get("split")
-    return recognise([str(one) for one in needed(arguments, "paths", list)], str(split) if split else None)
+    return recognise([str(one) for one in require(arguments, "paths", list)], str(split) if split else None)
 
 
 def _subject(arguments: Arguments) -> Any:
@@ -177,7 +177,7 @@ def _subject(arguments: Arguments) -> Any:
     section = task if isinstance(task, dict) else {"type": str(task)}
     if not section.get("type"):
         raise InputError("task.type: name the task, which says which rows can be used", "task.type")
-    return data_report.subject_of_data(needed(arguments, "data", dict), section, None, Path.home())
+    return data_report.subject_of_data(require(arguments, "data", dict), section, None, Path.home())
 
 
 def _glance(arguments: Arguments, tell: Tell) -> DataGlance:
@@ -193,7 +193,7 @@ def _export_unusable(arguments: Arguments, tell: Tell) -> Exported:
     from backend.inspect.data_glance import unusable_rows
 
     found = unusable_rows(_subject(arguments), reporting(tell))
-    output = user_path(needed(arguments, "output"))
+    output = user_path(require(arguments, "output"))
     with whole_file(output) as beside, beside.open("w", newline="", encoding="utf-8-sig") as file:
         writer = csv.writer(file)
         writer.writerow(("split", "file", "line", "reason"))

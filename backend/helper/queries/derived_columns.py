@@ -1,4 +1,4 @@
-"""Owns what people sort and filter predictions by though no file has it: how sure, whether right, how far off."""
+"""The columns that people sort and filter predictions by though no file has them: how sure, whether right, how far off."""
 
 from typing import TYPE_CHECKING, Any
 

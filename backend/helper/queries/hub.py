@@ -1,35 +1,45 @@
-"""Owns `hub_search`, `hub_model` and `download_model`: looking for models on the hub, and bringing one here."""
+"""Answers questions about the hub: search for models, download one, log in and out."""
 
+import os
 import time
 
+from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
-from backend.contract.rpc.model_choices import DownloadedModel, HubModel, HubSearch
-from backend.contract.rpc.queries import Progress
-from backend.helper.query import Arguments, Query, Tell, needed
-from backend.models.compatibility import Wish, wish_of
+from backend.contract.redaction import HIDDEN, TOKEN_VARIABLES, redacted, token_file
+from backend.contract.rpc.models import DownloadedModel, HubAccount, HubModel, HubSearch
+from backend.contract.rpc.protocol import Progress
+from backend.helper.query import Arguments, Query, Tell, require
+from backend.models.compatibility import RunNeeds, run_needs_of
 
+OFFLINE = "Offline mode is on, so the hub is not asked whose token this is."
+UNKNOWN_TOKEN = "the hub does not know this token; copy it once more from huggingface.co/settings/tokens"
 _TOLD_SECONDS = 0.2
 
 
 def _search(arguments: Arguments, tell: Tell) -> HubSearch:
     from backend.models import hub_search  # loads the hub library
 
-    return hub_search.search(str(arguments.get("words") or ""), wish(arguments), is_offline=is_offline())
+    return hub_search.search(str(arguments.get("words") or ""), run_needs(arguments), is_offline=is_offline())
 
 
 def _model(arguments: Arguments, tell: Tell) -> HubModel:
-    from backend.models import hub_details
+    from backend.models import hub_search
 
-    name, revision = needed(arguments, "name"), str(arguments.get("revision") or "main")
-    return hub_details.details(name, revision, wish(arguments), is_offline=is_offline())
+    name, revision = require(arguments, "name"), str(arguments.get("revision") or "main")
+    return hub_search.details(name, revision, run_needs(arguments), is_offline=is_offline())
+
+
+def run_needs(arguments: Arguments) -> RunNeeds:
+    """The run that a model is wanted for."""
+    return run_needs_of(arguments.get("wish") or {})
 
 
 def _download(arguments: Arguments, tell: Tell) -> DownloadedModel:
-    from backend.models import hub_details
+    from backend.models import hub_search
 
-    name, revision = needed(arguments, "name"), str(arguments.get("revision") or "main")
+    name, revision = require(arguments, "name"), str(arguments.get("revision") or "main")
     watched = _Watched(tell)
-    return hub_details.download(
+    return hub_search.download(
         name, revision, cache_folder() / "weights", watched.report, watched.on_file, is_offline=is_offline()
     )
 
@@ -52,13 +62,83 @@ class _Watched:
             self._tell(Progress(done, total, unit, "", file.part, file.part_done, file.part_total))
 
 
-def wish(arguments: Arguments) -> Wish:
-    """The run that a model is wanted for."""
-    return wish_of(arguments.get("wish") or {})
+def _account(arguments: Arguments, tell: Tell) -> HubAccount:
+    import huggingface_hub as hub
+
+    from backend.data.hub_answers import guard  # slow to import, as the library that it guards
+
+    guard()
+    known = {"from_environment": _in_environment(), "token_file": str(token_file())}
+    token = hub.get_token()
+    if not token:
+        return HubAccount(**known)
+    if is_offline():
+        return HubAccount(has_token=True, note=OFFLINE, **known)
+    try:
+        told = hub.whoami(token)
+    except (hub.errors.HfHubHTTPError, OSError, InputError) as error:
+        return HubAccount(has_token=True, note=_why(error, token), **known)
+    return HubAccount(
+        name=str(told.get("name") or ""),
+        full_name=str(told.get("fullname") or ""),
+        organisations=[str(one.get("name")) for one in told.get("orgs") or []],
+        has_token=True,
+        **known,
+    )
+
+
+def _login(arguments: Arguments, tell: Tell) -> HubAccount:
+    import huggingface_hub as hub
+
+    from backend.data.hub_answers import guard
+
+    guard()
+    token = require(arguments, "token").strip()
+    if not token or any(letter.isspace() for letter in token):
+        raise InputError("a token is one word; copy it from huggingface.co/settings/tokens", "token")
+    if is_offline():
+        raise InputError("the hub checks a token when you log in; switch Work offline off first", "token")
+    try:
+        hub.login(token, skip_if_logged_in=False)
+    except (hub.errors.HfHubHTTPError, OSError, ValueError) as error:
+        raise InputError(_why(error, token), "token") from None  # its traceback would hold the token
+    return _account({}, tell)
+
+
+def _logout(arguments: Arguments, tell: Tell) -> HubAccount:
+    import huggingface_hub as hub
+    from huggingface_hub.utils import get_stored_tokens
+
+    token = hub.get_token()
+    name = next((name for name, value in get_stored_tokens().items() if value == token), None)
+    try:
+        hub.logout(name)
+    except OSError:
+        if not _in_environment():  # otherwise the answer says that a variable still holds one
+            raise
+    return _account({}, tell)
+
+
+def _in_environment() -> bool:
+    return any(os.environ.get(name) for name in TOKEN_VARIABLES)
+
+
+def _why(error: Exception, token: str) -> str:
+    """Why the hub did not say who it is, in a sentence without the token."""
+    response = getattr(error, "response", None)
+    if response is not None and response.status_code in (401, 403):
+        return UNKNOWN_TOKEN
+    if isinstance(error, InputError):
+        return redacted(str(error).replace(token, HIDDEN))
+    first = next(iter(str(error).splitlines()), type(error).__name__)
+    return redacted(f"the hub cannot be asked now ({first.replace(token, HIDDEN)}); try again later")
 
 
 QUERIES = (
     Query("hub_search", _search),
     Query("hub_model", _model),
     Query("download_model", _download),
+    Query("hub_account", _account),
+    Query("hub_login", _login),
+    Query("hub_logout", _logout),
 )

@@ -1,42 +1,21 @@
-"""Owns `describe_model`, `convert_model`, `model_choices` and `cached_models`: what a model holds, and what is here."""
+"""Answers what models are here, what a model holds, how old weights are converted, and whether a model's own code may run."""
 
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline, runs_folder
-from backend.contract.rpc.model_choices import ModelChoices
-from backend.contract.rpc.queries import CachedModel, CachedModels, ModelDescription
+from backend.contract.rpc.models import CachedModel, CachedModels, ModelChoices, ModelCode, ModelDescription
 from backend.contract.run.folder import run_folders
-from backend.helper.query import Arguments, Query, Tell, listed, needed, reporting
-from backend.models.compatibility import wish_of
+from backend.helper.query import Arguments, Query, Tell, reporting, require, require_list
+from backend.models.compatibility import run_needs_of
 
 MAX_RECENT = 100
 
 
-def _describe(arguments: Arguments, tell: Tell) -> ModelDescription:
-    from backend.models import inspection  # loads the hub library
+def _choices(arguments: Arguments, tell: Tell) -> ModelChoices:
+    from backend.models import local_models
 
-    return inspection.describe(
-        needed(arguments, "name_or_path"),
-        str(arguments.get("revision") or "main"),
-        _task_name(arguments.get("task")),
-        cache=cache_folder() / "weights",
-        offline=is_offline(),
-    )
-
-
-def _convert(arguments: Arguments, tell: Tell) -> ModelDescription:
-    from backend.models import location
-
-    if arguments.get("consent") is not True:
-        raise InputError("converting runs a program on a file from elsewhere, so it needs your consent first")
-    location.locate(
-        needed(arguments, "name_or_path"),
-        str(arguments.get("revision") or "main"),
-        cache=cache_folder() / "weights",
-        offline=is_offline(),
-        report=reporting(tell),
-        consent_to_convert=True,
-    )
-    return _describe(arguments, tell)
+    recent = [str(name) for name in require_list(arguments, "recent", MAX_RECENT)]
+    wanted = run_needs_of(arguments.get("wish") or {})
+    return ModelChoices(local_models.choices(wanted, recent, run_folders(runs_folder())))
 
 
 def _cached(arguments: Arguments, tell: Tell) -> CachedModels:
@@ -53,12 +32,16 @@ def _cached(arguments: Arguments, tell: Tell) -> CachedModels:
     return CachedModels([CachedModel(one.repo_id, one.size_on_disk / 1e6) for one in models])
 
 
-def _choices(arguments: Arguments, tell: Tell) -> ModelChoices:
-    from backend.models import local_models
+def _describe(arguments: Arguments, tell: Tell) -> ModelDescription:
+    from backend.models import inspection  # loads the hub library
 
-    recent = [str(name) for name in listed(arguments, "recent", MAX_RECENT)]
-    wanted = wish_of(arguments.get("wish") or {})
-    return ModelChoices(local_models.choices(wanted, recent, run_folders(runs_folder())))
+    return inspection.describe(
+        require(arguments, "name_or_path"),
+        str(arguments.get("revision") or "main"),
+        _task_name(arguments.get("task")),
+        cache=cache_folder() / "weights",
+        offline=is_offline(),
+    )
 
 
 def _task_name(task: object) -> str:
@@ -66,9 +49,58 @@ def _task_name(task: object) -> str:
     return str(task.get("type", "") if isinstance(task, dict) else task or "")
 
 
+def _convert(arguments: Arguments, tell: Tell) -> ModelDescription:
+    from backend.models import location
+
+    if arguments.get("consent") is not True:
+        raise InputError("converting runs a program on a file from elsewhere, so it needs your consent first")
+    location.locate(
+        require(arguments, "name_or_path"),
+        str(arguments.get("revision") or "main"),
+        cache=cache_folder() / "weights",
+        offline=is_offline(),
+        report=reporting(tell),
+        consent_to_convert=True,
+    )
+    return _describe(arguments, tell)
+
+
+def _model_code(arguments: Arguments, tell: Tell) -> ModelCode:
+    from backend.inference import code_consent  # loads the hub library
+
+    found = code_consent.code_of(require(arguments, "target"), _revision(arguments), reporting(tell))
+    return ModelCode(
+        code={one.name: one.version for one in found},
+        files=[name for one in found for name in one.files],
+        folders=[str(one.folder) for one in found],
+        agreed=all(one.is_agreed for one in found),
+    )
+
+
+def _agree_to_code(arguments: Arguments, tell: Tell) -> ModelCode:
+    from backend.inference import code_consent
+
+    target, seen = require(arguments, "target"), require(arguments, "code", dict)
+    found = code_consent.code_of(target, _revision(arguments), reporting(tell))
+    if {one.name: one.version for one in found} != seen:
+        raise InputError(
+            f"model.trust_remote_code: the code of {target} has changed since it was shown; look at it again",
+            "model.trust_remote_code",
+        )
+    for one in found:
+        one.agree()
+    return _model_code(arguments, tell)
+
+
+def _revision(arguments: Arguments) -> str:
+    return str(arguments.get("revision") or "main")
+
+
 QUERIES = (
     Query("describe_model", _describe),
     Query("convert_model", _convert),
     Query("model_choices", _choices),
     Query("cached_models", _cached),
+    Query("model_code", _model_code),
+    Query("agree_to_code", _agree_to_code),
 )

@@ -1,40 +1,49 @@
-"""Owns `confusion`, `prediction_statistics` and `threshold_counts`: predicted labels against actual ones."""
+"""Answers how good the predictions of a file are: labels, thresholds, numbers and entities against the actual ones."""
 
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from backend.contract.arrow_numbers import numbers
 from backend.contract.errors import InputError
 from backend.contract.rpc.predictions import (
     THRESHOLD_STEPS,
+    Confusion,
+    EntityScores,
     LabelScore,
+    NumberPoint,
+    NumberStatistics,
     PredictionStatistics,
     ReliabilityBin,
     ThresholdCounts,
 )
-from backend.contract.rpc.queries import Confusion
+from backend.contract.rpc.protocol import Progress
 from backend.helper.queries.derived_columns import PROBABILITY
-from backend.helper.queries.prediction_pages import read, read_columns
-from backend.helper.query import Arguments, Query, Tell, needed
+from backend.helper.queries.predictions import read, read_columns
+from backend.helper.query import Arguments, Query, Tell, require
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
+PAIR = ["actual", "prediction"]
+_Cells = dict[tuple[str, str], int]
 MAX_LABELS = 100
 """Labels of a confusion matrix; more cannot be read, and seldom are labels."""
 BINS = 10
 """Of the reliability diagram, equally wide."""
-PAIR = ["actual", "prediction"]
-_Cells = dict[tuple[str, str], int]
+MAX_POINTS = 2000
+WORST_POINTS = 200
+"""Of them those that are furthest off."""
 
 
 def _confusion(arguments: Arguments, tell: Tell) -> Confusion:
-    return _matrix(_cells(read_columns(needed(arguments, "parquet"), PAIR)))
+    return _matrix(_cells(read_columns(require(arguments, "parquet"), PAIR)))
 
 
 def _statistics(arguments: Arguments, tell: Tell) -> PredictionStatistics:
     """Counts, scores of every label, and how honest the confidence is."""
-    path = needed(arguments, "parquet")
+    path = require(arguments, "parquet")
     read_columns(path, PAIR)
     table = read(path, tell)
     cells = _cells(table)
@@ -147,7 +156,7 @@ def _threshold_counts(arguments: Arguments, tell: Tell) -> ThresholdCounts:
     import pyarrow as pa
     import pyarrow.compute as compute
 
-    path, label = needed(arguments, "parquet"), needed(arguments, "label")
+    path, label = require(arguments, "parquet"), require(arguments, "label")
     column = f"{PROBABILITY}{label}"
     if column not in read(path, tell).column_names:
         raise InputError(f"{label!r}: there is no probability of this label in the file")
@@ -168,8 +177,121 @@ def _threshold_counts(arguments: Arguments, tell: Tell) -> ThresholdCounts:
     )
 
 
+def _numbers(arguments: Arguments, tell: Tell) -> NumberStatistics:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    table = read_columns(require(arguments, "parquet"), PAIR)
+    try:
+        actual, predicted = (numbers(compute.cast(table[name], pa.float64())) for name in PAIR)
+    except pa.ArrowInvalid:
+        raise InputError("the predictions of this file are no numbers") from None
+    rows = np.flatnonzero(np.isfinite(actual) & np.isfinite(predicted))
+    if not len(rows):
+        raise InputError("no row of this file has an actual number to compare with")
+    actual, predicted = actual[rows], predicted[rows]
+    error = predicted - actual
+    shown = _shown(np.abs(error))
+    return NumberStatistics(
+        rows=len(rows),
+        pearson=_correlation(actual, predicted),
+        spearman=_correlation(_ranks(actual), _ranks(predicted)),
+        mean_absolute_error=float(np.abs(error).mean()),
+        root_mean_squared_error=float(np.sqrt(np.square(error).mean())),
+        mean_error=float(error.mean()),
+        low=float(min(actual.min(), predicted.min())),
+        high=float(max(actual.max(), predicted.max())),
+        points=[NumberPoint(int(rows[one]), float(actual[one]), float(predicted[one])) for one in shown],
+    )
+
+
+def _shown(distance: "np.ndarray") -> "np.ndarray":
+    """Places of the rows that are drawn: all, or evenly spaced ones and the furthest off."""
+    import numpy as np
+
+    if len(distance) <= MAX_POINTS:
+        return np.arange(len(distance))
+    even = np.linspace(0, len(distance) - 1, MAX_POINTS - WORST_POINTS).astype(np.int64)
+    return np.union1d(even, np.argpartition(-distance, WORST_POINTS)[:WORST_POINTS])
+
+
+def _correlation(one: "np.ndarray", other: "np.ndarray") -> float | None:
+    import numpy as np
+
+    if len(one) < 2 or one.std() == 0 or other.std() == 0:
+        return None
+    return float(np.corrcoef(one, other)[0, 1])
+
+
+def _ranks(values: "np.ndarray") -> "np.ndarray":
+    """Ranks from 0; equal values share the mean of theirs, as Spearman's correlation wants."""
+    import numpy as np
+
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts + 1) / 2)[places]
+
+
+def _entities(arguments: Arguments, tell: Tell) -> EntityScores:
+    table = read_columns(require(arguments, "parquet"), PAIR).drop_null()
+    right, actual, predicted = Counter[str](), Counter[str](), Counter[str]()
+    whole = done = 0
+    for batch in table.to_batches(max_chunksize=2000):
+        for true, said in zip(batch["actual"].to_pylist(), batch["prediction"].to_pylist(), strict=True):
+            there, found = spans(str(true).split()), spans(str(said).split())
+            actual.update(kind for kind, _, _ in there)
+            predicted.update(kind for kind, _, _ in found)
+            right.update(kind for kind, _, _ in there & found)
+            whole += true == said
+        done += batch.num_rows
+        tell(Progress(done, table.num_rows, "rows"))
+    kinds = sorted(actual.keys() | predicted.keys(), key=lambda kind: (-actual[kind], kind))
+    total = score("", right.total(), actual.total(), predicted.total())
+    return EntityScores(
+        rows=table.num_rows,
+        right=whole,
+        types=[score(kind, right[kind], actual[kind], predicted[kind]) for kind in kinds],
+        precision=total.precision,
+        recall=total.recall,
+        f1=total.f1,
+    )
+
+
+def spans(tags: list[str]) -> set[tuple[str, int, int]]:
+    """(type, first word, word after the last) of each entity, as conlleval cuts BIO, IOB1, IOBES and BILOU tags.
+
+    Source: the CoNLL-2000 script conlleval.pl (https://www.clips.uantwerpen.be/conll2000/chunking/output.html). A tag
+    without a scheme (`NOUN`) is an entity of one word.
+    """
+    parts = [_parted(tag) for tag in tags]
+    found, begin = set(), 0
+    for place, (present, following) in enumerate(pairwise([*parts, ("O", "")])):
+        if place == 0 or _begins(parts[place - 1], present):
+            begin = place
+        if present[0] != "O" and _begins(present, following):
+            found.add((present[1], begin, place + 1))
+    return found
+
+
+def _parted(tag: str) -> tuple[str, str]:
+    if tag in ("O", ""):
+        return ("O", "")
+    letter, dash, kind = tag.partition("-")
+    return (letter, kind) if dash and letter in "BIESLU" else ("S", tag)
+
+
+def _begins(before: tuple[str, str], present: tuple[str, str]) -> bool:
+    """Whether something else begins with `present`."""
+    return (
+        present[0] in "BSUO" or before[0] in "ESLUO" or before[1] != present[1]
+    )  # what ends, or is outside, is followed by something else
+
+
 QUERIES = (
     Query("confusion", _confusion),
     Query("prediction_statistics", _statistics, warm_by="parquet"),
     Query("threshold_counts", _threshold_counts, warm_by="parquet"),
+    Query("number_statistics", _numbers, warm_by="parquet"),
+    Query("entity_scores", _entities, warm_by="parquet"),
 )

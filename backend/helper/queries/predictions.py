@@ -1,27 +1,139 @@
-"""Owns `export_predictions`: rows of a predictions file as people take them home, as CSV or Parquet."""
+"""Answers `open_predictions` and `export_predictions`: a predictions file as pages that are read at once, and as a file to take along."""
 
-from collections.abc import Callable
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.errors import InputError
-from backend.contract.rpc.predictions import AT_THRESHOLD
-from backend.contract.rpc.queries import Exported, Progress
-from backend.contract.safe_files import user_path
-from backend.helper.queries import prediction_pages
-from backend.helper.queries.derived_columns import at_threshold, with_column
-from backend.helper.query import Arguments, Query, Tell, needed
+from backend.contract.places import cache_folder
+from backend.contract.rpc.predictions import AT_THRESHOLD, PredictionPages
+from backend.contract.rpc.protocol import Exported, Progress
+from backend.contract.safe_files import open_unlinked, user_path
+from backend.helper.queries.derived_columns import at_threshold, with_all_columns, with_column
+from backend.helper.query import Arguments, Query, Tell, require
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+SMALL = 20_000
+"""Rows of a file that is read from its Parquet file each time, in some milliseconds."""
+KEPT = 3
+"""Files whose pages stay on the disk."""
+VERSION = 1
+
+
+def _open_predictions(arguments: Arguments, tell: Tell) -> PredictionPages:
+    path = Path(require(arguments, "parquet"))
+    pages = _pages_of(path, tell)
+    return PredictionPages(arrow=str(pages), rows=_mapped(str(pages), pages.stat().st_mtime_ns).num_rows)
+
+
+def read(path: str, tell: Tell = lambda progress: None) -> "pa.Table":
+    """All rows of a predictions file with the derived columns. Raises InputError.
+
+    A large file is mapped from the cache, so that nothing is decompressed and little of it comes into memory.
+    """
+    # Not read_table, which would load pandas: that takes longer than a small file.
+    with open_file(Path(path)) as file:
+        if file.metadata.num_rows <= SMALL:
+            return with_all_columns(file.read())
+    pages = _pages_of(Path(path), tell)
+    return _mapped(str(pages), pages.stat().st_mtime_ns)
+
+
+def read_columns(path: str, columns: list[str]) -> "pa.Table":
+    """Some columns as they stand in the file. Raises InputError."""
+    with open_file(Path(path)) as file:
+        missing = set(columns) - set(file.schema_arrow.names)
+        if missing:
+            raise InputError(f"{path}: these predictions have no {min(missing)!r} to compare with")
+        return file.read(columns=columns)
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator["parquet.ParquetFile"]:
+    """A predictions file; it lies in a run folder, where no link is followed. Raises InputError, also while it is read."""
+    import pyarrow.parquet as parquet
+
+    with _read_errors(path), open_unlinked(path) as source, parquet.ParquetFile(source) as file:
+        yield file
+
+
+@contextmanager
+def _read_errors(path: Path) -> Iterator[None]:
+    """What goes wrong while a predictions file is read, as one sentence."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (OSError, pa.ArrowInvalid) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise InputError(f"{path}: these predictions cannot be read: {reason}; run burnish predict again") from None
+
+
+def version(path: Path) -> str:
+    """Changes when the file is written again. Raises InputError where it is gone."""
+    with _read_errors(path), open_unlinked(path) as file:
+        status = os.fstat(file.fileno())
+        return f"{path.absolute()} {status.st_mtime_ns} {status.st_size}"
+
+
+def _pages_of(path: Path, tell: Tell) -> Path:
+    folder = cache_folder() / "pages"
+    name = hashlib.sha256(f"{VERSION} {version(path)}".encode()).hexdigest()[:24]
+    pages = folder / f"{name}.arrow"
+    if not pages.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        _forget_older(folder)
+        _write(path, pages, tell)
+    os.utime(pages)
+    return pages
+
+
+def _write(path: Path, pages: Path, tell: Tell) -> None:
+    import pyarrow as pa
+
+    beside = pages.with_name(f".{pages.name}.{os.getpid()}")
+    try:
+        with open_file(path) as file:
+            total = file.metadata.num_rows
+            first = with_all_columns(file.read_row_group(0)).combine_chunks()  # one batch for each row group
+            with pa.ipc.new_file(str(beside), first.schema) as writer:
+                writer.write_table(first)
+                for group in range(1, file.num_row_groups):
+                    writer.write_table(with_all_columns(file.read_row_group(group)).combine_chunks())
+                    tell(Progress(first.num_rows * (group + 1), total, "rows"))
+        beside.replace(pages)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _forget_older(folder: Path) -> None:
+    known = sorted(folder.glob("*.arrow"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in known[KEPT - 1 :]:
+        with suppress(OSError):  # another window may have it open, where that forbids deleting
+            path.unlink()
+
+
+@lru_cache(maxsize=2)
+def _mapped(pages: str, written: int) -> "pa.Table":
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.memory_map(pages)).read_all()
+
 
 FORMATS = ("csv", "parquet")
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ExportRequest:
     """What is written: of which file, which rows and columns (None: all), and how."""
 
     parquet: str
@@ -38,9 +150,9 @@ class Wishes:
 
 def _export(arguments: Arguments, tell: Tell) -> Exported:
     threshold = arguments.get("threshold")
-    wishes = Wishes(
-        parquet=needed(arguments, "parquet"),
-        output=user_path(needed(arguments, "output")).absolute(),
+    request = ExportRequest(
+        parquet=require(arguments, "parquet"),
+        output=user_path(require(arguments, "output")).absolute(),
         rows=_numbers(arguments.get("indices")),
         columns=[str(name) for name in arguments["columns"]] if arguments.get("columns") else None,
         format=str(arguments.get("format") or "csv"),
@@ -48,39 +160,39 @@ def _export(arguments: Arguments, tell: Tell) -> Exported:
         defuse=bool(arguments.get("defuse", False)),
         threshold=(str(threshold["label"]), float(threshold["value"])) if threshold else None,
     )
-    return export(wishes, lambda done, total: tell(Progress(done, total, "rows")))
+    return export(request, lambda done, total: tell(Progress(done, total, "rows")))
 
 
-def export(wishes: Wishes, report: Callable[[int, int], None] = lambda done, total: None) -> Exported:
+def export(request: ExportRequest, report: Callable[[int, int], None] = lambda done, total: None) -> Exported:
     """Write beside and rename; of a whole file the CSV is that of the run, to the byte. Raises InputError."""
     from backend.inference import table_file
 
-    if wishes.format not in FORMATS:
-        raise InputError(f"{wishes.format!r} cannot be written; choose {' or '.join(FORMATS)}")
-    table = _shaped(wishes)
-    options = table_file.Options(wishes.format == "csv", wishes.bom, wishes.defuse)
-    table_file.write(table, wishes.output, options, report)
-    return Exported(path=str(wishes.output), rows=table.num_rows)
+    if request.format not in FORMATS:
+        raise InputError(f"{request.format!r} cannot be written; choose {' or '.join(FORMATS)}")
+    table = _shaped(request)
+    options = table_file.Options(request.format == "csv", request.bom, request.defuse)
+    table_file.write(table, request.output, options, report)
+    return Exported(path=str(request.output), rows=table.num_rows)
 
 
-def _shaped(wishes: Wishes) -> "pa.Table":
+def _shaped(request: ExportRequest) -> "pa.Table":
     import numpy as np
 
-    with prediction_pages.open_file(Path(wishes.parquet)) as file:
+    with open_file(Path(request.parquet)) as file:
         own = file.schema_arrow.names
-    table = prediction_pages.read(wishes.parquet)
-    columns = list(wishes.columns or own)
+    table = read(request.parquet)
+    columns = list(request.columns or own)
     for name in columns:
         table = with_column(table, name)
-    if wishes.threshold is not None:
-        table = at_threshold(table, *wishes.threshold)
+    if request.threshold is not None:
+        table = at_threshold(table, *request.threshold)
         if AT_THRESHOLD in table.column_names and AT_THRESHOLD not in columns:
             columns.insert(columns.index("prediction") + 1 if "prediction" in columns else len(columns), AT_THRESHOLD)
     missing = [name for name in columns if name not in table.column_names]
     if missing:
         raise InputError(f"{missing[0]!r} is no column of this file; there are {', '.join(own)}")
     table = table.select(columns)
-    return table if wishes.rows is None else table.take(whole_numbers(np.asarray(wishes.rows)))
+    return table if request.rows is None else table.take(whole_numbers(np.asarray(request.rows)))
 
 
 def _numbers(indices: Any) -> Any:
@@ -93,4 +205,7 @@ def _numbers(indices: Any) -> Any:
         return numbers(pa.ipc.open_file(source).read_all().column(0)).copy()
 
 
-QUERIES = (Query("export_predictions", _export),)
+QUERIES = (
+    Query("export_predictions", _export),
+    Query("open_predictions", _open_predictions),
+)

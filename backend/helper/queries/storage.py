@@ -1,14 +1,14 @@
-"""Owns `storage` and `clear_cache`: how much room runs and caches take, and making room."""
+"""Answers `storage` and `clear_cache`: how much room runs and caches take, and making room."""
 
 import shutil
 from pathlib import Path
 
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, runs_folder
-from backend.contract.rpc.queries import Progress
+from backend.contract.rpc.protocol import Progress
 from backend.contract.rpc.storage import Cleared, Storage, StoredPart
 from backend.contract.run.folder import RunFolder, run_folders
-from backend.helper.query import Arguments, Query, Tell, listed
+from backend.helper.query import Arguments, Query, Tell, require_list
 
 TITLES = {
     "features": ("Tokenised features", "Made again by the next run that needs them."),
@@ -44,7 +44,7 @@ def _storage(arguments: Arguments, tell: Tell) -> Storage:
 def _clear(arguments: Arguments, tell: Tell) -> Cleared:
     from backend.data import cache
 
-    names = [str(name) for name in listed(arguments, "parts", len(TITLES))]
+    names = [str(name) for name in require_list(arguments, "parts", len(TITLES))]
     if unknown := [name for name in names if name not in TITLES]:
         raise InputError(f"parts: {unknown[0]!r} is no part of the cache; there are {', '.join(TITLES)}", "parts")
     alive = [run for run in run_folders(runs_folder()) if run.life() == "alive"]

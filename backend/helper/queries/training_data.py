@@ -1,4 +1,4 @@
-"""Owns `training_lengths`, `training_rows` and `training_feature`: data as the training of a spec or a run sees it."""
+"""Answers `training_lengths`, `training_rows` and `training_feature`: data as the training of a spec or a run sees it."""
 
 import json
 from functools import lru_cache
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
-from backend.contract.rpc.queries import Progress
+from backend.contract.rpc.protocol import Progress
 from backend.contract.rpc.training_data import TrainingFeature, TrainingLengths, TrainingRows
 from backend.contract.run.folder import find_run
-from backend.helper.query import Arguments, Query, Tell, needed, reporting
+from backend.helper.query import Arguments, Query, Tell, reporting, require
 
 if TYPE_CHECKING:
     from backend.data.sources.source import Report
@@ -43,7 +43,7 @@ def _feature(arguments: Arguments, tell: Tell) -> TrainingFeature:
     from backend.inspect import shown_features
 
     step = arguments.get("step")
-    feature = int(needed(arguments, "feature", int))
+    feature = int(require(arguments, "feature", int))
     return shown_features.shown_feature(
         _look(arguments, tell), feature, None if step is None else int(step), MAX_NUMBERS
     )
@@ -77,7 +77,7 @@ def _opened(subject: str, split: str) -> "Look":
         if run is None:
             raise InputError(f"{asked['run']}: there is no such run any more", "run")
         return batch_preview.look_at_run(run.whole(), _stages(_present["tell"]), split)
-    spec = resolve.resolve(needed(asked, "spec", dict), Path(str(asked["folder"] or Path.home())))
+    spec = resolve.resolve(require(asked, "spec", dict), Path(str(asked["folder"] or Path.home())))
     return batch_preview.look(spec, _stages(_present["tell"]), split)
 
 

@@ -1,4 +1,4 @@
-"""Owns the questions about a tokenizer's vocabulary; `backend.contract.tokens.vocabulary` says how their answers hang together."""
+"""Answers questions about a tokenizer's vocabulary; `backend.contract.tokens.vocabulary` says how the answers hang together."""
 
 import os
 import tempfile
@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
-from backend.contract.rpc.queries import Exported, Progress
+from backend.contract.rpc.protocol import Exported, Progress
 from backend.contract.safe_files import user_path
 from backend.contract.tokens.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
-from backend.helper.queries.tokens import MAX_IDS, _tokenizer
-from backend.helper.query import Arguments, Query, Tell, listed, needed
+from backend.helper.queries.tokenizers import MAX_IDS, open_tokenizer
+from backend.helper.query import Arguments, Query, Tell, require, require_list
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from backend.tokenizers.piece_origin import Merges
-    from backend.tokenizers.vocabulary_tables import VocabularyTables
+    from backend.tokenizers.vocabulary.piece_origin import Merges
+    from backend.tokenizers.vocabulary.tables import VocabularyTables
 
 TABLES = ("pieces", "merges")
 FREQUENCY = "frequency"
@@ -28,18 +28,18 @@ KEPT = 2
 
 
 def _vocabulary(arguments: Arguments, tell: Tell) -> Vocabulary:
-    from backend.tokenizers.vocabulary_tables import read_vocabulary
+    from backend.tokenizers.vocabulary.tables import read_vocabulary
 
-    folder = Path(needed(arguments, "folder"))
+    folder = Path(require(arguments, "folder"))
     tell(Progress(text="Opening the tokenizer…"))
-    tokenizer = _tokenizer(arguments)
+    tokenizer = open_tokenizer(arguments)
     tell(Progress(text="Reading the vocabulary…"))
     return fill(folder, read_vocabulary(tokenizer))
 
 
 def fill(folder: Path, read: "VocabularyTables") -> Vocabulary:
     """Write what the other questions and the window read."""
-    from backend.tokenizers.scripts import counted
+    from backend.tokenizers.vocabulary.scripts import count_scripts
 
     tables = {"pieces": read.pieces} | ({} if read.merges is None else {"merges": read.merges})
     for name, table in tables.items():
@@ -49,7 +49,7 @@ def fill(folder: Path, read: "VocabularyTables") -> Vocabulary:
         size=read.size,
         columns=read.pieces.column_names,
         types=read.types(),
-        scripts=counted(read.pieces["script"]),
+        scripts=count_scripts(read.pieces["script"]),
         missing=read.missing,
         merges=0 if read.merges is None else read.merges.num_rows,
         merge_columns=[] if read.merges is None else read.merges.column_names,
@@ -57,7 +57,7 @@ def fill(folder: Path, read: "VocabularyTables") -> Vocabulary:
 
 
 def _find(arguments: Arguments, tell: Tell) -> FoundRows:
-    from backend.tokenizers.vocabulary_search import Search, find
+    from backend.tokenizers.vocabulary.search import Search, find
 
     folder, table = _table_of(arguments)
     search = Search(
@@ -72,11 +72,11 @@ def _find(arguments: Arguments, tell: Tell) -> FoundRows:
 
 
 def _origin(arguments: Arguments, tell: Tell) -> PieceOrigin:
-    from backend.tokenizers import piece_origin
+    from backend.tokenizers.vocabulary import piece_origin
 
-    folder = Path(needed(arguments, "folder"))
+    folder = Path(require(arguments, "folder"))
     pieces = _opened(str(folder), "pieces")
-    row = int(needed(arguments, "row", int))
+    row = int(require(arguments, "row", int))
     values = {name: pieces[name][row].as_py() for name in pieces.column_names}
     kind = (pieces.schema.metadata or {}).get(b"kind", b"").decode()
     if values["piece"] is None:
@@ -93,26 +93,26 @@ def _origin(arguments: Arguments, tell: Tell) -> PieceOrigin:
 
 
 def _convert(arguments: Arguments, tell: Tell) -> Conversion:
-    pieces, ids = _both_ways(needed(arguments, "folder"))
+    pieces, ids = _both_ways(require(arguments, "folder"))
     if isinstance(arguments.get("ids"), list):
-        numbers = [int(one) for one in listed(arguments, "ids", MAX_IDS)]
+        numbers = [int(one) for one in require_list(arguments, "ids", MAX_IDS)]
         return Conversion(ids=list(numbers), pieces=[pieces.get(one) for one in numbers])
-    needed(arguments, "pieces", list)
-    words = [str(one) for one in listed(arguments, "pieces", MAX_IDS)]
+    require(arguments, "pieces", list)
+    words = [str(one) for one in require_list(arguments, "pieces", MAX_IDS)]
     return Conversion(ids=[ids.get(one) for one in words], pieces=list(words))
 
 
 def _count(arguments: Arguments, tell: Tell) -> PieceCounts:
     from backend.helper.query import reporting
     from backend.inspect.text_column import read_text_column
-    from backend.tokenizers.counting import count_pieces, in_order_of
+    from backend.tokenizers.token_counts import count_pieces, in_order_of
 
     started = time.monotonic()
-    folder = Path(needed(arguments, "folder"))
+    folder = Path(require(arguments, "folder"))
     column = read_text_column(
-        needed(arguments, "data", (str, list, dict)), str(arguments.get("column") or ""), None, reporting(tell)
+        require(arguments, "data", (str, list, dict)), str(arguments.get("column") or ""), None, reporting(tell)
     )
-    tokenizer = _tokenizer(arguments)
+    tokenizer = open_tokenizer(arguments)
     total = len(column)
     by_id = count_pieces(tokenizer, column.texts(), lambda done: tell(Progress(done, total, "rows")))
     counts = in_order_of(_opened(str(folder), "pieces")["id"].to_numpy(), by_id)
@@ -135,7 +135,7 @@ def _export(arguments: Arguments, tell: Tell) -> Exported:
         import numpy as np
 
         table = table.take(np.load(rows))
-    output = user_path(needed(arguments, "output")).absolute()
+    output = user_path(require(arguments, "output")).absolute()
     defuse, bom = bool(arguments.get("defuse", False)), bool(arguments.get("bom", False))
     write_csv(table, output, defuse, bom, lambda done: tell(Progress(done, table.num_rows, "rows")))
     return Exported(path=str(output), rows=table.num_rows)
@@ -149,7 +149,7 @@ def _table_of(arguments: Arguments) -> "tuple[Path, pa.Table]":
     import numpy as np
     import pyarrow as pa
 
-    folder = Path(needed(arguments, "folder"))
+    folder = Path(require(arguments, "folder"))
     name = str(arguments.get("table") or "pieces")
     table = _opened(str(folder), name)
     counts = folder / f"{FREQUENCY}.npy"
@@ -173,7 +173,7 @@ def _opened(folder: str, name: str) -> "pa.Table":
 
 @lru_cache(KEPT)
 def _merges(folder: str) -> "Merges":
-    from backend.tokenizers.piece_origin import merges_of
+    from backend.tokenizers.vocabulary.piece_origin import merges_of
 
     return merges_of(_opened(folder, "pieces"), _opened(folder, "merges"))
 

@@ -1,5 +1,6 @@
-"""Owns the steps of a tokenizer on one text: what stands after each, and which of the text it is."""
+"""The steps of a tokenizer on one text: what stands after each, which of the text it is, and a sentence on what it does."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -8,13 +9,13 @@ import msgspec
 from tokenizers import AddedToken, PreTokenizedString, Tokenizer, models
 
 from backend.contract.tokens.steps import Stage, Step, StepPart, StepsQuestion, TokenizerSteps
-from backend.tokenizers.columns import NOWHERE, Columns
+from backend.tokenizers import offsets
 from backend.tokenizers.encoding import encode
-from backend.tokenizers.sources import words_of
-from backend.tokenizers.steps import python_steps, words
+from backend.tokenizers.steps.models import trace
 from backend.tokenizers.steps.subject import Subject, subject_of
-from backend.tokenizers.steps.wording import sentence, settings
-from backend.tokenizers.vocabulary import Vocabulary, vocabulary_of
+from backend.tokenizers.text import words_of
+from backend.tokenizers.token_table import NOWHERE, Columns
+from backend.tokenizers.vocabulary.pieces import Vocabulary, vocabulary_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -42,9 +43,9 @@ def steps(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) -> Toke
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
     told = TokenizerSteps(text=subject.text, pair=subject.pair, shortened=subject.shortened, notes=subject.notes)
     if backend is None:
-        found = [python_steps.unknown(tokenizer), python_steps.modelled(tokenizer, _parts(tokenizer, plain))]
+        found = [_unknown_step(tokenizer), _python_model_step(tokenizer, _parts(tokenizer, plain))]
         added = _processed_parts(tokenizer, subject)
-        found += [python_steps.processed(added)] if added != found[-1].parts else []
+        found += [_python_post_processor(added)] if added != found[-1].parts else []
         return msgspec.structs.replace(told, steps=found)
     known = vocabulary_of(tokenizer)
     whole = _beginnings(subject)
@@ -57,6 +58,12 @@ def steps(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) -> Toke
     found.append(_modelled(tokenizer, backend, plain))
     found += _processed(tokenizer, backend, subject, found[-1])
     return msgspec.structs.replace(told, steps=found, words=_traces(splits, known))
+
+
+def _traces(splits: Sequence[_Stretch], known: Vocabulary) -> list[Any]:
+    once = {one.text: one for one in reversed(splits) if one.token is None}
+    ordered = sorted(once.values(), key=lambda one: one.start)[:MAX_WORDS]
+    return [trace(one.text, one.start, one.end, known) for one in ordered]
 
 
 def _beginnings(subject: Subject) -> list[_Stretch]:
@@ -197,7 +204,7 @@ def _processed(tokenizer: Any, backend: Any, subject: Subject, before: Step) -> 
     changed = [(one.id, one.type) for one in parts] != [(one.id, one.type) for one in before.parts]
     only = chain[0][1] if len(chain) == 1 else None
     told = _step("post_processor", names, only, parts, changed)
-    sentences = [sentence(name, "post_processor") for name, _ in chain]
+    sentences = [_sentence_of(name, "post_processor") for name, _ in chain]
     return [msgspec.structs.replace(told, sentence=" ".join(dict.fromkeys(one for one in sentences if one)))]
 
 
@@ -224,10 +231,39 @@ def _parts(tokenizer: Any, columns: Columns) -> list[StepPart]:
     ]
 
 
-def _traces(splits: Sequence[_Stretch], known: Vocabulary) -> list[Any]:
-    once = {one.text: one for one in reversed(splits) if one.token is None}
-    ordered = sorted(once.values(), key=lambda one: one.start)[:MAX_WORDS]
-    return [words.trace(one.text, one.start, one.end, known) for one in ordered]
+def _unknown_step(tokenizer: "PreTrainedTokenizerBase") -> Step:
+    """What comes before the model, and is not told."""
+    name = type(tokenizer).__name__
+    return Step(
+        stage="normalizer",
+        name="Before the model",
+        sentence=f"{name} is written in Python: what it does to a text before it cuts it, it does not tell.",
+        changed=False,
+        known=False,
+    )
+
+
+def _python_model_step(tokenizer: "PreTrainedTokenizerBase", parts: list[StepPart]) -> Step:
+    """The pieces, without how they came about."""
+    where = (
+        "where they lie in the text is certain, since each is one byte or character"
+        if offsets.are_exact(tokenizer)
+        else "where they lie in the text was found by looking for them"
+    )
+    return Step(
+        stage="model",
+        name=type(tokenizer).__name__,
+        sentence=f"These are its pieces; how it came to them it does not tell, and {where}.",
+        parts=parts,
+    )
+
+
+def _python_post_processor(parts: list[StepPart]) -> Step:
+    """What was added around the pieces."""
+    return Step(
+        stage="post_processor", name="Special tokens", sentence="Adds special tokens around the text, and type ids.",
+        parts=parts,
+    )  # fmt: skip
 
 
 # Parts
@@ -239,6 +275,61 @@ def _part(one: _Stretch, text: str | None = None) -> StepPart:
 
 def _step(stage: Stage, name: str, step: Any, parts: list[StepPart], changed: bool = True) -> Step:
     return Step(
-        stage=stage, name=name, settings={} if step is None else settings(step), sentence=sentence(name, stage),
+        stage=stage, name=name, settings={} if step is None else _settings_of(step), sentence=_sentence_of(name, stage),
         parts=parts, changed=changed,
     )  # fmt: skip
+
+
+LONGEST = 120
+_SENTENCES = {
+    "BertNormalizer": "Cleans control characters away, sets spaces around Chinese characters, and as its settings say lower-cases and strips accents.",
+    "Lowercase": "Makes all letters small.",
+    "NFC": "Composes letters and marks (é as one character).",
+    "NFD": "Takes letters and marks apart (é as e and an accent).",
+    "NFKC": "Replaces compatibility forms (ﬁ, Ａ, ²) and composes letters and marks.",
+    "NFKD": "Replaces compatibility forms (ﬁ, Ａ, ²) and takes letters and marks apart.",
+    "Nmt": "Takes control characters away and makes other spaces plain ones.",
+    "Precompiled": "Replaces characters by the table in the SentencePiece model (mostly NFKC).",
+    "Prepend": "Sets a sign before the text.",
+    "Replace": "Replaces one text by another.",
+    "Strip": "Takes spaces at the ends away.",
+    "StripAccents": "Takes accents away.",
+    "ByteLevel": "Writes every byte of the text as one of 256 printable signs (Ġ is the space), so that nothing is ever unknown.",
+    "BertPreTokenizer": "Parts words at white space and at every punctuation mark.",
+    "Whitespace": "Parts words at white space, and letters from other signs.",
+    "WhitespaceSplit": "Parts words at white space.",
+    "Metaspace": "Writes spaces as ▁ and, as its settings say, parts words there and sets one before the text.",
+    "Split": "Parts the text by a pattern.",
+    "Digits": "Parts digits from everything else.",
+    "Punctuation": "Parts punctuation marks.",
+    "UnicodeScripts": "Parts the text where the script changes.",
+    "CharDelimiterSplit": "Parts the text at one character.",
+    "FixedLength": "Parts the text into stretches of one length.",
+    "BPE": "Begins with single signs and merges the pair that comes first in its list, again and again.",
+    "WordPiece": "Takes from the left the longest piece of the vocabulary that fits, again and again.",
+    "Unigram": "Takes of all ways to cut a word the one whose pieces have the largest product of probabilities.",
+    "WordLevel": "Looks every word up as a whole.",
+    "TemplateProcessing": "Adds special tokens around the text, and type ids.",
+    "BertProcessing": "Adds [CLS] and [SEP], and type ids.",
+    "RobertaProcessing": "Adds <s> and </s>.",
+    "Words": "The text came as words: each goes through all steps by itself.",
+    "added_tokens": "Takes out the added tokens that stand in the text; later steps leave them alone.",
+}
+_OF_POST_PROCESSOR = {"ByteLevel": "As its settings say, leaves the space before a word out of its offsets."}
+
+
+def _sentence_of(name: str, stage: str) -> str:
+    """What a step does; empty for one that we do not know."""
+    own = _OF_POST_PROCESSOR if stage == "post_processor" else {}
+    return own.get(name) or _SENTENCES.get(name, "")
+
+
+def _settings_of(step: Any) -> dict[str, str]:
+    """The settings of a step in the library's words; long ones (tables, vocabularies) are left out."""
+    try:
+        stored = json.loads(step.__getstate__())
+    except (TypeError, ValueError, AttributeError):  # a step written in Python has no settings that could be told
+        return {}
+    told = {name: value for name, value in stored.items() if name not in ("type", "vocab", "merges", "special_tokens")}
+    texts = {name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for name, value in told.items()}  # fmt: skip
+    return {name: text for name, text in texts.items() if len(text) <= LONGEST}

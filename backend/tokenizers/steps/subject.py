@@ -1,4 +1,4 @@
-"""Owns what the steps are told of: a text, a chat, words or a pair, or one part of them."""
+"""What the steps are told of: a text, a chat, words or a pair, or one part of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from backend.contract.tokens.options import TokenOptions
 from backend.contract.tokens.steps import MAX_CHARACTERS, StepsQuestion
 from backend.tokenizers import chat
 from backend.tokenizers.encoding import encode
-from backend.tokenizers.sources import cleaned, words_of
+from backend.tokenizers.text import replace_surrogates, words_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from backend.tokenizers.chat import Chat
 
-OTHERWISE = (
+CUT_OTHERWISE = (
     "Within the chat some tokens of this message are others, since what stands before and after it is cut with it."
 )
 NOT_TOLD_APART = "The chat template does not let the messages be told apart: these are the steps of the whole chat."
@@ -49,8 +49,8 @@ def subject_of(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) ->
     """What is asked about. Raises InputError where there is no such part."""
     if question.messages is not None:
         return _of_chat(tokenizer, question)
-    text, pair, part = cleaned(question.text or "")[0], question.pair, question.part
-    pair = None if pair is None else cleaned(pair)[0]
+    text, pair, part = replace_surrogates(question.text or "")[0], question.pair, question.part
+    pair = None if pair is None else replace_surrogates(pair)[0]
     if question.pre_split and part is not None:
         text = _part_of(words_of(text)[0], part, "word")
     is_second = pair is not None and part == 1
@@ -67,8 +67,8 @@ def subject_of(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) ->
 
 
 def _of_chat(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) -> Subject:
-    written = chat.written(tokenizer, question.messages or [], question.chat_template, question.generation_prompt)
-    text, notes = cleaned(written.text)[0], []
+    written = chat.render_chat(tokenizer, question.messages or [], question.chat_template, question.generation_prompt)
+    text, notes = replace_surrogates(written.text)[0], []
     if question.part is not None and not written.turns:
         notes = [NOT_TOLD_APART]
     elif question.part is not None:
@@ -80,13 +80,13 @@ def _of_chat(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) -> S
 
 def _message(tokenizer: "PreTrainedTokenizerBase", written: "Chat", part: int) -> tuple[str, list[str]]:
     turn = _part_of(written.turns, part, "message")
-    whole = cleaned(written.text)[0]
+    whole = replace_surrogates(written.text)[0]
     text, plain = whole[turn.start : turn.end], TokenOptions(special_tokens=False)
     within = encode(tokenizer, whole, None, plain)
     own = within.ids[(within.start < turn.end) & (within.end > turn.start)]
     alone = encode(tokenizer, text, None, plain)
     alone = alone.ids[alone.end > alone.start]
-    return text, [] if own.tolist() == alone.tolist() else [OTHERWISE]
+    return text, [] if own.tolist() == alone.tolist() else [CUT_OTHERWISE]
 
 
 def _part_of(parts: Sequence[Any], part: int, name: str) -> Any:

@@ -2,7 +2,7 @@
 
 from backend.contract.errors import RunFailed
 from backend.contract.run.fixes import Mend
-from backend.models.weight_checks import UnsoundTensor, first_unsound
+from backend.models.weights import UnsoundTensor, first_unsound
 from backend.training.failure_context import Situation
 from backend.training.failures.failure import Failure, chain
 from backend.training.not_a_number import NotANumber

@@ -14,8 +14,10 @@ from app.core.backend_sentences import FEW_LETTERS, FIELDS, LONGEST, NAMES, told
 from app.services import backend_client
 from backend.contract.catalog import EngineEntry, refusal
 from backend.contract.resources import resource
-from backend.contract.rpc.model_choices import ModelChoice
-from backend.contract.rpc.queries import Answer, DataPreview, Mistake
+from backend.contract.rpc.data import DataPreview
+from backend.contract.rpc.interactive import Answer
+from backend.contract.rpc.models import ModelChoice
+from backend.contract.rpc.protocol import Mistake
 from backend.contract.run.events import RunFinished
 
 CODES = [code for code in i18n.languages() if code != i18n.ENGLISH]

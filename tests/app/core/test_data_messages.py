@@ -3,8 +3,7 @@
 import pytest
 
 from app.core.draft import data_messages, dropped_paths
-from backend.contract.rpc.data_choice import DataGlance, LeftOut, LengthGlance, SplitGlance
-from backend.contract.rpc.queries import ColumnLook, DataPreview, Spread
+from backend.contract.rpc.data import ColumnLook, DataGlance, DataPreview, LeftOut, LengthGlance, SplitGlance, Spread
 
 PREVIEW = DataPreview(
     columns=["text"],

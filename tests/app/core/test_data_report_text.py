@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from app.core.draft import data_report_text
-from backend.contract.rpc.queries import ColumnReport, DataReport, LabelShare, SplitReport, Spread
+from backend.contract.rpc.data import ColumnReport, DataReport, LabelShare, SplitReport, Spread
 
 
 def spread(mean: float, longest: float) -> Spread:

@@ -10,8 +10,8 @@ from app.core.text.tokenizer_command import extend_command, train_command
 from backend.__main__ import main
 from backend.catalog import catalog
 from backend.contract.resources import resource
-from backend.contract.rpc.column_guess import likely_texts
-from backend.contract.tokens.making import ProposedToken, TokenCounts
+from backend.contract.tokens.text_columns import likely_texts
+from backend.contract.tokens.training import ProposedToken, TokenCounts
 
 SOURCES = {source.name: source for source in catalog().sources}
 NEW = ProposedToken("zyzzyva", False, ["z", "##y"], [1, 2])

@@ -13,8 +13,8 @@ from app.pages.new_run.model.model_controller import free_mb, wish
 from app.pages.new_run.model.obstacle import obstacle
 from app.pages.run.progress import stage_words
 from backend.contract.catalog import Device
-from backend.contract.rpc.model_choices import ModelChoice
-from backend.contract.rpc.queries import ModelDescription, Progress
+from backend.contract.rpc.models import ModelChoice, ModelDescription
+from backend.contract.rpc.protocol import Progress
 from backend.contract.run import events
 
 BERT = ModelChoice(name="/demo/bert", group="demo", title="bert", model_type="bert", tasks=["masked_lm"])

@@ -7,7 +7,8 @@ from app.core.draft import setting_titles
 from app.core.draft.draft import Draft
 from app.core.draft.setting_index import Setting
 from app.core.draft.shorter_texts import shorter
-from backend.contract.rpc.queries import Mistake, ModelDescription
+from backend.contract.rpc.models import ModelDescription
+from backend.contract.rpc.protocol import Mistake
 from backend.contract.run.fixes import Mend
 
 

@@ -1,9 +1,9 @@
 """What tokenizers are called on screen, and that of the run that is being set up."""
 
 from app.core.text import tokenizer_title
-from backend.contract.tokens import name
+from backend.contract.tokens import options
 
-SPACED = name.written("/demo/gpt2", options={"add_prefix_space": True})
+SPACED = options.format_name("/demo/gpt2", options={"add_prefix_space": True})
 
 
 def test_the_last_folder_tells_tokenizers_apart_or_two_or_their_options():

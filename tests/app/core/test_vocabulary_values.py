@@ -6,9 +6,9 @@ from app.core.text.aligned_lines import gaps, padded
 from app.core.text.merge_tree import tree_lines
 from app.core.text.piece_lists import read_ids, read_pieces, write_ids, write_pieces
 from app.core.text.token_rates import RateRows, bars
-from backend.contract.rpc.column_guess import language_column, text_column
-from backend.contract.rpc.queries import Spread
+from backend.contract.rpc.data import Spread
 from backend.contract.tokens.comparison import DataComparison, LanguageCounts
+from backend.contract.tokens.text_columns import language_column, text_column
 from backend.contract.tokens.vocabulary import OriginPart
 
 SPREAD = Spread(count=3, mean=4, std=1, min=2, p50=3, p95=6, p99=6, p99_9=6, max=7)

@@ -1,7 +1,7 @@
 """Work says what it does and for how long, also where it tells no more."""
 
 from app.core.text.work_stage import WorkStage
-from backend.contract.rpc.queries import Progress
+from backend.contract.rpc.protocol import Progress
 
 
 def test_work_that_tells_nothing_says_for_how_long_it_goes_on():

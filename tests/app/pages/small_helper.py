@@ -13,23 +13,28 @@ from backend import catalog
 from backend.contract.catalog import Device
 from backend.contract.errors import Fix, InputError
 from backend.contract.resources import resource
-from backend.contract.rpc import data_choice, model_choices, open_models, queries
+from backend.contract.rpc import data, interactive, models, protocol
 from backend.contract.rpc import predictions as contract
+from backend.contract.rpc.data import (
+    ColumnReport,
+    DataPreview,
+    DataReport,
+    GuessedColumn,
+    LabelShare,
+    SplitReport,
+    Spread,
+)
+from backend.contract.rpc.interactive import Answer
+from backend.contract.rpc.models import CachedModel, CachedModels, ModelCode, ModelDescription
+from backend.contract.rpc.plan import DeviceList, PlanPart, RunPlan
 from backend.contract.run import measurement
 from backend.contract.run.cost import Remedy, TimePart
 from backend.contract.run.folder import RunFolder
-from backend.helper.queries import (
-    chosen_rows,
-    collected_rows,
-    number_statistics,
-    prediction_pages,
-    prediction_statistics,
-    predictions,
-)
+from backend.helper.queries import inference, prediction_filter, prediction_statistics, predictions
 
 PREDICTIONS = {
     query.name: query.answer
-    for module in (chosen_rows, number_statistics, prediction_pages, prediction_statistics, predictions)
+    for module in (prediction_filter, prediction_statistics, predictions)
     for query in module.QUERIES
 }
 
@@ -50,7 +55,7 @@ DEMO = {
 }
 
 
-RTE = queries.DataPreview(
+RTE = DataPreview(
     columns=["index", "sentence1", "sentence2", "label"],
     rows=[["0", "No apples were sold in the market today.", "Apples were sold.", "not_entailment"]],
     row_count=12,
@@ -59,25 +64,25 @@ RTE = queries.DataPreview(
 )
 
 
-GLANCE = data_choice.DataGlance(
+GLANCE = data.DataGlance(
     splits=[
-        data_choice.SplitGlance(
+        data.SplitGlance(
             split="train",
             rows=2158,
             unusable=2,
             reasons={"no text": 2},
             first_unusable=[
-                data_choice.UnusableRow("train.csv", 118, "no text"),
-                data_choice.UnusableRow("train.csv", 902, "no text"),
+                data.UnusableRow("train.csv", 118, "no text"),
+                data.UnusableRow("train.csv", 902, "no text"),
             ],
             repeated=11,
         ),
-        data_choice.SplitGlance(split="validation", rows=240, in_train=7),
+        data.SplitGlance(split="validation", rows=240, in_train=7),
     ],
-    lengths=data_choice.LengthGlance(
+    lengths=data.LengthGlance(
         unit="tokens",
         rows=2000,
-        spread=queries.Spread(count=2000, mean=17.2, std=9, min=3, p50=15, p95=35, p99=50, p99_9=68.2, max=91),
+        spread=Spread(count=2000, mean=17.2, std=9, min=3, p50=15, p95=35, p99=50, p99_9=68.2, max=91),
         limit=64,
         over=6,
         counts=[500, 900, 400, 190, 4, 6],
@@ -94,28 +99,28 @@ def recognise(paths: list[str], split: str | None) -> object:
     try:
         return recognition.recognise(paths, split)
     except InputError as error:
-        return queries.Mistake(str(error), error.field)
+        return protocol.Mistake(str(error), error.field)
 
 
-def preview(data: dict) -> queries.DataPreview | queries.Mistake:
+def preview(data: dict) -> DataPreview | protocol.Mistake:
     """The first lines of a file with the columns text and label; of any folder of GLUE but `nowhere` the same row."""
     if data["source"] == "glue":
-        told = queries.Mistake("data.folder: there is no folder nowhere; check the path", "data.folder")
+        told = protocol.Mistake("data.folder: there is no folder nowhere; check the path", "data.folder")
         return told if data["folder"] == "nowhere" else RTE
     path = Path(data["train"])
     if not path.is_file():
-        return queries.Mistake(f"data.train: there is no file {path}; choose another", "data.train")
+        return protocol.Mistake(f"data.train: there is no file {path}; choose another", "data.train")
     with path.open(encoding="utf-8", newline="") as file:
         columns, *rows = csv.reader(file)
     known = {"text": "text", "label": "label"} if {"text", "label"} <= set(columns) else {}
-    return queries.DataPreview(
+    return DataPreview(
         columns=columns,
         rows=rows[:100],
         row_count=len(rows),
         guessed_columns=known,
         guess_reasons=dict.fromkeys(known, "a usual name for it"),
         unfit={"label": {"text": "holds 2,400 different values in 2,400 rows"}},
-        best_guesses={part: queries.GuessedColumn(part, "a usual name for it") for part in known},
+        best_guesses={part: GuessedColumn(part, "a usual name for it") for part in known},
         label_counts={"negative": 1200, "positive": 1200},
         skipped_count=2,
         skipped=[f"{path.name}:118 the text is empty", f"{path.name}:902 the text is empty"],
@@ -123,20 +128,20 @@ def preview(data: dict) -> queries.DataPreview | queries.Mistake:
     )
 
 
-def reported(arguments: dict) -> queries.DataReport | queries.Mistake | None:
+def reported(arguments: dict) -> DataReport | protocol.Mistake | None:
     """A recorded report on the demo; of `never.csv` it never comes, and a missing file is a mistake."""
     path = Path((arguments.get("spec") or arguments)["data"]["train"])
     if path.name == "never.csv":
         return None
     if not path.stat().st_size:
-        return queries.Mistake(f"data.train: {path.name} is empty; give a file with rows", "data.train")
-    text = queries.Spread(count=2400, mean=11.94, std=7.1, min=1, p50=10, p95=26, p99=36, p99_9=53.6, max=62)
-    shares = [queries.LabelShare("negative", 1202, 0.5008), queries.LabelShare("positive", 1198, 0.4992)]
+        return protocol.Mistake(f"data.train: {path.name} is empty; give a file with rows", "data.train")
+    text = Spread(count=2400, mean=11.94, std=7.1, min=1, p50=10, p95=26, p99=36, p99_9=53.6, max=62)
+    shares = [LabelShare("negative", 1202, 0.5008), LabelShare("positive", 1198, 0.4992)]
     columns = {
-        "text": queries.ColumnReport(part="text", kind="text", empty=2, words=text),
-        "label": queries.ColumnReport(part="label", kind="label", empty=0, distinct=2, labels=shares),
+        "text": ColumnReport(part="text", kind="text", empty=2, words=text),
+        "label": ColumnReport(part="label", kind="label", empty=0, distinct=2, labels=shares),
     }
-    train = queries.SplitReport(
+    train = SplitReport(
         files=[str(path)],
         rows=2400,
         columns=columns,
@@ -146,16 +151,16 @@ def reported(arguments: dict) -> queries.DataReport | queries.Mistake | None:
         unusable_reasons={"the text is empty": 2},
         first_unusable=["train.csv:118: the text is empty"],
     )
-    validation = queries.SplitReport(files=[str(path)], rows=600, columns=columns, duplicates=0, in_train=7)
-    return queries.DataReport(splits={"train": train, "validation": validation}, inputs=["text"], seconds=0.1)
+    validation = SplitReport(files=[str(path)], rows=600, columns=columns, duplicates=0, in_train=7)
+    return DataReport(splits={"train": train, "validation": validation}, inputs=["text"], seconds=0.1)
 
 
-def described(name: str, converted: bool = False) -> queries.ModelDescription | queries.Mistake:
+def described(name: str, converted: bool = False) -> ModelDescription | protocol.Mistake:
     """One of three models by the end of its name."""
     if name.endswith("nowhere"):
-        return queries.Mistake(f"model.name_or_path: there is no model {name}; choose a folder", "model.name_or_path")
+        return protocol.Mistake(f"model.name_or_path: there is no model {name}; choose a folder", "model.name_or_path")
     old = name.endswith("old-weights") and not converted
-    return queries.ModelDescription(
+    return ModelDescription(
         name=name,
         folder=name,
         found="folder",
@@ -183,61 +188,61 @@ AGREED: set[str] = set()
 """Models to whose code the person has agreed."""
 DEMO_MODEL = str(resource("demo", "bert-tiny"))
 HERE = [
-    model_choices.ModelChoice(
+    models.ModelChoice(
         name=DEMO_MODEL, group="demo", title="bert-tiny", use="a small encoder to begin from", model_type="bert",
         parameters=4_386_178, size_mb=8.8, licence="apache-2.0", tasks=["text_classification", "masked_lm"],
     ),
-    model_choices.ModelChoice(
+    models.ModelChoice(
         name="/runs/2026-11-20-0900-poems/model", group="run", title="2026-11-20-0900-poems", model_type="gpt2",
         tasks=["causal_lm"], problem="a gpt2 model is too shy for this; choose another",
     ),
-    model_choices.ModelChoice(
+    models.ModelChoice(
         name="google/mt5-small", group="cache", model_type="mt5", size_mb=1200.0, licence="apache-2.0", used=1.7e9,
         tasks=["seq2seq_lm"], notes=["Its weights come only as pytorch_model.bin: they are converted once."],
     ),
 ]  # fmt: skip
 """Models that fit, do not fit, and fit with a note."""
 ON_HUB = [
-    model_choices.ModelChoice(
+    models.ModelChoice(
         name="team/base", group="hub", use="fills in masked words", model_type="bert", parameters=110_000_000,
         size_mb=440.0, licence="mit", downloads=61_000_000, tasks=["masked_lm"], is_here=False,
     ),
-    model_choices.ModelChoice(
+    models.ModelChoice(
         name="team/gated", group="hub", model_type="llama", downloads=1000, is_here=False,
         problem="it is given only to people who accepted its terms",
     ),
-    model_choices.ModelChoice(name="team/never", group="hub", model_type="bert", downloads=5, is_here=False),
+    models.ModelChoice(name="team/never", group="hub", model_type="bert", downloads=5, is_here=False),
 ]  # fmt: skip
-BROUGHT = model_choices.DownloadedModel("team/base", "c0ffee", DEMO_MODEL, 440.0, 2.0)
+BROUGHT = models.DownloadedModel("team/base", "c0ffee", DEMO_MODEL, 440.0, 2.0)
 
 
-def searched(words: str) -> model_choices.HubSearch | queries.Mistake | None:
+def searched(words: str) -> models.HubSearch | protocol.Mistake | None:
     """Models by their name; `offline` cannot be asked, `slow` never answers."""
     if words == "slow":
         return None
     if words == "offline":
-        return queries.Mistake("the hub cannot be reached (ConnectError); check the network")
-    return model_choices.HubSearch([one for one in ON_HUB if words in one.name])
+        return protocol.Mistake("the hub cannot be reached (ConnectError); check the network")
+    return models.HubSearch([one for one in ON_HUB if words in one.name])
 
 
-def of_hub(name: str) -> model_choices.HubModel:
+def of_hub(name: str) -> models.HubModel:
     """Two files, a part of which is here."""
     choice = next(one for one in ON_HUB if one.name == name)
-    return model_choices.HubModel(
+    return models.HubModel(
         choice=choice, commit="c0ffee" * 6, files=["config.json", "model.safetensors"], total_mb=440.0, left_mb=340.0,
         free_mb=50_000.0, page=f"https://hub.example/{name}",
     )  # fmt: skip
 
 
-def planned(spec: dict) -> queries.RunPlan | queries.Mistake:
+def planned(spec: dict) -> RunPlan | protocol.Mistake:
     """A plan that follows from the batch size; an absurd one does not fit."""
     batch, epochs = spec["training"]["batch_size"], spec["training"]["epochs"]
     if spec["training"]["learning_rate"] > 1:
-        return queries.Mistake("training.learning_rate: 2 is too large; choose 1 or less", "training.learning_rate")
+        return protocol.Mistake("training.learning_rate: 2 is too large; choose 1 or less", "training.learning_rate")
     per_epoch = -(-2400 // batch)
     memory = 380.0 + batch * 6
     fits = memory < 6000
-    return queries.RunPlan(
+    return RunPlan(
         rows=2400,
         features=2400,
         steps_per_epoch=per_epoch,
@@ -251,7 +256,7 @@ def planned(spec: dict) -> queries.RunPlan | queries.Mistake:
         device="cpu",
         precision="float32",
         precision_reason="float32: this processor has no bfloat16 instructions",
-        memory=[queries.PlanPart("weights and optimizer", 70.2), queries.PlanPart("activations", memory - 70.2)],
+        memory=[PlanPart("weights and optimizer", 70.2), PlanPart("activations", memory - 70.2)],
         memory_mb=memory,
         available_mb=6000.0,
         fits=fits,
@@ -264,7 +269,7 @@ MEASURED: list[measurement.Measurement] = []
 """What was measured, which every later plan reckons with."""
 
 
-def measured(spec: dict) -> measurement.MeasuredTime | queries.Mistake | None:
+def measured(spec: dict) -> measurement.MeasuredTime | protocol.Mistake | None:
     """Of 7 epochs the answer never comes, 48 rows are too many for the memory, and 96 cannot be measured."""
     if spec["training"]["epochs"] == 7:
         return None
@@ -272,7 +277,7 @@ def measured(spec: dict) -> measurement.MeasuredTime | queries.Mistake | None:
         remedy = Remedy(title="LoRA adapter", changes={"adapter": {"type": "lora"}}, memory_mb=470, fits=True)
         return measurement.MeasuredTime(shortage="the computer's memory is used up", remedies=[remedy])
     if spec["training"]["batch_size"] == 96:
-        return queries.Mistake("data.train: the file has gone", "data.train")
+        return protocol.Mistake("data.train: the file has gone", "data.train")
     found = measurement.Measurement(
         time=time.time() - 200, mean_length=17.3, longest=91, steps=31, step_seconds=0.4, memory_mb=1250.0
     )
@@ -300,25 +305,25 @@ OPEN: list[str] = []
 def collected(arguments: dict) -> object:
     """What the real question answers about a row for a file."""
     try:
-        return next(one.answer for one in collected_rows.QUERIES)(arguments, silent)
+        return next(one.answer for one in inference.QUERIES if one.name == "add_row")(arguments, silent)
     except InputError as error:
-        return queries.Mistake(str(error), error.field)
+        return protocol.Mistake(str(error), error.field)
 
 
-def silent(progress: queries.Progress) -> None:
+def silent(progress: protocol.Progress) -> None:
     """Nobody listens."""
 
 
-def said(arguments: dict) -> queries.Answer | queries.Mistake | None:
+def said(arguments: dict) -> Answer | protocol.Mistake | None:
     """A fixed answer to a typed row; `never` is never answered, and austen-gpt2 says other things than any other model."""
     row = arguments["rows"][0]
     text = row.get("text", "")
     if text == "never":
         return None
     if text == "nonsense":
-        return queries.Mistake("input: no text; write something else")
+        return protocol.Mistake("input: no text; write something else")
     if arguments["target"] == "nowhere":
-        return queries.Mistake("there is no model nowhere; choose a folder")
+        return protocol.Mistake("there is no model nowhere; choose a folder")
     writes, is_other = arguments["task"] == "causal_lm", arguments["target"].endswith("austen-gpt2")
     positive = 0.8 if not is_other else 0.1 if text == "otherwise" else 0.9
     own = (
@@ -330,7 +335,7 @@ def said(arguments: dict) -> queries.Answer | queries.Mistake | None:
             "probability_pos": positive,
         }
     )
-    return queries.Answer(
+    return Answer(
         task=arguments["task"],
         model=arguments["target"],
         device="cpu",
@@ -349,11 +354,11 @@ def predicted_file(arguments: dict) -> object:
         words = data.read_text(encoding=arguments["settings"].get("data.encoding", "utf-8"))
     except UnicodeDecodeError:
         fix = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, ("poesía",), f"{data.name} is not UTF-8:")
-        return queries.Mistake("use --set data.encoding=windows-1252", fix=fix)
+        return protocol.Mistake("use --set data.encoding=windows-1252", fix=fix)
     columns = words.splitlines()[0].split(",")
     chosen = arguments["columns"].get("text", "text")
     if chosen not in columns:
-        return queries.Mistake(
+        return protocol.Mistake(
             f"data.columns.text: there is no column 'text'; there are {', '.join(columns)}", "data.columns.text"
         )
     name = data.stem
@@ -372,22 +377,22 @@ def file_parts(arguments: dict) -> contract.FileFit:
     return contract.FileFit(columns=columns, rows=3, parts=parts, first={columns[0]: "A joy"})
 
 
-def pieces(request: queries.Request) -> list[queries.Progress]:
+def pieces(request: protocol.Request) -> list[protocol.Progress]:
     """What is told before the answer."""
     if request.query == "predict_file":
-        return [queries.Progress(text="Predicting"), queries.Progress(500, 2000, "rows")]
+        return [protocol.Progress(text="Predicting"), protocol.Progress(500, 2000, "rows")]
     if request.query == "download_model":
-        return [queries.Progress(110e6, 440e6, "bytes", "", "model.safetensors", 100e6, 430e6)]
+        return [protocol.Progress(110e6, 440e6, "bytes", "", "model.safetensors", 100e6, 430e6)]
     if request.query == "measure_time":
-        return [queries.Progress(3, 6, "", "", "training", 6.0, 15.0)]
+        return [protocol.Progress(3, 6, "", "", "training", 6.0, 15.0)]
     if request.query == "data_report":
-        return [queries.Progress(1200, 2400, "rows")]
+        return [protocol.Progress(1200, 2400, "rows")]
     if request.query != "answer" or request.arguments["task"] != "causal_lm":
         return []
-    return [queries.Progress(1, 0, "pieces", " lived"), queries.Progress(2, 0, "pieces", " a queen")]
+    return [protocol.Progress(1, 0, "pieces", " lived"), protocol.Progress(2, 0, "pieces", " a queen")]
 
 
-def answered(request: queries.Request) -> object:
+def answered(request: protocol.Request) -> object:
     """The answer to one question."""
     arguments = request.arguments
     match request.query:
@@ -396,11 +401,11 @@ def answered(request: queries.Request) -> object:
         case "demo_spec":
             return {"spec": DEMO}
         case "devices":
-            return queries.DeviceList([Device("cpu", 0, "Processor, 2 cores", 8000.0, 6000.0, ["float32"])])
+            return DeviceList([Device("cpu", 0, "Processor, 2 cores", 8000.0, 6000.0, ["float32"])])
         case "cached_models":
-            return queries.CachedModels([queries.CachedModel("google/mt5-small", 1200.0)])
+            return CachedModels([CachedModel("google/mt5-small", 1200.0)])
         case "model_choices":
-            return model_choices.ModelChoices(HERE)
+            return models.ModelChoices(HERE)
         case "hub_search":
             return searched(arguments["words"])
         case "hub_model":
@@ -412,9 +417,9 @@ def answered(request: queries.Request) -> object:
         case "data_glance":
             return GLANCE
         case "data_row":
-            return data_choice.DataRow("train.csv:5", {"text": "word " * 500, "label": "positive"})
+            return data.DataRow("train.csv:5", {"text": "word " * 500, "label": "positive"})
         case "export_unusable":
-            return queries.Exported(arguments["output"], 2)
+            return protocol.Exported(arguments["output"], 2)
         case "preview_data":
             return preview(arguments["data"])
         case "data_report":
@@ -423,12 +428,10 @@ def answered(request: queries.Request) -> object:
             return described(arguments["name_or_path"])
         case "model_code":
             name = arguments["target"]
-            return queries.ModelCode(
-                code={name: "c0ffee"}, files=["modeling.py"], folders=[name], agreed=name in AGREED
-            )
+            return ModelCode(code={name: "c0ffee"}, files=["modeling.py"], folders=[name], agreed=name in AGREED)
         case "agree_to_code" if arguments["code"] == {arguments["target"]: "c0ffee"}:
             AGREED.add(arguments["target"])
-            return queries.ModelCode(code=arguments["code"], agreed=True)
+            return ModelCode(code=arguments["code"], agreed=True)
         case "convert_model" if arguments.get("consent") is True:
             return described(arguments["name_or_path"], converted=True)
         case "plan":
@@ -439,7 +442,7 @@ def answered(request: queries.Request) -> object:
             try:
                 return PREDICTIONS[name](arguments, silent)
             except InputError as error:
-                return queries.Mistake(str(error), error.field)
+                return protocol.Mistake(str(error), error.field)
         case "predict_file":
             return predicted_file(arguments)
         case "file_parts":
@@ -449,27 +452,27 @@ def answered(request: queries.Request) -> object:
             return said(arguments)
         case "let_go" | "open_models":
             OPEN[:] = [] if request.query == "let_go" else sorted(set(OPEN))
-            return open_models.OpenModels(OPEN)
+            return interactive.OpenModels(OPEN)
         case "add_row":
             return collected(arguments)
         case _:
-            return queries.Mistake(f"{request.query} is not answered here")
+            return protocol.Mistake(f"{request.query} is not answered here")
 
 
 def main() -> None:
     """Answer line by line."""
     for line in sys.stdin:
-        request = queries.Request(**json.loads(line))
+        request = protocol.Request(**json.loads(line))
         if request.query == "cancel":
             continue
         for progress in pieces(request):
-            sys.stdout.write(msgspec.json.encode(queries.Reply(request.id, progress=progress)).decode() + "\n")
+            sys.stdout.write(msgspec.json.encode(protocol.Reply(request.id, progress=progress)).decode() + "\n")
             sys.stdout.flush()
         answer = answered(request)
         if answer is None:
             continue
-        is_mistake = isinstance(answer, queries.Mistake)
-        reply = queries.Reply(request.id, error=answer) if is_mistake else queries.Reply(request.id, answer=answer)
+        is_mistake = isinstance(answer, protocol.Mistake)
+        reply = protocol.Reply(request.id, error=answer) if is_mistake else protocol.Reply(request.id, answer=answer)
         sys.stdout.write(msgspec.json.encode(reply).decode() + "\n")
         sys.stdout.flush()
 

@@ -12,8 +12,8 @@ from app.pages.new_run.page import Page
 from app.widgets.toast import ToastOverlay
 from backend.contract.errors import Fix
 from backend.contract.resources import resource
-from backend.contract.rpc.data_choice import RecognisedData
-from backend.contract.rpc.queries import DataPreview, Mistake
+from backend.contract.rpc.data import DataPreview, RecognisedData
+from backend.contract.rpc.protocol import Mistake
 
 TRAIN = str(resource("demo", "sentiment", "train.csv"))
 SQUAD = str(Path(__file__).parents[2] / "data" / "squad" / "train.json")

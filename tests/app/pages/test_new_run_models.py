@@ -11,7 +11,7 @@ from app.core.draft.model_rows import Heading
 from app.pages.new_run.model.model_card import ModelFacts
 from app.pages.new_run.model.model_chooser import HUB
 from backend.contract.resources import resource
-from backend.contract.rpc.queries import ModelDescription
+from backend.contract.rpc.models import ModelDescription
 
 MODEL = str(resource("demo", "bert-tiny"))
 

@@ -21,7 +21,8 @@ from app.services.context import AppContext
 from app.widgets.forms.field_help import FieldHelp
 from backend.contract import spec_file
 from backend.contract.catalog import Device
-from backend.contract.rpc.queries import DeviceList, Mistake
+from backend.contract.rpc.plan import DeviceList
+from backend.contract.rpc.protocol import Mistake
 from backend.contract.run.cost import Remedy
 from tests.app.pages.small_helper import DEMO
 

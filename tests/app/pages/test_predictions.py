@@ -11,7 +11,7 @@ from PySide6.QtGui import QFontMetrics
 from app import theme
 from app.pages.predictions.page import Page
 from app.services.prediction_rows import write_indices
-from backend.contract.rpc.queries import Exported
+from backend.contract.rpc.protocol import Exported
 
 ROWS = [
     {"text": "good film", "label": "pos", "prediction": "pos", "actual": "pos", "probability_neg": 0.1, "probability_pos": 0.9},

@@ -15,7 +15,7 @@ from app.pages.predictions.page import Page
 from app.pages.predictions.table_card import TableCard
 from app.widgets.plots.confusion_matrix import HEAD
 from backend.contract.rpc.predictions import FileFit, FilePart
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.protocol import Mistake
 
 ANSWER_MS = 30_000
 """A helper that has just been started loads its libraries first."""

@@ -13,8 +13,8 @@ from app.core import preferences
 from app.pages.settings.page import Page
 from app.widgets.icon_label import IconButton, IconToolButton
 from backend.contract import consents
-from backend.contract.rpc.hub_account import HubAccount
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.models import HubAccount
+from backend.contract.rpc.protocol import Mistake
 from backend.contract.rpc.storage import Cleared, Storage, StoredPart
 
 FINDINGS = [

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from app.pages.tokenizer.page import TABS, Page
-from backend.contract.rpc.queries import CachedModel, CachedModels
-from backend.contract.tokens import name
+from backend.contract.rpc.models import CachedModel, CachedModels
+from backend.contract.tokens import options
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def test_the_tokenizer_of_the_new_run_is_offered_with_its_options(panel: Page):
     panel.show_draft({"model": model}, "")
     panel.choice.box.setCurrentIndex(0)
     panel.choice.box.activated.emit(0)
-    assert name.read(panel.tab().tokenizer).options == {"add_prefix_space": True}
+    assert options.parse_name(panel.tab().tokenizer).options == {"add_prefix_space": True}
     panel.show_draft({"model": {**model, "tokenizer_options": {"add_prefix_space": False}}}, "")
-    assert name.read(panel.tab().tokenizer).options == {"add_prefix_space": False}
+    assert options.parse_name(panel.tab().tokenizer).options == {"add_prefix_space": False}
     panel.show_draft({}, "")
     assert not any(panel.choice.box.itemText(place).startswith("New run") for place in range(panel.choice.box.count()))

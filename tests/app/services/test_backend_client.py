@@ -11,7 +11,8 @@ import pytest
 from PySide6.QtCore import QProcess
 
 from app.services.backend_client import ArrowAnswer, BackendClient
-from backend.contract.rpc.queries import LONGEST_LINE, DeviceList
+from backend.contract.rpc.plan import DeviceList
+from backend.contract.rpc.protocol import LONGEST_LINE
 
 
 class Said:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from app.services.backend_client import ArrowAnswer
 from app.services.latest_question import LatestQuestion
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.protocol import Mistake
 
 
 class Client:

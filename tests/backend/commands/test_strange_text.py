@@ -10,10 +10,10 @@ import pytest
 from backend.__main__ import main
 from backend.commands.screen import PlainStream, plain_streams
 from backend.contract.places import runs_folder
-from backend.contract.rpc.queries import Request
+from backend.contract.rpc.protocol import Request
 from backend.contract.safe_text import escape_controls, join_surrogates
 from backend.helper.channel import Channel
-from backend.helper.worker import answered
+from backend.helper.worker import answer_request
 
 STEERS = "\x1b[2J\x1b]0;mine\x07\r\x9b31m\u202e"
 
@@ -167,6 +167,6 @@ def test_helper_answers_an_unusable_path_by_a_sentence(path: str, capfd: pytest.
         ("preview_data", {"data": {"source": "files", "train": path}}),
         ("recognise_data", {"paths": [path]}),
     ):
-        reply = answered(Request(1, query, arguments), channel)
+        reply = answer_request(Request(1, query, arguments), channel)
         assert reply.error is not None
         assert "unexpectedly" not in reply.error.message

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from backend.contract.rpc.queries import SplitReport
+from backend.contract.rpc.data import SplitReport
 from backend.data.rows import Rows
 from backend.data.split_statistics import SplitMeasure, spread_of_counts, spread_of_sorted
 

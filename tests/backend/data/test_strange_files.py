@@ -25,12 +25,12 @@ from backend.data.formats.compression import bounded
 from backend.data.formats.detect import format_of
 from backend.data.formats.reader import Options
 from backend.data.formats.text_file import TextFile
-from backend.tokenizers.single_files import opened_file
-from backend.tokenizers.text_reading import File
+from backend.tokenizers.single_files import open_file
+from backend.tokenizers.text import File
 from tests.hostile.data_files import arrow_that_points_outside
 
 
-@pytest.mark.parametrize("read", [format_of, file_fingerprint, lambda path: opened_file(path, {}), lambda path: File(str(path))])  # fmt: skip
+@pytest.mark.parametrize("read", [format_of, file_fingerprint, lambda path: open_file(path, {}), lambda path: File(str(path))])  # fmt: skip
 @pytest.mark.parametrize("name", ["/dev/zero", "/proc/self/environ", "pipe"])
 def test_what_is_no_regular_file_is_refused(tmp_path: Path, name: str, read):
     os.mkfifo(tmp_path / "pipe")

@@ -8,7 +8,7 @@ import pytest
 
 from backend.contract.catalog import Device, EngineEntry
 from backend.contract.processes import child_environment
-from backend.contract.rpc.queries import DeviceList
+from backend.contract.rpc.plan import DeviceList
 from backend.hardware import engine_checkup
 from backend.hardware.engine_checkup import clashes, present, seen, unseen
 

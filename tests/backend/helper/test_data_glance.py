@@ -8,7 +8,7 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.rpc.data_choice import DataGlance
+from backend.contract.rpc.data import DataGlance
 from backend.helper.queries.data import QUERIES
 
 ANSWER = {query.name: query.answer for query in QUERIES}

@@ -10,8 +10,8 @@ import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 from backend.contract.errors import InputError
-from backend.helper.queries import prediction_pages
-from backend.helper.queries.number_statistics import spans
+from backend.helper.queries import predictions
+from backend.helper.queries.prediction_statistics import spans
 from backend.helper.worker import QUERIES
 from backend.inference import predictions_file
 
@@ -140,7 +140,7 @@ def test_a_large_file_answers_from_its_pages_as_a_small_one(file: str, monkeypat
     asked = {"right": False, "text": "soup", "words": True, "sort_by": "confidence", "descending": True}
     plain = rows(parquet=file, **asked)
     monkeypatch.setenv("BURNISH_CACHE", str(tmp_path))
-    monkeypatch.setattr(prediction_pages, "SMALL", 10)
+    monkeypatch.setattr(predictions, "SMALL", 10)
     assert ask("open_predictions", parquet=file).rows == ROWS
     assert len(list((tmp_path / "pages").glob("*.arrow"))) == 1
     assert rows(parquet=file, **asked) == plain

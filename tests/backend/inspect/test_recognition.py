@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from backend.contract.errors import InputError
-from backend.contract.rpc.data_choice import RecognisedData
+from backend.contract.rpc.data import RecognisedData
 from backend.inspect import recognition
 from backend.inspect.data_report import data_report, subject_of_data
 from backend.inspect.recognition import recognise

@@ -15,9 +15,8 @@ from transformers.pytorch_utils import Conv1D
 
 from backend.contract.errors import InputError
 from backend.models import inspection
-from backend.models.flax_names import as_torch_has_them
 from backend.models.location import locate
-from backend.models.weights import read_weights
+from backend.models.weights import read_weights, rename_flax_parameters
 from tests.backend.engines.tiny_models import MODELS, tiny_model
 
 FAMILIES = (
@@ -149,14 +148,14 @@ def test_half_numbers_of_a_tpu_become_whole_ones():
     import ml_dtypes  # comes with jax
 
     values = np.array([[1.5, -2.25]], ml_dtypes.bfloat16)
-    found = as_torch_has_them({"params": {"dense": {"kernel": values}}})
+    found = rename_flax_parameters({"params": {"dense": {"kernel": values}}})
     assert found["dense.weight"].dtype == np.float32
     assert found["dense.weight"].tolist() == [[1.5], [-2.25]]
 
 
 def test_a_parameter_that_no_family_has_is_refused_by_name():
     with pytest.raises(ValueError, match="layer/conv_kernel is no parameter"):
-        as_torch_has_them({"layer": {"conv_kernel": np.zeros(2)}})
+        rename_flax_parameters({"layer": {"conv_kernel": np.zeros(2)}})
 
 
 def test_no_torch_is_needed(tmp_path: Path):

@@ -15,7 +15,7 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.models import inspection
 from backend.models.architectures import why_not
-from backend.models.positions import longest_sequence
+from backend.models.config import longest_sequence
 from tests.backend.models.conftest import BERT_TINY
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1234\n"

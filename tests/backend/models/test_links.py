@@ -13,9 +13,9 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.resources import resource
 from backend.models import inspection, location
-from backend.models.adapter_folder import weights_folder
-from backend.models.own_code import own_code
-from backend.models.small_files import copy_small_files
+from backend.models.adapter_files import weights_folder
+from backend.models.model_files import copy_small_files
+from backend.models.remote_code import find_remote_code
 from backend.models.weights import read_weights
 from backend.tokenizers.loading import open_tokenizer
 
@@ -101,7 +101,7 @@ def test_code_that_is_a_link_is_neither_shown_nor_copied(tmp_path: Path, secret:
     model = made(tmp_path / "homemade", tmp_path / "ran")
     linked(model / "parts" / "more.py", secret)
     with pytest.raises(InputError, match="is a link that leads out"):
-        own_code(model)
+        find_remote_code(model)
     (tmp_path / "copy").mkdir()
     with pytest.raises(InputError, match="is a link that leads out"):
         copy_small_files(model, tmp_path / "copy")

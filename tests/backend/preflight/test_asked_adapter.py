@@ -19,7 +19,7 @@ from backend.engines.engine import Loading
 from backend.engines.torch.engine import TorchEngine
 from backend.inference import interactive
 from backend.models import saved_model
-from backend.models.base_weights import KEY, fact
+from backend.models.saved_model import BASE, base_fact
 from backend.preflight import model_options
 from backend.preflight.datasets import make_task, with_max_length
 from backend.preflight.resolve import resolve
@@ -59,7 +59,7 @@ def adapted(tmp_path_factory: pytest.TempPathFactory) -> Adapted:
             adapter=model_options.adapter_settings(spec),
         )
     )
-    note = {"task": spec.task, "facts": facts, "columns": {"text": "text"}, KEY: fact(base, str(base))}
+    note = {"task": spec.task, "facts": facts, "columns": {"text": "text"}, BASE: base_fact(base, str(base))}
     parameters = dict(engine._model.named_parameters())
     with torch.no_grad():
         for name, parameter in parameters.items():

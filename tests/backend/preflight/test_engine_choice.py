@@ -13,7 +13,7 @@ from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.resources import resource
-from backend.contract.rpc.queries import DeviceList
+from backend.contract.rpc.plan import DeviceList
 from backend.contract.spec import RunSpec, TrainingSection, run_spec
 from backend.engines.jax import JaxEntry
 from backend.engines.jax.optimizer import Optimizer

@@ -8,7 +8,7 @@ import pytest
 from backend.commands.plan import _in_words
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
-from backend.contract.rpc.queries import RunPlan
+from backend.contract.rpc.plan import RunPlan
 from backend.preflight import cost, resolve
 
 CARDS = [Device("cuda", index, f"Card {index}", 16000, 12000, ["float32"]) for index in range(4)]

@@ -8,7 +8,7 @@ import pytest
 from backend.commands.plan import _in_words
 from backend.contract.catalog import Device
 from backend.contract.resources import resource
-from backend.contract.rpc.queries import RunPlan
+from backend.contract.rpc.plan import RunPlan
 from backend.contract.spec_file import with_values
 from backend.preflight import cost, resolve
 

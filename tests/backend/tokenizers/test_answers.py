@@ -16,10 +16,10 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.tokens.options import TokenOptions
 from backend.contract.tokens.tokens import TokenizeQuestion, Tokens
-from backend.tokenizers import answers, bulk, bulk_file, inspect
-from backend.tokenizers.description import described
+from backend.tokenizers import answers, tokenize, tokenize_file
 from backend.tokenizers.loading import open_tokenizer
-from backend.tokenizers.naming import named
+from backend.tokenizers.resolve import resolve_name
+from backend.tokenizers.tokenize import describe
 
 BERT_TINY = str(resource("demo", "bert-tiny"))
 NOVEL = resource("demo", "austen") / "emma.txt"
@@ -30,7 +30,7 @@ def silent(*_: object) -> None:
 
 
 def asked(tokenizer, **question) -> Tokens | dict[str, str]:
-    return answers.tokenized(tokenizer, TokenizeQuestion(tokenizer="", **question), silent)
+    return answers.answer_tokenize(tokenizer, TokenizeQuestion(tokenizer="", **question), silent)
 
 
 def table_of(tokenizer, **question):
@@ -42,7 +42,7 @@ def test_many_tokens_come_as_a_file_that_says_the_same():
     tokenizer = open_tokenizer(BERT_TINY)
     text = "good 🦊 morning " * 2000
     table = table_of(tokenizer, text=text)
-    whole = inspect.as_json(inspect.tokenize(tokenizer, text))
+    whole = tokenize.as_json(tokenize.tokenize(tokenizer, text))
     assert table.ids.tolist() == whole["ids"]
     assert table.texts() == whole["texts"]
     assert table.answer.tokens == len(table)
@@ -52,7 +52,7 @@ def test_a_file_is_tokenised_as_it_is_with_progress(tmp_path: Path):
     path, tokenizer, told = tmp_path / "text.txt", open_tokenizer(BERT_TINY), []
     text = "Zeile eins\r\nZeile zwei\r\n" * 30_000
     path.write_bytes(b"\xef\xbb\xbf" + text.encode())
-    answer = answers.tokenized(
+    answer = answers.answer_tokenize(
         tokenizer, TokenizeQuestion(tokenizer="", file=str(path)), lambda *progress: told.append(progress)
     )
     assert isinstance(answer, dict)
@@ -180,7 +180,7 @@ def test_rows_in_bulk_are_those_of_the_library(byte_level: Path, tmp_path: Path)
     lines = NOVEL.read_text(encoding="utf-8").splitlines()[:3000]
     source, target, tokenizer = tmp_path / "rows.txt", tmp_path / "rows.arrow", open_tokenizer(str(byte_level))
     source.write_text("\n".join(lines), encoding="utf-8")
-    assert bulk_file.write(tokenizer, source, target, TokenOptions(), silent)[0] == len(lines)
+    assert tokenize_file.write(tokenizer, source, target, TokenOptions(), silent)[0] == len(lines)
     with pa.memory_map(str(target)) as file:
         found = pa.ipc.open_file(file).read_all().to_pydict()
     own = tokenizer.backend_tokenizer.encode_batch(lines)
@@ -191,16 +191,16 @@ def test_rows_in_bulk_are_those_of_the_library(byte_level: Path, tmp_path: Path)
 
 def test_bulk_takes_options_and_slow_tokenizers(tmp_path: Path):
     options = TokenOptions(max_length=4, padding="max_length")
-    (rows,) = bulk.encoded(open_tokenizer(BERT_TINY), ["a long film this is", "a"], options)
+    (rows,) = tokenize_file.encode_blocks(open_tokenizer(BERT_TINY), ["a long film this is", "a"], options)
     assert rows.begins.tolist() == [0, 4, 8]
     assert rows.mask.tolist() == [1, 1, 1, 1, 1, 1, 1, 0]
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "ByT5Tokenizer"}')
-    (rows,) = bulk.encoded(open_tokenizer(str(tmp_path)), ["fox", "é"])
+    (rows,) = tokenize_file.encode_blocks(open_tokenizer(str(tmp_path)), ["fox", "é"])
     assert rows.offsets[rows.begins[1] :].tolist() == [[0, 1], [0, 1], [0, 0]]
 
 
 def test_a_description_names_what_the_tokenizer_takes():
-    told = described(open_tokenizer(BERT_TINY), named(BERT_TINY))
+    told = describe(open_tokenizer(BERT_TINY), resolve_name(BERT_TINY))
     assert (told.model, told.vocabulary, told.limit, told.fast) == ("WordPiece", 30522, 512, True)
     assert told.special_tokens["mask_token"] == "[MASK]"
     assert {"do_lower_case": True}.items() <= {one.name: one.value for one in told.options}.items()

@@ -9,7 +9,7 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.tokens.batches import BatchQuestion, TokenGrid
 from backend.tokenizers import batch
-from backend.tokenizers.decoding import decoded, pieces_to_text
+from backend.tokenizers.decoding import decode_rows, pieces_to_text
 from backend.tokenizers.loading import open_tokenizer
 
 BERT_TINY = str(resource("demo", "bert-tiny"))
@@ -81,7 +81,7 @@ def test_nothing_is_a_batch_too():
 
 
 def test_several_lists_of_ids_decode_at_once():
-    found = decoded(open_tokenizer(BERT_TINY), [[101, 2143, 1010, 102], [99999, 2143], []], skip_special=True)
+    found = decode_rows(open_tokenizer(BERT_TINY), [[101, 2143, 1010, 102], [99999, 2143], []], skip_special=True)
     assert [row.text for row in found.rows] == ["film,", "⟨no token 99999⟩film", ""]
     assert found.rows[0].with_special == "[CLS] film, [SEP]"
     assert found.rows[1].missing == [0]
@@ -90,7 +90,7 @@ def test_several_lists_of_ids_decode_at_once():
 
 def test_spaces_before_punctuation_are_cleaned_up_where_asked(unigram: Path):
     tokenizer = open_tokenizer(str(unigram))
-    (row,) = decoded(tokenizer, [tokenizer("dog . fox")["input_ids"]], clean_up=True).rows
+    (row,) = decode_rows(tokenizer, [tokenizer("dog . fox")["input_ids"]], clean_up=True).rows
     assert (row.text, row.with_special, row.cleaned) == ("dog. fox", "dog . fox", "dog. fox")
 
 

@@ -16,12 +16,12 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.tokens.steps import StepsQuestion
 from backend.contract.tokens.tokens import TokenizeQuestion
-from backend.tokenizers import answers, inspect, long_text
-from backend.tokenizers.columns import NOWHERE
+from backend.tokenizers import answers, long_text, tokenize
 from backend.tokenizers.loading import open_tokenizer
+from backend.tokenizers.long_text import Stream
 from backend.tokenizers.steps.pipeline import steps
-from backend.tokenizers.streaming import Stream
-from backend.tokenizers.text_reading import Text
+from backend.tokenizers.text import Text
+from backend.tokenizers.token_table import NOWHERE
 
 pytestmark = pytest.mark.filterwarnings("ignore:This sequence already has </s>")  # ByT5 of a text that holds it
 
@@ -148,7 +148,7 @@ def test_fast_tokenizers_are_told_as_they_are(
     asked = fitting(asked, pair)
     question = TokenizeQuestion(tokenizer="", text=text, pair=pair, **asked)
     try:
-        told = inspect.as_json(inspect.tokenize(tokenizer, text, question, pair))
+        told = tokenize.as_json(tokenize.tokenize(tokenizer, text, question, pair))
     except InputError:
         return
     own = call(tokenizer, text, pair, asked)
@@ -177,7 +177,7 @@ def test_tokenizers_written_in_python_are_told_as_they_are(
     asked = fitting(asked, pair)
     question = TokenizeQuestion(tokenizer="", text=text, pair=pair, **asked)
     try:
-        told = inspect.as_json(inspect.tokenize(tokenizer, text, question, pair))
+        told = tokenize.as_json(tokenize.tokenize(tokenizer, text, question, pair))
     except InputError:
         return
     if asked["pre_split"] and not (text.split() and (pair is None or pair.split())):
@@ -194,7 +194,7 @@ def test_tokenizers_written_in_python_are_told_as_they_are(
 def test_bytes_of_a_text_are_those_of_its_tokens(folders: dict[str, str], family: str, text: str):
     """Any string that Python holds, lone surrogates too."""
     tokenizer = opened(folders[family])
-    table = inspect.tokenize(tokenizer, text)
+    table = tokenize.tokenize(tokenizer, text)
     columns, source = table.columns, table.rest.sources[0].encode()
     assert all(columns["byte_start"] <= columns["byte_end"])
     assert columns["byte_end"].max(initial=0) <= len(source)
@@ -210,7 +210,7 @@ def test_bytes_of_a_text_are_those_of_its_tokens(folders: dict[str, str], family
 @calm
 @given(text=CLEAN)
 def test_byte_level_bytes_follow_each_other_without_gaps(folders: dict[str, str], text: str):
-    columns = inspect.tokenize(opened(folders["byte_level"]), text).columns
+    columns = tokenize.tokenize(opened(folders["byte_level"]), text).columns
     borders = [0, *columns["byte_end"].tolist()]
     assert columns["byte_start"].tolist() == borders[:-1]
     assert borders[-1] == len(text.encode())
@@ -222,7 +222,7 @@ def test_byte_level_bytes_follow_each_other_without_gaps(folders: dict[str, str]
 def test_a_long_text_in_blocks_is_the_text_whole(folders: dict[str, str], family: str, parts: list[str]):
     text = " ".join(parts * (1 + 2000 // max(1, sum(map(len, parts)))))
     tokenizer = opened(folders[family])
-    whole = inspect.tokenize(tokenizer, text)
+    whole = tokenize.tokenize(tokenizer, text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(long_text, "BLOCK", 500)
         for name, value in {"AROUND": 120, "AGREED": 60}.items():
@@ -262,9 +262,9 @@ def test_the_last_step_gives_the_tokens(folders: dict[str, str], family: str, te
 @given(text=CLEAN)
 def test_a_short_question_and_its_json_say_the_same(folders: dict[str, str], family: str, text: str):
     tokenizer = opened(folders[family])
-    answer = answers.tokenized(tokenizer, TokenizeQuestion(tokenizer="", text=text), lambda *_: None)
+    answer = answers.answer_tokenize(tokenizer, TokenizeQuestion(tokenizer="", text=text), lambda *_: None)
     assert not isinstance(answer, dict)
-    told = inspect.as_json(inspect.tokenize(tokenizer, text))
+    told = tokenize.as_json(tokenize.tokenize(tokenizer, text))
     assert [answer.pieces[place].id for place in answer.columns.piece] == told["ids"]
     assert json.loads(json.dumps(told)) == told
     assert [None if one == NOWHERE else one for one in answer.columns.sequence] == told["sequence_ids"]

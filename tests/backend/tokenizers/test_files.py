@@ -13,7 +13,7 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.tokenizers.decoding import decode, exists
 from backend.tokenizers.loading import open_tokenizer, opening_note
-from backend.tokenizers.naming import named
+from backend.tokenizers.resolve import resolve_name
 
 BERT_TINY = resource("demo", "bert-tiny")
 TEXTS = ["The quick brown fox", "Naïve café 😀 👩‍👩‍👧 ends here.", "සිංහල භාෂාව", "東京は  日本\n\n\tx", ""]
@@ -115,7 +115,7 @@ def test_what_is_no_tokenizer_is_one_sentence(tmp_path: Path, name: str, content
 @pytest.mark.parametrize("name", ["", "a\0b", "x" * 5000])
 def test_names_that_no_file_can_have_are_refused(name: str):
     with pytest.raises(InputError):
-        open_tokenizer(named(name).name_or_path, offline=True)
+        open_tokenizer(resolve_name(name).name_or_path, offline=True)
 
 
 def test_holes_in_a_vocabulary_are_ids_that_do_not_exist(word_piece: Path, tmp_path: Path):
@@ -134,8 +134,8 @@ def test_a_run_has_the_tokenizer_of_its_model_or_of_the_model_it_begins_with(tmp
     run = tmp_path / "2026-11-22-0900-reviews"
     run.mkdir()
     (run / "spec.yaml").write_text(f"model: {{name_or_path: {BERT_TINY}, tokenizer_options: {{do_lower_case: false}}}}")
-    found = named(run.name)
+    found = resolve_name(run.name)
     assert (found.name_or_path, found.options) == (str(BERT_TINY), {"do_lower_case": False})
     assert "begins with" in found.note
     shutil.copytree(BERT_TINY, run / "model")
-    assert named(str(run)).name_or_path == str(run / "model")
+    assert resolve_name(str(run)).name_or_path == str(run / "model")

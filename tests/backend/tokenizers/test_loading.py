@@ -11,7 +11,7 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.tokens.options import TokenOptions
-from backend.tokenizers import stored
+from backend.tokenizers import options
 from backend.tokenizers.loading import ensure_pad_token, fingerprint, open_tokenizer
 
 BERT_TINY = resource("demo", "bert-tiny")
@@ -31,16 +31,16 @@ def test_stored_truncation_and_padding_are_switched_off_and_remembered():
     tokenizer = open_tokenizer(str(BERT_TINY))
     assert len(tokenizer("a " * 300, verbose=False)["input_ids"]) == 302
     assert len(tokenizer("a")["input_ids"]) == 3
-    assert "truncation to 128 tokens and padding to 128 tokens" in stored.truncation(tokenizer)
+    assert "truncation to 128 tokens and padding to 128 tokens" in options.stored_truncation(tokenizer)
     sides = {"truncation_side": "right", "padding_side": "right"}
-    assert stored.options(tokenizer) == TokenOptions(max_length=128, padding="max_length", **sides)
+    assert options.stored_options(tokenizer) == TokenOptions(max_length=128, padding="max_length", **sides)
 
 
 def test_stored_lengths_do_not_travel_with_a_saved_tokenizer(tmp_path: Path):
     open_tokenizer(str(BERT_TINY)).save_pretrained(tmp_path)
     saved = json.loads((tmp_path / "tokenizer.json").read_text())
     assert (saved["truncation"], saved["padding"]) == (None, None)
-    assert stored.truncation(open_tokenizer(str(tmp_path))) == ""
+    assert options.stored_truncation(open_tokenizer(str(tmp_path))) == ""
 
 
 def test_bare_tokenizer_file_opens_like_its_folder():

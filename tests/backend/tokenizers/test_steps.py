@@ -120,7 +120,7 @@ def test_one_message_of_a_chat_is_told(byte_level: Path):
 def test_a_message_that_its_neighbours_change_says_so(byte_level: Path):
     joined = "{% for m in messages %}{{ m.content }}{% endfor %}"
     messages = [Message("user", "The quick brown f"), Message("user", "ox jumps")]
-    assert steps(str(byte_level), messages=messages, chat_template=joined, part=1).notes == [subject.OTHERWISE]
+    assert steps(str(byte_level), messages=messages, chat_template=joined, part=1).notes == [subject.CUT_OTHERWISE]
 
 
 def test_messages_that_cannot_be_told_apart_are_told_as_a_whole(byte_level: Path):

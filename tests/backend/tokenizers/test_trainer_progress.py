@@ -6,7 +6,7 @@ import pytest
 from tokenizers.trainers import BpeTrainer, UnigramTrainer
 
 from backend.tokenizers.train import TokenizerTraining, train
-from backend.tokenizers.trainer_progress import heard, let_tell
+from backend.tokenizers.trainer_progress import enable_progress, report_progress
 
 TEXTS = ["The cat sat on the mat.", "The cat saw the other cat."] * 30
 
@@ -26,13 +26,13 @@ def test_a_unigram_says_that_it_tells_nothing(capfd: pytest.CaptureFixture[str])
     said = []
     train(TEXTS, TokenizerTraining(kind="unigram", vocabulary=60), lambda *words: said.append(words), len(TEXTS))
     assert said[-1] == ("Learning the pieces; Unigram tells no progress", 0, 0, "")
-    assert not let_tell(UnigramTrainer())
+    assert not enable_progress(UnigramTrainer())
     assert capfd.readouterr().err == ""
 
 
 def test_what_others_write_goes_on_to_stderr(capfd: pytest.CaptureFixture[str]):
     said = []
-    with heard(BpeTrainer(), lambda *words: said.append(words)):
+    with report_progress(BpeTrainer(), lambda *words: said.append(words)):
         os.write(2, b'before\r{"stage":"Count pairs","current":1,')
         os.write(2, b'"total":2}\nafter {"no": "stage"}\n')
     os.write(2, b"later")

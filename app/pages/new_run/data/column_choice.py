@@ -15,7 +15,7 @@ from app.widgets.icon_label import IconToolButton
 from app.widgets.tables.preview_table import part_color
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.catalog import Column
-from backend.contract.rpc.queries import DataPreview
+from backend.contract.rpc.data import DataPreview
 
 CHOSEN = tr("as chosen")
 """The backend's reason where nothing was guessed; the drop-down says as much."""

@@ -26,8 +26,8 @@ from app.widgets.icon_label import IconButton
 from app.widgets.progress_bar import ThinProgressBar
 from backend.contract.catalog import Column, SourceEntry
 from backend.contract.errors import Fix
-from backend.contract.rpc.data_choice import RecognisedData
-from backend.contract.rpc.queries import DataPreview, Progress
+from backend.contract.rpc.data import DataPreview, RecognisedData
+from backend.contract.rpc.protocol import Progress
 
 DROP_TITLE = tr("Drop your data here")
 DROP_WORDS = tr(

@@ -18,8 +18,8 @@ from app.pages.new_run.data.row_dialogs import RowDialog, UnusableDialog
 from app.pages.new_run.draft_checks import DraftChecks
 from app.services.backend_client import BackendClient, Ticket
 from app.services.latest_question import LatestQuestion
-from backend.contract.rpc.data_choice import DataGlance, RecognisedData
-from backend.contract.rpc.queries import Mistake, Progress
+from backend.contract.rpc.data import DataGlance, RecognisedData
+from backend.contract.rpc.protocol import Mistake, Progress
 
 GLANCE_DELAY_MS = 150
 _OTHERS = {

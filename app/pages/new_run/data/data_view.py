@@ -12,8 +12,7 @@ from app.widgets.icon_label import IconButton
 from app.widgets.plots.share_bar import CountStrip, ShareBar
 from app.widgets.progress_bar import ThinProgressBar
 from app.widgets.tables.preview_table import PreviewColumn, PreviewTable
-from backend.contract.rpc.data_choice import DataGlance
-from backend.contract.rpc.queries import DataPreview
+from backend.contract.rpc.data import DataGlance, DataPreview
 
 TABLE_HEIGHT = 196
 STOPPED = tr("Not all rows were looked at; a run reads them all and lists those that it cannot use.")

@@ -9,7 +9,7 @@ from app.core.draft.setting_titles import in_titles
 from app.core.i18n import tr
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton, IconLabel
-from backend.contract.rpc.data_choice import RecognisedData
+from backend.contract.rpc.data import RecognisedData
 
 
 class RecognisedNote(QFrame):

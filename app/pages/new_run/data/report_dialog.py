@@ -18,7 +18,8 @@ from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
 from app.widgets.plots.label_bars import Bar, LabelBars
 from app.widgets.progress_bar import ThinProgressBar
-from backend.contract.rpc.queries import DataReport, Mistake, Progress, SplitReport
+from backend.contract.rpc.data import DataReport, SplitReport
+from backend.contract.rpc.protocol import Mistake, Progress
 
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 

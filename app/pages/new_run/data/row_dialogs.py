@@ -12,8 +12,8 @@ from app.services.backend_client import BackendClient, Ticket
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
 from app.widgets.tables.text_table import TextTable
-from backend.contract.rpc.data_choice import DataGlance, DataRow
-from backend.contract.rpc.queries import DataPreview, Exported, Mistake
+from backend.contract.rpc.data import DataGlance, DataPreview, DataRow
+from backend.contract.rpc.protocol import Exported, Mistake
 
 HEADER = (tr("Split"), tr("File"), tr("Line"), tr("Reason"))
 WORDS = tr(

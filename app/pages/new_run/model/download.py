@@ -13,8 +13,8 @@ from app.widgets.card import label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress_bar import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.rpc.model_choices import DownloadedModel
-from backend.contract.rpc.queries import Mistake, Progress
+from backend.contract.rpc.models import DownloadedModel
+from backend.contract.rpc.protocol import Mistake, Progress
 
 
 class ModelDownload(QObject):

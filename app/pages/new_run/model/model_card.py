@@ -24,7 +24,8 @@ from app.widgets.pill import Pill
 from app.widgets.progress_bar import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.demo_models import demo_model
-from backend.contract.rpc.queries import ModelDescription, Progress
+from backend.contract.rpc.models import ModelDescription
+from backend.contract.rpc.protocol import Progress
 
 FACTS = (
     tr("Architecture"),

@@ -23,7 +23,7 @@ from app.widgets.icon_label import IconButton, IconLabel
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.waiting_stack import WaitingStack
 from backend.contract.catalog import TaskEntry
-from backend.contract.rpc.model_choices import HubModel, ModelChoice
+from backend.contract.rpc.models import HubModel, ModelChoice
 
 _LOOK = {"danger": ("error", "danger"), "warning": ("info", "warning")}
 

@@ -15,8 +15,8 @@ from app.pages.new_run.model.model_card import ModelCard
 from app.pages.new_run.model.model_chooser import ModelChooser
 from app.services.context import AppContext
 from backend.contract.catalog import Catalog, Device
-from backend.contract.rpc.model_choices import DownloadedModel
-from backend.contract.rpc.queries import DeviceList
+from backend.contract.rpc.models import DownloadedModel
+from backend.contract.rpc.plan import DeviceList
 
 
 class ModelController(QObject):

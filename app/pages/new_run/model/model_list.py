@@ -17,7 +17,7 @@ from app.core.draft import model_rows
 from app.core.draft.model_rows import Line
 from app.core.i18n import tr
 from app.widgets.tables.grouped_list import GroupedLines, GroupedList, Index
-from backend.contract.rpc.model_choices import ModelChoice
+from backend.contract.rpc.models import ModelChoice
 
 _ICONS = {"success": "check", "warning": "info", "danger": "error", "neutral": "info"}
 _INK = {"success": "success", "warning": "warning", "danger": "danger", "neutral": "muted"}

@@ -8,8 +8,8 @@ from PySide6.QtCore import QObject, Signal
 from app.core import formatting
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion
-from backend.contract.rpc.model_choices import HubModel, HubSearch, ModelChoice, ModelChoices
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.models import HubModel, HubSearch, ModelChoice, ModelChoices
+from backend.contract.rpc.protocol import Mistake
 
 SEARCH_DELAY_MS, DETAILS_DELAY_MS = 450, 250
 """Whoever types or walks down the list is waited for."""

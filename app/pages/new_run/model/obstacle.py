@@ -7,7 +7,7 @@ from app.core import formatting
 from app.core.draft.draft import Draft
 from app.core.draft.model_consent import OLD_WEIGHTS, own_code
 from app.core.i18n import tr
-from backend.contract.rpc.queries import ModelDescription
+from backend.contract.rpc.models import ModelDescription
 
 ANOTHER_TOKENIZER = tr("choose another one under Settings (Tokenizer), or another model.")
 

@@ -15,8 +15,8 @@ from app.core.predictions.interactive_answers import Asked
 from app.services.context import AppContext
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.icon_label import IconButton, IconToolButton
-from backend.contract.rpc.feedback import AddedRow
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.interactive import AddedRow
+from backend.contract.rpc.protocol import Mistake
 
 MAX_LABELS = 500
 SHORT = 16

@@ -12,7 +12,8 @@ from app.pages.predictions.interactive.try_form import TryForm
 from app.pages.predictions.interactive.try_target import TargetChoice
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
-from backend.contract.rpc.queries import Mistake, ModelCode, ModelDescription
+from backend.contract.rpc.models import ModelCode, ModelDescription
+from backend.contract.rpc.protocol import Mistake
 
 CALM_MS = 200
 

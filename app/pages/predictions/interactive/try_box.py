@@ -28,8 +28,9 @@ from app.widgets.icon_label import IconToolButton
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.text.directed_text import DirectedText
 from backend.contract.catalog import Catalog
-from backend.contract.rpc.open_models import OpenModels
-from backend.contract.rpc.queries import CachedModel, CachedModels, Mistake
+from backend.contract.rpc.interactive import OpenModels
+from backend.contract.rpc.models import CachedModel, CachedModels
+from backend.contract.rpc.protocol import Mistake
 from backend.contract.run.folder import RunFolder
 
 LONGEST_HINT = 1000

@@ -20,7 +20,7 @@ from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.progress_bar import ThinProgressBar
 from backend.contract.catalog import TaskEntry
 from backend.contract.demo_models import DEMO_MODELS
-from backend.contract.rpc.queries import CachedModel
+from backend.contract.rpc.models import CachedModel
 
 _DEMO_TASKS = {str(model.folder): model.task for model in DEMO_MODELS if model.task}
 

@@ -18,7 +18,7 @@ from app.widgets.forms.path_line import PathLine
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.icon_label import IconButton, IconToolButton
 from backend.contract.demo_models import DEMO_MODELS
-from backend.contract.rpc.queries import CachedModel, ModelDescription
+from backend.contract.rpc.models import CachedModel, ModelDescription
 
 HINT = tr("A run, or type a folder or the id of a model on the hub and press Enter")
 FINAL = tr("Final model")

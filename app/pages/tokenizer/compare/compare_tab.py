@@ -31,7 +31,7 @@ from app.widgets.text.directed_text import follow_direction
 from app.widgets.text.editor_text import text_of
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.waiting_stack import WaitingStack
-from backend.contract.rpc.queries import Mistake, Progress
+from backend.contract.rpc.protocol import Mistake, Progress
 from backend.contract.tokens.comparison import MOST, DataComparison
 
 WIDTHS = {

@@ -22,7 +22,7 @@ from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.tables.row_table import RowTable
 from app.widgets.text.labelled_tokens import GROUNDS, LabelledToken, LabelledTokens
 from app.widgets.waiting_stack import WaitingStack
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.protocol import Mistake
 from backend.contract.rpc.training_data import FeatureLine, Kind, TokenSequence, TrainingFeature, TrainingRows
 
 CELL_CHARACTERS = 400

@@ -15,7 +15,8 @@ from app.widgets.banner import Banner
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress_bar import ThinProgressBar
-from backend.contract.rpc.queries import Mistake, ModelCode, Progress
+from backend.contract.rpc.models import ModelCode
+from backend.contract.rpc.protocol import Mistake, Progress
 
 SLOW_MS = 400
 """After this the line appears."""

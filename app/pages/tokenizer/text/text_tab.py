@@ -27,7 +27,7 @@ from app.widgets.banner import Banner
 from app.widgets.card import Card
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.text.editor_text import text_of
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.protocol import Mistake
 from backend.contract.tokens.batches import Decoded, PiecesAsText, TokenGrid
 from backend.contract.tokens.steps import TokenizerSteps
 from backend.contract.tokens.tokens import TokenizerDescription

@@ -24,8 +24,8 @@ from app.widgets.icon_label import IconToolButton
 from app.widgets.tables.row_table import RowTable
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.plain_signs import show_plain_signs
-from backend.contract.rpc.queries import Mistake, Progress
-from backend.contract.tokens.making import MadeTokenizer, ProposedToken, ProposedTokens, TokenCounts
+from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.tokens.training import MadeTokenizer, ProposedToken, ProposedTokens, TokenCounts
 
 PROPOSAL_WIDTHS = {"token": 132, "pieces_now": 170, "occurs": 70, "note": 128}
 

@@ -22,8 +22,8 @@ from app.widgets.forms.path_line import PathLine
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.progress_bar import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.rpc.queries import Mistake, Progress
-from backend.contract.tokens.making import MadeTokenizer
+from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.tokens.training import MadeTokenizer
 
 BUTTON_WIDTH = 150
 

@@ -19,8 +19,8 @@ from app.widgets.banner import Banner
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
 from backend.contract.catalog import Catalog
-from backend.contract.rpc.queries import Mistake
-from backend.contract.tokens.making import MadeTokenizer
+from backend.contract.rpc.protocol import Mistake
+from backend.contract.tokens.training import MadeTokenizer
 
 TITLES = (tr("Train a new one"), tr("Add tokens to this one"), tr("Made before"))
 MADE_BEFORE = 2

@@ -19,7 +19,7 @@ from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton
 from app.widgets.plots.paired_bars import Group, PairedBars
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.tokens.making import Compression, MadeTokenizer
+from backend.contract.tokens.training import Compression, MadeTokenizer
 
 NEW = tr("New")
 STRANGE = tr(

@@ -23,7 +23,7 @@ from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, Vocabulary
 from app.widgets.banner import Banner
 from app.widgets.forms.chips import chips
 from app.widgets.waiting_stack import WaitingStack
-from backend.contract.rpc.queries import Exported, Mistake, Progress
+from backend.contract.rpc.protocol import Exported, Mistake, Progress
 from backend.contract.tokens.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
 
 SIDE_WIDTH = 296

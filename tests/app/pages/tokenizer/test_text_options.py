@@ -10,7 +10,7 @@ from app.pages.tokenizer.text.options_card import facts_line
 from app.pages.tokenizer.text.text_tab import TextTab
 from app.widgets.pill import Pill
 from backend.catalog import catalog
-from backend.contract.rpc.queries import Mistake
+from backend.contract.rpc.protocol import Mistake
 from backend.contract.tokens.batches import Decoded, DecodedRow, PiecesAsText, TokenGrid
 from backend.contract.tokens.options import TokenOptions
 from backend.contract.tokens.steps import Choice, Merge, Step, StepPart, TokenizerSteps, WordTrace

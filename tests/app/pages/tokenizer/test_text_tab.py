@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication, QTextCursor
 from app.pages.tokenizer.text import text_input, tokens_card
 from app.pages.tokenizer.text.text_tab import TextTab
 from app.services.backend_client import ArrowAnswer
-from backend.contract.rpc.queries import Mistake, Progress
+from backend.contract.rpc.protocol import Mistake, Progress
 from backend.contract.tokens.batches import Decoded, DecodedRow
 from backend.contract.tokens.steps import TokenizerSteps
 from backend.contract.tokens.tokens import TokenColumns, TokenPiece

@@ -14,8 +14,9 @@ from app.pages.tokenizer.train.train_tab import TrainTab
 from app.pages.tokenizer.vocabulary.vocabulary_tab import VocabularyTab as VocabularySide
 from backend import catalog
 from backend.contract.errors import Fix
-from backend.contract.rpc.queries import DataPreview, Mistake, Progress
-from backend.contract.tokens.making import Compression, MadeTokenizer, ProposedToken, ProposedTokens, TokenCounts
+from backend.contract.rpc.data import DataPreview
+from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.tokens.training import Compression, MadeTokenizer, ProposedToken, ProposedTokens, TokenCounts
 
 PREVIEW = DataPreview(
     columns=["text", "label"], rows=[["A long and winding review", "positive"]], row_count=2400, guessed_columns={}

@@ -11,7 +11,7 @@ from app.core.text import user_tokenizers
 from app.core.text.user_tokenizers import MadeBefore
 from app.pages.tokenizer.page import TABS, Page
 from app.pages.tokenizer.train.train_tab import MADE_BEFORE
-from backend.contract.tokens.making import MadeTokenizer
+from backend.contract.tokens.training import MadeTokenizer
 
 MAKE = [name for _, name, _ in TABS].index("train.train_tab.TrainTab")
 

@@ -8,7 +8,8 @@ import msgspec
 import pyarrow as pa
 
 from backend.contract.errors import InputError
-from backend.contract.rpc import queries
+from backend.contract.rpc import protocol
+from backend.contract.rpc.data import DataPreview
 from backend.contract.tokens.comparison import (
     ComparedToken,
     DataComparison,
@@ -18,7 +19,7 @@ from backend.contract.tokens.comparison import (
 )
 from backend.contract.tokens.vocabulary import PieceCounts
 from backend.helper.queries import vocabulary
-from backend.tokenizers.vocabulary_tables import VocabularyTables
+from backend.tokenizers.vocabulary.tables import VocabularyTables
 
 PIECES = ["<s>", "a", "b", "Ġ", "ab", "Ġab", "=", "c", "[unused0]"]
 TEXTS = ["<s>", "a", "b", " ", "ab", " ab", "=", "c", "[unused0]"]
@@ -111,7 +112,7 @@ def compared_data(arguments: dict) -> DataComparison | None:
     )
 
 
-def answered(request: queries.Request) -> object:
+def answered(request: protocol.Request) -> object:
     """The answer to one question."""
     arguments = request.arguments
     match request.query:
@@ -133,9 +134,7 @@ def answered(request: queries.Request) -> object:
             raise InputError("data.train: there is no such file; choose another")
         case "preview_data":
             rows = [["1", "long words", "en", ""]]
-            return queries.DataPreview(
-                columns=["id", "text", "lang", "never"], rows=rows, row_count=1, guessed_columns={}
-            )
+            return DataPreview(columns=["id", "text", "lang", "never"], rows=rows, row_count=1, guessed_columns={})
     query = next(one for one in vocabulary.QUERIES if one.name == request.query)
     return query.answer(arguments, lambda progress: None)
 
@@ -143,17 +142,17 @@ def answered(request: queries.Request) -> object:
 def main() -> None:
     """Answer line by line."""
     for line in sys.stdin:
-        request = queries.Request(**json.loads(line))
+        request = protocol.Request(**json.loads(line))
         if request.query == "cancel":
             continue
         try:
             answer = answered(request)
         except InputError as error:
-            reply = queries.Reply(request.id, error=queries.Mistake(str(error), error.field))
+            reply = protocol.Reply(request.id, error=protocol.Mistake(str(error), error.field))
         else:
             if answer is None:
                 continue
-            reply = queries.Reply(request.id, answer=answer)
+            reply = protocol.Reply(request.id, answer=answer)
         sys.stdout.write(msgspec.json.encode(reply).decode() + "\n")
         sys.stdout.flush()
 

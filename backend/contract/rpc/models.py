@@ -1,0 +1,155 @@
+"""The answers about models: those that can be chosen here and on the hub, what each holds, and who is logged in to the hub."""
+
+import msgspec
+
+GROUPS = ("demo", "recent", "run", "cache", "hub")
+"""Where a model comes from, in the order in which groups are shown."""
+
+
+class ModelChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """One model of the chooser, judged for the run that is being set up."""
+
+    name: str
+    """What goes into `model.name_or_path`: a folder or a hub id."""
+    group: str
+    title: str = ""
+    """What people call it; empty where `name` says it all."""
+    use: str = ""
+    """What it is for, in a few words."""
+    model_type: str = ""
+    parameters: int = 0
+    """0 where nobody says."""
+    size_mb: float = 0
+    """Of its weights; 0 where nobody says."""
+    licence: str = ""
+    downloads: int | None = None
+    """Of the last month, for models of the hub."""
+    used: float | None = None
+    """Seconds since 1970 of its last use here."""
+    tasks: list[str] = []
+    """Tasks for which its architecture has a head."""
+    is_here: bool = True
+    """Whether it needs no download."""
+    started_mb: float = 0
+    """What an unfinished download has brought already."""
+    notes: list[str] = []
+    """What to know before it is chosen, a sentence each."""
+    problem: str = ""
+    """Why it cannot be chosen for this run, with the way out; empty where it can."""
+
+
+class ModelChoices(msgspec.Struct, frozen=True):
+    """Answer of `model_choices {wish, recent}` and of `burnish models --json`: what is on this computer."""
+
+    models: list[ModelChoice]
+
+
+class CachedModel(msgspec.Struct, frozen=True):
+    """A model that lies in the hub library's cache."""
+
+    name: str
+    size_mb: float
+
+
+class CachedModels(msgspec.Struct, frozen=True):
+    """Answer of `cached_models {}`: what needs no download, last used first."""
+
+    models: list[CachedModel]
+
+
+class ModelDescription(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `describe_model {name_or_path, revision, task}`: what a model folder or hub id holds."""
+
+    name: str
+    folder: str = ""
+    found: str = ""
+    """`folder`, `cache`, `hub`, or `converted` for the copy of old weights in safetensors."""
+    architecture: str = ""
+    model_type: str = ""
+    parameters: int = 0
+    size_mb: float = 0
+    weights_format: str = ""
+    """`safetensors`, `bin` or `flax` (must be converted once), `none`, `lfs-pointer`, `broken`."""
+    dtype: str = ""
+    licence: str = ""
+    commit: str = ""
+    max_length: int | None = None
+    vocabulary: int = 0
+    labels: list[str] = []
+    tokenizer: str = ""
+    """One sentence: which tokenizer and whether it fits."""
+    tokenizer_fits: bool = True
+    safe: bool = True
+    needs_remote_code: bool = False
+    code: dict[str, str] = {}
+    """Of a model that runs Python code of its own: whose code (hub id or folder) → which version."""
+    code_agreed: bool = False
+    """Whether this user has agreed to that code as it stands now."""
+    code_files: list[str] = []
+    """The Python files that come with it."""
+    needs_conversion: bool = False
+    notes: list[str] = []
+    """Sentences worth reading before starting, for example that a new head will be made."""
+    problem: str = ""
+    """Why the model cannot be used for the task, with the way out; empty where it can."""
+
+
+class ModelCode(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `model_code {target, revision}`, and of `agree_to_code` with the `code` that a person was shown."""
+
+    code: dict[str, str] = {}
+    """Whose code (hub id or folder) → which version; empty where nothing of its own runs."""
+    files: list[str] = []
+    folders: list[str] = []
+    agreed: bool = False
+
+
+class HubSearch(msgspec.Struct, frozen=True):
+    """Answer of `hub_search {words, wish}` and of `burnish hub search --json`: the most downloaded models first."""
+
+    models: list[ModelChoice]
+    is_cut: bool = False
+    """Whether the hub has more of them."""
+
+
+class HubModel(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `hub_model {name, revision, wish}`: what a download would bring."""
+
+    choice: ModelChoice
+    commit: str
+    files: list[str]
+    """What would be fetched; no second copy of the weights in another format."""
+    total_mb: float
+    left_mb: float
+    """What is not here yet."""
+    free_mb: float
+    """Of the disk that the hub library's cache lies on."""
+    page: str = ""
+    """The address of its page."""
+
+
+class DownloadedModel(msgspec.Struct, frozen=True):
+    """Answer of `download_model {name, revision}` and of `burnish hub download --json`."""
+
+    name: str
+    commit: str
+    folder: str
+    fetched_mb: float
+    """What came over the network this time."""
+    seconds: float
+
+
+class HubAccount(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is logged in to the model hub. The token itself is never part of an answer."""
+
+    name: str = ""
+    """Empty where nobody is, or where it cannot be known now."""
+    full_name: str = ""
+    organisations: list[str] = []
+    has_token: bool = False
+    from_environment: bool = False
+    """The token stands in a variable, which comes before the one that is kept."""
+    note: str = ""
+    """Why the name is not known although there is a token, as a sentence."""
+    token_file: str = ""
+    """Where the hub library keeps the token."""

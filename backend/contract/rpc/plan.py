@@ -1,0 +1,71 @@
+"""The answers about what a run will cost and on which devices: `plan` and `devices`."""
+
+import msgspec
+
+from backend.contract.catalog import Device
+from backend.contract.run.cost import Remedy, TimePart
+from backend.contract.run.measurement import Measurement
+
+
+class PlanPart(msgspec.Struct, frozen=True):
+    """One part of the memory that a run will take."""
+
+    name: str
+    megabytes: float
+
+
+class Placement(msgspec.Struct, frozen=True):
+    """What one of several devices holds and does."""
+
+    device: str
+    rows: int
+    """Of a full pass; with fewer than the other devices, the rest are filler rows."""
+    weights_mb: float
+    optimizer_mb: float
+
+
+class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `plan {spec}` and of `burnish plan --json`: what a run will cost."""
+
+    rows: int
+    features: int
+    steps_per_epoch: int
+    total_steps: int
+    batch_size: int
+    micro_batch_size: int
+    accumulation: int
+    tokens_per_epoch: int
+    parameters: int
+    trainable: int
+    device: str
+    precision: str
+    precision_reason: str
+    memory: list[PlanPart]
+    memory_mb: float
+    available_mb: float
+    fits: bool
+    placement: list[Placement] = []
+    """What lies on each of several devices; empty with one."""
+    seconds: float | None = None
+    """Estimated time from the start to the last prediction, or None where nothing comparable was measured."""
+    least_seconds: float | None = None
+    """What it may be at least, and at most; None where `seconds` is."""
+    most_seconds: float | None = None
+    time: list[TimePart] = []
+    measured: Measurement | None = None
+    """What the time was reckoned from; None where it is not known, or by the speed of another training alone."""
+    longest: int = 0
+    """Tokens of the longest sequence of the rows that were looked at."""
+    padding: float | None = None
+    """Which part of all tokens that are computed is padding, estimated from these rows."""
+    remedies: list[Remedy] = []
+    """What would make it fit, the gentlest first; empty where it fits."""
+    notes: list[str] = []
+    problems: list[str] = []
+
+
+class DeviceList(msgspec.Struct, frozen=True):
+    """Answer of `devices {}`."""
+
+    devices: list[Device]
+    note: str = ""

@@ -1,0 +1,76 @@
+"""The JSON lines between the window and the helper process: questions, progress, answers and mistakes.
+
+Request  {"id": 7, "query": "preview_data", "arguments": {…}}     cancel: {"id": 7, "query": "cancel", "arguments": {}}
+Reply    {"id": 7, "answer": {…}}   or   {"id": 7, "error": {"message": …, "field": …}}
+         before it any number of {"id": 7, "progress": {"done": …, "total": …, "unit": …, "text": …}}
+An answer of many tokens (`tokenize`, `compare_text`) is {"arrow": PATH} above 1 MB: an Arrow file that the reader deletes.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+
+from backend.contract.errors import Fix
+
+CANCEL = "cancel"
+"""The query that takes back the one with its id."""
+CANCELLED = "cancelled"
+"""What is said of a question that was taken back."""
+LONGEST_LINE = 64_000_000
+"""Bytes of a question or a reply; whoever writes a longer line is not listened to any more."""
+_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*(\d{1,15})\s*[,}]')
+
+
+def id_in(line: bytes) -> int | None:
+    """The number of the question to which a damaged line belongs: both sides write it first."""
+    found = _ID.match(line)
+    return int(found[1]) if found else None
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One question."""
+
+    id: int
+    query: str
+    arguments: dict[str, Any] = {}
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a long answer is."""
+
+    done: float = 0
+    total: float = 0
+    unit: str = ""
+    text: str = ""
+    part: str = ""
+    """The part of the whole that is worked on, for example a file that is downloaded, and how far that is."""
+    part_done: float = 0
+    part_total: float = 0
+
+
+class Mistake(msgspec.Struct, frozen=True):
+    """Why there is no answer: one sentence for people, and the spec key to change if there is one."""
+
+    message: str
+    field: str | None = None
+    line: int | None = None
+    """Of the field's value, from 1, where the value has several."""
+    fix: Fix | None = None
+    """What a button beside the sentence does."""
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line from the helper: progress, the answer, or a mistake."""
+
+    id: int
+    answer: Any = None
+    error: Mistake | None = None
+    progress: Progress | None = None
+
+
+class Exported(msgspec.Struct, frozen=True):
+    """The file that was written on request: the answer of every query whose name begins with `export_`."""
+
+    path: str
+    rows: int

@@ -1,0 +1,193 @@
+"""Answers what a trained model says: to typed rows, to a prompt, to a whole file; the last model is kept open."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from backend.contract import consents
+from backend.contract.errors import InputError
+from backend.contract.places import runs_folder
+from backend.contract.rpc.generation import GenerationSettings
+from backend.contract.rpc.interactive import AddedRow, Answer
+from backend.contract.rpc.predictions import FileFit, FilePart, PredictedFile
+from backend.contract.rpc.protocol import Progress
+from backend.contract.run.folder import RunFolder, find_run
+from backend.contract.safe_files import user_path
+from backend.helper.query import DEVICE_GIVEN_UP, Arguments, Query, Tell, reporting, require
+
+if TYPE_CHECKING:
+    from backend.inference.interactive import Answerer
+
+LISTED = 100
+FIRST_CHARACTERS = 120
+_DECODING = {field.name for field in fields(GenerationSettings) if field.compare}
+"""Settings under which an open model can be asked; any other changes the model and opens it anew."""
+
+
+def _answer(arguments: Arguments, tell: Tell, stop_requested: Callable[[], bool]) -> Answer:
+    settings: dict[str, Any] = arguments.get("settings") or {}
+    target, task = require(arguments, "target"), str(arguments.get("task") or "")
+    opening = {name: value for name, value in settings.items() if name not in _DECODING}
+    _remember(tell)
+    answerer = _opened(target, task, json.dumps(opening, sort_keys=True), _version(target))
+    told: list[str] = []
+
+    def say(piece: str) -> None:
+        told.append(piece)
+        tell(Progress(done=len(told), unit="pieces", text=piece))
+
+    decoding = {name: value for name, value in settings.items() if name in _DECODING}
+    return answerer.answer(require(arguments, "rows", list), decoding, say, stop_requested)
+
+
+_present: dict[str, Tell] = {}
+
+
+def _remember(tell: Tell) -> None:
+    """Whom to tell of a download; no part of the key by which an open model is found."""
+    _present["tell"] = tell
+
+
+@lru_cache(maxsize=1)
+def _opened(target: str, task: str, settings: str, version: str) -> "Answerer":
+    from backend.hardware import claims
+    from backend.inference import interactive  # loads the framework
+
+    changes = [f"task.{name}={json.dumps(value)}" for name, value in json.loads(settings).items()]
+    answerer = interactive.Answerer(target, task or None, changes, reporting(_present["tell"]))
+    if not answerer.device.startswith("cpu"):
+        claims.Waiting(lambda: os._exit(DEVICE_GIVEN_UP))
+    return answerer
+
+
+def _version(target: str) -> str:
+    """Changes when a run has written its model again, or a person has agreed to code or withdrawn that."""
+    run = find_run(target, runs_folder())
+    path = (run.model if run is not None else user_path(target)) / "config.json"
+    try:
+        return f"{path.stat().st_mtime_ns} {consents.changed_at()}"
+    except OSError:
+        return str(consents.changed_at())
+
+
+def _generate(arguments: Arguments, tell: Tell) -> dict[str, str]:
+    from backend.inference import predict  # loads the framework
+
+    settings = arguments.get("settings") or {}
+    changes = [f"task.{name}={json.dumps(value)}" for name, value in settings.items() if name != "seed"]
+    pieces = []
+    for piece in predict.generate(
+        require(arguments, "target"), require(arguments, "prompt"), changes=changes, seed=settings.get("seed")
+    ):
+        pieces.append(piece)
+        tell(Progress(done=len(pieces), unit="pieces", text=piece))
+    return {"text": "".join(pieces)}
+
+
+def _file_parts(arguments: Arguments, tell: Tell) -> FileFit:
+    from backend.data.column_summary import cell_text  # these load the data room and a framework
+    from backend.inference.spec import spec_of
+    from backend.preflight.column_guess import ColumnGuess
+    from backend.preflight.datasets import make_source, make_task, reading
+    from backend.tasks.task import used_columns
+
+    folder, data = _run(arguments), _data(arguments)
+    spec = spec_of(str(folder.path), None, setting_changes(arguments.get("settings") or {}), data)
+    rows = make_source(spec).read_file(data, spec.data, reading(reporting(tell)))
+    there, given = rows.table.column_names, spec.data.columns
+    wanted = [column for column in used_columns(make_task(spec)) if column.required or given.get(column.name)]
+    needed_ones = [column for column in wanted if column.required and column.needed_to_predict]
+    guesses = ColumnGuess(rows.table).guesses(needed_ones, given)
+    parts = []
+    for column in wanted:
+        guess, own = guesses.get(column.name), given.get(column.name)
+        found = guess.column if guess else own if own in there else None
+        parts.append(
+            FilePart(name=column.name, title=column.title, column=found or "", needed=column in needed_ones)
+        )  # fmt: skip
+    first = {name: cell_text(rows.table[name][0].as_py(), FIRST_CHARACTERS) for name in there} if len(rows) else {}
+    return FileFit(columns=list(there), rows=len(rows), parts=parts, first=first)
+
+
+def _predict_file(arguments: Arguments, tell: Tell) -> PredictedFile:
+    tell(Progress(text="Starting"))
+    from backend.inference import predict  # loads the framework
+    from backend.inference.further_file import free_name
+
+    folder, data = _run(arguments), _data(arguments)
+    name = free_name(folder, data)
+    csv, parquet = folder.predictions(name), folder.predictions(name, "parquet")
+    changes = [
+        *column_changes(arguments.get("columns") or {}),
+        *setting_changes(arguments.get("settings") or {}),
+    ]
+    result = predict.predict(
+        str(folder.path), data, csv, None, changes, reporting(tell), parquet=parquet,
+        say=lambda stage: tell(Progress(text=stage)),
+    )  # fmt: skip
+    return PredictedFile(
+        name=name,
+        csv=str(csv),
+        parquet=str(parquet),
+        rows=result.rows,
+        skipped=[f"{one.place}: {one.reason}" for one in result.skipped[:LISTED]],
+        skipped_count=len(result.skipped),
+        metrics=result.metrics,
+        seconds=result.timing.seconds,
+        notes=list(result.notes),
+    )
+
+
+def column_changes(columns: Mapping[str, Any]) -> list[str]:
+    """Part → column (none: no column plays it) as `--set` has them."""
+    return [f"data.columns.{part}={json.dumps(column or None)}" for part, column in columns.items()]
+
+
+def setting_changes(settings: Mapping[str, Any]) -> list[str]:
+    """Dotted keys of a spec and their values as `--set` has them."""
+    return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+
+
+def _run(arguments: Arguments) -> RunFolder:
+    name = require(arguments, "run")
+    run = find_run(name, runs_folder())
+    if run is None:
+        raise InputError(f"{name}: there is no such run any more", "run")
+    return run.whole()
+
+
+def _data(arguments: Arguments) -> Path:
+    return user_path(require(arguments, "data")).absolute()
+
+
+def _add_row(arguments: Arguments, tell: Tell) -> AddedRow:
+    from backend import registry
+    from backend.contract.spec import validated
+    from backend.inference import feedback_file
+    from backend.tasks.task import used_columns
+
+    section: dict[str, Any] = require(arguments, "task", dict)
+    kind = registry.find("task", str(section.get("type")), "task.type")
+    known = {name: value for name, value in section.items() if name in kind.Settings.model_fields}
+    return feedback_file.add(
+        Path(require(arguments, "path")),
+        used_columns(kind(validated(kind.Settings, known, "task"))),
+        arguments.get("columns") or {},
+        require(arguments, "row", dict),
+        arguments.get("right"),
+        defuse=bool(arguments.get("defuse")),
+        bom=bool(arguments.get("bom")),
+    )
+
+
+QUERIES = (
+    Query("answer", _answer, warm_by="target", can_stop=True),
+    Query("generate", _generate, takes_device=True),
+    Query("add_row", _add_row),
+    Query("file_parts", _file_parts),
+    Query("predict_file", _predict_file, takes_device=True),
+)

@@ -1,0 +1,48 @@
+"""Answers `plan`, `measure_time` and `export_curves`: what a run will cost, how long it takes here, and its curves as a file."""
+
+from pathlib import Path
+
+from backend.contract.output_file import output_errors
+from backend.contract.rpc.plan import RunPlan
+from backend.contract.rpc.protocol import Exported
+from backend.contract.run.folder import RunFolder
+from backend.contract.run.measurement import MeasuredTime
+from backend.helper.query import Arguments, Query, Tell, reporting, require
+from backend.mirrors import tensorboard
+from backend.mirrors.curves import Curves
+
+
+def _plan(arguments: Arguments, tell: Tell) -> RunPlan:
+    from backend.hardware import devices  # these load the data room
+    from backend.preflight import cost, resolve
+
+    spec = resolve.resolve(require(arguments, "spec", dict), Path(str(arguments.get("folder") or Path.home())))
+    return cost.plan(
+        spec, devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment), reporting(tell)
+    )
+
+
+def _measure(arguments: Arguments, tell: Tell) -> MeasuredTime:
+    from backend.hardware import devices  # these load the data room
+    from backend.preflight import resolve
+    from backend.training import trial_process
+
+    spec = resolve.resolve(require(arguments, "spec", dict), Path(str(arguments.get("folder") or Path.home())))
+    here = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
+    return trial_process.measured(spec, here, tell)
+
+
+def _export_curves(arguments: Arguments, tell: Tell) -> Exported:
+    run, folder = RunFolder(require(arguments, "run")), Path(require(arguments, "folder"))
+    run.check()
+    curves = Curves(run.events)
+    with output_errors(folder):
+        written = tensorboard.write(curves, folder)
+    return Exported(str(written.path), written.records)
+
+
+QUERIES = (
+    Query("plan", _plan),
+    Query("measure_time", _measure, trains=True),
+    Query("export_curves", _export_curves),
+)

@@ -1,0 +1,275 @@
+"""Answers questions about tokenizers: what they make of texts, how they compare, and how new ones are trained or extended."""
+
+import json
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backend.contract import consents
+from backend.contract.errors import InputError
+from backend.contract.rpc.protocol import Progress
+from backend.contract.safe_files import user_path
+from backend.contract.tokens.batches import BatchQuestion, Decoded, PiecesAsText, TokenGrid
+from backend.contract.tokens.comparison import DataComparison, TextComparison
+from backend.contract.tokens.steps import StepsQuestion, TokenizerSteps
+from backend.contract.tokens.tokens import TokenizeQuestion, TokenizerDescription
+from backend.contract.tokens.training import MadeTokenizer, ProposedTokens, TokenCounts
+from backend.helper.query import Arguments, Query, Tell, reporting, require, require_list
+
+OUTPUT, SETTINGS = "output", "tokenizer"
+"""What the window calls the field of the new folder, and the beginning of the keys of its form."""
+MAX_TOKENS = 50_000
+"""That are looked at or added at once; the terminal adds any number."""
+MAX_IDS = 1_000_000
+KEPT = 4
+"""Tokenizers that stay open; a large one takes about a hundred megabytes."""
+
+
+def _tokenize(arguments: Arguments, tell: Tell) -> Any:
+    from backend.tokenizers import answers  # loads transformers
+
+    question = _question(arguments, TokenizeQuestion)
+    if question.text is question.file is question.messages is None:
+        raise InputError("the question needs 'text', 'file' or 'messages'")
+    return answers.answer_tokenize(open_tokenizer(arguments), question, reporting(tell))
+
+
+def _tokenize_batch(arguments: Arguments, tell: Tell) -> TokenGrid:
+    from backend.tokenizers import batch
+
+    return batch.grid(open_tokenizer(arguments), _question(arguments, BatchQuestion))
+
+
+def _decode(arguments: Arguments, tell: Tell) -> Decoded:
+    from backend.tokenizers import decoding
+
+    ids = require(arguments, "ids", list)
+    rows = ids if any(isinstance(one, list) for one in ids) else [ids]
+    try:
+        rows = [[int(one) for one in row] for row in rows]
+    except (TypeError, ValueError):
+        raise InputError("ids: give whole numbers, for example [101, 7592, 102]") from None
+    clean_up = arguments.get("clean_up")
+    if sum(map(len, rows)) > MAX_IDS:
+        raise InputError(f"ids: there are more than {MAX_IDS:,}; decode them in parts")
+    return decoding.decode_rows(
+        open_tokenizer(arguments),
+        rows,
+        bool(arguments.get("skip_special", False)),
+        None if clean_up is None else bool(clean_up),
+    )
+
+
+def _pieces_to_text(arguments: Arguments, tell: Tell) -> PiecesAsText:
+    from backend.tokenizers import decoding
+
+    require(arguments, "pieces", list)
+    given = [str(one) for one in require_list(arguments, "pieces", MAX_IDS)]
+    return decoding.pieces_to_text(open_tokenizer(arguments), given)
+
+
+def _steps(arguments: Arguments, tell: Tell) -> TokenizerSteps:
+    from backend.tokenizers.steps import pipeline
+
+    question = _question(arguments, StepsQuestion)
+    if question.text is question.messages is None:
+        raise InputError("the question needs 'text' or 'messages'")
+    return pipeline.steps(open_tokenizer(arguments), question)
+
+
+def _describe(arguments: Arguments, tell: Tell) -> TokenizerDescription:
+    from backend.tokenizers import tokenize
+
+    named = _resolve(arguments)
+    return tokenize.describe(_opened(named), named)
+
+
+def _compare_text(arguments: Arguments, tell: Tell) -> TextComparison:
+    from backend.tokenizers.compare import compare_text
+
+    text = require(arguments, "text")
+    return compare_text(_tokenizers(arguments, tell), text, bool(arguments.get("special_tokens", True)))
+
+
+def _compare_data(arguments: Arguments, tell: Tell) -> DataComparison:
+    from backend.inspect.text_column import read_text_column
+    from backend.tokenizers.compare import compare_data
+
+    language = arguments.get("language_column")
+    column = read_text_column(
+        require(arguments, "data", (str, list, dict)),
+        str(arguments.get("column") or ""),
+        None if language is None else str(language),
+        reporting(tell),
+    )
+    total = len(column)
+    tokenizers = _tokenizers(arguments, tell)
+    tell(Progress(text="Comparing the data"))
+    return compare_data(
+        tokenizers,
+        column.texts(),
+        column.languages(),
+        lambda done: tell(Progress(done, total, "rows")),
+        column.name,
+        column.language,
+    )
+
+
+def _tokenizers(arguments: Arguments, tell: Tell) -> list[tuple[str, Any]]:
+    from backend.tokenizers.compare import check_number
+
+    names = [str(name) for name in require(arguments, "tokenizers", list)]
+    check_number(names)
+    opened = []
+    for number, name in enumerate(names, start=1):
+        tell(Progress(text=f"Opening tokenizer {number} of {len(names)}…"))
+        opened.append((name, open_tokenizer({"tokenizer": name})))
+    return opened
+
+
+def _question(arguments: Arguments, kind: type[Any]) -> Any:
+    try:
+        return msgspec.convert(arguments, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"the question is not as it should be: {error}") from None
+
+
+def open_tokenizer(arguments: Arguments) -> Any:
+    """The tokenizer that a question names; the last few are kept open. Raises InputError."""
+    return _opened(_resolve(arguments))
+
+
+def _resolve(arguments: Arguments) -> Any:
+    from backend.tokenizers import resolve
+
+    options = arguments.get("options") or {}
+    return resolve.resolve_name(require(arguments, "tokenizer"), str(arguments.get("revision") or "main"), options)
+
+
+def _opened(named: Any) -> Any:
+    age = _age(named.name_or_path) + consents.changed_at()
+    return _kept(named.name_or_path, named.revision, json.dumps(named.options, sort_keys=True), age)
+
+
+@lru_cache(KEPT)
+def _kept(name: str, revision: str, options: str, age: float) -> Any:
+    from backend.contract.places import is_offline
+    from backend.tokenizers import loading
+
+    return loading.open_tokenizer(name, revision, json.loads(options), offline=is_offline())
+
+
+def _age(name: str) -> float:
+    """Changes when a folder or file is written anew, so that no tokenizer is shown that is gone."""
+    path = user_path(name)
+    try:
+        return max((one.stat().st_mtime for one in (path, *path.glob("*token*"))), default=0.0)
+    except (OSError, ValueError):
+        return 0.0
+
+
+def _train(arguments: Arguments, tell: Tell) -> MadeTokenizer:
+    from backend.contract.spec import validated  # these load the data room and the tokenizers library
+    from backend.contract.spec.tokenizer_training import TokenizerTraining
+    from backend.inspect import tokenizer_making
+    from backend.tokenizers import saving
+
+    output = _output(arguments)
+    saving.check_free(output, OUTPUT)
+    settings = validated(TokenizerTraining, require(arguments, "settings", dict), SETTINGS)
+    tell(Progress(text="Reading the data"))
+    texts = _texts(arguments, tell)
+    other = str(arguments.get("compare_with") or "") or None
+    learnt = tokenizer_making.learn(
+        texts, settings, other, lambda stage, done, total, unit: tell(Progress(done, total, unit, stage))
+    )
+    return learnt.written(output, OUTPUT)
+
+
+def _propose(arguments: Arguments, tell: Tell) -> ProposedTokens:
+    from backend.tokenizers import added_tokens
+
+    return added_tokens.propose(open_tokenizer(arguments), _extension(arguments))
+
+
+def _count(arguments: Arguments, tell: Tell) -> TokenCounts:
+    from backend.tokenizers import added_tokens
+
+    started = time.monotonic()
+    before, after = open_tokenizer(arguments), _opened_anew(arguments)
+    extension = _extension(arguments)
+    added_tokens.extend(after, extension)
+    tell(Progress(text="Reading the data"))
+    texts = _texts(arguments, tell)
+    total = len(texts)
+    wanted = [*extension.add, *extension.special]
+    found = added_tokens.count(
+        before, after, texts, wanted, lambda done: tell(Progress(done, total, "texts", "Counting the new tokens"))
+    )
+    return TokenCounts(
+        counts=found.counts, rows=found.rows, tokens_before=found.before, tokens_after=found.after,
+        seconds=time.monotonic() - started,
+    )  # fmt: skip
+
+
+def _extend(arguments: Arguments, tell: Tell) -> MadeTokenizer:
+    from backend.tokenizers import added_tokens, saving
+
+    started, output = time.monotonic(), _output(arguments)
+    saving.check_free(output, OUTPUT)
+    tokenizer = _opened_anew(arguments)
+    added = added_tokens.extend(tokenizer, _extension(arguments))
+    saving.save(tokenizer, output, OUTPUT)
+    return MadeTokenizer(
+        path=str(output), vocabulary=len(tokenizer), added=added, seconds=time.monotonic() - started
+    )  # fmt: skip
+
+
+def _opened_anew(arguments: Arguments) -> Any:
+    """A tokenizer of its own, as it is going to be changed."""
+    from backend.contract.places import is_offline
+    from backend.tokenizers import loading
+
+    found = _resolve(arguments)
+    return loading.open_tokenizer(found.name_or_path, found.revision, found.options, offline=is_offline())
+
+
+def _extension(arguments: Arguments) -> Any:
+    from backend.tokenizers.added_tokens import Extension
+
+    lists = [[str(one) for one in require_list(arguments, name, MAX_TOKENS)] for name in ("add", "special")]
+    return Extension(*lists, whole_words=bool(arguments.get("whole_words", False)))
+
+
+def _texts(arguments: Arguments, tell: Tell) -> Any:
+    from backend.inspect.column_texts import read_column_texts
+
+    columns = [str(one) for one in arguments.get("columns") or []] or None
+    return read_column_texts(require(arguments, "data", dict), columns, Path.home(), reporting(tell))
+
+
+def _output(arguments: Arguments) -> Path:
+    written = require(arguments, OUTPUT).strip()
+    if not written:
+        raise InputError(f"{OUTPUT}: name the folder of the new tokenizer", OUTPUT)
+    path = user_path(written)
+    return path if path.is_absolute() else Path.home() / path
+
+
+QUERIES = (
+    Query("tokenize", _tokenize, warm_by="tokenizer", as_table=True),
+    Query("tokenize_batch", _tokenize_batch, warm_by="tokenizer"),
+    Query("decode", _decode, warm_by="tokenizer"),
+    Query("pieces_to_text", _pieces_to_text, warm_by="tokenizer"),
+    Query("tokenizer_steps", _steps, warm_by="tokenizer"),
+    Query("describe_tokenizer", _describe, warm_by="tokenizer"),
+    Query("compare_text", _compare_text, warm_by="tokenizers", as_table=True),
+    Query("compare_data", _compare_data, warm_by="tokenizers"),
+    Query("train_tokenizer", _train),
+    Query("propose_tokens", _propose, warm_by="tokenizer"),
+    Query("count_proposed", _count),
+    Query("extend_tokenizer", _extend),
+)

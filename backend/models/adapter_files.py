@@ -1,0 +1,240 @@
+"""A folder that holds an adapter alone, in PEFT's layout: the model that it needs, and a configuration that is checked first."""
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from backend.contract.errors import InputError
+from backend.contract.heads import Head
+from backend.models.model_files import check_links, read_table, read_table_if_sound
+
+CONFIG = "adapter_config.json"
+WEIGHTS = "adapter_model.safetensors"
+PREFIX = "base_model.model."
+"""What PEFT puts before the names of a model's parameters."""
+TASK_TYPES = {
+    Head.SEQUENCE_CLASSIFICATION: "SEQ_CLS",
+    Head.SEQUENCE_REGRESSION: "SEQ_CLS",
+    Head.TOKEN_CLASSIFICATION: "TOKEN_CLS",
+    Head.QUESTION_ANSWERING: "QUESTION_ANS",
+    Head.CAUSAL_LM: "CAUSAL_LM",
+    Head.SEQ2SEQ_LM: "SEQ_2_SEQ_LM",
+}
+"""How PEFT calls the heads that it has a class for."""
+_WHOLE = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+_FIELD = "model.name_or_path"
+
+
+@dataclass(frozen=True)
+class Base:
+    """The model that an adapter needs: a folder or hub id, and of a hub model the revision."""
+
+    name: str
+    revision: str
+
+
+def base_of(folder: Path) -> Base | None:
+    """What the adapter in the folder needs; None where the folder is no adapter's."""
+    found = read_table_if_sound(folder / CONFIG)
+    name, revision = found.get("base_model_name_or_path"), found.get("revision") or "main"
+    return Base(name, revision) if isinstance(name, str) and name and isinstance(revision, str) else None
+
+
+def is_alone(folder: Path) -> bool:
+    """Whether the folder holds an adapter and no whole model."""
+    return (folder / CONFIG).is_file() and not any((folder / name).is_file() for name in _WHOLE)
+
+
+def weights_folder(folder: Path) -> Path:
+    """Where a model's own weights are: the folder itself, or that of the model whose adapter lies there.
+
+    Nothing is fetched. Raises InputError where that model is not here, or the adapter is none that can be opened.
+    """
+    if not is_alone(folder):
+        return _without_adapter(folder)
+    check_links(folder)
+    read_adapter_config(folder)
+    base = base_of(folder)
+    if base is None:
+        raise InputError(f"{_FIELD}: {folder / CONFIG} does not name the model that it belongs to", _FIELD)
+    # Only an absolute name is a folder: a hub id must not be answered by what happens to lie where Burnish was started.
+    if Path(base.name).is_absolute() and Path(base.name).is_dir():
+        return _without_adapter(Path(base.name))
+    from huggingface_hub import try_to_load_from_cache  # slow to import, and seldom needed
+    from huggingface_hub.utils import HFValidationError
+
+    try:
+        found = try_to_load_from_cache(base.name, "config.json", revision=base.revision)
+    except HFValidationError:
+        found = None
+    if not isinstance(found, str):
+        raise InputError(
+            f"{_FIELD}: {folder} holds an adapter alone, and its model {base.name} is not here; {_way_out(base)}",
+            _FIELD,
+        )
+    return _without_adapter(Path(found).parent)
+
+
+def _without_adapter(folder: Path) -> Path:
+    """The folder, for transformers would put an adapter that lies beside a model into it unasked."""
+    check_links(folder)
+    if (folder / CONFIG).exists():
+        raise InputError(
+            f"{_FIELD}: {folder} holds a model and an adapter for it ({CONFIG}), so what is meant cannot be told; move the "
+            "adapter's files into a folder of their own",
+            _FIELD,
+        )
+    return folder
+
+
+def _way_out(base: Base) -> str:
+    is_folder = Path(base.name).is_absolute() or base.name.startswith((".", "~"))
+    return "put it back" if is_folder else f"fetch it with: burnish hub download {base.name} --revision {base.revision}"
+
+
+_PLAIN_BEGINNINGS = (None, True, False, "gaussian", "orthogonal", "eva")
+"""Of `init_lora_weights`, those that leave the model's own weights as they are: nothing of them outlives loading."""
+_CHANGING_BEGINNINGS = re.compile(r"pissa(_niter_[1-9]\d?)?|olora")
+"""Those that change the model's weights, and must be computed again for what was learnt to fit them."""
+_LARGEST_RANK, _MAX_NAMES, _LONGEST_NAME = 10_000, 100_000, 2_000
+_SWITCHES = ("fan_in_fan_out", "use_rslora", "use_dora", "lora_bias", "inference_mode", "ensure_weight_tying")
+_NAMES = ("target_modules", "exclude_modules", "modules_to_save", "layers_pattern", "target_parameters")
+_PATTERNS = ("rank_pattern", "alpha_pattern")
+_LAYERS, _TOKENS = "layers_to_transform", "trainable_token_indices"
+_TEXTS = ("peft_type", "task_type", "base_model_name_or_path", "revision", "bias")
+_TASK_TYPES = ("SEQ_CLS", "SEQ_2_SEQ_LM", "CAUSAL_LM", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION")
+_USED = (
+    *_SWITCHES, *_NAMES, *_PATTERNS, *_TEXTS, _LAYERS, _TOKENS, "r", "lora_alpha", "lora_dropout", "init_lora_weights",
+)  # fmt: skip
+_REFUSED = (
+    "alora_invocation_tokens", "arrow_config", "kasa_config", "layer_replication", "megatron_config", "monteclora_config",
+    "use_bdlora", "use_qalora", "velora_config",
+)  # fmt: skip
+"""What changes the layers beyond LoRA and DoRA, or names a module that PEFT would import."""
+_MAX_REPEATS, _MAX_REPEATS_IN_ALL = 6, 60
+_REPEAT = re.compile(r"[*+?]|\{\d*,?\d*\}")
+_NESTED = re.compile(r"\)([*+]|\{\d*,?\d*\})")
+_LOOK = re.compile(r"\(\?(?![:=!])")
+
+
+def read_adapter_config(folder: Path) -> dict[str, Any]:
+    """The keys of the folder's adapter_config.json that say what was learnt; others are left out.
+
+    The file may come from anybody, and PEFT takes texts in it as regular expressions, a module's name to be imported, or
+    orders to compute beginnings anew.
+
+    Raises InputError where one of them is nothing that an adapter can have.
+    """
+    path = folder / CONFIG
+    config = read_table(path, unique=True)
+    if problem := _problem(config):
+        raise InputError(
+            f"{_FIELD}: {path}: {problem}; correct it there, merge the adapter with PEFT, or choose another",
+            _FIELD,
+        )
+    found = {key: config[key] for key in _USED if config.get(key) is not None}
+    if config.get("init_lora_weights") in _PLAIN_BEGINNINGS:
+        found["init_lora_weights"] = False  # every number comes from the file
+    return found
+
+
+def _problem(config: dict[str, Any]) -> str:
+    if config.get("peft_type") != "LORA":
+        return f"it is of the kind {config.get('peft_type')!r:.40}, and Burnish opens LoRA adapters alone"
+    if beyond := next((key for key in _REFUSED if config.get(key)), None):
+        return f"Burnish cannot open an adapter with {beyond}"
+    beginning = config.get("init_lora_weights")
+    is_changing = isinstance(beginning, str) and _CHANGING_BEGINNINGS.fullmatch(beginning)
+    if not is_changing and not any(beginning is one or beginning == one for one in _PLAIN_BEGINNINGS):
+        return f"init_lora_weights: Burnish does not know {beginning!r:.40}"
+    return _kinds(config) or _numbers(config) or _names(config)
+
+
+def _kinds(config: dict[str, Any]) -> str:
+    for kind, words, keys in (
+        (bool, "true or false", _SWITCHES),
+        (str, "a text", _TEXTS),
+        (dict, "a table", _PATTERNS),
+    ):
+        for key in keys:
+            if not isinstance(config.get(key), kind | None):
+                return f"{key}: {config[key]!r:.40} is not {words}"
+    if config.get("task_type") not in (None, *_TASK_TYPES):
+        return f"task_type: {config['task_type']!r:.40} is not one of {', '.join(_TASK_TYPES)}"
+    if config.get("bias") not in (None, "none", "all", "lora_only"):
+        return f"bias: {config['bias']!r:.40} is none of none, all, lora_only"
+    return ""
+
+
+def _numbers(config: dict[str, Any]) -> str:
+    ranks = {"r": config.get("r"), **(config.get("rank_pattern") or {})}
+    for key, rank in ranks.items():
+        if not (rank is None and key == "r") and not (_is_count(rank) and 1 <= rank <= _LARGEST_RANK):
+            return f"{key[:40]}: {rank!r:.40} is no rank (a whole number from 1 to {_LARGEST_RANK:,})"
+    alphas = {"lora_alpha": config.get("lora_alpha"), **(config.get("alpha_pattern") or {})}
+    for key, alpha in alphas.items():
+        if not (alpha is None and key == "lora_alpha") and not _is_number(alpha):
+            return f"{key[:40]}: {alpha!r:.40} is no number"
+    dropout = config.get("lora_dropout")
+    if dropout is not None and not (_is_number(dropout) and 0 <= dropout < 1):
+        return f"lora_dropout: {dropout!r:.40} is no share from 0 to below 1"
+    layers = config.get(_LAYERS)
+    if layers is not None and not all(map(_is_count, layers if isinstance(layers, list) else [layers])):
+        return f"{_LAYERS}: {layers!r:.40} are no numbers of layers"
+    tokens = config.get(_TOKENS)
+    lists = list(tokens.values()) if isinstance(tokens, dict) else [[] if tokens is None else tokens]
+    if not all(isinstance(one, list) and all(map(_is_count, one)) for one in lists):
+        return f"{_TOKENS}: {tokens!r:.40} are no numbers of tokens"
+    return ""
+
+
+def _names(config: dict[str, Any]) -> str:
+    """Every name may be a pattern: whether one is read as such depends on the key and on PEFT's version."""
+    repeats = 0
+    for key in (*_NAMES, *_PATTERNS, _TOKENS):
+        value = config.get(key)
+        if key == _TOKENS:
+            value = list(value) if isinstance(value, dict) else None
+        names = [value] if isinstance(value, str) else list(value) if isinstance(value, list | dict) else value
+        if names is None:
+            continue
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return f"{key}: {value!r:.40} are no names of modules"
+        if len(names) > _MAX_NAMES:
+            return f"{key}: {len(names):,} names are too many (at most {_MAX_NAMES:,})"
+        for name in names:
+            count = _repeats(name)
+            if count is None:
+                return f"{key}: {name!r:.60} is neither a module's name nor a pattern that is sure to come to an end"
+            repeats += count
+    return f"it has too many patterns (at most {_MAX_REPEATS_IN_ALL} repeats)" if repeats > _MAX_REPEATS_IN_ALL else ""
+
+
+def _repeats(pattern: str) -> int | None:
+    """How often `*`, `+`, `?` or `{}` stand in it; None where it is too costly to match, or no pattern.
+
+    Without a repeated group a match costs at most the name's length to the power of their number.
+    """
+    if len(pattern) > _LONGEST_NAME:
+        return None
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError):
+        return None
+    plain = re.sub(r"\[\^?\]?[^\]]*\]", "x", re.sub(r"\\[1-9]", "(?", re.sub(r"\\[^1-9]", "x", pattern)))
+    if _LOOK.search(plain) or _NESTED.search(plain):
+        return None
+    count = len(_REPEAT.findall(re.sub(r"\(\?|([*+?}])[?+]", r"\1", plain)))
+    return count if count <= _MAX_REPEATS else None
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 10**9
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and abs(value) <= 10**9
+    )

@@ -1,0 +1,46 @@
+"""Which parameters `model.frozen` takes out of training, told by their names before any framework is loaded."""
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+_LAYER = re.compile(r"\.(\d+)\.")
+_EMBEDDING_NAMES = ("wte", "wpe", "shared")
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a pattern of `model.frozen` means the parameter: its name, or the end of it that begins with a part."""
+    parts = name.split(".")
+    tails = [".".join(parts[start:]) for start in range(len(parts))]
+    return any(fnmatchcase(tail, pattern) or tail.startswith(f"{pattern}.") for tail in tails)
+
+
+def may_match(name: str, pattern: str) -> bool:
+    """The same for the name in a file, which may lack the model's first prefix."""
+    return matches(name, pattern) or ("." in pattern and matches(name, pattern.partition(".")[2]))
+
+
+def frozen(names: Iterable[str], wishes: list[str | int]) -> set[str]:
+    """The names that `model.frozen` takes out of training, as far as names can tell."""
+    names = list(names)
+    has_decoder = any("decoder" in name.split(".") for name in names)
+    return {name for name in names if any(_is_meant(name, wish, has_decoder) for wish in wishes)}
+
+
+def _is_meant(name: str, wish: str | int, has_decoder: bool) -> bool:
+    if isinstance(wish, int):
+        layer = _LAYER.search(f".{name}")
+        if layer is None:
+            return _is_embedding(name)
+        return int(layer.group(1)) < wish and not (has_decoder and "decoder" in name and "encoder" not in name)
+    if wish == "embeddings":
+        return _is_embedding(name)
+    if wish == "encoder":
+        return not has_decoder or "encoder" in name.split(".")
+    return may_match(name, wish)
+
+
+def _is_embedding(name: str) -> bool:
+    return _LAYER.search(f".{name}") is None and any(
+        "emb" in part or part in _EMBEDDING_NAMES for part in name.split(".")
+    )

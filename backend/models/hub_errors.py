@@ -1,0 +1,122 @@
+"""What is said when the hub does not give what it was asked for: one sentence with the way out."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from huggingface_hub import constants
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HTTPError,  # type: ignore[attr-defined]  # of whichever HTTP library the hub library was built on
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from backend.contract.errors import InputError
+
+FIELD = "model.name_or_path"
+_DISK_FULL = 28
+_HERE = "choose a model that is on this computer"
+
+
+class Unanswered(ConnectionError):
+    """The hub was asked once and has not answered; `why` is the HTTP library's own error."""
+
+    def __init__(self, why: Exception) -> None:
+        super().__init__(str(why))
+        self.why = why
+
+
+class BrokenOff(ConnectionError):
+    """The connection ended before the file did, and further tries brought nothing."""
+
+
+def model_mistake(name: str, revision: str, error: Exception) -> InputError:
+    """Why the hub does not give a model."""
+    if isinstance(error, GatedRepoError):
+        text = f"{name} is given only to people who accepted its terms; accept them on its page, then `hf auth login`"
+    elif isinstance(error, RevisionNotFoundError):
+        return InputError(
+            f"model.revision: {name} has no revision {revision!r}; take main or a commit", "model.revision"
+        )
+    elif isinstance(error, RepositoryNotFoundError) and "Invalid credentials" not in str(error):
+        text = f"the hub has no model {name} that you may see; check the name, or log in with `hf auth login`"
+    elif getattr(error, "errno", None) == _DISK_FULL:
+        text = (
+            f"the disk is full while {name} is downloaded; free some space and start again, it goes on where it stopped"
+        )
+    elif isinstance(error, BrokenOff):
+        text = (
+            f"the hub cannot be reached any more while {name} is downloaded; what has arrived is kept, so start again "
+            "when the network is back, and it goes on there"
+        )
+    else:
+        text = _refusal(error) or (
+            f"the hub cannot be reached for {name} ({_kind(error)}); check the network, or give a folder"
+        )
+    return InputError(f"{FIELD}: {text}", FIELD)
+
+
+def search_mistake(error: Exception) -> InputError:
+    """Why the hub cannot be searched."""
+    if isinstance(error, MALFORMED) and not status_of(error):
+        return InputError(
+            f"what answers at {constants.ENDPOINT} is no model hub, or speaks another language ({_kind(error)}); "
+            f"check HF_ENDPOINT, or {_HERE}"
+        )
+    return InputError(
+        _refusal(error) or f"the hub cannot be reached ({_kind(error)}); check the network, or {_HERE} meanwhile"
+    )
+
+
+def offline() -> InputError:
+    """Why nothing is asked at all."""
+    return InputError(f"Burnish works offline, so the hub is not asked; switch that off in Settings, or {_HERE}")
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status of the answer, 0 where there was none."""
+    response: Any = getattr(error, "response", None)
+    return int(getattr(response, "status_code", 0) or 0)
+
+
+def _refusal(error: Exception) -> str:
+    """What an answer with a bad status means; empty where there was no answer."""
+    status = status_of(error)
+    if status == 401:
+        return "the hub does not accept your login any more (401); renew it with `hf auth login`, or log out"
+    if status == 403:
+        return "the hub does not let you have this (403); ask its owner, or log in as someone who may"
+    if status == 404:
+        return _nothing_there(error)
+    if status == 429:
+        return f"the hub was asked too often (429); {_when(error)}, or log in, which allows more questions"
+    if status >= 500:
+        return f"the hub has trouble of its own ({status}); try again in some minutes, or {_HERE} meanwhile"
+    return f"the hub refused the question ({status})" if status else ""
+
+
+def _nothing_there(error: Any) -> str:
+    """Of a hub, of a file that it names, or of the host to which it leads for the file."""
+    url, hub = urlsplit(str(error.response.url)), urlsplit(constants.ENDPOINT)
+    if url.netloc != hub.netloc:
+        return f"the hub leads to {url.netloc[:80]} for a file, and it is not there (404); try again later, or {_HERE}"
+    if "/resolve/" in url.path:
+        name = url.path.rpartition("/")[2][:80]
+        return f"the hub names the file {name} and does not have it (404); try again later, or {_HERE}"
+    return f"there is no model hub at {constants.ENDPOINT} (404); check HF_ENDPOINT"
+
+
+def _when(error: Any) -> str:
+    seconds = str(error.response.headers.get("Retry-After", ""))
+    return f"wait {seconds} seconds" if seconds.isdigit() else "wait a minute"
+
+
+def _kind(error: Exception) -> str:
+    cause = error.why if isinstance(error, Unanswered) else error
+    return "no answer in time" if "Timeout" in type(cause).__name__ else type(cause).__name__
+
+
+ERRORS = (HTTPError, OSError)
+"""What the hub library raises when the network or the hub fails."""
+MALFORMED = (ValueError, TypeError, KeyError, AttributeError)
+"""What comes of an answer that is none of a hub's."""

@@ -1,0 +1,342 @@
+"""Decides whether the Python code that comes with a model or tokenizer may run, and where: as this user agreed to it.
+
+A consent covers exactly these bytes in this place: the folder, or on the hub the repository and commit, and the digest
+of every `*.py` below the folder. What was agreed to is copied to a private folder and runs from there, so nothing can
+change between the check and the import. Compiled modules are never copied, so they cannot be imported.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from backend.contract import consents
+from backend.contract.errors import InputError
+from backend.contract.places import private_folder
+from backend.contract.run.folder import write_json
+from backend.models.architectures import needs_code
+from backend.models.config import config_mistake, read_checked
+from backend.models.model_files import (
+    CONFIG_LIMIT,
+    beside_weights,
+    check_link,
+    read_small,
+    read_table,
+    read_table_if_sound,
+)
+
+FIELD = "model.trust_remote_code"
+_CONFIG, _TOKENIZER = "config.json", "tokenizer_config.json"
+_MAX_FILES, _MAX_ENTRIES, _LARGEST_CODE = 500, 20_000, 5_000_000
+"""Python files of a model, entries of its folder that are looked at for them, and bytes of one Python file."""
+_DECIDING = {"auto_map", "name_or_path", "attn_implementation", "experts_implementation", "quantization_config"}
+_REFERENCE = re.compile(r"(?P<module>[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*)\.[A-Za-z_]\w*")
+"""`module.Class` or `folder/module.Class`, as transformers reads it below the model's folder."""
+
+
+@dataclass(frozen=True)
+class RemoteCode:
+    """The code of one folder."""
+
+    folder: Path
+    name: str
+    """The hub id, or the folder."""
+    version: str
+    """The commit, or the digest of the files."""
+    code: str
+    """The digest of the files."""
+    files: tuple[str, ...]
+    """Every Python file below the folder, as `sub/module.py`."""
+    elsewhere: str = ""
+    """Another repository that has the code, at whatever commit."""
+    strange: str | None = None
+    """A class that it names, in a file that is not among these."""
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether this user has agreed to it as it stands now, in this place."""
+        return self._can_be_agreed and consents.covers(self.name, self.version, self.code)
+
+    @property
+    def _can_be_agreed(self) -> bool:
+        return bool(self.files) and not self.elsewhere and self.strange is None
+
+    def agree(self) -> None:
+        """Keep this user's consent. Raises InputError where there is nothing that one could agree to."""
+        if not self._can_be_agreed:
+            raise InputError(_refusal(self), FIELD)
+        consents.agree(self.name, self.version, self.code, self.files)
+
+
+def find_remote_code(folder: Path, *, model: bool = True, tokenizer: bool = True) -> RemoteCode | None:
+    """The code without which `model` or `tokenizer` of the folder cannot be opened; None where they need none.
+
+    Raises InputError where the folder holds too much of it to be read.
+    """
+    config, words = (read_table_if_sound(folder / name, CONFIG_LIMIT) for name in (_CONFIG, _TOKENIZER))
+    return _describe(folder, config, words, read_code(folder)) if _needs(config, words, model, tokenizer) else None
+
+
+def may_run(folder: Path, *, wanted: bool = True, model: bool = True, tokenizer: bool = False) -> bool:
+    """Whether that of the folder needs code of its own and may run it.
+
+    `wanted` is what a spec says, which alone is no consent. Raises InputError where the code may not run.
+    """
+    found = find_remote_code(folder, model=model, tokenizer=tokenizer)
+    if found is not None:
+        _check(found, wanted)
+    return found is not None
+
+
+def code_folder(folder: Path, *, wanted: bool = True, model: bool = True, tokenizer: bool = False) -> Path | None:
+    """A private copy of the folder's code and small files, to open that from with `trust_remote_code=True`.
+
+    None where no code of its own is needed: then it is opened from the folder with `trust_remote_code=False`. The bytes
+    that are checked are the bytes that are copied. Raises InputError where the code may not run.
+    """
+    if find_remote_code(folder, model=model, tokenizer=tokenizer) is None:
+        return None
+    files = {name: content for name in beside_weights(folder) if (content := read_small(folder / name)) is not None}
+    code = read_code(folder)
+    kept = _private_copy(files | code)
+    # From here on the folder is not looked at again.
+    config, words = (read_table(kept / name, CONFIG_LIMIT) for name in (_CONFIG, _TOKENIZER))
+    _check(_describe(folder, config, words, code), wanted)
+    return kept
+
+
+@contextmanager
+def running(folder: Path, *, trusted: bool) -> Iterator[None]:
+    """While a library opens something of the folder: what it raises becomes one sentence. Raises InputError.
+
+    It holds the library's call alone, so that a mistake of Burnish's own is not taken for one of the folder. `trusted` is
+    whether Python code of the folder runs in it.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # whatever a library or a stranger's code comes upon
+        if refused := config_mistake(folder, error):
+            raise refused from error
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = f"{type(error).__name__}: {' '.join(lines[:2])}"[:300].rstrip(".: ")
+        said = (
+            f"the Python code of {folder} failed ({reason}); install what it asks for, or choose another model"
+            if trusted
+            else f"the model in {folder} cannot be opened ({reason}); choose another model"
+        )
+        raise InputError(f"model.name_or_path: {said}", "model.name_or_path") from error
+
+
+def open_config(folder: Path, *, wanted: bool) -> Any:
+    """The folder's `PreTrainedConfig`. Raises InputError where it cannot be opened, or code it needs may not run."""
+    read_checked(folder)
+    code = code_folder(folder, wanted=wanted)
+    with running(folder, trusted=code is not None):
+        from transformers import AutoConfig  # takes a second, and no torch
+
+        return AutoConfig.from_pretrained(code or folder, local_files_only=True, trust_remote_code=code is not None)
+
+
+def decides_code(key: str) -> bool:
+    """Whether a key of a configuration decides which code runs, so that no spec may change it."""
+    return key.startswith("_") or key in _DECIDING
+
+
+def read_code(folder: Path) -> dict[str, bytes]:
+    """Every Python file below the folder by its name, as `sub/module.py`; folders that are links are left out.
+
+    A file may be a link, because the hub's cache consists of them. Raises InputError where there is too much, or where one
+    leads out of the folder.
+    """
+    found: dict[str, bytes] = {}
+    entries = 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not Path(place, name).is_symlink())
+        entries += len(folders) + len(names)
+        for name in sorted(name for name in names if name.endswith(".py")):
+            path = Path(place, name)
+            check_link(path, folder)
+            content = read_small(path, _LARGEST_CODE)
+            if content is not None:
+                found[path.relative_to(folder).as_posix()] = content
+        if len(found) > _MAX_FILES or entries > _MAX_ENTRIES:
+            raise InputError(
+                f"{FIELD}: {folder} holds too many files to read its Python code (at most {_MAX_FILES} of "
+                f"{_MAX_ENTRIES:,}); move the model into a folder of its own",
+                FIELD,
+            )
+    return dict(sorted(found.items()))
+
+
+def copy_code(source: Path, target: Path) -> None:
+    """Let the code go with a model that is saved, exactly as it lies in `source`, and name it as there.
+
+    transformers leaves its own copies of some files in the target, without their folders.
+    """
+    if find_remote_code(source) is None:
+        return
+    for path in target.rglob("*.py"):
+        path.unlink()
+    for name, content in read_code(source).items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_bytes(content)
+    for name in (_CONFIG, _TOKENIZER):
+        mapped, saved = read_table(source / name).get("auto_map"), read_table(target / name)
+        if mapped and saved and saved.get("auto_map") != mapped:
+            write_json(target / name, {**saved, "auto_map": mapped})
+
+
+def agree_to_copy(source: Path, target: Path) -> None:
+    """Extend the consent to the code of `source` to its copy in `target`, which this user's own Burnish has made.
+
+    Only while the copy holds exactly what was agreed to; withdrawing the consent withdraws this one too.
+    """
+    first, copy = find_remote_code(source), find_remote_code(target)
+    if first is not None and copy is not None and first.is_agreed and first.code == copy.code:
+        consents.agree(copy.name, copy.version, copy.code, copy.files, origin=first.name)
+
+
+def _needs(config: dict[str, Any], words: dict[str, Any], model: bool, tokenizer: bool) -> bool:
+    return (model and needs_code(config)) or (tokenizer and _tokenizer_needs_code(words))
+
+
+def _tokenizer_needs_code(values: dict[str, Any]) -> bool:
+    """Whether a tokenizer_config.json names a class in a file of its own."""
+    mapped = values.get("auto_map")
+    return "AutoTokenizer" in mapped if isinstance(mapped, dict) else bool(mapped)
+
+
+def _describe(folder: Path, config: dict[str, Any], words: dict[str, Any], code: dict[str, bytes]) -> RemoteCode:
+    repository, digest = _repository(folder), _digest(code)
+    references = [*_references(config), *_references(words)]
+    return RemoteCode(
+        folder=folder,
+        name=repository or str(folder.resolve()),
+        version=folder.name if repository else digest,
+        code=digest,
+        files=tuple(code),
+        elsewhere=next((name.partition("--")[0] for name in references if "--" in name), ""),
+        strange=next((name for name in references if not _is_among(name, code)), None),
+    )
+
+
+def _check(found: RemoteCode, wanted: bool) -> None:
+    if not wanted:
+        raise InputError(
+            f"{FIELD}: {found.name} runs Python code of its own; read it, then set {FIELD} to true and agree to it "
+            "(--trust-remote-code on the command line, or the question in the window)",
+            FIELD,
+        )
+    if not found.is_agreed:
+        raise InputError(_refusal(found), FIELD)
+
+
+def _refusal(found: RemoteCode) -> str:
+    if found.elsewhere:
+        return (
+            f"{FIELD}: the code of {found.name} lies in another repository ({found.elsewhere}), at no certain version; "
+            "put its .py files beside the model and name them in its config.json, or choose another model"
+        )
+    if not found.files:
+        return f"{FIELD}: {found.name} needs Python code of its own, which is not in {found.folder}; download it again"
+    if found.strange is not None:
+        return (
+            f"{FIELD}: {found.name} names a class in a file that is not in its folder ({found.strange[:80]!r}); "
+            "download it again, or choose another model"
+        )
+    version, files = found.version[:12], ", ".join(found.files[:4])
+    more = f" and {len(found.files) - 4} more" if len(found.files) > 4 else ""
+    return (
+        f"{FIELD}: {found.name} runs Python code of its own ({files}{more}), and you have not agreed to this "
+        f"version of it ({version}); read it in {found.folder}, then agree (--trust-remote-code on the command line, or the "
+        "question in the window)"
+    )
+
+
+def _digest(code: dict[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, content in code.items():
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def _private_copy(files: dict[str, bytes]) -> Path:
+    """The folder with exactly these files that only this user can open, written once for their content.
+
+    Raises InputError where it cannot be written, or is not this user's.
+    """
+    parent = private_folder("code")
+    folder = parent / _digest(dict(sorted(files.items())))[:32]
+    if folder.exists() and _holds(folder, files):
+        return folder
+    beside = parent / f".{folder.name}.{os.getpid()}"
+    try:
+        shutil.rmtree(beside, ignore_errors=True)
+        for name, content in files.items():
+            (beside / name).parent.mkdir(parents=True, exist_ok=True)
+            (beside / name).write_bytes(content)
+        if folder.exists():  # cut off while it was written, or changed since
+            shutil.rmtree(folder, ignore_errors=True)
+        try:
+            beside.rename(folder)
+        except OSError:
+            if not _holds(folder, files):  # else another process has just written the same
+                raise
+    except OSError as error:
+        raise InputError(
+            f"{parent}: the code of the model cannot be copied there ({(error.strerror or str(error)).lower()}); set "
+            "BURNISH_CACHE to a folder that you may write to"
+        ) from None
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return folder
+
+
+def _holds(folder: Path, files: dict[str, bytes]) -> bool:
+    here = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if not path.is_dir()}
+    return here.keys() == files.keys() and all(read_small(path) == files[name] for name, path in here.items())
+
+
+def _repository(folder: Path) -> str:
+    """The hub id of a folder in the hub library's cache (`models--team--name/snapshots/COMMIT`); empty for any other."""
+    from huggingface_hub import constants  # the tests and the user's variables say where it is
+
+    cached = folder.absolute().parent
+    is_cache = cached.parent.parent == Path(constants.HF_HUB_CACHE).absolute()
+    if not is_cache or cached.name != "snapshots" or not cached.parent.name.startswith("models--"):
+        return ""
+    return cached.parent.name.removeprefix("models--").replace("--", "/")
+
+
+def _references(values: Any) -> list[str]:
+    """Every class that an `auto_map` names, wherever it stands in a configuration."""
+    found: list[str] = []
+    rest = [values]
+    while rest:
+        value = rest.pop()
+        children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, child in children:
+            if key == "auto_map":
+                found += _texts(child)
+            else:
+                rest.append(child)
+    return found
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [found for one in inner for found in _texts(one)]
+
+
+def _is_among(reference: str, code: dict[str, bytes]) -> bool:
+    found = _REFERENCE.fullmatch(reference)
+    return found is not None and str(PurePosixPath(found["module"] + ".py")) in code

@@ -1,0 +1,183 @@
+"""Tokens that are added to a tokenizer: which pieces they replace, how often they would occur, and the extended tokenizer."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from backend.contract.errors import InputError
+from backend.contract.tokens.training import ProposedToken, ProposedTokens
+from backend.tokenizers.options import ADDED_SPECIAL, apply
+from backend.tokenizers.token_counts import ids_of
+from backend.tokenizers.vocabulary.pieces import vocabulary_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Encode = Callable[[str], list[int]]
+
+
+@dataclass(frozen=True)
+class Extension:
+    """Tokens to be added."""
+
+    add: Sequence[str] = ()
+    special: Sequence[str] = ()
+    """Those that are never a part of ordinary text: left out when a text is shown, never split."""
+    whole_words: bool = False
+    """Lets ordinary ones be found only where nothing of a word stands beside them."""
+
+
+def propose(tokenizer: "PreTrainedTokenizerBase", extension: Extension) -> ProposedTokens:
+    """What stands for each proposed token now, and why one cannot be added."""
+    wanted = [(text, False) for text in extension.add] + [(text, True) for text in extension.special]
+    seen: set[str] = set()
+    found = []
+    for text, special in wanted:
+        found.append(_proposed(tokenizer, text, special, again=text in seen))
+        seen.add(text)
+    return ProposedTokens(tokens=found, vocabulary=len(tokenizer))
+
+
+def extend(tokenizer: "PreTrainedTokenizerBase", extension: Extension) -> int:
+    """Add the tokens to `tokenizer`, which becomes another one; how many it has more.
+
+    Raises InputError where one cannot be added, or none is new.
+    """
+    tokens = propose(tokenizer, extension).tokens
+    if wrong := next((each for each in tokens if each.problem and each.known is None), None):
+        raise InputError(f"{wrong.text!r}: {wrong.problem}")
+    if not any(not each.problem for each in tokens):
+        raise InputError("every one of these is a token already; name a new one" if tokens else "name a token to add")
+    before, ids = len(tokenizer), set(tokenizer.get_vocab().values())
+    from tokenizers import AddedToken  # only where tokens are added
+
+    texts = [each.text for each in tokens if not each.special and not each.problem]
+    new: Any = [AddedToken(text, single_word=extension.whole_words) for text in texts]
+    tokenizer.add_tokens(new)
+    apply(tokenizer, {ADDED_SPECIAL: [each.text for each in tokens if each.special and not each.problem]})
+    added = len(tokenizer) - before
+    if len({*tokenizer.get_vocab().values()} - ids) < added:
+        # The library counts pieces where it should look for the largest id.
+        raise InputError(
+            "the ids of this tokenizer have gaps, so that a new token would take another's id; it cannot be extended"
+        )
+    return added
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How often proposed tokens occur in texts, and how many tokens there are with and without them."""
+
+    counts: dict[str, int]
+    rows: int
+    before: int
+    after: int
+
+
+def count(
+    before: "PreTrainedTokenizerBase",
+    after: "PreTrainedTokenizerBase",
+    texts: Iterable[str],
+    wanted: Sequence[str],
+    done: Callable[[int], None] = lambda count: None,
+) -> Counted:
+    """`after` is the extended tokenizer of `before`; `done` is told how many texts are counted."""
+    found: Counter[int] = Counter()
+    rows = tokens = 0
+    for part, encoded in ids_of(after, texts):
+        for ids in encoded:
+            found.update(ids)
+        [(_, old)] = ids_of(before, part)
+        rows, tokens = rows + len(part), tokens + sum(map(len, old))
+        done(rows)
+    places: Any = after.convert_tokens_to_ids(list(wanted))
+    counts = {text: found[place] for text, place in zip(wanted, places, strict=True)}
+    return Counted(counts, rows, tokens, found.total())
+
+
+def _proposed(tokenizer: "PreTrainedTokenizerBase", text: str, special: bool, *, again: bool) -> ProposedToken:
+    if problem := _problem(text, again=again):
+        return ProposedToken(text, special, [], [], problem=problem)
+    ids = list(pieces_of(tokenizer, text))
+    known = _id_of(tokenizer, text)
+    is_there = known is not None and (not special or known in tokenizer.all_special_ids)
+    pieces = list(tokenizer.convert_ids_to_tokens(ids))
+    problem = f"it is a token already (id {known})" if is_there else ""
+    return ProposedToken(text, special, pieces, ids, known, problem)
+
+
+def _problem(text: str, *, again: bool) -> str:
+    if not text.strip():
+        return "a token has at least one letter or sign"
+    if again:
+        return "it is named twice"
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        return "it holds half of a sign (a lone surrogate); write it anew"
+    return ""
+
+
+def _id_of(tokenizer: "PreTrainedTokenizerBase", text: str) -> int | None:
+    backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+    return backend.token_to_id(text) if backend is not None else tokenizer.get_vocab().get(text)
+
+
+def pieces_of(tokenizer: "PreTrainedTokenizerBase", text: str) -> tuple[int, ...]:
+    """The ids that stand for `text` now, without what only marks a space before it and without unknown ones."""
+    return _telling(tokenizer, list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]))
+
+
+def replaced_pieces(
+    tokenizer: "PreTrainedTokenizerBase", own: "PreTrainedTokenizerBase | None"
+) -> dict[int, tuple[int, ...]]:
+    """Id of each added token → the ids that stood for it before.
+
+    `own` is the tokenizer that the model was trained with, of which `tokenizer` has every id; without it every added
+    token counts. Tokens that nothing stood for have no ids.
+    """
+    first = first_new(own) if own is not None else tokenizer.vocab_size
+    added = {place: token.content for place, token in tokenizer.added_tokens_decoder.items() if place >= first}
+    if not added:
+        return {}
+    encode = (
+        _without(tokenizer, first)
+        if own is None
+        else lambda text: list(own(text, add_special_tokens=False)["input_ids"])
+    )
+    return {place: _telling(own or tokenizer, encode(text)) for place, text in sorted(added.items())}
+
+
+def first_new(tokenizer: "PreTrainedTokenizerBase") -> int:
+    """The first id that none of its tokens has."""
+    return max(tokenizer.get_vocab().values(), default=-1) + 1
+
+
+def rows_needed(tokenizer: "PreTrainedTokenizerBase") -> int:
+    """How many rows a table must have so that every id has one; ids may have gaps, and two tokens the same id."""
+    return max(len(tokenizer), first_new(tokenizer))
+
+
+def extends(tokenizer: "PreTrainedTokenizerBase", own: "PreTrainedTokenizerBase") -> bool:
+    """Whether every token of `own` has the same id in `tokenizer`."""
+    ids: Mapping[str, int] = tokenizer.get_vocab()
+    return all(ids.get(token) == place for token, place in own.get_vocab().items())
+
+
+def _without(tokenizer: "PreTrainedTokenizerBase", first: int) -> Encode:
+    """The tokenizer as it would be without what was added from the id `first` on."""
+    backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return lambda text: []  # a slow tokenizer cannot forget what it knows
+    from tokenizers import Tokenizer  # only where tokens were added
+
+    values = json.loads(backend.to_str())
+    values["added_tokens"] = [token for token in values["added_tokens"] if token["id"] < first]
+    before = Tokenizer.from_str(json.dumps(values))
+    return lambda text: list(before.encode(text, add_special_tokens=False).ids)
+
+
+def _telling(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> tuple[int, ...]:
+    unknown = vocabulary_of(tokenizer).unknown
+    known = [place for place in ids if place != unknown]
+    return tuple(place for place in known if str(tokenizer.decode([place])).strip()) or tuple(known)

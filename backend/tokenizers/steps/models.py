@@ -1,0 +1,241 @@
+"""How the model of a tokenizer cut each word: the merges of BPE, the choices of Unigram and WordPiece."""
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from backend.contract.tokens.steps import Choice, Merge, WordTrace
+from backend.tokenizers.vocabulary.pieces import merged
+
+if TYPE_CHECKING:
+    from backend.tokenizers.vocabulary.pieces import Vocabulary
+
+
+def trace(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
+    """How the word was cut; the pieces are always the library's own."""
+    told = _KINDS.get(known.kind, _whole)(word, start, end, known)
+    tokens = known.model.tokenize(word)
+    pieces, ids = [token.value for token in tokens], [token.id for token in tokens]
+    if told.ids == ids:
+        return msgspec.structs.replace(told, pieces=pieces)
+    # Dropout draws anew each time, and equal sums may be told apart otherwise.
+    return WordTrace(
+        word=word, start=start, end=end, pieces=pieces, ids=ids,
+        sentence="How these pieces were chosen cannot be told: the model draws by chance, or several ways are equally good.",
+    )  # fmt: skip
+
+
+def _whole(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
+    tokens = known.model.tokenize(word)
+    there = "is" if word in [token.value for token in tokens] else "is not"
+    return WordTrace(
+        word=word, start=start, end=end, pieces=[token.value for token in tokens], ids=[token.id for token in tokens],
+        sentence=f"The whole word {there} in the vocabulary; this model knows no parts of words.",
+    )  # fmt: skip
+
+
+def _word_piece(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
+    """The longest piece at each place; the whole word is unknown where there is none."""
+    vocabulary, model = known.stored["vocab"], known.model
+    unknown = vocabulary.get(model.unk_token, -1)
+    base: dict[str, Any] = {"word": word, "start": start, "end": end}
+    if len(word) > model.max_input_chars_per_word:
+        why = f"The word is longer than {model.max_input_chars_per_word} characters, so it becomes {model.unk_token}."
+        return WordTrace(**base, pieces=[model.unk_token], ids=[unknown], sentence=why)
+    choices: list[Choice] = []
+    place = 0
+    while place < len(word):
+        prefix = model.continuing_subword_prefix if place else ""
+        stop = next((stop for stop in range(len(word), place, -1) if prefix + word[place:stop] in vocabulary), None)
+        if stop is None:
+            rest = word[place:] if len(word) - place <= 20 else word[place : place + 20] + "…"
+            why = f"No piece fits the beginning of {prefix}{rest}, so the whole word becomes {model.unk_token}."
+            given_up = [msgspec.structs.replace(one, taken=False) for one in choices]
+            return WordTrace(**base, pieces=[model.unk_token], ids=[unknown], choices=given_up, sentence=why)
+        choices.append(Choice(prefix + word[place:stop], place, stop, taken=True))
+        place = stop
+    pieces = [one.piece for one in choices]
+    why = "The whole word is a piece of the vocabulary." if len(pieces) == 1 else ""
+    return WordTrace(**base, pieces=pieces, ids=[vocabulary[one] for one in pieces], choices=choices, sentence=why)
+
+
+Pairs = dict[tuple[str, str], int]
+
+
+def _trace_bpe(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
+    """The word's merges; pieces are what is left when no pair may merge any more."""
+    model = known.model
+    if model.ignore_merges and word in known.stored["vocab"]:
+        return WordTrace(
+            word=word, start=start, end=end, pieces=[word], ids=[known.stored["vocab"][word]], symbols=[word],
+            sentence="The whole word is a piece of the vocabulary, and this model looks there before it merges.",
+        )  # fmt: skip
+    symbols, unknown = _symbols(word, known)
+    merges, pieces = _merged(symbols, known.pairs, model.continuing_subword_prefix or "")
+    ids = [known.stored["vocab"].get(piece, -1) for piece in pieces]
+    return WordTrace(
+        word=word, start=start, end=end, pieces=pieces, ids=ids, symbols=symbols, merges=merges,
+        sentence=_bpe_sentence(unknown, known),
+    )  # fmt: skip
+
+
+def _symbols(word: str, known: "Vocabulary") -> tuple[list[str], list[str]]:
+    """What the word begins as, and the characters without a piece."""
+    model, vocabulary = known.model, known.stored["vocab"]
+    prefix, suffix = model.continuing_subword_prefix or "", model.end_of_word_suffix or ""
+    symbols: list[str] = []
+    unknown: list[str] = []
+    for place, sign in enumerate(word):
+        symbol = (prefix if place else "") + sign + (suffix if place == len(word) - 1 else "")
+        if symbol in vocabulary:
+            symbols.append(symbol)
+            continue
+        single = [f"<0x{byte:02X}>" for byte in symbol.encode()]
+        if model.byte_fallback and all(one in vocabulary for one in single):
+            symbols += single
+            continue
+        unknown.append(sign)
+        fused = model.fuse_unk and symbols and symbols[-1] == model.unk_token
+        if model.unk_token and not fused:
+            symbols.append(model.unk_token)
+    return symbols, unknown
+
+
+def _merged(symbols: list[str], pairs: Pairs, prefix: str) -> tuple[list[Merge], list[str]]:
+    """Always the pair of the lowest rank, the leftmost of equal ones (Sennrich et al. 2016)."""
+    now: list[str | None] = list(symbols)
+    after, before = list(range(1, len(symbols) + 1)), list(range(-1, len(symbols) - 1))
+    alive = list(range(len(symbols)))
+    waiting = [
+        (pairs[pair], place, pair)
+        for place, pair in enumerate(pairwise(symbols))
+        if pair in pairs
+    ]  # fmt: skip
+    heapify(waiting)
+    merges: list[Merge] = []
+    while waiting:
+        rank, place, (left, right) = heappop(waiting)
+        second = after[place] if place < len(now) else len(now)
+        if second >= len(now) or now[place] != left or now[second] != right:
+            continue  # another merge has taken one of them
+        merges.append(Merge(rank, left, right, bisect_left(alive, place)))
+        now[place], now[second] = merged(left, right, prefix), None
+        alive.pop(bisect_left(alive, second))
+        after[place] = after[second]
+        if after[place] < len(now):
+            before[after[place]] = place
+        for one in (before[place], place):
+            pair: Any = (now[one], now[after[one]]) if one >= 0 and after[one] < len(now) else None
+            if pair in pairs:
+                heappush(waiting, (pairs[pair], one, pair))
+    return merges, [piece for piece in now if piece is not None]
+
+
+def _bpe_sentence(unknown: list[str], known: "Vocabulary") -> str:
+    if not unknown:
+        return ""
+    signs = ", ".join(dict.fromkeys(unknown[:8]))
+    if known.model.unk_token:
+        return f"The vocabulary has no piece for {signs}, which becomes {known.model.unk_token}."
+    return f"The vocabulary has no piece for {signs}, which is left out."
+
+
+PENALTY = 10.0
+"""An unknown character costs this much more than the rarest piece."""
+MAX_CHOICES = 400
+
+
+@dataclass(frozen=True)
+class _Edge:
+    start: int
+    end: int
+    piece: str
+    score: float
+    known: bool = True
+
+
+Way = tuple[float, _Edge | None, int]
+"""Sum of log-probabilities, the last piece, and which of the ways to its beginning goes before it."""
+
+
+def _trace_unigram(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
+    """The best and the second best way through every piece that fits somewhere (Kudo 2018)."""
+    edges = _edges(word, known)
+    ways = _ways(word, edges)
+    best, second = _way(ways, len(word), 0), _way(ways, len(word), 1)
+    taken = {(edge.start, edge.end) for edge in best}
+    pieces = _fused(best, known)
+    choices = [
+        Choice(edge.piece, edge.start, edge.end, edge.score, ways[edge.start][0][0] + edge.score, (edge.start, edge.end) in taken)
+        for place in range(len(word))
+        for edge in edges[place]
+    ]  # fmt: skip
+    unknown = [edge.piece for edge in best if not edge.known]
+    return WordTrace(
+        word=word, start=start, end=end, pieces=pieces,
+        ids=[known.number(piece, known.unknown_piece) for piece in pieces],
+        choices=choices if len(choices) <= MAX_CHOICES else [one for one in choices if one.taken],
+        score=ways[-1][0][0], runner_up=[edge.piece for edge in second],
+        runner_up_score=ways[-1][1][0] if second else None,
+        sentence=f"The vocabulary has no piece for {', '.join(dict.fromkeys(unknown[:8]))}." if unknown else "",
+    )  # fmt: skip
+
+
+def _edges(word: str, known: "Vocabulary") -> list[list[_Edge]]:
+    scores, longest = known.scores, known.longest_piece
+    lowest = known.lowest_score - PENALTY
+    found: list[list[_Edge]] = []
+    for start in range(len(word)):
+        stops = range(start + 1, min(len(word), start + longest) + 1)
+        here = [_Edge(start, stop, word[start:stop], scores[word[start:stop]]) for stop in stops if word[start:stop] in scores]  # fmt: skip
+        if not any(edge.end == start + 1 for edge in here):
+            here.insert(0, _Edge(start, start + 1, word[start], lowest, known=False))
+        found.append(here)
+    return found
+
+
+def _ways(word: str, edges: list[list[_Edge]]) -> list[list[Way]]:
+    """The two best ways to every place."""
+    ways: list[list[Way]] = [[(0.0, None, 0)], *([] for _ in word)]
+    for start, here in enumerate(edges):
+        ways[start].sort(key=lambda way: -way[0])
+        del ways[start][2:]
+        for edge in here:
+            ways[edge.end] += [(sum_ + edge.score, edge, which) for which, (sum_, _, _) in enumerate(ways[start])]
+    ways[-1].sort(key=lambda way: -way[0])
+    return ways
+
+
+def _way(ways: list[list[Way]], place: int, which: int) -> list[_Edge]:
+    found: list[_Edge] = []
+    while place and which < len(ways[place]):
+        _, edge, which = ways[place][which]
+        assert edge is not None
+        found.append(edge)
+        place = edge.start
+    return found[::-1]
+
+
+def _fused(best: list[_Edge], known: "Vocabulary") -> list[str]:
+    """Neighbours without a piece are one unknown token, or the bytes of each where the model falls back on them."""
+    pieces: list[str] = []
+    last_known = True
+    for edge in best:
+        single = [f"<0x{byte:02X}>" for byte in edge.piece.encode()]
+        if edge.known:
+            pieces.append(edge.piece)
+        elif known.byte_fallback and all(one in known.scores for one in single):
+            pieces += single
+        elif last_known:
+            pieces.append(edge.piece)
+        else:
+            pieces[-1] += edge.piece
+        last_known = edge.known
+    return pieces
+
+
+_KINDS = {"BPE": _trace_bpe, "Unigram": _trace_unigram, "WordPiece": _word_piece}

@@ -1,0 +1,118 @@
+"""Counts the tokens of many texts: how many each has, how often each piece occurs, and how well a tokenizer compresses."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from backend.contract.tokens.training import Compression
+from backend.tokenizers.vocabulary.pieces import vocabulary_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+AT_ONCE = 256
+
+BATCH = 512
+"""Texts that are cut at once, between two looks at the progress."""
+BATCH_CHARACTERS = 1_000_000
+"""Characters after which a batch is full however few texts it has: long ones would pile up in memory."""
+Report = Callable[[int], None]
+"""Told how many texts are done."""
+
+
+class TokenCounter:
+    """One tokenizer, asked for nothing but ids; special tokens are not added."""
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase") -> None:
+        self._tokenizer = tokenizer
+        self._backend = getattr(tokenizer, "backend_tokenizer", None)
+        self._unknown = vocabulary_of(tokenizer).unknown
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text."""
+        if self._backend is not None:
+            return [one.ids for one in self._backend.encode_batch_fast(list(texts), add_special_tokens=False)]
+        cut = self._tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False, verbose=False)
+        return [list(ids) for ids in cut["input_ids"]]
+
+    def counts(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """How many tokens each text has, and how many of them are unknown."""
+        found = self.ids(texts)
+        lengths = np.fromiter((len(ids) for ids in found), np.int64, len(found))
+        unknown = self._unknown
+        if unknown is None:
+            return lengths, np.zeros(len(found), np.int64)
+        return lengths, np.fromiter((ids.count(unknown) for ids in found), np.int64, len(found))
+
+
+def batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Texts in lists of a size that is cut within a moment."""
+    batch: list[str] = []
+    characters = 0
+    for text in texts:
+        batch.append(text)
+        characters += len(text)
+        if len(batch) == BATCH or characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+def count_pieces(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], report: Report) -> np.ndarray:
+    """How often each id occurs in the texts, shape (highest id + 1,)."""
+    counter = TokenCounter(tokenizer)
+    totals = np.zeros(0, np.int64)
+    done = 0
+    for batch in batches(texts):
+        ids = counter.ids(batch)
+        found = np.bincount(np.fromiter((token for one in ids for token in one), np.int64), minlength=len(totals))
+        found[: len(totals)] += totals
+        totals = found
+        done += len(batch)
+        report(done)
+    return totals
+
+
+def in_order_of(ids: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The counts by id as counts of these ids; 0 for those that never occurred."""
+    found = np.zeros(len(ids), np.int64)
+    known = ids < len(counts)
+    found[known] = counts[ids[known]]
+    return found
+
+
+def measure_compression(
+    tokenizer: "PreTrainedTokenizerBase",
+    name: str,
+    texts: Iterable[str],
+    done: Callable[[int], None] = lambda count: None,
+) -> Compression:
+    """Without special tokens, nothing truncated; `done` is told how many texts are measured."""
+    strange = vocabulary_of(tokenizer).unknown
+    rows = tokens = words = characters = size = unknown = 0
+    for part, encoded in ids_of(tokenizer, texts):
+        rows += len(part)
+        tokens += sum(map(len, encoded))
+        words += sum(len(text.split()) for text in part)
+        characters += sum(map(len, part))
+        size += sum(len(text.encode("utf-8", "surrogatepass")) for text in part)
+        unknown += sum(ids.count(strange) for ids in encoded) if strange is not None else 0
+        done(rows)
+    return Compression(
+        tokenizer=name, vocabulary=len(tokenizer), rows=rows, tokens=tokens, words=words, characters=characters,
+        bytes=size, unknown=unknown,
+    )  # fmt: skip
+
+
+def ids_of(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str]) -> Iterator[tuple[list[str], list[list[int]]]]:
+    """Some texts at a time, with their ids."""
+    backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+    waiting = iter(texts)
+    while part := list(islice(waiting, AT_ONCE)):
+        if backend is not None:  # three times as fast as asking transformers, which makes masks too
+            yield part, [each.ids for each in backend.encode_batch_fast(part, add_special_tokens=False)]
+        else:
+            yield part, list(tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"])

@@ -1,0 +1,153 @@
+"""Tokens as numpy columns, and the table that is answered: the pieces that occur, bytes, and what can be counted on the way."""
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from backend.contract.tokens.tokens import Counts, TokenColumns, TokenPiece, Tokens
+from backend.tokenizers.offsets import byte_spans, is_partial
+from backend.tokenizers.text import byte_places
+from backend.tokenizers.vocabulary.pieces import Vocabulary, is_single_byte, vocabulary_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+NOWHERE = -1
+"""Of no text, of no word."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Tokens; `start` and `end` are characters of the text that `sequence` names, 0 where it names none."""
+
+    ids: np.ndarray
+    sequence: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    word: np.ndarray
+    type: np.ndarray
+    mask: np.ndarray
+    window: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def join_columns(parts: list[Columns]) -> Columns:
+    """Columns after each other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Columns(**{one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Columns)})
+
+
+Arrays = dict[str, np.ndarray]
+"""Columns by the names of `TokenColumns`."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Tokens as they are answered: `columns`, and everything else."""
+
+    columns: Arrays
+    rest: Tokens
+
+    def answer(self) -> Tokens:
+        """All in one value."""
+        lists = {name: values.tolist() for name, values in self.columns.items()}
+        return msgspec.structs.replace(self.rest, columns=TokenColumns(**lists))
+
+
+class Tables:
+    """Turns columns into what is answered, one block of a text after the other."""
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase") -> None:
+        self._tokenizer = tokenizer
+        self._known: Vocabulary = vocabulary_of(tokenizer)
+        self._places = np.full(1, NOWHERE, np.int32)
+        self.pieces: list[TokenPiece] = []
+        self.counts = Counts()
+
+    def arrays(self, columns: Columns, sources: list[str]) -> Arrays:
+        """Of tokens whose offsets point into `sources`."""
+        which = self._of_pieces(columns.ids)
+        mine = _Facts.of(self.pieces)
+        spans, cut = np.zeros((len(columns), 2), np.int64), np.zeros(len(columns), bool)
+        for number, source in enumerate(sources):
+            here = np.flatnonzero((columns.sequence == number) & (columns.mask == 1))
+            place, window = byte_places(source), columns.window[here]
+            first = np.append(True, window[1:] != window[:-1])[: len(here)]
+            begin, end = byte_spans(columns.start[here], columns.end[here], mine.sizes[which[here]], place, first)
+            spans[here, 0], spans[here, 1] = begin, end
+            cut[here] = is_partial(begin, end, place)
+        of_text = columns.sequence != NOWHERE
+        padding = int((columns.mask == 0).sum())
+        self.counts += Counts(
+            tokens=len(columns) - padding,
+            padding=padding,
+            unknown=self._unknown(columns, np.flatnonzero(mine.unknown[which] & of_text), which, sources),
+            partial=int(cut.sum()),
+            byte_fallback=int((mine.single[which] & of_text).sum()),
+            windows=int(columns.window.max(initial=0)) + 1,
+        )
+        return {
+            "piece": which.astype(np.int32),
+            "sequence": columns.sequence.astype(np.int8),
+            "start": columns.start.astype(np.int32),
+            "end": columns.end.astype(np.int32),
+            "byte_start": spans[:, 0].astype(np.int32),
+            "byte_end": spans[:, 1].astype(np.int32),
+            "partial": cut.astype(np.uint8),
+            "word": columns.word.astype(np.int32),
+            "type": columns.type.astype(np.int32),
+            "mask": columns.mask.astype(np.int8),
+            "window": columns.window.astype(np.int32),
+        }
+
+    def finished(self, rest: Tokens) -> Tokens:
+        """`rest` with the pieces and counts of all blocks."""
+        return msgspec.structs.replace(rest, pieces=self.pieces, **msgspec.structs.asdict(self.counts))
+
+    def _of_pieces(self, ids: np.ndarray) -> np.ndarray:
+        """The place of each id in `pieces`; new ones are added in the order of their ids."""
+        highest = int(ids.max(initial=0))
+        if highest >= len(self._places):
+            self._places = np.pad(self._places, (0, highest + 1 - len(self._places)), constant_values=NOWHERE)
+        new = np.unique(ids[self._places[ids] == NOWHERE])
+        self._places[new] = np.arange(len(self.pieces), len(self.pieces) + len(new))
+        numbers = new.tolist()
+        texts = self._tokenizer.convert_ids_to_tokens(numbers)
+        self.pieces += [
+            self._known.piece(number, "" if text is None else str(text))
+            for number, text in zip(numbers, texts, strict=True)
+        ]
+        return self._places[ids]
+
+    def _unknown(self, columns: Columns, places: np.ndarray, which: np.ndarray, sources: list[str]) -> int:
+        """How many tokens stand for what cannot be written; who writes `[UNK]` into the text means just that."""
+        sizes = columns.end[places] - columns.start[places]
+        lengths = np.array([len(one.piece) for one in self.pieces], np.int64)[which[places]]
+        written = sum(
+            sources[columns.sequence[place]][columns.start[place] : columns.end[place]]
+            == self.pieces[which[place]].piece
+            for place in places[sizes == lengths]
+        )
+        return len(places) - written
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """Of each piece: the bytes that it stands for (−1 where it is none of bytes), and two claims."""
+
+    sizes: np.ndarray = field()
+    unknown: np.ndarray = field()
+    single: np.ndarray = field()
+
+    @classmethod
+    def of(cls, pieces: list[TokenPiece]) -> "_Facts":
+        return cls(
+            np.array([len(one.bytes) // 2 if one.bytes else NOWHERE for one in pieces], np.int64),
+            np.array([one.unknown for one in pieces], bool),
+            np.array([is_single_byte(one.piece) for one in pieces], bool),
+        )

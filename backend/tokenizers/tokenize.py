@@ -1,0 +1,201 @@
+"""What a tokenizer makes of a text, for people to look at: every token with its place; and what it says of itself."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from backend.contract.tokens.chat_template import template_among
+from backend.contract.tokens.options import USUAL, Side, TokenOptions
+from backend.contract.tokens.tokens import COUNTS, Counts, RoundTrip, TokenizerDescription, Tokens, Turn
+from backend.tokenizers import chat, offsets, options
+from backend.tokenizers.encoding import encode, limit_of
+from backend.tokenizers.loading import opening_note
+from backend.tokenizers.resolve import ResolvedTokenizer
+from backend.tokenizers.text import replace_surrogates
+from backend.tokenizers.token_table import NOWHERE, Columns, Table, Tables
+from backend.tokenizers.vocabulary.pieces import vocabulary_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_TOLD = ("limit", "round_trip", "offsets_guessed", "stored_truncation", "notes")
+
+
+def tokenize(
+    tokenizer: "PreTrainedTokenizerBase",
+    text: str,
+    options: TokenOptions = USUAL,
+    pair: str | None = None,
+    turns: tuple[Turn, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Table:
+    """Every token of `text` and `pair`; nothing truncated or padded unless asked. Raises InputError."""
+    sources, replaced = zip(
+        *(replace_surrogates(one) for one in ([text] if pair is None else [text, pair])), strict=True
+    )
+    columns = encode(tokenizer, sources[0], sources[1] if pair is not None else None, options)
+    whole = _whole(tokenizer, sources, options, columns)
+    own = [whole.ids[(whole.sequence == number) & (whole.mask == 1)].tolist() for number in range(len(sources))]
+    rest = replace(
+        about(tokenizer, (*notes, *surrogate_notes(sum(replaced)))),
+        sources=list(sources),
+        turns=list(turns),
+        round_trip=round_trip(tokenizer, sources, own),
+    )
+    tables = Tables(tokenizer)
+    tables.counts += Counts(
+        text_tokens=sum(len(one) for one in own),
+        left_out=_left_out(whole, columns, options),
+        characters=sum(len(one) for one in sources),
+        bytes=sum(len(one.encode()) for one in sources),
+        words=sum(len(one.split()) for one in sources),
+    )
+    return Table(tables.arrays(columns, list(sources)), tables.finished(rest))
+
+
+def describe(tokenizer: "PreTrainedTokenizerBase", named: ResolvedTokenizer) -> TokenizerDescription:
+    """All that `TokenizerDescription` asks."""
+    known = vocabulary_of(tokenizer)
+    own = template_among(tokenizer.chat_template)
+    ids = tokenizer.get_vocab().values()
+    return TokenizerDescription(
+        name=named.name_or_path,
+        found=str(tokenizer.name_or_path or named.name_or_path),
+        tokenizer_class=type(tokenizer).__name__,
+        fast=bool(tokenizer.is_fast),
+        model=known.kind,
+        byte_level=known.byte_level,
+        byte_fallback=known.byte_fallback,
+        vocabulary=len(tokenizer),
+        highest_id=max(ids, default=-1),
+        added_tokens=len(known.added),
+        special_tokens={role: str(token) for role, token in tokenizer.special_tokens_map.items()},
+        limit=limit_of(tokenizer),
+        padding_side=_side(tokenizer.padding_side),
+        truncation_side=_side(tokenizer.truncation_side),
+        stored_truncation=options.stored_truncation(tokenizer),
+        stored=options.stored_options(tokenizer),
+        chat_template=own or chat.plain_template(tokenizer),
+        chat_template_is_plain=not own,
+        options=options.taken(tokenizer),
+        notes=[note for note in (named.note, opening_note(tokenizer)) if note],
+    )
+
+
+def _side(value: str) -> Side:
+    return "left" if value == "left" else "right"
+
+
+def about(tokenizer: "PreTrainedTokenizerBase", notes: tuple[str, ...] = ()) -> Tokens:
+    """What an answer says of the tokenizer itself."""
+    told = opening_note(tokenizer)
+    return Tokens(
+        limit=limit_of(tokenizer),
+        offsets_guessed=not tokenizer.is_fast and not offsets.are_exact(tokenizer),
+        stored_truncation=options.stored_truncation(tokenizer),
+        notes=[*notes, *([told] if told else [])],
+    )
+
+
+def surrogate_notes(replaced: int) -> tuple[str, ...]:
+    """A sentence where lone surrogates were replaced."""
+    if not replaced:
+        return ()
+    number = "A lone surrogate" if replaced == 1 else f"{replaced:,} lone surrogates"
+    return (f"{number} in the text became U+FFFD, since no tokenizer takes half a character.",)
+
+
+BEFORE, PART = 12, 40
+FIRST, UNSURE = 2_000, 200
+"""So many tokens are decoded first; their last characters may yet change with the token after them."""
+
+
+def round_trip(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], ids: Sequence[Sequence[int]]) -> RoundTrip:
+    """Whether the ids of every text, special tokens that were added left out, decode to it."""
+    for sequence, (text, own) in enumerate(zip(texts, ids, strict=True)):
+        decoded, place = _compared(tokenizer, text, own)
+        if place is not None:
+            begin = max(0, place - BEFORE)
+            return RoundTrip(
+                same=False, sequence=sequence, place=place, part_place=begin,
+                text_part=text[begin : begin + PART], decoded_part=decoded[begin : begin + PART],
+            )  # fmt: skip
+    return RoundTrip(same=True)
+
+
+def _compared(tokenizer: "PreTrainedTokenizerBase", text: str, ids: Sequence[int]) -> tuple[str, int | None]:
+    """What the ids decode to, as far as it matters, and the first difference; a lossy tokenizer shows it in the beginning."""
+    if len(ids) > FIRST:
+        decoded = str(tokenizer.decode(list(ids[:FIRST]), skip_special_tokens=False))
+        place = first_difference(text, decoded)
+        if place < len(decoded) - UNSURE:
+            return decoded, place
+    decoded = str(tokenizer.decode(list(ids), skip_special_tokens=False))
+    return decoded, None if decoded == text else first_difference(text, decoded)
+
+
+def first_difference(one: str, other: str) -> int:
+    """The place of the first character that is not the same, or of the end of the shorter one."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def as_json(table: Table) -> dict[str, Any]:
+    """What `burnish tokenize --json` prints: one list per column, every window's tokens after each other."""
+    columns, rest = table.columns, table.rest
+    pieces = [rest.pieces[place] for place in columns["piece"].tolist()]
+    told = msgspec.to_builtins(rest)
+    return {
+        "ids": [one.id for one in pieces],
+        "pieces": [one.piece for one in pieces],
+        "offsets": np.stack([columns["start"], columns["end"]], 1).tolist(),
+        "byte_offsets": np.stack([columns["byte_start"], columns["byte_end"]], 1).tolist(),
+        "texts": _texts(columns, rest.sources),
+        "special": [one.special for one in pieces],
+        "word_ids": [None if word == NOWHERE else word for word in columns["word"].tolist()],
+        "sequence_ids": [None if one == NOWHERE else one for one in columns["sequence"].tolist()],
+        "type_ids": columns["type"].tolist(),
+        "attention_mask": columns["mask"].tolist(),
+        "windows": columns["window"].tolist(),
+        "ranks": [one.rank for one in pieces],
+        "log_probabilities": [one.log_probability for one in pieces],
+        **{name: told[name] for name in COUNTS if name != "windows"},
+        "truncated_at": rest.limit if rest.limit is not None and _longest(columns) > rest.limit else None,
+        **{name: told[name] for name in _TOLD},
+        **({"sources": rest.sources, "turns": told["turns"]} if rest.turns else {}),
+    }
+
+
+def _longest(columns: dict[str, np.ndarray]) -> int:
+    """Tokens of the longest window, padding left out."""
+    return int(np.bincount(columns["window"], weights=columns["mask"] == 1).max(initial=0))
+
+
+def _texts(columns: dict[str, np.ndarray], sources: list[str]) -> list[str]:
+    rows = zip(*(columns[name].tolist() for name in ("sequence", "start", "end")), strict=True)
+    return ["" if which == NOWHERE else sources[which][start:end] for which, start, end in rows]
+
+
+def _whole(
+    tokenizer: "PreTrainedTokenizerBase", sources: tuple[str, ...], options: TokenOptions, columns: Columns
+) -> Columns:
+    """The tokens when nothing is cut off."""
+    if options.max_length is None:
+        return columns
+    uncut = replace(options, max_length=None, windows=False, padding="")
+    return encode(tokenizer, sources[0], sources[1] if len(sources) > 1 else None, uncut)
+
+
+def _left_out(whole: Columns, columns: Columns, options: TokenOptions) -> int:
+    if options.max_length is None or options.windows:
+        return 0
+    return int((whole.sequence != NOWHERE).sum() - (columns.sequence != NOWHERE).sum())

@@ -1,0 +1,119 @@
+"""What a piece is made of: the tree of merges of a BPE, or why it stands in the vocabulary otherwise."""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import pyarrow as pa
+
+from backend.contract.tokens.vocabulary import OriginPart, PieceOrigin
+from backend.tokenizers.vocabulary.pieces import merged
+
+LONGEST = 200
+"""Signs of a piece whose merges are looked for; longer ones are none that training makes."""
+
+
+@dataclass(frozen=True)
+class _Node:
+    piece: str
+    rank: int | None = None
+    halves: "tuple[_Node, ...]" = ()
+
+
+@dataclass(frozen=True)
+class Merges:
+    """The merges of a BPE, for looking up."""
+
+    ranks: dict[tuple[str, str], int]
+    texts: dict[str, str] = field(default_factory=dict)
+    """What pieces stand for."""
+    suffix: str = ""
+    """What the last sign of a word bears."""
+    prefix: str = ""
+    """What every sign but a word's first bears."""
+
+
+def merges_of(pieces: pa.Table, merges: pa.Table) -> Merges:
+    """Made once for a vocabulary; 256,000 merges take a third of a second."""
+    pairs = list(zip(merges["left"].to_pylist(), merges["right"].to_pylist(), strict=True))
+    ranks: dict[tuple[str, str], int] = {}
+    for rank, pair in enumerate(pairs):
+        ranks.setdefault(pair, rank)
+    pieces = pieces.filter(pieces["piece"].is_valid())
+    texts = dict(zip(pieces["piece"].to_pylist(), pieces["text"].to_pylist(), strict=True))
+    suffix = "</w>" if any(piece.endswith("</w>") for piece in texts) else ""
+    return Merges(ranks, texts, suffix, _prefix(pairs, merges["result"].to_pylist()))
+
+
+def origin_by_merges(piece: str, merges: Merges) -> PieceOrigin:
+    """The merges that make a piece of its single signs, applied as the tokenizer does: the lowest rank first."""
+    if len(piece) > LONGEST:
+        return PieceOrigin(sentence=f"Too long to be looked into: more than {LONGEST} signs.")
+    nodes = [_Node(sign) for sign in _signs(piece, merges)]
+    while len(nodes) > 1:
+        ranked = [(merges.ranks.get((left.piece, right.piece)), at) for at, (left, right) in enumerate(pairwise(nodes))]
+        known = [(rank, at) for rank, at in ranked if rank is not None]
+        if not known:
+            break
+        rank, at = min(known)
+        left, right = nodes[at : at + 2]
+        nodes[at : at + 2] = [_Node(merged(left.piece, right.piece, merges.prefix), rank, (left, right))]
+    parts = [part for node in nodes for part in _parts(node, 0, merges.texts)]
+    if len(nodes) > 1:
+        ends = " + ".join(merges.texts.get(node.piece, node.piece) for node in nodes)
+        return PieceOrigin(parts=parts, sentence=f"No merge ends at this piece: by itself it is cut into {ends}.")
+    return PieceOrigin(parts=parts, sentence="" if len(parts) > 1 else "A single sign: no merge makes it.")
+
+
+def origin_by_score(score: float, rank: int, scored: int) -> PieceOrigin:
+    """Of a Unigram's piece, which is the `rank`th likeliest of so many."""
+    return PieceOrigin(
+        sentence=f"Log-probability {score:.4f}: number {rank:,} of {scored:,} when the likeliest comes first. "
+        "A text is cut so that the sum over its pieces is largest."
+    )
+
+
+def origin_of_no_piece(number: int, highest: int) -> PieceOrigin:
+    """Of an id that no piece has; `highest` is the last one that a piece has."""
+    if number < highest:
+        return PieceOrigin(sentence="No piece has this id, so no text becomes it; pieces with higher ids follow.")
+    return PieceOrigin(
+        sentence="The model's embedding has this row to spare: no piece has its id. Tokens that are added take such rows first."
+    )
+
+
+def origin_of_type(kind: str, type_: str, piece: str) -> PieceOrigin:
+    """Of a piece that has neither merges nor a score."""
+    if type_ in ("special", "added", "unused"):
+        reasons = {
+            "special": "A special token: it is taken whole, and added by the tokenizer around or between texts.",
+            "added": "An added token: it is taken whole wherever it stands in a text.",
+            "unused": "Kept free for a piece that somebody wants to add later.",
+        }
+        return PieceOrigin(sentence=reasons[type_])
+    if type_ == "byte":
+        return PieceOrigin(sentence="One byte, for whatever no other piece covers.")
+    if kind == "WordPiece":
+        place = "goes on a word" if piece.startswith("##") else "begins a word"
+        return PieceOrigin(sentence=f"It {place}. WordPiece takes the longest piece that fits, so none has a score.")
+    return PieceOrigin(sentence="This tokenizer keeps neither merges nor scores.")
+
+
+def _prefix(pairs: list[tuple[str, str]], made: list[str]) -> str:
+    """What the right part of a merge loses."""
+    lost = ((right, len(left) + len(right) - len(one)) for (left, right), one in zip(pairs, made, strict=True))
+    return next((right[:size] for right, size in lost if size), "")
+
+
+def _signs(piece: str, merges: Merges) -> list[str]:
+    """The single signs that a word begins as, each with what marks its place in the word."""
+    begins = not merges.prefix or not piece.startswith(merges.prefix)
+    plain = piece.removeprefix(merges.prefix)
+    ending = merges.suffix if plain.endswith(merges.suffix) and len(plain) > len(merges.suffix) else ""
+    signs = list(plain.removesuffix(ending))
+    marked = [sign if begins and not place else merges.prefix + sign for place, sign in enumerate(signs)]
+    return [*marked[:-1], marked[-1] + ending] if marked else [piece]
+
+
+def _parts(node: _Node, depth: int, texts: dict[str, str]) -> list[OriginPart]:
+    own = OriginPart(depth, node.piece, texts.get(node.piece, node.piece), node.rank)
+    return [own, *(part for half in node.halves for part in _parts(half, depth + 1, texts))]

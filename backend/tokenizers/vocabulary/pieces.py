@@ -1,0 +1,269 @@
+"""What is known of a tokenizer's pieces: which are special, unknown or bytes, their ranks and scores, and the text they stand for."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from backend.contract.tokens.tokens import TokenPiece
+from backend.tokenizers.offsets import is_of_bytes
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+SPACE_SIGN = "▁"  # U+2581, sentencepiece's
+
+_KEPT: "WeakKeyDictionary[PreTrainedTokenizerBase, Vocabulary]" = WeakKeyDictionary()
+
+
+def vocabulary_of(tokenizer: "PreTrainedTokenizerBase") -> "Vocabulary":
+    """The same one for the same tokenizer, since a large model takes a second to look through."""
+    if tokenizer not in _KEPT:
+        _KEPT[tokenizer] = Vocabulary(tokenizer)
+    return _KEPT[tokenizer]
+
+
+class Vocabulary:
+    """Facts of pieces, each found when it is first asked for."""
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase") -> None:
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        self.model: Any = getattr(backend, "model", None)
+        # Not the tokenizer itself, which would keep it open for ever.
+        added = backend.get_added_tokens_decoder() if backend is not None else tokenizer.added_tokens_decoder
+        self.added = {number: token.content for number, token in added.items()}
+        self.special = {int(one) for one in tokenizer.all_special_ids} | {n for n, one in added.items() if one.special}
+        self.kind = type(self.model).__name__ if self.model is not None else ""
+        parts = (backend.pre_tokenizer, backend.decoder, backend.normalizer) if backend is not None else ()
+        self.byte_level = any(_has_byte_level(one) for one in parts)
+        self._of_bytes = is_of_bytes(tokenizer)
+        self.unknown = self._unknown(tokenizer)
+
+    @property
+    def byte_fallback(self) -> bool:
+        """Whether characters without a piece become single bytes."""
+        return bool(getattr(self.model, "byte_fallback", False))
+
+    @cached_property
+    def stored(self) -> dict[str, Any]:
+        """The model as JSON values, `vocab` and others; large. Merges are in `pairs`."""
+        return msgspec.json.decode(self.model.__getstate__()) if self.model is not None else {}
+
+    @cached_property
+    def pairs(self) -> dict[tuple[str, str], int]:
+        """The merges of BPE and their ranks."""
+        merges = self.stored.pop("merges", [])  # kept here alone: a large model has half a million
+        return {(one[0], one[1]) if isinstance(one, list) else tuple(one.split(" ", 1)): rank for rank, one in enumerate(merges)}  # fmt: skip
+
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """Piece → log-probability, of Unigram."""
+        return dict(self.stored["vocab"]) if self.kind == "Unigram" else {}
+
+    @cached_property
+    def lowest_score(self) -> float:
+        """The log-probability of the rarest piece, of Unigram."""
+        return min(self.scores.values(), default=0.0)
+
+    @cached_property
+    def longest_piece(self) -> int:
+        """Characters, of Unigram."""
+        return max(map(len, self.scores), default=0)
+
+    @property
+    def unknown_piece(self) -> int:
+        """The id of what cannot be written; −1 where there is none."""
+        return -1 if self.unknown is None else self.unknown
+
+    def number(self, piece: str, otherwise: int) -> int:
+        """The id of a piece of the model."""
+        found = self.model.token_to_id(piece)
+        return otherwise if found is None else int(found)
+
+    @cached_property
+    def ranks(self) -> dict[str, int]:
+        """Piece → place of the first merge that makes it."""
+        if self.kind != "BPE":
+            return {}
+        prefix = self.model.continuing_subword_prefix or ""
+        ranks: dict[str, int] = {}
+        for (left, right), rank in self.pairs.items():
+            ranks.setdefault(merged(left, right, prefix), rank)
+        return ranks
+
+    @cached_property
+    def log_probabilities(self) -> list[float]:
+        """By id, of Unigram."""
+        return [score for _, score in self.stored["vocab"]] if self.kind == "Unigram" else []
+
+    def piece(self, number: int, text: str) -> TokenPiece:
+        """What is known of one piece."""
+        known = self.log_probabilities
+        has_score = 0 <= number < len(known) and number not in self.added
+        return TokenPiece(
+            id=number,
+            piece=text,
+            special=number in self.special,
+            unknown=number == self.unknown,
+            rank=None if number in self.added else self.ranks.get(text),
+            log_probability=known[number] if has_score else None,
+            bytes="" if number in self.added else (self.bytes_of(text) or b"").hex(),
+        )
+
+    def bytes_of(self, piece: str) -> bytes | None:
+        """The bytes that a piece of a vocabulary of bytes stands for; None of any other."""
+        if match := BYTE_PIECE.fullmatch(piece):
+            return bytes([int(match.group(1), 16)])
+        if self._of_bytes:
+            return bytes([ord(piece)]) if len(piece) == 1 and ord(piece) < 256 else None
+        if not self.byte_level:
+            return None
+        try:
+            return bytes(ALPHABET[sign] for sign in piece)
+        except KeyError:
+            return None
+
+    def _unknown(self, tokenizer: "PreTrainedTokenizerBase") -> int | None:
+        if self.model is None:
+            found = tokenizer.unk_token_id
+            return found if isinstance(found, int) else None
+        if self.kind == "Unigram":
+            return self.stored.get("unk_id")
+        token = getattr(self.model, "unk_token", None)
+        return self.model.token_to_id(token) if token else None
+
+
+def is_single_byte(piece: str) -> bool:
+    """Whether it is a piece of byte fallback."""
+    return BYTE_PIECE.fullmatch(piece) is not None
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """GPT-2's: printable Latin-1 bytes stand for themselves, the others follow from U+0100 on
+    (https://github.com/openai/gpt-2, encoder.py, bytes_to_unicode)."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {**{chr(byte): byte for byte in printable}, **{chr(256 + n): byte for n, byte in enumerate(others)}}
+
+
+ALPHABET = _byte_alphabet()
+"""Sign of a byte-level vocabulary → its byte."""
+
+
+def _has_byte_level(step: Any) -> bool:
+    """Whether a step, or a member of a sequence of them, writes bytes as signs; not every sequence lets its members out."""
+    try:
+        return step is not None and b'"ByteLevel"' in step.__getstate__()
+    except (TypeError, AttributeError):  # a step written in Python cannot be looked into
+        return False
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How a tokenizer writes its pieces."""
+
+    byte_level: bool = False
+    """Every sign stands for one byte, as GPT-2 has it."""
+    byte_fallback: bool = False
+    """`<0x0A>` stands for one byte."""
+    spaces: tuple[str, ...] = ()
+    """Signs that stand for a space."""
+    prefix: str = ""
+    """What a piece begins with that goes on a word (`##`)."""
+    suffix: str = ""
+    """What a piece ends with that ends a word (`</w>`)."""
+
+    def is_byte(self, piece: str) -> bool:
+        """Whether a piece stands for one byte by itself."""
+        if self.byte_level:
+            return len(piece) == 1 and piece in ALPHABET
+        return self.byte_fallback and BYTE_PIECE.fullmatch(piece) is not None
+
+    def content(self, piece: str) -> bytes:
+        """The bytes that a piece stands for; those of byte-level pieces may be a part of a character."""
+        if self.byte_level:
+            try:
+                return piece.translate(_BYTES).encode("latin-1")
+            except UnicodeEncodeError:  # a piece from outside the alphabet
+                return _utf8(piece)
+        if self.byte_fallback and (byte := BYTE_PIECE.fullmatch(piece)):
+            return bytes([int(byte[1], 16)])
+        if self.prefix and piece.startswith(self.prefix) and piece != self.prefix:
+            piece = piece[len(self.prefix) :]
+        if self.suffix and piece.endswith(self.suffix):
+            piece = f"{piece[: -len(self.suffix)]} "
+        for sign in self.spaces:
+            piece = piece.replace(sign, " ")
+        return _utf8(piece)
+
+
+def merged(left: str, right: str, prefix: str) -> str:
+    """What a merge of BPE makes; `prefix` is what a piece bears that goes on a word, which the right one loses."""
+    return left + right.removeprefix(prefix)
+
+
+def writing_of(values: dict[str, Any]) -> Writing:
+    """As a `tokenizer.json` says it."""
+    steps = [*_steps(values.get("decoder")), *_steps(values.get("pre_tokenizer"))]
+    kinds = {step.get("type") for step in steps}
+    model = values.get("model") or {}
+    replaced = [_replaced(step) for step in steps]
+    prefixes = [step.get("prefix") for step in steps if step.get("type") == "WordPiece"]
+    suffixes = [step.get("suffix") for step in steps if step.get("type") == "BPEDecoder"]
+    return Writing(
+        byte_level="ByteLevel" in kinds,
+        byte_fallback=bool(model.get("byte_fallback")) or "ByteFallback" in kinds,
+        spaces=tuple(dict.fromkeys(filter(None, replaced))),
+        prefix=model.get("continuing_subword_prefix") or next(filter(None, prefixes), ""),
+        suffix=model.get("end_of_word_suffix") or next(filter(None, suffixes), ""),
+    )
+
+
+def writing_by_pieces(tokenizer: "PreTrainedTokenizerBase", pieces: Iterable[str]) -> Writing:
+    """A guess, where the tokenizer is Python code that does not tell."""
+    some = list(pieces)
+    marked = any(piece.startswith(SPACE_SIGN) for piece in some)
+    continued = any(piece.startswith("##") and len(piece) > 2 for piece in some)
+    ended = sum(piece.endswith("</w>") for piece in some) > len(some) / 10
+    return Writing(
+        byte_level=type(tokenizer).__name__.startswith(("GPT2", "Roberta", "Bart")),
+        byte_fallback=any(BYTE_PIECE.fullmatch(piece) for piece in some),
+        spaces=(SPACE_SIGN,) if marked else (),
+        prefix="##" if continued else "",
+        suffix="</w>" if ended else "",
+    )
+
+
+def _steps(step: Any) -> Iterator[dict[str, Any]]:
+    if not isinstance(step, dict):
+        return
+    inner = next((step[name] for name in ("decoders", "pretokenizers") if isinstance(step.get(name), list)), None)
+    if inner is None:
+        yield step
+    for each in inner or ():
+        yield from _steps(each)
+
+
+def _replaced(step: dict[str, Any]) -> str:
+    """The sign that a step takes for a space."""
+    if step.get("type") == "Metaspace":
+        return step.get("replacement") or SPACE_SIGN
+    pattern = step.get("pattern")
+    if step.get("type") == "Replace" and step.get("content") == " " and isinstance(pattern, dict):
+        return pattern.get("String") or ""
+    return ""
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+# What is no sign of the alphabet becomes something that Latin-1 does not have, so that it is noticed.
+_BYTES = {ord(sign): byte for sign, byte in ALPHABET.items()} | {
+    byte: 0x2581 for byte in range(256) if chr(byte) not in ALPHABET
+}
