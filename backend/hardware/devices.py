@@ -16,7 +16,7 @@ from backend.contract.errors import InputError
 from backend.contract.processes import child_environment, python_command
 from backend.contract.rpc.plan import DeviceList
 from backend.contract.spec import RunSpec
-from backend.engines.processor import processor
+from backend.engines.cpu_device import cpu_device
 from backend.models.model_files import read_table_if_sound
 
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -70,12 +70,12 @@ def ask(
         )  # fmt: skip
         return DeviceList(msgspec.json.decode(done.stdout.splitlines()[-1], type=list[Device]))
     except subprocess.TimeoutExpired:
-        return DeviceList([processor()], f"{engine} did not list its devices within {seconds:g} seconds")
+        return DeviceList([cpu_device()], f"{engine} did not list its devices within {seconds:g} seconds")
     except subprocess.CalledProcessError as error:
         words = error.stderr.decode(errors="replace").strip().splitlines() or ["it did not say why"]
-        return DeviceList([processor()], f"{engine} could not list its devices: {words[-1]}")
+        return DeviceList([cpu_device()], f"{engine} could not list its devices: {words[-1]}")
     except (OSError, IndexError, msgspec.DecodeError) as error:
-        return DeviceList([processor()], f"{engine} could not list its devices: {error}")
+        return DeviceList([cpu_device()], f"{engine} could not list its devices: {error}")
 
 
 def list_devices(

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from backend.contract.catalog import Device
-from backend.engines.processor import processor
+from backend.engines.cpu_device import cpu_device
 
 _KINDS = {"tpu": "tpu", "gpu": "cuda", "cuda": "cuda", "rocm": "cuda"}
 """JAX's words for what a spec calls otherwise."""
@@ -23,7 +23,7 @@ def devices() -> list[Device]:
 def _processors() -> list[Device]:
     # XLA reads the last of several; asking jax itself would take a second, and seldom is there a second processor.
     asked = re.findall(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
-    count, whole = max(1, int(asked[-1])) if asked else 1, processor()
+    count, whole = max(1, int(asked[-1])) if asked else 1, cpu_device()
     if count == 1:
         return [whole]
     memory, free = whole.memory_mb / count, whole.free_mb / count

@@ -20,6 +20,7 @@ from backend.engines.engine import Batch, Finish, Loaded, Loading, StepNumbers, 
 from backend.engines.jax import checkpoints
 from backend.engines.jax.adapters import Adapter
 from backend.engines.jax.batch_padding import alike, stacked
+from backend.engines.jax.compilation import Programs, shapes
 from backend.engines.jax.generation import Writer
 from backend.engines.jax.heads import HEADS
 from backend.engines.jax.layers import Noise, computing, recomputing
@@ -30,7 +31,6 @@ from backend.engines.jax.mesh import layout_of
 from backend.engines.jax.model import Model, Parameters
 from backend.engines.jax.models.family import Arrays
 from backend.engines.jax.optimizer import Optimizer
-from backend.engines.jax.programs import Programs, shapes
 
 _NUMBERS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
 

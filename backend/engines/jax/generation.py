@@ -12,9 +12,9 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.engines import decoding
 from backend.engines.engine import Batch
 from backend.engines.generation_limits import answer_beginning, check_prompt, end_tokens, room_for
+from backend.engines.jax.compilation import Programs
 from backend.engines.jax.layers import Memory, computing, remembering
 from backend.engines.jax.model import Model, Parameters
-from backend.engines.jax.programs import Programs
 from backend.engines.logits_processors import demands_of
 
 _ROUND = 32

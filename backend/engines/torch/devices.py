@@ -7,7 +7,7 @@ from types import ModuleType
 import msgspec
 
 from backend.contract.catalog import Device
-from backend.engines.processor import processor
+from backend.engines.cpu_device import cpu_device
 
 DEVICE_FILES = ("nvidiactl", "dxg", "kfd")
 """What stands in /dev where there is an accelerator that this list knows: NVIDIA, Windows' Linux, AMD."""
@@ -15,7 +15,7 @@ DEVICE_FILES = ("nvidiactl", "dxg", "kfd")
 
 def devices() -> list[Device]:
     """Accelerators first, the processor last."""
-    return [*(_accelerators() if _may_have_accelerator() else []), processor()]
+    return [*(_accelerators() if _may_have_accelerator() else []), cpu_device()]
 
 
 def _may_have_accelerator() -> bool:
@@ -46,7 +46,7 @@ def _cuda_device(torch: ModuleType, index: int) -> Device:
 def _apple(torch: ModuleType) -> list[Device]:
     if not torch.backends.mps.is_available():
         return []
-    memory = processor()
+    memory = cpu_device()
     return [Device("mps", 0, "Apple GPU", memory.memory_mb, memory.free_mb, ["float32", "float16"])]
 
 

@@ -16,9 +16,9 @@ from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import TrainingSection
 from backend.engines.engine import Engine, compile_here
 from backend.engines.jax import models
+from backend.engines.jax.compilation import Programs
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.jax.model import find_family
-from backend.engines.jax.programs import Programs
 from backend.engines.torch.engine import TorchEngine
 from backend.models.architectures import why_not
 from tests.backend.engines.head_batches import facts, head_batch, part_of

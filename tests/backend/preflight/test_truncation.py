@@ -10,7 +10,7 @@ from backend.contract.catalog import Device
 from backend.contract.run.events import Warned
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
-from backend.engines.processor import processor
+from backend.engines.cpu_device import cpu_device
 from backend.preflight import cost
 from backend.preflight.resolve import resolve
 from backend.preflight.truncation import truncation_notes
@@ -46,7 +46,7 @@ def test_rows_and_tokens_are_counted_over_all_batches():
 
 
 def test_the_plan_tells_of_cut_targets(tmp_path: Path):
-    notes = cost.plan(spec(tmp_path), [processor()]).notes
+    notes = cost.plan(spec(tmp_path), [cpu_device()]).notes
     assert [note for note in notes if "24 of 24 training rows lose the end of their target" in note]
 
 

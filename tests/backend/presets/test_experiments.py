@@ -12,7 +12,7 @@ from backend.contract.resources import resource
 from backend.contract.run.events import EvaluationFinished, RunFinished, StepFinished
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
-from backend.engines.processor import processor
+from backend.engines.cpu_device import cpu_device
 from backend.preflight import cost
 from backend.preflight.resolve import read_spec
 from backend.training.event_log import read_events
@@ -111,7 +111,7 @@ def test_the_published_numbers_stand_in_the_preset(preset: str):
 @pytest.mark.parametrize("preset", EXPERIMENTS)
 def test_an_experiment_plans_trains_and_is_measured(preset: str, models, tmp_path: Path):
     spec = on_small_material(preset, models, tmp_path)
-    assert cost.plan(spec, [processor()]).total_steps == 3
+    assert cost.plan(spec, [cpu_device()]).total_steps == 3
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
     folder.spec.write_text(spec_file.dump(spec.model_dump(mode="json")), encoding="utf-8")

@@ -1,15 +1,15 @@
 """Every head of the contract in PyTorch."""
 
 from backend.contract.heads import Head
-from backend.engines.torch.heads.classification import (
+from backend.engines.torch.classification_heads import (
     MultipleChoice,
     SequenceClassification,
     SequenceRegression,
     TokenClassification,
 )
-from backend.engines.torch.heads.head import TorchHead
-from backend.engines.torch.heads.language import CausalLanguage, MaskedLanguage, SequenceToSequence
-from backend.engines.torch.heads.spans import BeamQuestionAnswering, QuestionAnswering
+from backend.engines.torch.head_protocol import TorchHead
+from backend.engines.torch.language_heads import CausalLanguage, MaskedLanguage, SequenceToSequence
+from backend.engines.torch.span_heads import BeamQuestionAnswering, QuestionAnswering
 
 HEADS: dict[Head, type[TorchHead]] = {
     Head.CAUSAL_LM: CausalLanguage,

@@ -9,9 +9,9 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelFo
 
 from backend.contract.heads import IGNORE, TOP_TOKENS, HeadFacts
 from backend.engines.engine import Batch
-from backend.engines.torch.heads.target_logits import TargetLogits
 from backend.engines.torch.inputs import arguments, tensor
 from backend.engines.torch.packing import check_packing, check_window
+from backend.engines.torch.target_logits import TargetLogits
 
 
 class _Language:

@@ -5,7 +5,7 @@ import psutil
 from backend.contract.catalog import Device
 
 
-def processor() -> Device:
+def cpu_device() -> Device:
     """This computer's processor and memory."""
     memory = psutil.virtual_memory()
     return Device(
