@@ -1,4 +1,4 @@
-"""Owns what every computer has to compute on: its processor."""
+"""Describes the CPU and the memory of this computer."""
 
 import psutil
 

@@ -11,7 +11,7 @@ from backend.contract.catalog import Device
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import ModelSection, Section, TrainingSection
-from backend.engines.new_rows import NewTokens
+from backend.engines.initial_weights import NewTokens
 
 Batch = dict[str, np.ndarray]
 """Arrays of one forward pass, as the head fixes them (`backend.contract.heads`)."""

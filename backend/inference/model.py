@@ -11,7 +11,7 @@ from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section
 from backend.data.sources.source import Report
 from backend.engines.engine import Loaded, Loading
-from backend.engines.new_rows import NewTokens
+from backend.engines.initial_weights import NewTokens
 from backend.hardware import devices, planner
 from backend.inference.checkpoint_target import begun_from, checkpoint_of, note_of
 from backend.models import inspection

@@ -6,7 +6,7 @@ from typing import Any
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec
-from backend.engines.new_rows import NewTokens
+from backend.engines.initial_weights import NewTokens
 from backend.tokenizers.added_tokens import extends, first_new, replaced_pieces
 from backend.tokenizers.loading import open_tokenizer
 from backend.tokenizers.options import ADDED, ADDED_SPECIAL

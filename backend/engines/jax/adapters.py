@@ -12,9 +12,9 @@ from flax import nnx
 from backend.adapters.lora import USUAL, Settings, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.engines.adapter_weights import draw_normal, draw_uniform
 from backend.engines.configuration import LANGUAGE_HEADS
 from backend.engines.engine import Loaded, Loading
+from backend.engines.initial_weights import draw_normal, draw_uniform
 from backend.engines.jax import peft_files
 from backend.engines.jax.layers import Embedding
 from backend.engines.jax.loading import Opened

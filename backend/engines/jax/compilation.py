@@ -1,14 +1,17 @@
-"""Owns the programs that XLA has made of the engine's functions, one for every shape that came."""
+"""Keeps the programs that XLA has compiled, one for every shape that came, and states when memory runs out."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import jax
 
 from backend.engines.engine import Compiling
-from backend.engines.jax.memory import shortage_stated
+from backend.engines.out_of_memory import shortage
 
 Key = Hashable
+
+_XLA_SAYS = "RESOURCE_EXHAUSTED"
 
 
 class Programs:
@@ -33,3 +36,16 @@ class Programs:
 def shapes(arrays: Mapping[str, Any]) -> Key:
     """Names and shapes, for the keys of programs."""
     return tuple((name, values.shape) for name, values in sorted(arrays.items()))
+
+
+@contextmanager
+def shortage_stated() -> Iterator[None]:
+    """Turns running out of memory into RunFailed with code `out_of_memory`; other errors pass."""
+    try:
+        yield
+    except MemoryError as error:
+        raise shortage(on_accelerator=False) from error
+    except jax.errors.JaxRuntimeError as error:
+        if _XLA_SAYS not in str(error):
+            raise
+        raise shortage(on_accelerator=jax.default_backend() != "cpu") from error

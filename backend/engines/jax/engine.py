@@ -1,4 +1,4 @@
-"""Owns the JAX engine: one jitted step with its parameters given away, and what the loop asks beside it."""
+"""The JAX engine: one jitted step with its parameters given away, and what the loop asks beside it."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -12,27 +12,28 @@ import jax.numpy as jnp
 import numpy as np
 
 from backend.contract.errors import InputError, RunFailed
-from backend.contract.heads import Head
+from backend.contract.heads import IGNORE, Head
 from backend.contract.places import cache_folder
 from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Finish, Loaded, Loading, StepNumbers, StepResult
 from backend.engines.jax import checkpoints
 from backend.engines.jax.adapters import Adapter
-from backend.engines.jax.batch_padding import alike, stacked
-from backend.engines.jax.compilation import Programs, shapes
+from backend.engines.jax.compilation import Programs, shapes, shortage_stated
 from backend.engines.jax.generation import Writer
 from backend.engines.jax.heads import HEADS
 from backend.engines.jax.layers import Noise, computing, recomputing
 from backend.engines.jax.loading import open_model
 from backend.engines.jax.lora import dropping
-from backend.engines.jax.memory import shortage_stated
 from backend.engines.jax.mesh import layout_of
 from backend.engines.jax.model import Model, Parameters
 from backend.engines.jax.models.family import Arrays
 from backend.engines.jax.optimizer import Optimizer
 
 _NUMBERS = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
+
+_FILLERS = {"labels": IGNORE, "start_positions": IGNORE, "end_positions": IGNORE, "targets": IGNORE}
+"""What is no target, of arrays that hold targets; a target that is a number is then NaN."""
 
 
 class JaxEngine:
@@ -214,6 +215,25 @@ class JaxEngine:
         return self._layout.peak_memory_mb()
 
 
+def alike(batches: Sequence[Batch], groups: int = 1) -> list[Batch]:
+    """Micro-batches with filler rows and padding up to the largest of them: one scan wants one shape.
+
+    Their rows become a multiple of `groups`.
+    """
+    return [
+        {name: _grown(array, _largest(batches, name, groups), name) for name, array in batch.items()}
+        for batch in batches
+    ]
+
+
+def stacked(batches: Sequence[Batch], groups: int = 1) -> Batch:
+    """On one another, (number, …); language models may have other numbers of targets."""
+    return {
+        name: np.stack([_grown(each[name], _largest(batches, name, groups), name) for each in batches])
+        for name in batches[0]
+    }
+
+
 def _keep_compilations() -> None:
     """What was compiled is found again by the next process; a first step then takes a fraction of the time."""
     jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "jax"))
@@ -223,3 +243,16 @@ def _keep_compilations() -> None:
 def _key(seed: int, step: int) -> jax.Array:
     digest = hashlib.blake2b(f"{seed}/{step}".encode(), digest_size=4).digest()
     return jax.random.key(int.from_bytes(digest, "little"))
+
+
+def _largest(batches: Sequence[Batch], name: str, groups: int) -> tuple[int, ...]:
+    first, *others = (max(sizes) for sizes in zip(*(batch[name].shape for batch in batches), strict=True))
+    return (-(-first // groups) * groups, *others)
+
+
+def _grown(array: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
+    if array.shape == shape:
+        return array
+    filler = np.nan if array.dtype.kind == "f" else _FILLERS.get(name, 0)
+    more = [(0, size - own) for own, size in zip(array.shape, shape, strict=True)]
+    return np.pad(array, more, constant_values=filler)

@@ -1,4 +1,4 @@
-"""Owns the layers that the families are built of. Parameters bear Hugging Face's names and shapes, so files need no mapping."""
+"""The layers that the families are built of. Parameters bear Hugging Face's names and shapes, so files need no mapping."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -10,10 +10,19 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from backend.engines.jax.unknown import Unknown
+from backend.contract.errors import InputError
 
 NEVER = -1e30
 """What is added to a score that must not count; a row of such scores stays finite."""
+
+FIELD = "hardware.engine"
+
+
+class Unknown(InputError):
+    """`what` follows "the JAX engine", as in "does not know the architecture 'electra'"."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{FIELD}: the JAX engine {what}; choose PyTorch", FIELD)
 
 
 _NUMBERS: ContextVar[Any] = ContextVar("numbers", default=jnp.float32)

@@ -12,10 +12,9 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.engines.configuration import LANGUAGE_HEADS, open_configuration, order_of_outputs
 from backend.engines.engine import Loaded, Loading
-from backend.engines.initial_weights import draw
+from backend.engines.initial_weights import draw, grown
 from backend.engines.jax.model import Model, find_family
 from backend.engines.jax.peft_files import Stored
-from backend.engines.new_rows import grown
 from backend.models.adapter_files import is_alone, weights_folder
 from backend.models.inspection import FIELD, foreign_weights
 from backend.models.remote_code import running

@@ -11,9 +11,8 @@ from safetensors.numpy import save_file
 
 from backend import registry
 from backend.contract.heads import Head
-from backend.engines.jax.layers import Conv1D, Embedding, LayerNorm, Linear, RMSNorm
+from backend.engines.jax.layers import Conv1D, Embedding, LayerNorm, Linear, RMSNorm, Unknown
 from backend.engines.jax.models.family import Build, Config, Family
-from backend.engines.jax.unknown import Unknown
 from backend.engines.layer_depth import Standing
 
 WEIGHTS = "model.safetensors"

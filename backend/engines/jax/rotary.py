@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from backend.engines.jax.unknown import Unknown
+from backend.engines.jax.layers import Unknown
 
 Frequencies = tuple[np.ndarray, float]
 """(width / 2,) float32, and what cosine and sine are multiplied by."""

@@ -20,9 +20,9 @@ from transformers.pytorch_utils import Conv1D
 from backend.adapters.lora import USUAL, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import Head
-from backend.engines.adapter_weights import draw_normal, draw_uniform
 from backend.engines.configuration import LANGUAGE_HEADS
 from backend.engines.engine import Loaded, Loading
+from backend.engines.initial_weights import draw_normal, draw_uniform
 from backend.models.adapter_files import PREFIX, TASK_TYPES, WEIGHTS, is_alone, read_adapter_config
 
 

@@ -16,10 +16,9 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.engines.configuration import LANGUAGE_HEADS, open_configuration, order_of_outputs
 from backend.engines.engine import Loaded, Loading
-from backend.engines.initial_weights import draw, is_known
-from backend.engines.new_rows import grown
+from backend.engines.initial_weights import draw, grown, is_known
 from backend.engines.torch.heads import HEADS
-from backend.engines.torch.parameters import freeze
+from backend.engines.torch.optimizer import freeze
 from backend.models.adapter_files import is_alone, weights_folder
 from backend.models.inspection import FIELD, foreign_weights
 from backend.models.remote_code import code_folder, running

@@ -1,5 +1,6 @@
-"""Owns one optimizer step: which weights decay and at which rate, clipping by the global norm, state by parameter name."""
+"""One optimizer step: which weights train, which decay and at which rate, clipping by the global norm, state by name."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -7,8 +8,8 @@ from torch import nn
 
 from backend import registry
 from backend.contract.spec import TrainingSection, validated
+from backend.engines.layer_depth import Standing
 from backend.engines.torch.optimizers.optimizer import Groups
-from backend.engines.torch.parameters import standing, undecayed_parameters
 from backend.engines.torch.precision import Precision
 from backend.engines.torch.sparse_embedding import WordRows
 
@@ -121,3 +122,30 @@ def _groups(
         {"params": groups[key], "weight_decay": 0.0 if key[0] else training.weight_decay, "rate": key[1]}
         for key in sorted(groups, key=lambda key: key[0])
     ]
+
+
+def standing(model: nn.Module) -> Standing:
+    """Where the model's parameters stand."""
+    inside = {id(each) for each in getattr(model, "base_model", model).parameters()}
+    named = dict(model.named_parameters())
+    return Standing(
+        names=tuple(named),
+        body=frozenset(name for name, each in named.items() if id(each) in inside),
+        tables=frozenset(prefix for prefix, module in model.named_modules() if isinstance(module, nn.Embedding)),
+    )
+
+
+def freeze(model: nn.Module, wishes: list[str | int]) -> None:
+    """Take parameters out of training. Raises InputError as `Standing.frozen` does."""
+    parameters = dict(model.named_parameters())
+    for name in standing(model).frozen(wishes):
+        parameters[name].requires_grad_(False)
+
+
+def undecayed_parameters(model: nn.Module) -> Iterator[str]:
+    """Biases and the parameters of normalisation layers, found by the layer's type: names differ too much."""
+    for prefix, module in model.named_modules():
+        is_norm = "Norm" in type(module).__name__
+        for name, _ in module.named_parameters(recurse=False):
+            if is_norm or name.endswith("bias"):
+                yield f"{prefix}.{name}" if prefix else name

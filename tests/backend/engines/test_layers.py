@@ -6,7 +6,7 @@ import torch
 
 from backend.contract.errors import InputError
 from backend.contract.spec import TrainingSection
-from backend.engines.torch.parameters import standing
+from backend.engines.torch.optimizer import standing
 from tests.backend.engines.material import LANGUAGE, classes, language_batch, text_batch
 
 HEAD = classes("a", "b")

@@ -12,8 +12,8 @@ from backend.adapters.lora import Settings as Lora
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
+from backend.engines.initial_weights import NewTokens, grown
 from backend.engines.jax.engine import JaxEngine
-from backend.engines.new_rows import NewTokens, grown
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.head_batches import facts, head_batch
 from tests.backend.engines.material import VOCABULARY, loading

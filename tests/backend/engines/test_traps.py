@@ -12,7 +12,7 @@ from transformers import T5Config, T5ForConditionalGeneration
 from backend.contract.heads import IGNORE, Head
 from backend.contract.spec import TrainingSection
 from backend.engines.torch.engine import TorchEngine
-from backend.engines.torch.language_heads import shifted
+from backend.engines.torch.heads import shifted
 from tests.backend.engines.head_batches import facts, head_batch, part_of
 from tests.backend.engines.material import LANGUAGE, VOCABULARY, loading
 from tests.backend.engines.tiny_models import PADDING

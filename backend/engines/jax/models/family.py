@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import IGNORE, Head
+from backend.engines.jax.layers import Unknown
 from backend.engines.jax.sharding import Rules
-from backend.engines.jax.unknown import Unknown
 
 Config = dict[str, Any]
 """config.json with the defaults of its class filled in."""

@@ -1,6 +1,5 @@
 """Owns mBART (Liu et al. 2020): BART normalised before its layers, whose answers begin with their language."""
 
-from backend.engines.jax.encoder_decoder import Variant
-from backend.engines.jax.models.bart import family
+from backend.engines.jax.models.bart import Variant, family
 
 FAMILY = family("MBart", Variant(norms_first=True, begins_with_last=True))

@@ -1,0 +1,391 @@
+"""Every head of the contract in PyTorch: a model class, a forward pass, a loss and outputs, all in one place.
+
+A new head is one class here, and a line in HEADS.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+import transformers
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForMultipleChoice,
+    AutoModelForQuestionAnswering,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
+    PreTrainedConfig,
+)
+
+from backend.contract.errors import InputError
+from backend.contract.heads import IGNORE, TOP_TOKENS, Head, HeadFacts
+from backend.engines.engine import Batch
+from backend.engines.torch.inputs import arguments, check_packing, check_window, ends_aligned, tensor
+from backend.engines.torch.target_logits import TargetLogits
+from backend.models.architectures import BEAM_CLASSES, why_not
+
+_NEVER = -1e30  # the logit that XLNet's own head gives to what is masked
+_BEAM_OUTPUTS = ("start_top_log_probs", "start_top_index", "end_top_log_probs", "end_top_index", "cls_logits")
+
+
+class TorchHead(Protocol):
+    """One head of `backend.contract.heads` in PyTorch. Batches come without filler rows."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None: ...
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """What has `from_pretrained` and `from_config` for this head. Raises InputError where there is none."""
+        ...
+
+    def answer(self, model: Any, batch: Batch) -> Any:
+        """The forward pass; the caller decides about autocast, gradients and dropout (`model.training`)."""
+        ...
+
+    def loss(self, answer: Any, batch: Batch) -> torch.Tensor:
+        """The summed loss of an answer that was given in training, float32; the caller divides by the step's targets."""
+        ...
+
+    def outputs(self, answer: Any, batch: Batch) -> dict[str, np.ndarray]:
+        """What `Engine.evaluate` returns of an answer that was not given in training."""
+        ...
+
+
+class _Logits:
+    """A head whose model answers with the logits of each row, token or choice."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
+        self._smoothing, self._device = label_smoothing, device
+
+    def answer(self, model: Any, batch: Batch) -> torch.Tensor:
+        """Logits (batch, labels or choices)."""
+        return model(**arguments(model, ends_aligned(model, batch), self._device)).logits
+
+    def outputs(self, answer: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
+        """`logits`: (batch, labels) of rows, (batch,) of numbers, (batch, length, labels) of tokens, (batch, choices)."""
+        return {"logits": answer.float().cpu().numpy()}
+
+
+class SequenceClassification(_Logits):
+    """One of several classes for each row."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
+        super().__init__(facts, label_smoothing, device)
+        weights = facts.class_weights
+        self._weights = None if weights is None else torch.tensor(weights, dtype=torch.float32, device=device)
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """Any architecture with such a head."""
+        return AutoModelForSequenceClassification
+
+    def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Cross-entropy, weighted by class."""
+        labels = tensor(batch["labels"], self._device)
+        return cross_entropy(
+            answer.float(),
+            labels,
+            weight=self._weights,
+            ignore_index=IGNORE,
+            reduction="sum",
+            label_smoothing=self._smoothing,
+        )
+
+
+class SequenceRegression(_Logits):
+    """One number for each row."""
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """Any architecture that can classify rows: the number is its single output."""
+        return AutoModelForSequenceClassification
+
+    def answer(self, model: Any, batch: Batch) -> torch.Tensor:
+        """Numbers (batch,), also of a single row: against labels (batch,) a column would broadcast to a square."""
+        return super().answer(model, batch).squeeze(-1)
+
+    def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Squared error; a label that is NaN is unknown."""
+        known = ~np.isnan(batch["labels"])
+        wanted = tensor(np.where(known, batch["labels"], 0).astype(np.float32), self._device)
+        return ((answer.float() - wanted).square() * tensor(known, self._device)).sum()
+
+
+class TokenClassification(_Logits):
+    """One of several classes for each token."""
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """Any architecture with such a head."""
+        return AutoModelForTokenClassification
+
+    def answer(self, model: Any, batch: Batch) -> torch.Tensor:
+        """Logits (batch, length, labels)."""
+        return model(**arguments(model, batch, self._device)).logits
+
+    def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Cross-entropy at every target."""
+        labels = tensor(batch["labels"], self._device)
+        return cross_entropy(
+            answer.flatten(0, 1).float(),
+            labels.flatten(),
+            ignore_index=IGNORE,
+            reduction="sum",
+            label_smoothing=self._smoothing,
+        )
+
+
+class MultipleChoice(_Logits):
+    """One of a row's choices; input arrays are (batch, choices, length)."""
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """Any architecture with such a head."""
+        return AutoModelForMultipleChoice
+
+    def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Cross-entropy over the choices."""
+        labels = tensor(batch["labels"], self._device)
+        return cross_entropy(
+            answer.float(), labels, ignore_index=IGNORE, reduction="sum", label_smoothing=self._smoothing
+        )
+
+
+class QuestionAnswering:
+    """A start and an end, each over all tokens."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
+        self._device = device
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """Any architecture with such a head; of XLNet, XLM and FlauBERT that is the one without beams."""
+        return AutoModelForQuestionAnswering
+
+    def answer(self, model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits of starts and of ends, (batch, length) each."""
+        found = model(**arguments(model, batch, self._device))
+        return found.start_logits, found.end_logits
+
+    def loss(self, answer: tuple[torch.Tensor, torch.Tensor], batch: Batch) -> torch.Tensor:
+        """The mean of both cross-entropies."""
+        return _span_loss(*answer, batch, self._device)
+
+    def outputs(self, answer: tuple[torch.Tensor, torch.Tensor], batch: Batch) -> dict[str, np.ndarray]:
+        """`start_logits` and `end_logits` (batch, length)."""
+        start, end = (logits.float().cpu().numpy() for logits in answer)
+        return {"start_logits": start, "end_logits": end}
+
+
+class BeamQuestionAnswering:
+    """XLNet's head: an end is sought for each of the likeliest starts, and whether there is an answer is learnt."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
+        self._device = device
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """The architecture's own class. Raises InputError where it has none."""
+        if reason := why_not({"model_type": config.model_type}, Head.QUESTION_ANSWERING_BEAM):
+            raise InputError(f"model.name_or_path: {reason}", "model.name_or_path")
+        return getattr(transformers, BEAM_CLASSES[config.model_type])
+
+    def answer(self, model: Any, batch: Batch) -> Any:
+        """In training logits with the true start given, (start, end, unanswerable or None); else transformers' beams."""
+        if not model.training:
+            batch = _room_for_beams(batch, max(model.config.start_n_top, model.config.end_n_top))
+        given = arguments(model, batch, self._device)
+        extra = {"cls_index": tensor(batch["cls_index"], self._device)} if "cls_index" in batch else {}
+        mask = {"p_mask": tensor(batch["p_mask"].astype(np.float32), self._device)} if "p_mask" in batch else {}
+        if not model.training:
+            return model(**given, **extra, **mask)
+        hidden = model.transformer(**given)[0]
+        head = getattr(model, "qa_outputs", model)  # XLM's and FlauBERT's three parts are a module of their own
+        starts = tensor(batch["start_positions"].clip(min=0), self._device)
+        learnt = "is_impossible" in batch and "cls_index" in batch
+        return (
+            head.start_logits(hidden, **mask),
+            head.end_logits(hidden, start_positions=starts, **mask),
+            head.answer_class(hidden, start_positions=starts, **extra) if learnt else None,
+        )
+
+    def loss(self, answer: Any, batch: Batch) -> torch.Tensor:
+        """The mean of both cross-entropies, plus half the binary one of `is_impossible` where it is learnt."""
+        start, end, impossible = answer
+        total = _span_loss(start, end, batch, self._device)
+        if impossible is None:
+            return total
+        known = tensor(batch["start_positions"] != IGNORE, self._device)
+        wanted = tensor(batch["is_impossible"].astype(np.float32), self._device)
+        each = binary_cross_entropy_with_logits(impossible.float(), wanted, reduction="none")
+        return total + 0.5 * (each * known).sum()
+
+    def outputs(self, answer: Any, batch: Batch) -> dict[str, np.ndarray]:
+        """The five arrays of transformers' head; of `end_top_*` entry e · S + s is end e of start s."""
+        found = {name: answer[name].float() if "index" not in name else answer[name] for name in _BEAM_OUTPUTS}
+        return {name: value.cpu().numpy() for name, value in found.items()}
+
+
+def _room_for_beams(batch: Batch, beams: int) -> Batch:
+    missing = beams - batch["input_ids"].shape[1]
+    if missing <= 0:
+        return batch
+    # There must be as many places as beams; those that are added are padding, which no answer may take.
+    batch = {"p_mask": np.zeros_like(batch["input_ids"]), **batch}
+    fillers = {"input_ids": 0, "attention_mask": 0, "token_type_ids": 0, "p_mask": 1}
+    longer = {
+        name: np.pad(batch[name], ((0, 0), (0, missing)), constant_values=filler)
+        for name, filler in fillers.items()
+        if name in batch
+    }
+    return {**batch, **longer}
+
+
+def _span_loss(start: torch.Tensor, end: torch.Tensor, batch: Batch, device: torch.device) -> torch.Tensor:
+    # Padding is no answer. transformers lets it compete, so that a row's loss would hang on its companions' lengths.
+    padding = tensor(batch["attention_mask"] == 0, device)
+    positions = (tensor(batch[name], device) for name in ("start_positions", "end_positions"))
+    losses = [
+        cross_entropy(logits.float().masked_fill(padding, _NEVER), wanted, ignore_index=IGNORE, reduction="sum")
+        for logits, wanted in zip((start, end), positions, strict=True)
+    ]
+    return (losses[0] + losses[1]) / 2
+
+
+class _Language:
+    """A head whose targets are tokens."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
+        self._smoothing, self._device = label_smoothing, device
+
+    def loss(self, answer: TargetLogits, batch: Batch) -> torch.Tensor:
+        """Cross-entropy of every target."""
+        return answer.loss(self._smoothing)
+
+
+class CausalLanguage(_Language):
+    """The next token of each token."""
+
+    def __init__(self, facts: HeadFacts, label_smoothing: float, device: torch.device) -> None:
+        super().__init__(facts, label_smoothing, device)
+        self._packs = False  # whether it has been tried that the model keeps packed texts apart
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """Any decoder."""
+        return AutoModelForCausalLM
+
+    def answer(self, model: Any, batch: Batch) -> TargetLogits:
+        """Logits of the places that have a target behind them."""
+        if "segment" in batch:
+            self._check_packing(model, batch)
+        given = arguments(model, batch, self._device, causal=True)
+        labels = batch["labels"] if "labels" in batch else np.where(batch["attention_mask"], batch["input_ids"], IGNORE)
+        targets = TargetLogits(next_labels(labels), self._device)
+        return targets.compute(model, lambda: model(**given, use_cache=False))
+
+    def outputs(self, answer: TargetLogits, batch: Batch) -> dict[str, np.ndarray]:
+        """`token_loss` and `token_prediction` (batch, length), at the token that is predicted."""
+        return {name: _moved_to_target(values) for name, values in _token_outputs(answer).items()}
+
+    def _check_packing(self, model: Any, batch: Batch) -> None:
+        check_window(model, batch)
+        if not self._packs:
+            check_packing(model, batch, self._device)
+            self._packs = True
+
+
+class MaskedLanguage(_Language):
+    """What stands behind a mask."""
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """Any encoder that was made for it."""
+        return AutoModelForMaskedLM
+
+    def answer(self, model: Any, batch: Batch) -> TargetLogits:
+        """Logits of the targets."""
+        given = arguments(model, batch, self._device)
+        return TargetLogits(batch["labels"], self._device).compute(model, lambda: model(**given))
+
+    def outputs(self, answer: TargetLogits, batch: Batch) -> dict[str, np.ndarray]:
+        """`token_loss` (batch, length) and the likeliest tokens with their probabilities (batch, length, 5)."""
+        losses, tokens, probabilities = [], [], []
+        for logits, labels in answer.chunks():
+            losses.append(cross_entropy(logits, labels, ignore_index=IGNORE, reduction="none"))
+            best = logits.topk(TOP_TOKENS, dim=-1)
+            tokens.append(best.indices.int())
+            probabilities.append((best.values - logits.logsumexp(dim=-1, keepdim=True)).exp())
+        return {
+            "token_loss": answer.spread(losses),
+            "top_tokens": answer.spread(tokens),
+            "top_probabilities": answer.spread(probabilities),
+        }
+
+
+class SequenceToSequence(_Language):
+    """The tokens of an answer, each from the source and the answer's tokens before it."""
+
+    @staticmethod
+    def model_class(config: PreTrainedConfig) -> Any:
+        """Any encoder-decoder."""
+        return AutoModelForSeq2SeqLM
+
+    def answer(self, model: Any, batch: Batch) -> TargetLogits:
+        """Logits of the answer's tokens; the decoder sees them one place later."""
+        given = arguments(model, batch, self._device)
+        given["decoder_input_ids"] = shifted(model, tensor(batch["labels"], self._device))
+        targets = TargetLogits(batch["labels"], self._device)
+        return targets.compute(model, lambda: model(**given, use_cache=False))
+
+    def outputs(self, answer: TargetLogits, batch: Batch) -> dict[str, np.ndarray]:
+        """`token_loss` and `token_prediction` (batch, length of answers)."""
+        return _token_outputs(answer)
+
+
+def next_labels(labels: np.ndarray) -> np.ndarray:
+    """The label that each position predicts: the next one, and none at the end. (batch, length)"""
+    return np.concatenate([labels[:, 1:], np.full_like(labels[:, :1], IGNORE)], axis=1)
+
+
+def shifted(model: Any, labels: torch.Tensor) -> torch.Tensor:
+    """The decoder's input as the architecture makes it of the labels; -100 becomes padding. (batch, length)"""
+    shift = getattr(model, "prepare_decoder_input_ids_from_labels", None)
+    if shift is not None:
+        return shift(labels=labels)
+    # What architectures without a method of their own (M2M100, Blenderbot) do in their forward pass.
+    config = model.config
+    moved = labels.roll(1, dims=-1)
+    moved[:, 0] = config.decoder_start_token_id
+    return moved.masked_fill(moved == IGNORE, config.pad_token_id)
+
+
+def _token_outputs(answer: TargetLogits) -> dict[str, np.ndarray]:
+    losses, predictions = [], []
+    for logits, labels in answer.chunks():
+        losses.append(cross_entropy(logits, labels, ignore_index=IGNORE, reduction="none"))
+        predictions.append(logits.argmax(dim=-1).int())
+    return {"token_loss": answer.spread(losses), "token_prediction": answer.spread(predictions)}
+
+
+def _moved_to_target(values: np.ndarray) -> np.ndarray:
+    # What position i says of its successor belongs to position i + 1; position 0 is nobody's successor.
+    moved = np.zeros_like(values)
+    moved[:, 1:] = values[:, :-1]
+    return moved
+
+
+HEADS: dict[Head, type[TorchHead]] = {
+    Head.CAUSAL_LM: CausalLanguage,
+    Head.MASKED_LM: MaskedLanguage,
+    Head.SEQ2SEQ_LM: SequenceToSequence,
+    Head.SEQUENCE_CLASSIFICATION: SequenceClassification,
+    Head.SEQUENCE_REGRESSION: SequenceRegression,
+    Head.TOKEN_CLASSIFICATION: TokenClassification,
+    Head.QUESTION_ANSWERING: QuestionAnswering,
+    Head.QUESTION_ANSWERING_BEAM: BeamQuestionAnswering,
+    Head.MULTIPLE_CHOICE: MultipleChoice,
+}
