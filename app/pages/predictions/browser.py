@@ -1,4 +1,4 @@
-"""Owns the error browser: the rows of one predictions file, filtered and sorted, and the chosen one whole."""
+"""The error browser: the rows of one predictions file, filtered and sorted, and the chosen one whole."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Owns the question of what to take home: which rows with which columns, in which format, safe for which program."""
+"""The export of predictions: which rows and columns, in which format, safe for which program, and writing them."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Owns a run's predictions of a file that a person drops or chooses: progress, a way to stop, and columns of other names."""
+"""A run's predictions of a file that a person chooses: progress, a way to stop, and columns of other names."""
 
 import time
 from pathlib import Path

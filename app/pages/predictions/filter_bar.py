@@ -1,4 +1,4 @@
-"""Owns the bar above the predictions: whose, of which data, right or wrong, with which text, and all else that is asked for."""
+"""The bar above the predictions: whose, of which data, right or wrong, and with which text."""
 
 from collections.abc import Sequence
 from dataclasses import replace

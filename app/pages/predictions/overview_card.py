@@ -1,4 +1,4 @@
-"""Owns the card beside the rows while none is chosen: how many are right, and what is known of all of them together."""
+"""The card beside the rows while none is chosen: how many are right, and what is known of all of them together."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Owns the Predictions page: the rows of a run with what was predicted, and the Try box, where a model is asked."""
+"""The Predictions page: the rows of a run with what was predicted, and the Try box, where a model is asked."""
 
 from functools import cached_property
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Owns the rows beside the chosen one: the table, one row whole, and the ways from row to row."""
+"""The rows beside the chosen one: the table, one row whole, and the ways from row to row and to the next mistake."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

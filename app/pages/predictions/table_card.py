@@ -1,4 +1,4 @@
-"""Owns the card with the rows: the table, its columns, and what a click with the right button offers."""
+"""The card with the rows: the table, its columns, and what a click with the right button offers."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Owns the threshold of one label: a slider, the scores that follow at once, and what is predicted there."""
+"""The threshold of one label: a slider, the scores that follow at once, and what is predicted there."""
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget

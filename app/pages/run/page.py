@@ -1,4 +1,4 @@
-"""Owns the Run page: one run, alive or over, and what can be asked of it."""
+"""The Run page: one run, alive or over, and what can be asked of it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Owns the comparison of chosen runs: their curves, the settings in which they differ, their final metrics."""
+"""The comparison of chosen runs: their curves, the settings in which they differ, their final metrics."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Owns the folders of runs and caches: where they are, how much lies there, and making room."""
+"""The folders of runs and caches: where they are, how much lies there, and making room."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QGridLayout, QHBoxLayout, QLabel, QLineEdit

@@ -1,4 +1,4 @@
-"""Owns what this machine has and lacks, with the command that mends it."""
+"""What this machine has and lacks, with the command that mends it."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Owns the Settings page: the look, folders, the hub, consents, CSV, notifications, this machine, and versions."""
+"""The Settings page: the look, folders, the hub, consents, CSV, notifications, this machine, and versions."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Owns the choice of texts to count on: a data file, its column with the texts, and one with their languages if wanted."""
+"""The choice of texts to count on: a data file, its column with the texts, and one with their languages if wanted."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Owns the choice of texts: any data that Burnish reads, and which of its columns count."""
+"""The choice of texts: any data that Burnish reads, and which of its columns count."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath

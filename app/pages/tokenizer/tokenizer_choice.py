@@ -1,4 +1,4 @@
-"""Owns the choice of a tokenizer: the demo models', the runs', those made here, recent and cached ones, a folder, a file or a hub id."""
+"""The choice of a tokenizer: demo models', runs', own, recent and cached ones, a folder, a file or a hub id."""
 
 from collections.abc import Mapping
 from pathlib import Path

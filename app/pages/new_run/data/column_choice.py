@@ -1,4 +1,4 @@
-"""Owns which column of the data plays which part of the task: guessed with a reason, changed, and set back."""
+"""Which column of the data plays which part of the task: guessed with a reason, changed, and set back."""
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QStandardItemModel

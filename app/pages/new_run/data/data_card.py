@@ -1,4 +1,4 @@
-"""Owns the choice of the data: files, columns, and a look at what they hold."""
+"""The data card: files, columns, what was recognised, and a look at what the data holds."""
 
 from collections.abc import Collection, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Owns what is seen of the data that was chosen: one line, labels and lengths, warnings, the first rows."""
+"""What is seen of the data that was chosen: one line, labels and lengths, warnings, the first rows."""
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget

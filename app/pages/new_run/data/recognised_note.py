@@ -1,4 +1,4 @@
-"""Owns the note that says what dropped or named data was taken for, with the way back, and the task that goes with it."""
+"""The note that says what dropped or named data was taken for, with the way back, and the task that goes with it."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QWidget

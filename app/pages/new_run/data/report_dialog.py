@@ -1,4 +1,4 @@
-"""Owns the window with the report on the data of a draft: it is asked for with progress, shown, and copied."""
+"""The window with the report on the data of a draft: a card per split; it is asked for with progress, and copied."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Owns the window that shows one row of the data whole: every column under its own name, however long its cell."""
+"""The windows that show rows of the data: one row whole, and those that cannot be used, with their export."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Owns the choice of the rows to train on, to measure with and to score at the end: files, or splits of a source."""
+"""The choice of the rows to train on, to measure with and to score at the end: files, or splits of a source."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Owns the card with the answer: of one model like a row of a file, of two side by side; and which models are open."""
+"""The card with the answer: of one model like a row of a file, of two side by side with what differs marked."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise

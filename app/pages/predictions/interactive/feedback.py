@@ -1,4 +1,4 @@
-"""Owns the way of an answered row into a person's own file: which file, what is right, and what came of it."""
+"""Adds an answered row to a person's own file: the bar that asks for file and right answer, and what came of it."""
 
 from collections.abc import Sequence
 from dataclasses import replace

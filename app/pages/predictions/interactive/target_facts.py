@@ -1,4 +1,4 @@
-"""Owns what is said of a chosen model before it is asked: of a run how well it did, of another what it holds and whether it fits."""
+"""What is said of a chosen model before it is asked: how well a run did, what another holds and whether it fits."""
 
 from collections.abc import Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""Owns the Try box: what is typed is answered by one model or two, kept among the last answers, and put into a file."""
+"""The Try box: what is typed is answered by one model or two, listed among the last answers, and put into a file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Owns what is typed to be answered: one field for each part of the task's input, whose texts stay when the task changes."""
+"""What is typed to be answered, a field for each part of the task's input, and how text is written."""
 
 import json
 from collections.abc import Mapping, Sequence

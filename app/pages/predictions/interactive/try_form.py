@@ -1,4 +1,4 @@
-"""Owns the form of the Try box: which models, which task, what is typed, and how text is written."""
+"""The form of the Try box: which models, which task, what is typed, and how text is written."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

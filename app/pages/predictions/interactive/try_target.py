@@ -1,4 +1,4 @@
-"""Owns the choice of a model to ask: a run or one of its checkpoints, a demo, recent or cached model, a folder, a hub id."""
+"""The choice of a model to ask: a run or a checkpoint, a demo, recent or cached model, a folder, a hub id."""
 
 from collections.abc import Sequence
 from pathlib import Path

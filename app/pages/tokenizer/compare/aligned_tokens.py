@@ -1,4 +1,4 @@
-"""Owns the tokens of two to four tokenizers in columns, line beside line, with their counts below."""
+"""The tokens of two to four tokenizers in columns, line beside line, with their counts below."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Owns the row of tokenizers that are compared: the page's own first, and one to three others beside it."""
+"""The row of tokenizers that are compared: the page's own first, and one to three others beside it."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Owns the pipeline of a tokenizer as a page to read: each step with what it made of the text, the model word by word."""
+"""The pipeline of a tokenizer as a page to read: each step with what it made of the text, the model word by word."""
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import (

@@ -1,4 +1,4 @@
-"""Owns the field for a chat template: the tokenizer's own, until a person writes another one."""
+"""The field for a chat template: the tokenizer's own, until a person writes another one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Owns what is turned into tokens: a text, a pair, words, a conversation, several texts, or ids on their way back."""
+"""What is turned into tokens: a text, a pair, words, a conversation, several texts, or ids on their way back."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Owns the line that counts how often each piece occurs in chosen data, with its progress and its result."""
+"""The line that counts how often each piece occurs in chosen data, with its progress and its result."""
 
 from typing import Any
 
