@@ -21,9 +21,9 @@ from backend.contract.rpc.protocol import Progress
 from backend.contract.run.cost import Remedy
 from backend.contract.run.measurement import MeasuredTime
 
-SHOWN = 3
+SHOWN_REMEDIES = 3
 
-WHAT = tr(
+MEASURING_HINT = tr(
     "Train a few steps with the real model and data, and say how long all of it will take. Nothing is kept of them."
 )
 
@@ -253,7 +253,9 @@ class MeasureButton(QObject):
         """Why nothing can be measured; empty where it can."""
         self._reason = reason
         self.button.setEnabled(self.busy or not reason)
-        self.button.setToolTip(tr("End the measurement; nothing is left of it.") if self.busy else reason or WHAT)
+        self.button.setToolTip(
+            tr("End the measurement; nothing is left of it.") if self.busy else reason or MEASURING_HINT
+        )
 
     def show_progress(self, progress: Progress | None) -> None:
         """How far it is; None where nothing is measured (any more)."""
@@ -282,7 +284,7 @@ class RemedyRow(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.buttons = [QPushButton() for _ in range(SHOWN)]
+        self.buttons = [QPushButton() for _ in range(SHOWN_REMEDIES)]
         self._offered: list[Remedy] = []
         self.more = QPushButton(tr("Other ways"))
         self.menu = QMenu(self.more)
@@ -304,7 +306,7 @@ class RemedyRow(QWidget):
     def show_remedies(self, remedies: Sequence[Remedy]) -> None:
         """Offer these, what fits first."""
         ordered = sorted(remedies, key=lambda remedy: not remedy.fits)
-        self._offered = [remedy for remedy in ordered if remedy.fits][:SHOWN]
+        self._offered = [remedy for remedy in ordered if remedy.fits][:SHOWN_REMEDIES]
         for place, button in enumerate(self.buttons):
             button.setVisible(place < len(self._offered))
             if place < len(self._offered):

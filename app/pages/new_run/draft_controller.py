@@ -111,9 +111,9 @@ class DraftController(QObject):
 
     def differences(self) -> list[Difference]:
         """The settings that are not their defaults."""
-        return changed(self.settings(), self.draft, self.usual())
+        return changed(self.settings(), self.draft, self.task_defaults())
 
-    def usual(self) -> dict[str, Any]:
+    def task_defaults(self) -> dict[str, Any]:
         """The defaults of the draft's task, by key; they come before those of the spec."""
         entry = self.task()
         return dict(flat(entry.defaults)) if entry else {}
@@ -128,11 +128,11 @@ class DraftController(QObject):
         with self.step(words, typed):
             if not self.draft.set(key, value):
                 return
-            self._drag_along(key, before, source)
+            self._update_dependents(key, before, source)
             self._name_for_data(data)
         self.changed.emit(key)
 
-    def _drag_along(self, key: str, before: Any, source: SourceEntry | None) -> None:
+    def _update_dependents(self, key: str, before: Any, source: SourceEntry | None) -> None:
         """What meant the value before is forgotten."""
         if key == "data.train" and before:
             forget_reading(self.draft, source)
@@ -185,7 +185,7 @@ class DraftController(QObject):
         known = [settings[key] for key in keys if key in settings]
         if not known:
             return
-        before, usual = self.draft.values(), self.usual()
+        before, defaults = self.draft.values(), self.task_defaults()
         words = (
             tr("Reset of {title}", title=known[0].title)
             if len(known) == 1
@@ -193,8 +193,8 @@ class DraftController(QObject):
         )
         with self.step(words):
             for setting in known:
-                if setting.key in usual:
-                    self.draft.set(setting.key, usual[setting.key])
+                if setting.key in defaults:
+                    self.draft.set(setting.key, defaults[setting.key])
                 else:
                     self.draft.reset(setting.key, setting.default)
                 if setting.key == "training.optimizer":
@@ -208,7 +208,7 @@ class DraftController(QObject):
             for key, value in values.items():
                 held, source = self.draft.get(key), self.source()
                 if self.draft.set(key, value):
-                    self._drag_along(key, held, source)
+                    self._update_dependents(key, held, source)
             self._name_for_data(data)
         self.changed_from.emit(before)
 
@@ -222,14 +222,14 @@ class DraftController(QObject):
         with self.step(tr("Task: {title}", title=entry.title)):
             self.overlay.take_off()
             if name != self.draft.get("task.type"):
-                self._forget_usual()
+                self._forget_task_defaults()
                 self.draft.use_task(entry.name, entry.defaults)
             column_roles.forget_unused(entry, self.draft)
         self.replaced.emit()
 
-    def _forget_usual(self) -> None:
+    def _forget_task_defaults(self) -> None:
         """What the task filled in by itself, and nobody changed, goes with it."""
-        for key, value in self.usual().items():
+        for key, value in self.task_defaults().items():
             if self.draft.says(key) and same(self.draft.get(key), value):
                 self.draft.unset(key)
 

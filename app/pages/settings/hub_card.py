@@ -17,8 +17,10 @@ from backend.contract.errors import InputError
 from backend.contract.rpc.models import HubAccount
 from backend.contract.rpc.protocol import Mistake
 
-NONE = tr("You have agreed to no model's own code. You are asked where a model needs it, once for each version of it.")
-SHOWN = 12
+NO_CONSENTS = tr(
+    "You have agreed to no model's own code. You are asked where a model needs it, once for each version of it."
+)
+COMMIT_CHARACTERS = 12
 """Signs of a commit."""
 
 INDENT = 26
@@ -161,7 +163,7 @@ class ConsentsCard(Card):
         super().__init__(tr("Code of models"))
         self.lines = QVBoxLayout()
         self.lines.setSpacing(6)
-        self.none = label(NONE, "faint", wrap=True)
+        self.none = label(NO_CONSENTS, "faint", wrap=True)
         self.add(self.none)
         self.body.addLayout(self.lines)
         self.show_consents()
@@ -183,7 +185,7 @@ class ConsentsCard(Card):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
         row.addWidget(ElidedLabel(repository, "strong", Qt.TextElideMode.ElideMiddle), 1)
-        version = label(commit[:SHOWN], "mono")
+        version = label(commit[:COMMIT_CHARACTERS], "mono")
         version.setToolTip(tr("Version {commit}", commit=commit))
         row.addWidget(version)
         withdraw = IconButton(tr("Withdraw"), "close")

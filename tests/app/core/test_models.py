@@ -9,7 +9,7 @@ from app.core.draft.model_consent import question
 from app.core.draft.model_rows import Heading, Sought
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import Outcome
-from app.pages.new_run.model.model_controller import free_mb, wish
+from app.pages.new_run.model.model_controller import free_mb, model_filter
 from app.pages.new_run.model.obstacle import obstacle
 from app.pages.run.progress import stage_words
 from backend.contract.catalog import Device
@@ -70,7 +70,7 @@ def test_the_speed_of_a_download_is_a_mean_and_the_time_left_follows():
 def test_the_wish_follows_the_draft_and_its_device():
     devices = [Device("cpu", 0, "Processor", 16000, 8000), Device("cuda", 0, "Card", 80000, 79000)]
     draft = Draft({"task": {"type": "causal_lm"}, "adapter": {"type": "lora"}, "hardware": {"engine": "torch"}})
-    found = wish(draft, devices)
+    found = model_filter(draft, devices)
     assert (found["task"], found["partly"], found["free_mb"]) == ("causal_lm", True, 79000)
     draft.set("hardware.device", "cpu")
     assert free_mb(draft, devices) == 8000

@@ -15,8 +15,8 @@ from app.widgets.tables.text_table import TextTable
 from backend.contract.rpc.data import DataGlance, DataPreview, DataRow
 from backend.contract.rpc.protocol import Exported, Mistake
 
-HEADER = (tr("Split"), tr("File"), tr("Line"), tr("Reason"))
-WORDS = tr(
+UNUSABLE_HEADER = (tr("Split"), tr("File"), tr("Line"), tr("Reason"))
+UNUSABLE_WORDS = tr(
     "They are left out: the run trains and measures on all other rows, and lists these again "
     "in its journal. Mend them in the file and read it again to use them."
 )
@@ -114,7 +114,7 @@ class UnusableDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(20, 16, 20, 16)
         column.setSpacing(10)
-        for widget in (self.title, self.reasons, label(WORDS, "muted", wrap=True)):
+        for widget in (self.title, self.reasons, label(UNUSABLE_WORDS, "muted", wrap=True)):
             column.addWidget(widget)
         column.addWidget(self.table, 1)
         foot = QHBoxLayout()
@@ -137,7 +137,7 @@ class UnusableDialog(QDialog):
             " · ".join(f"{reason}: {formatting.grouped(number)}" for reason, number in reasons.items())
         )
         self.table.show_rows(
-            HEADER, [(split, row.file, formatting.grouped(row.line), row.reason) for split, row in listed]
+            UNUSABLE_HEADER, [(split, row.file, formatting.grouped(row.line), row.reason) for split, row in listed]
         )
         more = count - len(listed)
         self.said.setText(

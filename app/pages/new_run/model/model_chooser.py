@@ -14,7 +14,7 @@ from app.core.draft.model_rows import Sought
 from app.core.i18n import inside, tr, trn
 from app.pages.new_run.model.download import DownloadBar, ModelDownload
 from app.pages.new_run.model.model_list import ModelList
-from app.pages.new_run.model.model_sources import AskWish, ModelSources
+from app.pages.new_run.model.model_sources import MakeFilter, ModelSources
 from app.services.backend_client import BackendClient
 from app.widgets.card import label, rule
 from app.widgets.forms.chips import chips
@@ -27,7 +27,7 @@ from backend.contract.rpc.models import HubModel, ModelChoice
 
 _LOOK = {"danger": ("error", "danger"), "warning": ("info", "warning")}
 
-SIDES: tuple[tuple[str, tuple[str, ...]], ...] = (
+PLACES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (tr("All here"), ("demo", "recent", "run", "cache")),
     (tr("Demo"), ("demo",)),
     (tr("Recent"), ("recent",)),
@@ -35,7 +35,7 @@ SIDES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (tr("In the cache"), ("cache",)),
     (tr("Hub"), ("hub",)),
 )
-HUB = len(SIDES) - 1
+HUB = len(PLACES) - 1
 SEARCH_HUB, AGAIN = tr("Search the hub"), tr("Try again")
 _EMPTY = {
     "recent": (tr("Nothing used before"), tr("Models that you start a run with are remembered here.")),
@@ -53,11 +53,11 @@ class ModelChooser(QDialog):
     chosen = Signal(str)
 
     def __init__(
-        self, client: BackendClient, download: ModelDownload, ask_wish: AskWish, parent: QWidget | None = None
+        self, client: BackendClient, download: ModelDownload, make_filter: MakeFilter, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
         self._download = download
-        self.sources = ModelSources(client, ask_wish, self)
+        self.sources = ModelSources(client, make_filter, self)
         self._recent: list[str] = []
         self._current = ""
         self.setWindowTitle(tr("Choose a model"))
@@ -78,7 +78,7 @@ class ModelChooser(QDialog):
         self.task.setAccessibleName(tr("Only models that can do this task"))
         self.fitting = QCheckBox(tr("Only what fits"))
         self.fitting.setToolTip(tr("Leaves out what does not go with the task, the engine or the memory of this run"))
-        self.sides, self._chips = chips([name for name, _ in SIDES])
+        self.sides, self._chips = chips([name for name, _ in PLACES])
         self.list = ModelList()
         self.stack = WaitingStack(self.list)
         self.marked = MarkedModel()
@@ -180,7 +180,7 @@ class ModelChooser(QDialog):
     # What is shown
 
     def _show(self) -> None:
-        groups = SIDES[max(0, self.sides.checkedId())][1]
+        groups = PLACES[max(0, self.sides.checkedId())][1]
         if self._is_on_hub() and self.sources.is_searching:
             return
         models = [*self.sources.here, *self.sources.on_hub]
@@ -193,7 +193,7 @@ class ModelChooser(QDialog):
         self._show_counts()
 
     def _show_counts(self) -> None:
-        for place, (name, side) in enumerate(SIDES[:HUB]):
+        for place, (name, side) in enumerate(PLACES[:HUB]):
             count = sum(one.group in side for one in self.sources.here)
             self.sides.button(place).setText(f"{name} · {count}" if count else name)
         is_cut = self._is_on_hub() and self.sources.is_cut

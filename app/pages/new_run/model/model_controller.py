@@ -52,14 +52,14 @@ class ModelController(QObject):
     def open(self, fitting: bool = False) -> None:
         """Show the list; `fitting` leaves out what does not go with the run."""
         if self.chooser is None:
-            self.chooser = ModelChooser(self._context.client, self.download, self._wish, self._window)
+            self.chooser = ModelChooser(self._context.client, self.download, self._filter, self._window)
             self.chooser.chosen.connect(self._card.choose)
             self.chooser.set_tasks(self._catalog.tasks if self._catalog else [])
         current = str(self._draft.get("model.name_or_path") or "")
         self.chooser.open_on(current, self._context.preferences.recent_models, self._subtitle(), fitting=fitting)
 
-    def _wish(self) -> Mapping[str, Any]:
-        return wish(self._draft, self._devices)
+    def _filter(self) -> Mapping[str, Any]:
+        return model_filter(self._draft, self._devices)
 
     def _subtitle(self) -> str:
         """For whom each model is judged."""
@@ -92,7 +92,7 @@ class ModelController(QObject):
             self._checks.model_changed()
 
 
-def wish(draft: Draft, devices: Sequence[Device]) -> dict[str, Any]:
+def model_filter(draft: Draft, devices: Sequence[Device]) -> dict[str, Any]:
     """The `wish` of a question about models."""
     return {
         "task": str(draft.get("task.type") or ""),

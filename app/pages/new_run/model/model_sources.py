@@ -14,7 +14,7 @@ from backend.contract.rpc.protocol import Mistake
 SEARCH_DELAY_MS, DETAILS_DELAY_MS = 450, 250
 """Whoever types or walks down the list is waited for."""
 
-AskWish = Callable[[], Mapping[str, Any]]
+MakeFilter = Callable[[], Mapping[str, Any]]
 
 
 class ModelSources(QObject):
@@ -27,9 +27,9 @@ class ModelSources(QObject):
     """A HubModel."""
     undescribed = Signal(str)
 
-    def __init__(self, client: BackendClient, ask_wish: AskWish, parent: QObject | None = None) -> None:
+    def __init__(self, client: BackendClient, make_filter: MakeFilter, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._wish = ask_wish
+        self._filter = make_filter
         self.here: list[ModelChoice] = []
         self.on_hub: list[ModelChoice] = []
         self.here_failure = ""
@@ -93,13 +93,13 @@ class ModelSources(QObject):
     # Questions and answers
 
     def _here_arguments(self) -> dict[str, Any]:
-        return {"wish": self._wish(), "recent": self._recent}
+        return {"wish": self._filter(), "recent": self._recent}
 
     def _search_arguments(self) -> dict[str, Any]:
-        return {"wish": self._wish(), "words": self._words}
+        return {"wish": self._filter(), "words": self._words}
 
     def _details_arguments(self) -> dict[str, Any]:
-        return {"name": self._marked, "wish": self._wish()}
+        return {"name": self._marked, "wish": self._filter()}
 
     def _on_here(self, found: ModelChoices) -> None:
         self.here, self.here_failure = found.models, ""
