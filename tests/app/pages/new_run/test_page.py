@@ -17,7 +17,7 @@ from tests.app.pages.small_helper import DEMO
 from tests.foreign_package import install
 
 TRAIN = str(resource("demo", "sentiment", "train.csv"))
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 MODEL = str(resource("demo", "bert-tiny"))
 
 

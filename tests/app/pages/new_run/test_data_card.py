@@ -16,7 +16,7 @@ from backend.contract.rpc.data import DataPreview, RecognisedData
 from backend.contract.rpc.protocol import Mistake
 
 TRAIN = str(resource("demo", "sentiment", "train.csv"))
-SQUAD = str(Path(__file__).parents[2] / "data" / "squad" / "train.json")
+SQUAD = str(Path(__file__).parents[3] / "data" / "squad" / "train.json")
 LEFT, PLAIN, COPY = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, Qt.DropAction.CopyAction
 SLOW_MS = 30_000
 """The helper's first look loads the data room."""
