@@ -1,0 +1,68 @@
+"""One New run page for all tests of a module, with its shortcuts as the main window makes them."""
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QObject, QProcess
+from PySide6.QtGui import QKeySequence, QShortcut
+
+from app import theme
+from app.core import preferences
+from app.pages.new_run.draft_controller import NEW
+from app.pages.new_run.page import Page
+from app.services.backend_client import BackendClient
+from app.services.context import AppContext
+from tests.app.pages.small_helper import DEMO
+
+
+@pytest.fixture(scope="module")
+def page(qapp, tmp_path_factory):
+    """One page for all tests here, with its shortcuts as the main window makes them, and its own folders."""
+    home = tmp_path_factory.mktemp("home")
+    theme.apply(qapp, "light")
+
+    def make(parent: QObject) -> QProcess:
+        process = QProcess(parent)
+        process.setProgram(sys.executable)
+        process.setArguments([str(Path(__file__).parents[1] / "small_helper.py")])
+        return process
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BURNISH_CONFIG", str(home / "config"))
+        patch.setenv("BURNISH_RUNS", str(home / "runs"))
+        context = AppContext.create(preferences.load())
+        context = dataclasses.replace(context, client=BackendClient(make_process=make))
+        made = Page(context)
+        made.resize(1068, 800)
+        for action in made.offered_actions():
+            for keys in action.shortcuts():
+                QShortcut(QKeySequence(keys), made, action.do)
+        yield made
+        context.close()
+        made.close()
+        made.deleteLater()
+
+
+@pytest.fixture
+def panel(qtbot, page):
+    """The page as it is at first."""
+    page.show()
+    qtbot.waitUntil(lambda: page.catalog is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: page.activateWindow() or page.isActiveWindow())
+    page.bar.search.clear()
+    page.draft.replace({**NEW, "task": {"type": "text_classification"}})
+    page.draft.named = False
+    page.controller.overlay.forget()
+    page.controller.replaced.emit()
+    page.controller.forget_history()
+    return page
+
+
+@pytest.fixture
+def demo(qtbot, panel):
+    """The page with the demo in it, and the answers about it."""
+    panel.load_spec(DEMO, "The demo")
+    qtbot.waitUntil(lambda: panel.checks.plan is not None and not panel.reason())
+    return panel
