@@ -1,27 +1,31 @@
-"""Owns `make screenshots`: every page in both themes, from a real demo run, as PNG files under `docs/screenshots`."""
+"""Draws the pictures of README and guide into `docs/screenshots` from a real window and a real run (`make screenshots`)."""
 
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from docs.scenes import DEVICE_SCENES, SCENES, Stage, backend, settle, until
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "docs" / "screenshots"
 LOOKS = ("light", "dark")
-SECONDS = 60.0
-SETTLE_SECONDS = 2.5
-SENTENCE = (
-    "Burnish tokenises unbelievably well: naïve cafés, 42 numbers & façades – all at once.\n"
-    "Colours and lines mark where a token begins; grey ones are special."
-)
-
-TYPED = ("The waiter was rude and the soup was cold.", "Funny, warm and beautifully played.")
+DARK = ("run",)
+"""Pictures that the README shows in the dark theme too."""
+SIZE = (1280, 800)
+"""Of the window."""
+MARGIN = 10
+"""Pixels around a card that is drawn alone."""
+COLOURS = 256
+SHADES = 0xF0F0F0
+"""The bits in which colours of another hue or shade differ."""
+FOUR_DEVICES = "--xla_force_host_platform_device_count=4"
 
 
 def main() -> int:
@@ -30,8 +34,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="burnish-") as home:
         for name in ("RUNS", "CACHE", "CONFIG"):
             os.environ[f"BURNISH_{name}"] = str(Path(home) / name.lower())
-        os.environ["HF_HUB_OFFLINE"] = "1"
-        run = _taken(options.run, Path(home)) if options.run else _trained()
+        os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HOME": str(Path(home) / "hub")}
+        run = _copy(options.run, Path(home)) if options.run else _train()
         options.output.mkdir(parents=True, exist_ok=True)
         draw(run, Path(home), options)
     return 0
@@ -39,139 +43,86 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", type=Path, help="draw this finished run instead of training the demo")
-    parser.add_argument("--size", default="1280x800", help="width x height of the window")
+    parser.add_argument("--run", type=Path, help="draw this finished run of the demo instead of training it")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="where the pictures go")
-    parser.add_argument("--look", choices=LOOKS, nargs="*", default=LOOKS)
-    parser.add_argument("--page", nargs="*", help="only these pages")
+    parser.add_argument("--look", choices=LOOKS, nargs="*", help="all pictures in these themes")
+    parser.add_argument("--only", choices=(*SCENES, *DEVICE_SCENES), nargs="*", help="only these pictures")
     return parser
 
 
-def _trained() -> Path:
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "backend", "demo", "--headless"], check=True, stdout=subprocess.PIPE, text=True
-    )
-    return Path(done.stdout.strip().splitlines()[-1]).parent
+def _train() -> Path:
+    return Path(backend("demo", "--headless").strip().splitlines()[-1]).parent
 
 
-def _taken(run: Path, home: Path) -> Path:
-    """The run and its neighbours, copied, so that drawing changes nothing."""
-    shutil.copytree(run.absolute().parent, home / "runs")
-    return home / "runs" / run.name
+def _copy(run: Path, home: Path) -> Path:
+    """The run alone, so that drawing changes nothing."""
+    return Path(shutil.copytree(run.absolute(), home / "runs" / run.name))
 
 
 def draw(run: Path, home: Path, options: argparse.Namespace) -> None:
-    """Open the window on a finished run and keep a picture of every page in each theme."""
+    """Open the window on a finished run and keep each picture."""
     from PySide6.QtWidgets import QApplication  # after the platform is chosen
+
+    QApplication(sys.argv[:1])
+    for look in options.look or LOOKS:
+        chosen = [name for name in options.only or (*SCENES, *DEVICE_SCENES) if options.look or look == "light" or name in DARK]  # fmt: skip
+        _draw_scenes({name: SCENES[name] for name in SCENES if name in chosen}, run, home, look, options.output)
+        os.environ["XLA_FLAGS"] = FOUR_DEVICES  # for what the next window starts
+        devices = {name: DEVICE_SCENES[name] for name in DEVICE_SCENES if name in chosen}
+        _draw_scenes(devices, run, home, look, options.output)
+        del os.environ["XLA_FLAGS"]
+
+
+def _draw_scenes(scenes: dict[str, Callable[[Stage], Any]], run: Path, home: Path, look: str, output: Path) -> None:
+    from PySide6.QtWidgets import QApplication
 
     from app import theme
     from app.core import preferences
-    from app.main_window import PAGES, MainWindow
+    from app.main_window import MainWindow
 
-    application = QApplication(sys.argv[:1])
+    if not scenes:
+        return
     chosen = preferences.load()
-    for look in options.look:
-        chosen.set("theme", look)
-        theme.apply(application, look)
-        window = MainWindow(chosen)
-        window.resize(*(int(part) for part in options.size.split("x")))
-        window.show()
-        until(lambda window=window: window.isVisible(), 1)
-        window.open_services()
-        window.show_run(str(run))
-        for _, _, name in PAGES:
-            if not options.page or name in options.page:
-                panel = window.show_page(name)
-                prepare(name, panel, run)
-                keep(window, options.output / f"{name.replace('_', '-')}-{look}.png", home)
-                if name == "new_run":
-                    keep(reported(panel), options.output / f"data-report-{look}.png", home)
-        if not options.page or "my-data" in options.page:
-            for page in ("lengths", "rows"):
-                prepare_data(window, run, page)
-                keep(window, options.output / f"my-data-{page}-{look}.png", home)
-        if not options.page or "try" in options.page:
-            prepare_try(window.show_page("predictions"), run)
-            keep(window, options.output / f"try-{look}.png", home)
-        window.close()
-        window.deleteLater()
+    chosen.set("theme", look)
+    theme.apply(QApplication.instance(), look)
+    window = MainWindow(chosen)
+    window.resize(*SIZE)
+    window.show()
+    until(window.isVisible, 1)
+    window.open_services()
+    until(lambda: not window.is_warming)
+    settle()
+    stage = Stage(window, home, run)
+    for name, scene in scenes.items():
+        shown = scene(stage)
+        settle()
+        window.toasts.hide()  # a run that ended meanwhile
+        keep(shown, output / f"{name}-{look}.png", home)
+        if shown.window() is not window:
+            shown.window().close()
+        window.resize(*SIZE)
+    window.close()
+    window.deleteLater()
 
 
-def prepare(name: str, panel: object, run: Path) -> None:
-    """Bring a page to where it has something to show."""
-    if name == "new_run":
-        until(lambda: panel.catalog is not None)
-        panel.fill_demo()
-        until(lambda: panel.checks.plan is not None and not panel.reason())
-    elif name == "run":
-        until(lambda: panel.watcher is not None and panel.watcher.is_caught_up)
-    elif name == "runs":
-        panel.table.choose(run)
-    elif name == "predictions":
-        panel.show_run(str(run))
-        until(lambda: panel.table.shown_count() > 0)
-        panel.table.selectRow(2)
-    elif name == "tokenizer":
-        side = panel.tab()
-        side.text.setPlainText(SENTENCE)
-        until(lambda: side.tokens.table.sources == [SENTENCE] and side.tokens.is_drawn())
-        side.view.select(6, 7)
-        side.token.show_token(side.tokens.table, 6)
-    elif name == "settings":
-        until(panel.machine.check_again.isEnabled)
-    until(lambda: False, SETTLE_SECONDS)  # plots, tables and answers settle
+def keep(shown: Any, path: Path, home: Path) -> None:
+    """A window whole, or a card with a margin; what belongs to the computer that drew it is drawn as anybody's."""
+    from PySide6.QtCore import QPoint, QRect
+
+    window = shown.window()
+    area = window.rect()
+    if shown is not window:
+        card = QRect(shown.mapTo(window, QPoint(0, 0)), shown.size())
+        area = area.intersected(card.adjusted(-MARGIN, -MARGIN, MARGIN, MARGIN))
+    with _hidden_places(window, home):
+        image = window.grab(area).toImage()
+    _reduce_colours(image).save(str(path), quality=0)  # the smallest file
+    print(path)
 
 
-def prepare_data(window: object, run: Path, page: str) -> None:
-    """The demo's data against a limit that cuts some rows, or the rows of a step of the run."""
-    if page == "rows":
-        panel = window.show_page("tokenizer")
-        panel.show_step(str(run), 12)
-        until(lambda: panel.tab().rows.feature_card.feature is not None)
-    else:
-        new_run = window.show_page("new_run")
-        until(lambda: new_run.catalog is not None)
-        new_run.fill_demo()
-        until(lambda: not new_run.reason())
-        new_run.apply_settings({"task.max_length": 24})
-        new_run.data_asked.emit()
-        panel = window.show_page("tokenizer")
-        until(lambda: panel.tab().lengths.answer is not None)
-    until(lambda: False, SETTLE_SECONDS)
-
-
-def prepare_try(panel: object, run: Path) -> None:
-    """Ask the run's model about two sentences."""
-    panel.show_run(str(run))
-    panel.show_tab(1)
-    until(lambda: bool(panel.attempt.form.fields))
-    for number, text in enumerate(TYPED, start=1):
-        panel.attempt.form.fill({"text": text})
-        panel.attempt.ask()
-        until(lambda number=number: len(panel.attempt.kept) == number)
-    until(lambda: False, SETTLE_SECONDS)
-
-
-def reported(panel: object) -> object:
-    """The window with the report on the data of the New run page."""
-    panel.cards.data.report.click()
-    until(lambda: panel.report.report is not None)
-    until(lambda: False, SETTLE_SECONDS)
-    return panel.report
-
-
-def until(condition: Callable[[], bool], seconds: float = SECONDS) -> None:
-    """Let the window live until the condition holds or the time is over."""
-    from PySide6.QtWidgets import QApplication
-
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        QApplication.processEvents()
-        time.sleep(0.005)
-
-
-def keep(window: object, path: Path, home: Path) -> None:
-    """One PNG; what belongs to the computer that drew it is written as anybody's."""
+@contextmanager
+def _hidden_places(window: Any, home: Path) -> Iterator[None]:
+    """Afterwards each field says again where it is: what is made next is made there."""
     from PySide6.QtWidgets import QLabel, QLineEdit
 
     places = {
@@ -179,15 +130,36 @@ def keep(window: object, path: Path, home: Path) -> None:
         str(ROOT): "/home/you/burnish",
         str(Path.home()): "/home/you",
     }
-    for shown in [*window.findChildren(QLabel), *window.findChildren(QLineEdit)]:
-        text = shown.text()
-        for place, public in places.items():
-            text = text.replace(place, public)
-        if text != shown.text():
-            shown.blockSignals(True)
-            shown.setText(text)
-    window.grab().save(str(path))
-    print(path)
+    texts = {shown: shown.text() for shown in [*window.findChildren(QLabel), *window.findChildren(QLineEdit)]}
+    for shown, text in texts.items():
+        public = text
+        for place, name in places.items():
+            public = public.replace(place, name)
+        _show(shown, public)
+    yield
+    for shown, text in texts.items():
+        _show(shown, text)
+
+
+def _show(field: Any, text: str) -> None:
+    if field.text() != text:
+        field.blockSignals(True)
+        field.setText(text)
+        field.blockSignals(False)
+
+
+def _reduce_colours(image: Any) -> Any:
+    """The same picture in few colours, a third of the size: one of every hue and shade, then the commonest."""
+    import numpy as np
+    from PySide6.QtCore import Qt
+    from PySide6.QtGui import QImage
+
+    image = image.convertToFormat(QImage.Format.Format_RGB32)
+    colours, counts = np.unique(np.frombuffer(image.constBits(), np.uint32), return_counts=True)
+    common = colours[np.argsort(-counts)]
+    _, first = np.unique(common & SHADES, return_index=True)
+    table = list(dict.fromkeys([*common[np.sort(first)[: COLOURS // 2]].tolist(), *common.tolist()]))[:COLOURS]
+    return image.convertToFormat(QImage.Format.Format_Indexed8, table, Qt.ImageConversionFlag.AvoidDither)
 
 
 if __name__ == "__main__":
