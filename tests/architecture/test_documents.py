@@ -1,51 +1,151 @@
 """What is written about Burnish is true of it, as far as a test can tell."""
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from backend.__main__ import COMMANDS
+from backend.__main__ import COMMANDS, Parser
 from backend.contract import spec_file
 from backend.contract.spec import run_spec
 from docs import settings_page
+from tests.architecture.source import Module
 
-DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/jax.md"]
-PICTURES = "docs/screenshots/"
+ROOT = Path(__file__).parents[2]
+GUIDE = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "guide").glob("*.md"))
+PAGES = ["README.md", *GUIDE, "docs/jax.md", "docs/results.md", "docs/settings.md", "docs/speed.md"]
+"""What people read who use Burnish."""
+DOCUMENTS = [*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+FENCED = r"^```(\w*)\n(.*?)^```"
+LINK = r"\]\(([^)\s]+)\)"
+LONGEST_README = 150
+"""Lines; what is more belongs into the guide."""
 
 
-def test_page_of_settings_is_what_the_program_declares(root: Path):
-    assert (root / "docs" / "settings.md").read_text(encoding="utf-8") == settings_page.page(), "run: make docs"
+def text_of(document: str) -> str:
+    return (ROOT / document).read_text(encoding="utf-8")
+
+
+def blocks(document: str, *kinds: str) -> list[str]:
+    found = re.findall(FENCED, text_of(document), re.DOTALL | re.MULTILINE)
+    return [block for kind, block in found if kind in kinds]
+
+
+def prose(document: str) -> str:
+    return re.sub(FENCED, "", text_of(document), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(document: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_page_of_settings_is_what_the_program_declares():
+    assert text_of("docs/settings.md") == settings_page.page(), "run: make docs"
+
+
+def test_readme_is_short():
+    assert len(text_of("README.md").splitlines()) <= LONGEST_README
+
+
+def test_guide_has_a_page_for_each_subject():
+    subjects = "choosing-a-model command-line first-run predictions reading-a-run several-devices tokenizer your-data"
+    assert [Path(page).stem for page in GUIDE] == subjects.split()
+    assert [page for page in GUIDE if f"]({page})" not in text_of("README.md")] == []
+
+
+# Links and pictures
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_links_lead_somewhere(root: Path, document: str):
-    links = re.findall(r"\]\(([^)#]+)\)", (root / document).read_text(encoding="utf-8"))
-    local = [link for link in links if not link.startswith(("http", PICTURES))]
-    assert [link for link in local if not (root / link).exists()] == []
+def test_links_lead_somewhere(document: str):
+    lost = []
+    for link in re.findall(LINK, prose(document)):
+        path, _, anchor = link.partition("#")
+        target = (ROOT / document).parent / path if path else ROOT / document
+        if not link.startswith("http") and (not target.exists() or (anchor and anchor not in anchors(target))):
+            lost.append(link)
+    assert lost == []
 
 
-def test_readme_names_every_command(root: Path):
-    text = (root / "README.md").read_text(encoding="utf-8")
-    commands = [command.name for command in COMMANDS if not command.name.startswith("_")]
-    assert [name for name in commands if name not in text] == []
+def test_every_picture_is_shown():
+    shown = {Path(link).name for page in PAGES for link in re.findall(LINK, text_of(page)) if link.endswith(".png")}
+    assert {path.name for path in (ROOT / "docs" / "screenshots").iterdir()} == shown
 
 
-def test_specs_in_the_readme_are_valid(root: Path, tmp_path: Path):
-    blocks = re.findall(r"```yaml\n(.*?)```", (root / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) >= 2
-    for number, block in enumerate(blocks):
+@pytest.mark.parametrize("page", GUIDE)
+def test_every_step_of_the_guide_has_a_picture(page: str):
+    sections = re.split(r"^## ", text_of(page), flags=re.MULTILINE)[1:]
+    steps = [section for section in sections if re.match(r"\d+\. ", section)]
+    assert [step.splitlines()[0] for step in steps if "](../screenshots/" not in step] == []
+
+
+# Names and commands
+
+
+@pytest.mark.parametrize("page", GUIDE)
+def test_names_in_bold_stand_in_the_window(page: str, modules: list[Module]):
+    """Bold is kept for what a person reads in the window."""
+    names = {" ".join(name.split()) for name in re.findall(r"\*\*(.+?)\*\*", prose(page), re.DOTALL)}
+    texts = "\n".join(module.text for module in modules if module.path.startswith("app/"))
+    assert sorted(name for name in names if f'"{name}"' not in texts) == []
+
+
+def test_guide_names_every_command():
+    text = text_of("docs/guide/command-line.md")
+    assert [command.name for command in COMMANDS if command.help and command.name not in text] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_in_the_documents_are_understood(page: str, capsys: pytest.CaptureFixture[str]):
+    lines = [line for block in blocks(page, "", "sh") for line in block.replace("\\\n", " ").splitlines()]
+    whole = [re.sub(r"^([A-Z_]+=\S+ )+", "", line) for line in lines]
+    for command in [line for line in whole if re.match(r"burnish\b", line)]:
+        answer(shlex.split(command, comments=True), capsys)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_in_sentences_have_these_names_and_options(page: str, capsys: pytest.CaptureFixture[str]):
+    """In a sentence what a command must be given may be left out."""
+    for command in re.findall(r"`(?:\.venv/bin/)?(burnish(?: [^`]+)?)`", prose(page)):
+        words = shlex.split(command)
+        known = answer([*words, "--help"], capsys)
+        assert [word for word in words if word.startswith("--") and word not in known] == [], command
+
+
+def answer(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What the parser prints; it must understand the words."""
+    commands = {command.name: command for command in COMMANDS if command.help}
+    if words[1:] in ([], ["--help"]):
+        return ""
+    assert words[1] in commands, shlex.join(words)
+    parser = Parser(prog="burnish", allow_abbrev=False)
+    commands[words[1]].add_arguments(parser)
+    code = None
+    try:
+        parser.parse_args(words[2:])
+    except SystemExit as end:
+        code = end.code
+    printed = capsys.readouterr()
+    assert not code, f"{shlex.join(words)}: {printed.err}"
+    return printed.out
+
+
+def test_specs_in_the_documents_are_valid(tmp_path: Path):
+    found = [block for page in ("README.md", *GUIDE) for block in blocks(page, "yaml")]
+    assert len(found) >= 6
+    for number, block in enumerate(found):
         path = tmp_path / f"{spec_file.parse(block).get('name', number)}.yaml"  # so that later ones can include it
         path.write_text(block, encoding="utf-8")
         run_spec(spec_file.read(path))
 
 
 def test_make_targets_in_the_documents_exist(root: Path):
-    targets = set(re.findall(r"^([a-z]+):", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     for document in DOCUMENTS:
-        named = set(re.findall(r"`make ([a-z]+)", (root / document).read_text(encoding="utf-8")))
-        assert named <= targets
+        assert set(re.findall(r"`make ([a-z-]+)", text_of(document))) <= targets
 
 
 def test_libraries_are_each_given_a_reason(root: Path):
