@@ -16,20 +16,20 @@ from app.core.actions import Action, OffersActions
 from app.core.first_steps import TOUR
 from app.core.i18n import tr
 from app.core.preferences import Preferences
+from app.widgets.accessibility import ReadInOrder
+from app.widgets.appearance import WindowLook
 from app.widgets.closing import may_close, may_restart
 from app.widgets.commands import Commands
-from app.widgets.desktop_messages import DesktopMessages
+from app.widgets.desktop import DesktopMessages
 from app.widgets.focus_ring import FocusRing
-from app.widgets.reading_order import ReadInOrder
 from app.widgets.sidebar import Sidebar
 from app.widgets.tables.layout_memory import layout_file
 from app.widgets.toast import ToastOverlay
-from app.widgets.window_look import WindowLook
 
 if TYPE_CHECKING:
     from app.core.runs.finished_runs import Endings
     from app.services.context import AppContext
-    from app.services.warming import Warming
+    from app.services.preloading import Warming
     from app.widgets.tour import Tour
 
 PAGES = (
@@ -160,7 +160,7 @@ class MainWindow(QMainWindow):
         from app.core.runs.finished_runs import Endings
         from app.services.context import AppContext
         from app.services.engine_status import EngineStatus
-        from app.services.warming import Warming
+        from app.services.preloading import Warming
 
         self.context = AppContext.create(self.preferences, self)
         self._endings = Endings(time.time())
@@ -199,7 +199,7 @@ class MainWindow(QMainWindow):
         return self._panels.get(name)
 
     def _build(self, name: str) -> QWidget:
-        from app.services.warming import spare_collections
+        from app.services.preloading import spare_collections
 
         panel = importlib.import_module(f"app.pages.{name}.page").Page(self.context, self.pages)
         self._panels[name] = panel
@@ -240,7 +240,7 @@ class MainWindow(QMainWindow):
         self._see_endings()
 
     def _tell_desktop(self, text: str, is_error: bool) -> None:
-        from app.services.desktop_notification import notify  # nothing of the services before the first paint
+        from app.services.notifications import notify  # nothing of the services before the first paint
 
         if not self.desktop.show_message(tr("Burnish"), text, is_error):
             notify(tr("Burnish"), text, is_error)

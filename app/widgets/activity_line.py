@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWi
 from app import theme
 from app.core.i18n import tr
 from app.widgets.card import label
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
 
 

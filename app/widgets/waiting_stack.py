@@ -8,7 +8,7 @@ from app.core.i18n import grouped, tr
 from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 
 
 def amount_words(done: float, total: float, unit: str) -> str:

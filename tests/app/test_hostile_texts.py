@@ -28,7 +28,7 @@ from app.main_window import PAGES, MainWindow
 from app.services import context as services
 from app.services.backend_client import BackendClient
 from app.widgets.card import Card
-from app.widgets.page_header import PageHeader
+from app.widgets.page_layout import PageHeader
 from app.widgets.question import Question
 from app.widgets.row_views.row_view import Values
 from backend.contract.run.folder import RunFolder

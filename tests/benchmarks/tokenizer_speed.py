@@ -132,7 +132,7 @@ def ours(name: str, file: Path) -> dict[str, float]:
 
 def text(name: str, file: Path) -> dict[str, float]:
     from app.services.backend_client import ArrowAnswer
-    from app.services.token_answer import token_table
+    from app.services.token_answers import token_table
     from backend.contract.tokens.tokens import TokenizeQuestion
     from backend.tokenizers import answers
 

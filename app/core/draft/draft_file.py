@@ -9,7 +9,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from app.core.draft.draft import PATHS, SECTIONS, Draft, make_absolute
-from app.core.draft.setting_index import NO_SETTINGS, Setting, settings_of, value_words
+from app.core.draft.draft_settings import NO_SETTINGS, Setting, settings_of, value_words
 from app.core.i18n import tr
 from backend.contract import spec_file
 from backend.contract.catalog import Catalog, SourceEntry

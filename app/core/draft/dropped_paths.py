@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from app.core.draft.source_choice import FRACTION
+from app.core.draft.data_source import FRACTION
 
 SPECS = (".yaml", ".yml")
 _SPLITS = ("train", "validation", "test")

@@ -1,8 +1,8 @@
 """Owns what a person has still to choose before a run can be started, as a sentence."""
 
 from app.core.draft.column_roles import used_parts
+from app.core.draft.data_source import split_kind
 from app.core.draft.draft import Draft
-from app.core.draft.source_choice import split_kind
 from app.core.i18n import inside, tr
 from backend.contract.catalog import SourceEntry, TaskEntry
 from backend.contract.rpc.data import DataPreview

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app.core.draft.data_source import change_source
 from app.core.draft.draft import Draft, Values, flat
-from app.core.draft.source_choice import change_source
 from backend.contract.catalog import Preset, SourceEntry
 
 OF_THE_TASK = ("task.", "data.columns")

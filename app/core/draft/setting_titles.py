@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from app.core.draft.setting_index import Setting, value_words
+from app.core.draft.draft_settings import Setting, value_words
 from app.core.i18n import grouped, thin, tr
 from backend.contract.run.fixes import Mend
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.core import json_schema
 from app.core.i18n import figure, tr
-from app.core.text.text_options import TextOptions
+from app.core.text.tokenizer_input import TextOptions
 from backend.contract.catalog import TaskEntry
 
 STRIDES = ("stride", "doc_stride")

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.draft.setting_index import Difference, value_words
+from app.core.draft.draft_settings import Difference, value_words
 from app.core.i18n import tr
 from app.pages.new_run.draft_controller import DraftController
 from app.widgets.card import label

@@ -14,7 +14,7 @@ from app.core.i18n import tr
 from app.pages.new_run.cost_details import CostDetails, placed_words
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.protocol import Progress

@@ -11,7 +11,7 @@ from app.core.backend_words import said
 from app.core.draft import run_duration
 from app.core.i18n import tr, trn
 from app.widgets.card import label
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from backend.contract.rpc.plan import Placement, RunPlan
 
 WIDTH = 470

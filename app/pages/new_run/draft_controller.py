@@ -11,12 +11,11 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from app.core import formatting, json_schema
 from app.core.backend_sentences import told
 from app.core.draft import column_roles, setting_titles
+from app.core.draft.data_source import change_source, data_name, forget_reading
 from app.core.draft.draft import Draft, DraftState, flat
 from app.core.draft.draft_file import PATTERNS, open_draft, save_draft
 from app.core.draft.draft_history import History, Step
-from app.core.draft.preset_overlay import Laid, Overlay
-from app.core.draft.run_names import copy_of
-from app.core.draft.setting_index import (
+from app.core.draft.draft_settings import (
     Difference,
     Setting,
     change_words,
@@ -27,7 +26,8 @@ from app.core.draft.setting_index import (
     settings_of,
     title_of,
 )
-from app.core.draft.source_choice import change_source, data_name, forget_reading
+from app.core.draft.preset_overlay import Laid, Overlay
+from app.core.draft.run_copies import copy_of
 from app.core.i18n import tr
 from app.core.runs.run_library import RunSummary
 from app.widgets.forms.schema_form import SchemaForm

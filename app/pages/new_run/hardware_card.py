@@ -18,7 +18,7 @@ from app.widgets.forms.form_grid import Rows
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconToolButton
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from backend.contract.catalog import Device, EngineEntry, refusal
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.plan import DeviceList, RunPlan

@@ -30,7 +30,7 @@ from app.widgets.commands import button_action
 from app.widgets.forms.path_field import dropped_paths
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton
-from app.widgets.page_header import scrolling_layout
+from app.widgets.page_layout import scrolling_layout
 from backend.contract.catalog import Catalog
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.protocol import Mistake

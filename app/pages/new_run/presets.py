@@ -16,10 +16,10 @@ from PySide6.QtWidgets import (
 )
 
 from app import theme
-from app.core.draft import user_presets
+from app.core.draft import presets
 from app.core.draft.draft import Draft, flat
-from app.core.draft.setting_index import Difference, Setting, differences, title_of, value_words
-from app.core.draft.user_presets import CHOICES, file_name, fragment, problem
+from app.core.draft.draft_settings import Difference, Setting, differences, title_of, value_words
+from app.core.draft.presets import CHOICES, file_name, fragment, problem
 from app.core.i18n import tr
 from app.pages.new_run.draft_controller import DraftController
 from app.pages.new_run.task_card import TaskCard
@@ -54,7 +54,7 @@ class PresetController(QObject):
     def offer(self) -> None:
         """Offer what the catalog has and what a person has kept."""
         catalog = self._controller.catalog
-        self.own, problems = user_presets.listed()
+        self.own, problems = presets.listed()
         self._card.set_presets(catalog.presets if catalog else [], self.own)
         for sentence in problems:
             self.message.emit("warning", sentence)
@@ -92,7 +92,7 @@ class PresetController(QObject):
     def delete(self, preset: Preset) -> None:
         """Take an own preset away; what it has set stays."""
         try:
-            user_presets.delete(preset)
+            presets.delete(preset)
         except OSError as error:
             self.message.emit(
                 "error",
@@ -125,8 +125,8 @@ class PresetController(QObject):
     def save(self, title: str, description: str, sections: list[str]) -> None:
         """Keep these sections of the draft."""
         try:
-            kept = user_presets.fragment(self._controller.draft, sections, self._controller.settings())
-            saved = user_presets.save(title, description, kept)
+            kept = presets.fragment(self._controller.draft, sections, self._controller.settings())
+            saved = presets.save(title, description, kept)
         except OSError as error:
             self.message.emit(
                 "error",

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolButton, QVB
 from app import theme
 from app.core import formatting, json_schema
 from app.core.draft.draft import Draft
-from app.core.draft.setting_index import Difference
+from app.core.draft.draft_settings import Difference
 from app.core.i18n import tr
 from app.widgets.card import Card, label, rule
 from app.widgets.forms.form_grid import Rows

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QLabel
 
-from app.core.draft.setting_index import Setting, found
+from app.core.draft.draft_settings import Setting, found
 from app.core.i18n import tr
 from app.pages.new_run.cards import Cards
 from app.pages.new_run.header import JumpBar

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.core.formatting import grouped, metric_title, number
 from app.core.i18n import inside, tr, trn
-from app.core.runs.run_task import RunTask, read_run_task
+from app.core.runs.run_spec import RunTask, read_run_task
 from app.pages.predictions.export_dialog import ExportChoice, Offer, PredictionsExport
 from app.pages.predictions.file_prediction import FilePrediction
 from app.pages.predictions.filter_bar import FilterBar

@@ -17,7 +17,7 @@ from app.services.context import AppContext
 from app.widgets.commands import button_action
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
-from app.widgets.page_header import PageHeader, page_layout
+from app.widgets.page_layout import PageHeader, page_layout
 
 ROWS, TRY = range(2)
 SUBTITLES = (tr("What a model answered, row by row"), tr("Ask any run, or any model, about a text of your own"))

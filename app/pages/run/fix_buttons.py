@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from app.core import formatting
-from app.core.draft.run_names import next_name
+from app.core.draft.run_copies import next_name
 from app.core.draft.setting_titles import mend_words
 from app.core.i18n import tr
 from app.core.runs.run_status import Outcome

@@ -26,7 +26,7 @@ from app.widgets.commands import button_action
 from app.widgets.empty_state import EmptyState
 from app.widgets.file_manager import open_folder
 from app.widgets.page_area import PageArea
-from app.widgets.page_header import PageHeader, scrolling_layout
+from app.widgets.page_layout import PageHeader, scrolling_layout
 from app.widgets.tables.layout_memory import RememberedSplitter
 from backend.contract.run.events import RequestAnswered
 from backend.contract.run.notes import RunNotes

@@ -11,7 +11,7 @@ from app.core.runs.run_status import Outcome
 from app.core.runs.series import Series
 from app.widgets.card import label
 from app.widgets.kpi import KpiTile
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 
 CAPTIONS = {
     "loss": tr("Training loss"),

@@ -12,14 +12,14 @@ from app.core.formatting import metric_title
 from app.core.i18n import localised, tr, trn
 from app.core.runs.run_comparison import final_cells, names_of
 from app.core.runs.run_library import RunLibrary, RunSummary
-from app.core.runs.run_order import TASKS
+from app.core.runs.run_list import TASKS
 from app.core.runs.run_status import TITLES
 from app.pages.runs.overlay_plot import OverlayPlot
 from app.services.compared_states import ComparedStates
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
-from app.widgets.page_header import PageHeader, page_layout
+from app.widgets.page_layout import PageHeader, page_layout
 from app.widgets.tables.text_table import TextTable
 from backend.contract.run.comparison import Table, metrics_table, settings_table
 

@@ -14,7 +14,7 @@ from app.core.actions import Action
 from app.core.formatting import short_name
 from app.core.i18n import inside, tr, trn
 from app.core.runs.run_library import RunSummary, counted
-from app.core.runs.run_order import GROUPS, Arrangement, arranged, matching
+from app.core.runs.run_list import GROUPS, Arrangement, arranged, matching
 from app.pages.runs.run_table import RunTable
 from app.services.context import AppContext
 from app.services.trash import Trashed, move_to_trash, take_back
@@ -26,7 +26,7 @@ from app.widgets.file_manager import open_folder
 from app.widgets.forms.notes_bar import NotesBar
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.icon_label import IconButton
-from app.widgets.page_header import MARGIN, PageHeader, page_layout
+from app.widgets.page_layout import MARGIN, PageHeader, page_layout
 from app.widgets.question import Question
 from app.widgets.text.fitting_words import fit_words
 from backend.contract.rpc.protocol import Mistake

@@ -15,10 +15,10 @@ from PySide6.QtWidgets import (
 
 from app import theme
 from app.core import formatting
-from app.core.draft.run_names import one_before, what_differs
+from app.core.draft.run_copies import one_before, what_differs
 from app.core.i18n import inside, tr
 from app.core.runs.run_library import RunSummary
-from app.core.runs.run_order import COLUMNS, Line, model_words, state_words, task_words
+from app.core.runs.run_list import COLUMNS, Line, model_words, state_words, task_words
 from app.core.runs.run_status import kind_of
 from app.widgets.pill import GAP, SIGN, paint_pill
 from app.widgets.tables.grouped_list import GroupedLines, GroupedList, Index

@@ -11,12 +11,12 @@ from app.pages.settings.appearance_card import AppearanceCard
 from app.pages.settings.folders_card import FoldersCard
 from app.pages.settings.hub_card import ConsentsCard, HubCard, check_row
 from app.pages.settings.machine_card import MachineCard
-from app.services import desktop_notification
+from app.services import notifications
 from app.services.context import AppContext
-from app.widgets import desktop_messages
+from app.widgets import desktop
 from app.widgets.card import Card, label
 from app.widgets.page_area import PageArea
-from app.widgets.page_header import PageHeader, scrolling_layout
+from app.widgets.page_layout import PageHeader, scrolling_layout
 from backend.contract import places
 from backend.contract.version import CONTRACT_VERSION
 
@@ -90,7 +90,7 @@ class Page(QWidget):
 
     def _messages_card(self) -> Card:
         card = Card(tr("Notifications"))
-        possible = desktop_messages.are_possible() or desktop_notification.is_possible()
+        possible = desktop.are_possible() or notifications.is_possible()
         reason = tr("Only while the window is not in front.") if possible else NO_DESKTOP
         self.desktop_messages = self._check(
             card, tr("Let the desktop tell when a run has finished or failed"), "desktop_messages", reason

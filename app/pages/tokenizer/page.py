@@ -15,7 +15,7 @@ from app.core.text import dropped_file
 from app.pages.tokenizer.tokenizer_choice import TokenizerChoice
 from app.services.context import AppContext
 from app.widgets.forms.chips import chips
-from app.widgets.page_header import PageHeader, page_layout
+from app.widgets.page_layout import PageHeader, page_layout
 
 TABS = (
     (tr("Text"), "text.text_tab.TextTab", tr("Drop a tokenizer or a text file here")),

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.core import formatting, json_schema
 from app.core.draft import missing
+from app.core.draft.data_source import change_source, data_name, forget_reading, split_kind
 from app.core.draft.draft import Draft
-from app.core.draft.source_choice import change_source, data_name, forget_reading, split_kind
 from app.core.i18n import tr, trn
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion

@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
 from app.core.i18n import tr
-from app.core.text import dropped_file, tokenizer_title, user_tokenizers
+from app.core.text import dropped_file, tokenizer_list, tokenizer_title
 from app.services.context import AppContext
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.icon_label import IconButton
@@ -102,7 +102,7 @@ class TokenizerChoice(QWidget):
 
     def _offer_made(self) -> None:
         """Tokenizers that were made here; those that are gone or forgotten are offered no more."""
-        there = {one.path: one.title for one in user_tokenizers.remembered(self._context.preferences) if one.is_there}
+        there = {one.path: one.title for one in tokenizer_list.remembered(self._context.preferences) if one.is_there}
         for path in self._made - there.keys():
             if path != self.tokenizer():
                 self.box.removeItem(self.box.findData(path))

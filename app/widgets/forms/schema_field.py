@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from app.core.backend_words import begun, said
-from app.core.draft.setting_index import value_words
+from app.core.draft.draft_settings import value_words
 from app.core.i18n import grouped, tr
 
 _CODE = re.compile("`([^`]*)`")

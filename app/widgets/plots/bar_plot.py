@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.i18n import figure, tr
-from app.widgets.plots.plot_scale import PlotAxis
+from app.widgets.plots.plot_axis import PlotAxis
 from app.widgets.plots.plot_view import PlotView
 from app.widgets.spoken_role import Role
 

@@ -15,13 +15,13 @@ from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.plots import curve_words
 from app.widgets.plots.min_max_pyramid import Floats
+from app.widgets.plots.plot_axis import Kind, PlotAxis
 from app.widgets.plots.plot_crosshair import PlotCrosshair, short_number
+from app.widgets.plots.plot_export import PlotMenu
 from app.widgets.plots.plot_legend import Legend
 from app.widgets.plots.plot_marks import Mark, PlotMarks
-from app.widgets.plots.plot_menu import PlotMenu
 from app.widgets.plots.plot_pick import nearest_point
 from app.widgets.plots.plot_picture import PlotPicture
-from app.widgets.plots.plot_scale import Kind, PlotAxis
 from app.widgets.plots.plot_series import PlotSeries, SeriesStyle
 from app.widgets.plots.plot_view import PlotView
 from app.widgets.plots.redraw_turns import redraw_turns

@@ -9,9 +9,9 @@ from PySide6.QtGui import QKeyEvent
 
 from app import theme
 from app.core.i18n import figure, grouped, tr
+from app.widgets.plots.plot_axis import Kind, in_words
 from app.widgets.plots.plot_marks import NEAR, PlotMarks
 from app.widgets.plots.plot_readout import Line, PlotReadout
-from app.widgets.plots.plot_scale import Kind, in_words
 from app.widgets.plots.plot_series import PlotSeries
 from app.widgets.plots.plot_view import STEP, PlotView
 

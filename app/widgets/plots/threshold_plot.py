@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.i18n import figure, tr
-from app.widgets.plots.square_frame import SquareFrame
+from app.widgets.plots.plot_frame import SquareFrame
 from app.widgets.spoken_role import Role
 
 HEIGHT = 190

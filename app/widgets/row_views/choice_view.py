@@ -10,7 +10,7 @@ from app.core.i18n import figure, tr
 from app.core.predictions.predicted_row import PROBABILITY, PredictedRow
 from app.widgets.card import label
 from app.widgets.icon_label import IconLabel
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from app.widgets.row_views.row_view import Order, RowView, show_or_hide
 
 MAX_CHOICES = 50

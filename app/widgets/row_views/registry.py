@@ -4,12 +4,12 @@ from collections.abc import Collection
 
 from app.widgets.row_views.choice_view import ChoiceView
 from app.widgets.row_views.entity_view import EntityView
-from app.widgets.row_views.label_view import LabelView
-from app.widgets.row_views.language_view import LanguageView
+from app.widgets.row_views.label_views import LabelView
 from app.widgets.row_views.number_view import NumberView
 from app.widgets.row_views.plain_view import PlainView
 from app.widgets.row_views.row_view import RowView
 from app.widgets.row_views.span_view import SpanView
+from app.widgets.row_views.text_views import LanguageView
 from app.widgets.row_views.writing_view import WritingView
 
 ROW_VIEWS: dict[str, type[RowView]] = {

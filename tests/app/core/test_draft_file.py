@@ -7,8 +7,8 @@ import pytest
 
 from app.core.draft.draft import Draft
 from app.core.draft.draft_file import is_spec, open_draft, save_draft
-from app.core.draft.setting_index import settings_of
-from app.core.draft.user_presets import delete, file_name, fragment, listed, problem, save
+from app.core.draft.draft_settings import settings_of
+from app.core.draft.presets import delete, file_name, fragment, listed, problem, save
 from backend import catalog as catalogue
 from backend.contract import spec_file as file
 from backend.contract.errors import InputError

@@ -13,8 +13,8 @@ from babel.messages.pofile import read_po
 from app.core import formatting, i18n
 from app.core.i18n import tr, trn
 from app.widgets.forms.field_values import number_text
+from app.widgets.plots.plot_axis import PlotAxis
 from app.widgets.plots.plot_crosshair import short_number
-from app.widgets.plots.plot_scale import PlotAxis
 from app.widgets.tables.row_table import cell_text
 from backend.contract.resources import resource
 

@@ -3,10 +3,10 @@
 import pytest
 
 from app.core.draft import model_rows
-from app.core.draft.download_progress import DownloadPace
 from app.core.draft.draft import Draft
 from app.core.draft.model_consent import question
 from app.core.draft.model_rows import Heading, Sought
+from app.core.progress import DownloadPace
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import Outcome
 from app.pages.new_run.model.model_controller import free_mb, model_filter

@@ -7,7 +7,7 @@ import pytest
 from app.core.predictions.entities import Entity, colors_of, entities, words_of
 from app.core.predictions.predicted_row import PredictedRow
 from app.core.predictions.word_diff import difference
-from app.core.runs.run_task import RunTask, read_run_task, typed_columns
+from app.core.runs.run_spec import RunTask, read_run_task, typed_columns
 from backend.contract.catalog import Column, TaskEntry
 
 

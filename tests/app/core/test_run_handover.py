@@ -4,7 +4,7 @@ import pytest
 
 from app.core.text import run_handover
 from app.core.text.run_handover import ChosenTask, Handover
-from app.core.text.text_options import TextOptions
+from app.core.text.tokenizer_input import TextOptions
 from backend.catalog import catalog
 
 TASKS = catalog().tasks

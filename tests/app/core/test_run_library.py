@@ -11,7 +11,7 @@ import pytest
 
 from app.core.runs.diagnosis import doubt
 from app.core.runs.run_library import HEAD_BYTES, LOOKS_UNTIL_INSIDE, RunLibrary, RunSummary, counted
-from app.core.runs.run_order import Arrangement, arranged
+from app.core.runs.run_list import Arrangement, arranged
 from app.core.runs.run_state import RunState
 from backend.contract.run import events
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id

@@ -5,7 +5,7 @@ import pytest
 from app.core import formatting
 from app.core.draft import setting_titles
 from app.core.draft.draft import Draft
-from app.core.draft.setting_index import Setting
+from app.core.draft.draft_settings import Setting
 from app.core.draft.shorter_texts import shorter
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.protocol import Mistake

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.core.text import bidirectional, dropped_file, invisible_characters, text_options, typed_ids
-from app.core.text.text_options import TextOptions
+from app.core.text import bidirectional, dropped_file, id_lists, invisible_characters, tokenizer_input
+from app.core.text.tokenizer_input import TextOptions
 from app.core.text.utf16 import Places
 
 
@@ -68,16 +68,16 @@ def test_places_are_counted_as_qt_counts_and_back():
     ],
 )
 def test_ids_are_read_as_people_write_them(text, ids):
-    assert typed_ids.read(text).ids == ids
+    assert id_lists.read(text).ids == ids
 
 
 @pytest.mark.parametrize("text", ["un ##believ ##able", "['un', '##believ', '##able']", '["un", "##believ", "##able"]'])
 def test_words_are_pieces(text):
-    assert typed_ids.read(text).pieces == [["un", "##believ", "##able"]]
+    assert id_lists.read(text).pieces == [["un", "##believ", "##able"]]
 
 
 def test_a_negative_number_is_no_id():
-    assert typed_ids.read("1, -5").problem.startswith("-5 is no id")
+    assert id_lists.read("1, -5").problem.startswith("-5 is no id")
 
 
 def test_windows_are_asked_for_only_where_something_is_cut():
@@ -89,7 +89,7 @@ def test_windows_are_asked_for_only_where_something_is_cut():
 def test_a_template_is_asked_for_with_a_chat_alone():
     options = TextOptions(chat_template="{{ messages }}")
     assert "chat_template" not in options.question("x", text="a")
-    asked = options.question("x", messages=text_options.messages_of([("user", "hi")]))
+    asked = options.question("x", messages=tokenizer_input.messages_of([("user", "hi")]))
     assert asked["chat_template"] == "{{ messages }}"
 
 

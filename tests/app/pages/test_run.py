@@ -11,7 +11,7 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QPushButton
 
 from app.core.draft import setting_titles
-from app.core.draft.setting_index import Setting
+from app.core.draft.draft_settings import Setting
 from app.core.runs.run_library import RunLibrary
 from app.core.runs.run_status import NO_CURVES
 from app.pages.run.page import Page

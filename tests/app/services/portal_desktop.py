@@ -9,7 +9,7 @@ import sys
 from PySide6.QtCore import ClassInfo, QCoreApplication, QObject, QTimer, Slot
 from PySide6.QtDBus import QDBusConnection
 
-from app.services import desktop_notification
+from app.services import notifications
 
 LONGEST_MS = 20_000
 
@@ -26,14 +26,14 @@ class Portal(QObject):
 
 def main(text: str, kind: str) -> None:
     application = QCoreApplication(sys.argv[:1])
-    before = desktop_notification.is_possible()
+    before = notifications.is_possible()
     bus = QDBusConnection.connectToBus(QDBusConnection.BusType.SessionBus, "portal")
     portal = Portal()
     slots = QDBusConnection.RegisterOption.ExportAllSlots
     assert bus.registerObject("/org/freedesktop/portal/desktop", portal, slots)
-    assert bus.registerService(desktop_notification.PORTAL)
-    assert (before, desktop_notification.is_possible()) == (False, True)
-    assert desktop_notification.notify("Burnish", text, kind == "error")
+    assert bus.registerService(notifications.PORTAL)
+    assert (before, notifications.is_possible()) == (False, True)
+    assert notifications.notify("Burnish", text, kind == "error")
     QTimer.singleShot(LONGEST_MS, application.quit)
     application.exec()
 

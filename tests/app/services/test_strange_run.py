@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app.core.draft import other_engine, run_names
+from app.core.draft import other_engine, run_copies
 from app.core.runs import run_subject
 from app.core.runs.run_library import RunSummary
-from app.core.runs.run_task import RunTask, read_run_task
+from app.core.runs.run_spec import RunTask, read_run_task
 from app.services.compared_states import ComparedStates
 from backend.catalog import catalog
 from backend.contract import spec_file
@@ -47,7 +47,7 @@ def test_its_settings_are_not_compared(run: RunFolder, tmp_path: Path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "spec.yaml").write_text("name: run\ntraining: {epochs: 9}\n")
     before, after = (RunSummary(path.name, path, "finished") for path in (tmp_path / "own", run.path))
-    assert run_names.what_differs(after, before) == []
+    assert run_copies.what_differs(after, before) == []
 
 
 def test_it_is_neither_copied_nor_offered_another_engine(run: RunFolder):
@@ -56,7 +56,7 @@ def test_it_is_neither_copied_nor_offered_another_engine(run: RunFolder):
     with pytest.raises(InputError):
         other_engine.duplicate(found, run, "torch")
     with pytest.raises(InputError):
-        run_names.copy_of(run.path, [])
+        run_copies.copy_of(run.path, [])
 
 
 def test_comparison_says_what_cannot_be_read(run: RunFolder, qtbot, qapp):

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtWidgets import QComboBox, QLineEdit
 
 from app.core import i18n
-from app.widgets.forms.quiet_numbers import QuietDoubleSpinBox
+from app.widgets.forms.inputs import QuietDoubleSpinBox
 from app.widgets.forms.schema_form import SchemaForm
 from backend.contract.spec.hardware import HardwareSection
 from backend.contract.spec.model import ModelSection

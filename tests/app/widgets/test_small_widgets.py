@@ -16,7 +16,7 @@ from app.widgets.icon_label import IconToolButton
 from app.widgets.kpi import KpiTile
 from app.widgets.page_area import PageArea
 from app.widgets.pill import KINDS, Pill
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from app.widgets.question import Question
 from app.widgets.tables.text_table import TextTable
 from app.widgets.text.elided_label import ElidedLabel

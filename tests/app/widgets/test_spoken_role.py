@@ -17,7 +17,7 @@ from app.widgets.plots.label_bars import Bar, LabelBars
 from app.widgets.plots.length_histogram import LengthHistogram
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
 from app.widgets.plots.threshold_plot import ThresholdPlot
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from app.widgets.spoken_role import Role, speak_roles
 
 

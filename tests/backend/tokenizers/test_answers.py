@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from app.services.backend_client import ArrowAnswer
-from app.services.token_answer import token_table
+from app.services.token_answers import token_table
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.tokens.options import TokenOptions

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWi
 from app import theme
 from app.core import json_schema
 from app.core.draft import data_messages
+from app.core.draft.data_source import split_kind
 from app.core.draft.draft import Draft
 from app.core.draft.setting_titles import in_titles
-from app.core.draft.source_choice import split_kind
 from app.core.i18n import tr, trn
 from app.pages.new_run.data.column_choice import ColumnChoice
 from app.pages.new_run.data.data_view import DataView
@@ -25,7 +25,7 @@ from app.widgets.forms.path_field import dropped_paths
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton, IconLabel
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from backend.contract.catalog import Column, SourceEntry
 from backend.contract.errors import Fix
 from backend.contract.rpc.data import DataPreview, RecognisedData

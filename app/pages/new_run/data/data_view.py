@@ -10,7 +10,7 @@ from app.pages.new_run.data.column_choice import ColumnChoice
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
 from app.widgets.plots.share_bar import CountStrip, ShareBar
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from app.widgets.tables.preview_table import PreviewColumn, PreviewTable
 from backend.contract.rpc.data import DataGlance, DataPreview
 

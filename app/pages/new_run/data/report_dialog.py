@@ -17,7 +17,7 @@ from app.widgets.card import Card, label, rule
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
 from app.widgets.plots.label_bars import Bar, LabelBars
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from backend.contract.rpc.data import DataReport, SplitReport
 from backend.contract.rpc.protocol import Mistake, Progress
 

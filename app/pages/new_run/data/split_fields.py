@@ -5,8 +5,8 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
+from app.core.draft.data_source import SplitKind
 from app.core.draft.draft import Draft
-from app.core.draft.source_choice import SplitKind
 from app.core.i18n import figure, plain, tr
 from app.widgets.forms.form_grid import Rows
 from app.widgets.forms.number_line import NumberLine

@@ -6,12 +6,12 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core import formatting
-from app.core.draft.download_progress import DownloadPace
 from app.core.i18n import tr
+from app.core.progress import DownloadPace
 from app.services.backend_client import BackendClient, Ticket
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.rpc.models import DownloadedModel
 from backend.contract.rpc.protocol import Mistake, Progress

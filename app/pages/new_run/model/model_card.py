@@ -21,7 +21,7 @@ from app.widgets.forms.path_field import dropped_paths
 from app.widgets.forms.path_line import PathLine
 from app.widgets.icon_label import IconButton
 from app.widgets.pill import Pill
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.demo_models import demo_model
 from backend.contract.rpc.models import ModelDescription

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from app.core.formatting import name_of_path, sentence
 from app.core.i18n import tr, trn
-from app.core.predictions.interactive_answers import Asked
+from app.core.predictions.interactive import Asked
 from app.services.context import AppContext
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.icon_label import IconButton, IconToolButton

@@ -14,14 +14,14 @@ from app.core.draft.model_consent import CODE_FIELD
 from app.core.formatting import megabytes, sentence
 from app.core.i18n import inside, tr
 from app.core.predictions.example_rows import EXAMPLES
-from app.core.predictions.interactive_answers import Asked, Question, name_of, run_of
-from app.core.runs.run_task import RunTask, answer_role
+from app.core.predictions.interactive import Asked, Question, name_of, run_of
+from app.core.runs.run_spec import RunTask, answer_role
 from app.pages.predictions.interactive.answer_card import AnswerCard
 from app.pages.predictions.interactive.feedback import FeedbackController
 from app.pages.predictions.interactive.target_facts import TargetFacts
 from app.pages.predictions.interactive.try_form import TryForm
-from app.services.asking import Asking
 from app.services.context import AppContext
+from app.services.interactive import Asking
 from app.services.prediction_rows import PredictionRows
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton

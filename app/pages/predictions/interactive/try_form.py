@@ -8,16 +8,16 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.core.i18n import inside, tr
-from app.core.predictions.interactive_answers import Question
+from app.core.predictions.interactive import Question
 from app.core.runs.run_library import RunSummary
-from app.core.runs.run_task import RunTask, read_run_task, typed_columns
+from app.core.runs.run_spec import RunTask, read_run_task, typed_columns
 from app.pages.predictions.interactive.try_fields import HINT, TypedParts, WritingSettings
 from app.pages.predictions.interactive.try_target import TargetChoice
 from app.widgets.card import Card, label
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton, IconToolButton
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from backend.contract.catalog import TaskEntry
 from backend.contract.demo_models import DEMO_MODELS
 from backend.contract.rpc.models import CachedModel

@@ -11,7 +11,7 @@ from app import theme
 from app.core.draft.model_consent import CONVERT, TRUST, question
 from app.core.formatting import megabytes, sentence, short_count
 from app.core.i18n import inside, tr
-from app.core.predictions.interactive_answers import checkpoints_of, has_model, is_run, name_of, run_of, step_of
+from app.core.predictions.interactive import checkpoints_of, has_model, is_run, name_of, run_of, step_of
 from app.core.runs.run_library import RunSummary
 from app.widgets.card import label
 from app.widgets.forms.path_line import PathLine

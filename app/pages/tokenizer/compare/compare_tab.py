@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWi
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.formatting import number, sentence
 from app.core.i18n import tr, trn
-from app.core.text.token_rates import MAX_GROUPS, MEASURES, UNITS, RateRows, bars
+from app.core.text.tokenizer_comparison import MAX_GROUPS, MEASURES, UNITS, RateRows, bars
 from app.pages.tokenizer.compare.aligned_tokens import AlignedTokens
 from app.pages.tokenizer.compare.compared_tokenizers import COLOR_TOKENS, ComparedTokenizers
 from app.pages.tokenizer.data_choice import DataChoice

@@ -12,13 +12,13 @@ from app.core.backend_words import begun, said
 from app.core.formatting import grouped
 from app.core.i18n import thin, tr, trn
 from app.core.text.length_bins import LengthBins, length_bins
-from app.core.text.training_messages import percent, short_place
+from app.core.text.training_data import percent, short_place
 from app.pages.tokenizer.data.data_question import READING, data_question
 from app.services.backend_client import BackendClient
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.plots.length_histogram import LengthHistogram
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from app.widgets.tables.row_table import ROW_HEIGHT, RowTable
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.waiting_stack import WaitingStack

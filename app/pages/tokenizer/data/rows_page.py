@@ -10,14 +10,14 @@ from app import theme
 from app.core.backend_sentences import told
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.i18n import tr
-from app.core.text.training_messages import KINDS, feature_words, kinds_there, numbers_at, short_place, step_words
+from app.core.text.training_data import KINDS, feature_words, kinds_there, numbers_at, short_place, step_words
 from app.pages.tokenizer.data.data_question import READING, data_question
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
-from app.widgets.forms.quiet_numbers import QuietSpinBox
+from app.widgets.forms.inputs import QuietSpinBox
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.tables.row_table import RowTable
 from app.widgets.text.labelled_tokens import GROUNDS, LabelledToken, LabelledTokens

@@ -14,7 +14,7 @@ from app.services.context import AppContext
 from app.widgets.banner import Banner
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from backend.contract.rpc.models import ModelCode
 from backend.contract.rpc.protocol import Mistake, Progress
 

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.i18n import thin, tr
-from app.core.text import text_options, text_parts, typed_ids
-from app.core.text.text_options import TextOptions
+from app.core.text import id_lists, text_parts, tokenizer_input
+from app.core.text.id_lists import Written
 from app.core.text.token_table import TokenTable
-from app.core.text.typed_ids import Written
+from app.core.text.tokenizer_input import TextOptions
 from app.pages.tokenizer.text import text_input, tokens_card
 from app.pages.tokenizer.text.options_card import OptionsCard, RunHandover
 from app.pages.tokenizer.text.result_cards import BatchCard, DecodedView
@@ -22,7 +22,7 @@ from app.pages.tokenizer.text.text_input import CHAT, FILE, PAIR, TEXT, WORDS, T
 from app.pages.tokenizer.text.tokens_card import TokenCard, TokensCard
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
-from app.services.token_answer import part_of, token_table, warm_up
+from app.services.token_answers import part_of, token_table, warm_up
 from app.widgets.banner import Banner
 from app.widgets.card import Card
 from app.widgets.tables.layout_memory import RememberedSplitter
@@ -222,7 +222,7 @@ class TextTab(QWidget):
             self._steps.ask(question)
 
     def _ask_text(self) -> None:
-        written = typed_ids.read(self.input.ids.toPlainText())
+        written = id_lists.read(self.input.ids.toPlainText())
         question = decode_arguments(written, self.options.options(), self.tokenizer)
         if written.problem or written.nothing:
             self._ignore_all_but()
@@ -342,7 +342,7 @@ def tokenize_arguments(source: TextInput, options: TextOptions, tokenizer: str) 
         given = {"file": str(source.path)} if source.pasted is None else {"text": source.pasted}
         return options.whole_question(tokenizer, **given)
     if mode == CHAT:
-        messages = text_options.messages_of(source.chat.messages())
+        messages = tokenizer_input.messages_of(source.chat.messages())
         prompt = source.chat.generation_prompt.isChecked()
         return options.question(tokenizer, messages=messages, generation_prompt=prompt)
     if mode == WORDS:

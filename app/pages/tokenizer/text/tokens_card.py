@@ -28,7 +28,7 @@ from app.widgets.forms.chips import chips
 from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.icon_label import IconToolButton
 from app.widgets.pill import Pill
-from app.widgets.text import missing_glyphs
+from app.widgets.text import glyphs
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.token_view import TokenView
 from backend.contract.tokens.tokens import Tokens
@@ -234,7 +234,7 @@ class TokensCard(Card):
     def _hint(self, index: int) -> str:
         if index >= len(self.table):
             return ""
-        drawing = missing_glyphs.sentence_of(self.table.text(index))
+        drawing = glyphs.sentence_of(self.table.text(index))
         return "\n".join(filter(None, (token_facts.hint_of(self.table, index), drawing)))
 
     def copy_ids(self) -> None:
@@ -286,7 +286,7 @@ class TokenCard(Card):
                 tokens=table.answer.tokens + table.answer.padding,
             )
         )
-        facts = facts_of(table, index, missing_glyphs.sentence_of(table.text(index)))
+        facts = facts_of(table, index, glyphs.sentence_of(table.text(index)))
         for line, fact in enumerate(facts):
             self._write(line, fact)
         for name, value in self._lines[len(facts) :]:

@@ -12,8 +12,8 @@ from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.formatting import grouped
 from app.core.i18n import tr
 from app.core.text import tokenizer_title
-from app.core.text.proposed_tokens import ProposedRows, line_of, new_tokens, saved_words, tokens_of
 from app.core.text.tokenizer_command import extend_command
+from app.core.text.tokenizer_training import ProposedRows, line_of, new_tokens, saved_words, tokens_of
 from app.pages.tokenizer.text_source import TextSource
 from app.pages.tokenizer.train.tokenizer_builder import TokenizerBuilder
 from app.services.context import AppContext

@@ -20,7 +20,7 @@ from app.services.context import AppContext
 from app.widgets.card import Card, label
 from app.widgets.forms.path_line import PathLine
 from app.widgets.icon_label import IconButton, IconToolButton
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.rpc.protocol import Mistake, Progress
 from backend.contract.tokens.training import MadeTokenizer

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLay
 
 from app.core import formatting
 from app.core.i18n import tr, trn
-from app.core.text import user_tokenizers
+from app.core.text import tokenizer_list
 from app.pages.tokenizer.draft_data import DraftData
 from app.pages.tokenizer.text_source import TextSource
 from app.pages.tokenizer.train.extender import TokenizerExtender
@@ -157,7 +157,7 @@ class TrainTab(QWidget):
         self.tokenizer_made.emit(made.path)
 
     def _remember(self, made: MadeTokenizer) -> None:
-        user_tokenizers.remember(self._context.preferences, made)
+        tokenizer_list.remember(self._context.preferences, made)
         self.made_before.refresh()
 
     def _on_forgotten(self, words: str) -> None:

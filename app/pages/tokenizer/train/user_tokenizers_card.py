@@ -8,8 +8,8 @@ from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.formatting import name_of_path
 from app.core.i18n import tr
 from app.core.preferences import Preferences
-from app.core.text import user_tokenizers
-from app.core.text.user_tokenizers import MadeBefore, MadeRows
+from app.core.text import tokenizer_list
+from app.core.text.tokenizer_list import MadeBefore, MadeRows
 from app.widgets.card import Card
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
@@ -74,7 +74,7 @@ class UserTokenizersCard(Card):
 
     def refresh(self) -> None:
         """Show what is remembered now, and which of it is still there."""
-        self._rows = MadeRows(user_tokenizers.remembered(self._preferences))
+        self._rows = MadeRows(tokenizer_list.remembered(self._preferences))
         self.table.set_source(self._rows)  # type: ignore[arg-type]
         self.table.hideColumn(0)
         self.table.set_color(self._rows.color)
@@ -114,7 +114,7 @@ class UserTokenizersCard(Card):
 
     def _forget(self) -> None:
         if (one := self.chosen()) is not None:
-            user_tokenizers.forget(self._preferences, one.path)
+            tokenizer_list.forget(self._preferences, one.path)
             self.refresh()
             self.forgotten.emit(
                 tr("{path} is off the list; its folder stays where it is.", path=name_of_path(one.path))

@@ -13,7 +13,7 @@ from app.services.backend_client import Ticket
 from app.services.context import AppContext
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
-from app.widgets.progress_bar import ThinProgressBar
+from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.rpc.protocol import Mistake, Progress
 from backend.contract.tokens.vocabulary import PieceCounts

@@ -268,7 +268,7 @@ def test_the_steps_begin_with_the_part_of_the_chosen_token(text_tab: TextTab, mo
 
 
 def test_a_long_text_is_shown_part_by_part(qtbot, text_tab: TextTab, monkeypatch):
-    monkeypatch.setattr("app.services.token_answer.SHOWN_AT_ONCE", 2)
+    monkeypatch.setattr("app.services.token_answers.SHOWN_AT_ONCE", 2)
     monkeypatch.setattr("app.pages.tokenizer.text.tokens_card.SHOWN_AT_ONCE", 2)
     text_tab._on_tokens(HELLO)
     assert text_tab.tokens.part.text() == "Tokens 1 to 2 of 4"

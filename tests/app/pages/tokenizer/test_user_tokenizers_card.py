@@ -7,8 +7,8 @@ import pytest
 
 from app.core import preferences
 from app.core.preferences import Preferences
-from app.core.text import user_tokenizers
-from app.core.text.user_tokenizers import MadeBefore
+from app.core.text import tokenizer_list
+from app.core.text.tokenizer_list import MadeBefore
 from app.pages.tokenizer.page import TABS, Page
 from app.pages.tokenizer.train.train_tab import MADE_BEFORE
 from backend.contract.tokens.training import MadeTokenizer
@@ -23,7 +23,7 @@ def folders(context, tmp_path: Path) -> list[Path]:
     for folder in made:
         folder.mkdir()
         (folder / "tokenizer.json").write_text("{}")
-        user_tokenizers.remember(context.preferences, MadeTokenizer(path=str(folder), vocabulary=2000))
+        tokenizer_list.remember(context.preferences, MadeTokenizer(path=str(folder), vocabulary=2000))
     return made
 
 
@@ -44,14 +44,14 @@ def offered(panel: Page) -> list[str]:
 
 def test_the_newest_is_first_and_is_read_from_the_settings_again(context, folders):
     again = preferences.load(context.preferences.path)
-    assert [one.path for one in user_tokenizers.remembered(again)] == [str(folders[1]), str(folders[0])]
-    user_tokenizers.remember(again, MadeTokenizer(path=str(folders[0]), vocabulary=3000))
-    assert next((one.path, one.pieces) for one in user_tokenizers.remembered(again)) == (str(folders[0]), 3000)
+    assert [one.path for one in tokenizer_list.remembered(again)] == [str(folders[1]), str(folders[0])]
+    tokenizer_list.remember(again, MadeTokenizer(path=str(folders[0]), vocabulary=3000))
+    assert next((one.path, one.pieces) for one in tokenizer_list.remembered(again)) == (str(folders[0]), 3000)
 
 
 def test_what_somebody_wrote_into_the_settings_is_left_out():
     odd = Preferences(made_tokenizers=["text", {"path": 3}, {"path": "/a", "pieces": "many"}])
-    assert user_tokenizers.remembered(odd) == [MadeBefore("/a")]
+    assert tokenizer_list.remembered(odd) == [MadeBefore("/a")]
 
 
 def test_one_is_opened_on_the_page(panel: Page, folders):

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from app.core.draft.draft import Draft, Values, read_draft
-from app.core.draft.setting_index import differences
+from app.core.draft.draft_settings import differences
 from app.core.runs.run_library import RunSummary
 from backend.contract.errors import InputError
 

@@ -5,8 +5,8 @@ import shlex
 import pytest
 
 from app.core.text.free_folder import free_folder
-from app.core.text.proposed_tokens import ProposedRows, new_tokens, note_of, saved_words, tokens_of
 from app.core.text.tokenizer_command import extend_command, train_command
+from app.core.text.tokenizer_training import ProposedRows, new_tokens, note_of, saved_words, tokens_of
 from backend.__main__ import main
 from backend.catalog import catalog
 from backend.contract.resources import resource

@@ -6,7 +6,7 @@ import pytest
 
 from app.core.runs.run_comparison import names_of
 from app.core.runs.run_library import RunSummary
-from app.core.runs.run_order import Arrangement, Heading, arranged, matching, sorted_runs
+from app.core.runs.run_list import Arrangement, Heading, arranged, matching, sorted_runs
 
 
 def run(name: str, **values) -> RunSummary:

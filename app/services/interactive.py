@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 
 from app.core.i18n import tr
-from app.core.predictions.interactive_answers import Asked, Question
+from app.core.predictions.interactive import Asked, Question
 from app.services.backend_client import BackendClient, Ticket
 from backend.contract.rpc.interactive import Answer
 from backend.contract.rpc.protocol import Mistake, Progress

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.core.formatting import megabytes, name_of_path
 from app.core.i18n import figure, tr
-from app.core.runs.run_task import RunTask
+from app.core.runs.run_spec import RunTask
 from app.core.text.bidirectional import base_is_right
 from backend.contract.rpc.interactive import Answer
 from backend.contract.run.folder import RunFolder

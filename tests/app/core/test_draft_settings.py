@@ -3,7 +3,7 @@
 import pytest
 
 from app.core.draft.draft import Draft
-from app.core.draft.setting_index import change_words, changed, differences, found, settings_of, value_words
+from app.core.draft.draft_settings import change_words, changed, differences, found, settings_of, value_words
 from backend import catalog as catalogue
 
 DRAFT = {"task": {"type": "text_classification"}, "training": {"batch_size": 8, "weight_decay": 0.01}}

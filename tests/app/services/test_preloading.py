@@ -6,8 +6,8 @@ from types import ModuleType
 from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
-from app.services import warming
-from app.services.warming import Warming, parts
+from app.services import preloading
+from app.services.preloading import Warming, parts
 
 
 def test_it_loads_its_modules_last_and_a_step_at_a_time():
@@ -39,5 +39,5 @@ def test_a_name_that_is_gone_by_now_is_no_mistake(monkeypatch):
     library = ModuleType("PySide6.QtVanishing")
     library.__dir__ = lambda: ["QOuter.Inner"]  # type: ignore[method-assign]
     monkeypatch.setitem(sys.modules, library.__name__, library)
-    monkeypatch.setattr(warming, "BINDINGS", ("QtVanishing",))
+    monkeypatch.setattr(preloading, "BINDINGS", ("QtVanishing",))
     assert [*parts(["colorsys"])][-2:] == ["QOuter.Inner", "colorsys"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.draft.run_names import LONGEST, next_name, one_before, what_differs
+from app.core.draft.run_copies import LONGEST, next_name, one_before, what_differs
 from app.core.runs.run_library import RunSummary
 
 

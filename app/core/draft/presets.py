@@ -7,7 +7,7 @@ from typing import Any
 
 from app.core.backend_sentences import told
 from app.core.draft.draft import Draft
-from app.core.draft.setting_index import NO_SETTINGS, Setting, same
+from app.core.draft.draft_settings import NO_SETTINGS, Setting, same
 from app.core.i18n import tr
 from backend.contract import places, spec_file
 from backend.contract.catalog import Preset

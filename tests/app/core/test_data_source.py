@@ -2,9 +2,9 @@
 
 import pytest
 
+from app.core.draft.data_source import change_source, data_name, split_kind
 from app.core.draft.draft import Draft
 from app.core.draft.preset_overlay import Overlay
-from app.core.draft.source_choice import change_source, data_name, split_kind
 from backend import catalog
 
 SOURCES = {source.name: source for source in catalog.catalog().sources}

@@ -5,8 +5,8 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from app.widgets.accessibility import ReadInOrder
 from app.widgets.card import Card
-from app.widgets.reading_order import ReadInOrder
 from tests.app.reading_order import wrong_turns
 
 PLACES = {

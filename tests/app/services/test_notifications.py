@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.services import desktop_notification
+from app.services import notifications
 from backend.contract.processes import child_environment
 
 ROOT = Path(__file__).parents[3]
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="freedesktop's program")
 @pytest.fixture
 def sent(tmp_path: Path, monkeypatch) -> Path:
     """Where a small `notify-send` of the test writes what it was given."""
-    program, file = tmp_path / desktop_notification.PROGRAM, tmp_path / "sent"
+    program, file = tmp_path / notifications.PROGRAM, tmp_path / "sent"
     program.write_text(f"""#!/bin/sh\nprintf '%s\\n' "$@" > '{file}.part' && mv '{file}.part' '{file}'\n""")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
@@ -31,7 +31,7 @@ def sent(tmp_path: Path, monkeypatch) -> Path:
 
 
 def test_the_desktop_is_told_in_plain_text(qtbot, sent: Path):
-    assert desktop_notification.notify("Burnish", "<b>reviews</b> & more has failed.", True)
+    assert notifications.notify("Burnish", "<b>reviews</b> & more has failed.", True)
     qtbot.waitUntil(sent.exists)
     assert sent.read_text().splitlines() == [
         "--app-name=Burnish",
@@ -45,7 +45,7 @@ def test_the_desktop_is_told_in_plain_text(qtbot, sent: Path):
 def test_without_a_session_nobody_is_told(sent: Path, monkeypatch):
     monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS")
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
-    assert not desktop_notification.notify("Burnish", "reviews has finished.", False)
+    assert not notifications.notify("Burnish", "reviews has finished.", False)
     assert not sent.exists()
 
 
