@@ -18,8 +18,8 @@ from PySide6.QtWidgets import QApplication
 from app import theme
 from app.core import i18n
 from app.core import preferences as preferences_file
-from app.widgets import system_language
-from app.widgets.spoken_role import speak_roles
+from app.widgets import desktop
+from app.widgets.accessibility import speak_roles
 from backend.contract.processes import OPEN_AGAIN
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ TOUR_MS = 400
 def main(arguments: list[str] | None = None) -> int:
     """Show the window until it is closed; returns the exit code."""
     preferences = preferences_file.load()
-    i18n.choose(system_language.meant_by(preferences.language))
+    i18n.choose(desktop.choose_language(preferences.language))
     from app.main_window import PAGES, MainWindow  # its texts are in the language that was chosen by now
 
     options = _parser([name for _, _, name in PAGES]).parse_args(arguments)

@@ -13,15 +13,13 @@ from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QWidget
 
 from app.core import actions
 from app.core.actions import Action, OffersActions
-from app.core.first_steps import TOUR
 from app.core.i18n import tr
 from app.core.preferences import Preferences
-from app.widgets.accessibility import ReadInOrder
+from app.widgets.accessibility import FocusRing, ReadInOrder
 from app.widgets.appearance import WindowLook
-from app.widgets.closing import may_close, may_restart
 from app.widgets.commands import Commands
 from app.widgets.desktop import DesktopMessages
-from app.widgets.focus_ring import FocusRing
+from app.widgets.question import may_close, may_restart
 from app.widgets.sidebar import Sidebar
 from app.widgets.tables.layout_memory import layout_file
 from app.widgets.toast import ToastOverlay
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from app.services.preloading import Warming
     from app.widgets.tour import Tour
 
+
 PAGES = (
     (tr("New run"), "bolt", "new_run"),
     (tr("Run"), "chart", "run"),
@@ -41,17 +40,13 @@ PAGES = (
     (tr("Settings"), "settings", "settings"),
 )
 """Title, icon, module: a page is imported when it is first shown, so the first paint waits for no plotting library."""
-
 LIBRARIES = ("numpy", "numpy.ma", "pyqtgraph")
 SIDES = ("app.pages.tokenizer.text.text_tab",)
 """What the pages need is loaded before they are asked for, so that each appears at once."""
-
 SMALLEST, NARROW = QSize(960, 640), 1040
 """Half a screen of 1920 pixels, and the width below which the sidebar makes room."""
-
 RUNS = 2
 """The place of Runs among them."""
-
 CONNECTIONS = (
     ("new_run", "run_started", "_on_run_started"),
     ("run", "predictions_requested", "_on_predictions_requested"),
@@ -140,7 +135,7 @@ class MainWindow(QMainWindow):
     def _run_actions(self) -> list[Action]:
         if self.context is None:
             return []
-        from app.core.runs.run_actions import run_actions  # reads events, which the first paint does not wait for
+        from app.core.runs.run_list import run_actions  # reads events, which the first paint does not wait for
 
         return run_actions(self.context.library.runs, self.show_run)
 
@@ -159,7 +154,7 @@ class MainWindow(QMainWindow):
         # Services bring msgspec and more: the frame is on the screen before they are imported.
         from app.core.runs.finished_runs import Endings
         from app.services.context import AppContext
-        from app.services.engine_status import EngineStatus
+        from app.services.library_watcher import EngineStatus
         from app.services.preloading import Warming
 
         self.context = AppContext.create(self.preferences, self)
@@ -326,7 +321,7 @@ class MainWindow(QMainWindow):
 
     def show_tour(self) -> None:
         """Show the few cards that a person sees when the window is opened for the first time."""
-        from app.widgets.tour import Stop, Tour  # once in a window's life
+        from app.widgets.tour import TOUR, Stop, Tour  # once in a window's life
 
         self.preferences.set("tour_seen", True)
         new_run = self.show_page("new_run")

@@ -1,20 +1,21 @@
-"""Owns how a download goes: its speed over the last seconds, the time that is left, and both in words."""
+"""How far work has come, in words: a download, a stage that counts rows, a job of several stages."""
 
 from collections import deque
+from dataclasses import dataclass, field
 
-from app.core import formatting
+from app.core.backend_words import said
+from app.core.formatting import duration, grouped, megabytes, rate
 from app.core.i18n import figure, tr
 from backend.contract.rpc.protocol import Progress
 
 WINDOW_SECONDS = 8.0
 """A speed is a mean over so long, so that it neither jumps nor remembers a pause for ever."""
-
 QUIET_SECONDS = 4.0
 """When nothing has come for so long a speed would be a lie."""
 
 
 class DownloadPace:
-    """Fed with every report of progress and the time at which it came."""
+    """How fast a download is: takes every report of progress and the time at which it came."""
 
     def __init__(self) -> None:
         self._moments: deque[tuple[float, float]] = deque()
@@ -63,20 +64,20 @@ class DownloadPace:
             return tr("Asking the hub…")
         amount = tr(
             "{done} of {total}",
-            done=formatting.megabytes(progress.done / 1000000.0),
-            total=formatting.megabytes(progress.total / 1000000.0),
+            done=megabytes(progress.done / 1000000.0),
+            total=megabytes(progress.total / 1000000.0),
         )
         if self._quiet_seconds >= QUIET_SECONDS:
             return tr(
                 "{amount} · nothing has come for {quiet_seconds}",
                 amount=amount,
-                quiet_seconds=formatting.duration(self._quiet_seconds),
+                quiet_seconds=duration(self._quiet_seconds),
             )
         speed, left = self.bytes_per_second, self.seconds_left
         if not speed:
             return amount
         pace = f"{amount} · {figure(speed / 1e6, '.1f')} MB/s"
-        return tr("{pace} · {left} left", pace=pace, left=formatting.duration(left)) if left is not None else pace
+        return tr("{pace} · {left} left", pace=pace, left=duration(left)) if left is not None else pace
 
     def file_words(self) -> str:
         """`model.safetensors, 60 MB of 250 MB`; empty between files."""
@@ -86,6 +87,82 @@ class DownloadPace:
         return tr(
             "{part}, {part_done} of {part_total}",
             part=progress.part,
-            part_done=formatting.megabytes(progress.part_done / 1000000.0),
-            part_total=formatting.megabytes(progress.part_total / 1000000.0),
+            part_done=megabytes(progress.part_done / 1000000.0),
+            part_total=megabytes(progress.part_total / 1000000.0),
         )
+
+
+LEAST_SECONDS = 1.0
+"""Before that nobody can say how long it will take."""
+
+
+@dataclass
+class RowPace:
+    """The speed of one stage of work on rows; `done` grows from its first report on."""
+
+    _began: tuple[float, float] | None = field(default=None)
+
+    def begin(self) -> None:
+        """Another stage begins."""
+        self._began = None
+
+    def words(self, done: float, total: float, unit: str, now: float) -> str:
+        """`12 000 of 50 000 rows · 1,204 rows/s · 31 s left`, as far as it is known; `now` in seconds."""
+        if self._began is None or done < self._began[0]:
+            self._began = (done, now)
+        said = [
+            tr("{done} of {total} {unit}", done=grouped(int(done)), total=grouped(int(total)), unit=unit)
+            if total
+            else f"{grouped(int(done))} {unit}"
+        ]
+        seconds, made = now - self._began[1], done - self._began[0]
+        if seconds >= LEAST_SECONDS and made > 0:
+            said.append(f"{rate(made / seconds)} {unit}/s")
+            if total > done:
+                said.append(tr("{total} left", total=duration((total - done) * seconds / made)))
+        return " · ".join(said)
+
+
+SOON = 3.0
+"""Seconds of a stage from which its end is guessed."""
+
+
+class WorkStage:
+    """Work in several stages; times are seconds of a clock that only goes forward. Some work reports only that it goes on."""
+
+    def __init__(self, name: str, now: float) -> None:
+        self._began = self._stage_began = now
+        self._name = name.removesuffix("…")
+        self._progress = Progress()
+
+    def tell(self, progress: Progress, now: float) -> None:
+        """How far it is by now; another text begins another stage."""
+        name = said(progress.text).removesuffix("…") or self._name
+        if name != self._name:
+            self._name, self._stage_began = name, now
+        self._progress = progress
+
+    def words(self, now: float) -> str:
+        """`Learning the pieces… 1 200 of 8 000 merges · 12 s · about 40 s left`."""
+        parts = [f"{self._name}…{self._amount()}"]
+        if now - self._began >= 1:
+            parts.append(duration(now - self._began))
+        left = self._seconds_left(now)
+        if left is not None:
+            parts.append(tr("about {max} left", max=duration(max(1, left))))
+        return " · ".join(parts)
+
+    def _amount(self) -> str:
+        done, total, unit = int(self._progress.done), int(self._progress.total), self._progress.unit
+        if not done:
+            return ""
+        return (
+            tr(" {done} of {total} {unit}", done=grouped(done), total=grouped(total), unit=said(unit))
+            if total
+            else f" {grouped(done)} {said(unit)}"
+        )
+
+    def _seconds_left(self, now: float) -> float | None:
+        """As if the rest of this stage went like its beginning."""
+        done, total, spent = self._progress.done, self._progress.total, now - self._stage_began
+        return spent * (total - done) / done if total > done > 0 and spent >= SOON else None

@@ -9,19 +9,37 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import QObject, QProcess, QTimer, Signal
+from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
 
 from app.core.backend_sentences import told_in
 from app.core.i18n import tr, translated
-from app.services.backend_process import backend_process, last_line
+from backend.contract.processes import child_environment, python_command
 from backend.contract.rpc import protocol
 from backend.contract.rpc.answers import ANSWERS
+
+
+def backend_process(arguments: list[str], environment: Mapping[str, str], parent: QObject) -> QProcess:
+    """`python -P -m backend …`, not started yet."""
+    program, *words = python_command("backend", *arguments)
+    process = QProcess(parent)
+    process.setProgram(program)
+    process.setArguments(words)
+    variables = QProcessEnvironment()
+    for name, value in child_environment(environment).items():
+        variables.insert(name, value)
+    process.setProcessEnvironment(variables)
+    return process
+
+
+def last_line(text: str) -> str:
+    """The last line with words: by agreement the sentence for people."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
 
 OnAnswer = Callable[[Any], None]
 OnError = Callable[[protocol.Mistake], None]
 OnProgress = Callable[[protocol.Progress], None]
 MakeProcess = Callable[[QObject], QProcess]
-
 DEATHS_WITHOUT_ANSWER = 3
 """After so many starts in a row that answered nothing the helper is given up until the next question."""
 QUIT_MS = 1500

@@ -1,4 +1,4 @@
-"""Owns asking one or two models the same: one after the other, so that neither slows the other and both times are true."""
+"""Asks one or two models the same: one after the other, so that neither slows the other and both times are true."""
 
 from collections.abc import Sequence
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QProcess, Signal
 
 from app.core.backend_sentences import told
 from app.core.i18n import tr
-from app.services.backend_process import backend_process, last_line
+from app.services.backend_client import backend_process, last_line
 from backend.contract.run.fixes import Mend
 from backend.contract.run.folder import REQUESTS, RunFolder
 from backend.contract.run.queue import queue_of

@@ -1,4 +1,4 @@
-"""Owns messages of a freedesktop desktop that has no tray, GNOME's for example: by its `notify-send`, else by its portal."""
+"""Notifications on a freedesktop desktop without a tray, GNOME for example: by its `notify-send`, else by its portal."""
 
 import html
 import os

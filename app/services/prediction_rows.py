@@ -1,18 +1,30 @@
-"""Owns a predictions file as people read it: the inputs, what was right, what was predicted, and how surely."""
+"""A predictions file as people read it: its rows, which of them are shown, and which columns."""
 
+import json
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from PySide6.QtCore import QObject, QSettings, Signal
+
+from app.core.backend_sentences import told
 from app.core.i18n import tr
+from app.core.predictions.row_filter import RowFilter
+from app.services.backend_client import ArrowAnswer, BackendClient, Ticket
+from app.services.latest_question import LatestQuestion
 from app.services.table_pages import FILTER_ROWS, TablePages
 from backend.contract.arrow_numbers import numbers, whole_numbers
-from backend.contract.rpc.predictions import AT_THRESHOLD
+from backend.contract.places import config_folder
+from backend.contract.rpc.predictions import AT_THRESHOLD, PredictionPages
+from backend.contract.rpc.predictions import PredictionRows as RowsAnswer
+from backend.contract.rpc.protocol import Mistake, Progress
 
 if TYPE_CHECKING:
     import numpy as np
+
 
 PROBABILITY = "probability_"
 CONFIDENCE = "confidence"
@@ -196,3 +208,135 @@ def write_indices(indices: Sequence[int]) -> str:
     with os.fdopen(descriptor, "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
     return path
+
+
+class ChosenRows(QObject):
+    """Which rows are shown: small files are filtered here, large ones by the helper. An older answer that comes late is left out."""
+
+    changed = Signal(object)
+    """Row numbers in order; None for all rows as they are in the file."""
+    refused = Signal(str)
+    opening = Signal(float)
+    """Which part of a large file has been laid out for quick reading."""
+    opened = Signal()
+    waiting = Signal(bool)
+    """Whether an answer is being waited for."""
+
+    def __init__(self, client: BackendClient, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._client = client
+        self._rows: PredictionRows | None = None
+        self._wanted: tuple[RowFilter, tuple[str, bool]] = (RowFilter(), ("", False))
+        self._opening: Ticket | None = None
+        self._question = LatestQuestion(client, "filter_predictions", self._answered, self._on_mistake, None, "parquet")
+
+    def open(self, rows: PredictionRows) -> None:
+        """These rows are shown from now on, all of them at first."""
+        self.close()
+        self._rows = rows
+        if rows.needs_pages:
+            question = {"parquet": str(rows.path)}
+            self._opening = self._client.ask(
+                "open_predictions", question, self._on_opened, self._on_not_opened, self._on_progress
+            )
+
+    def close(self) -> None:
+        """Nothing is shown any more."""
+        if self._opening is not None:
+            self._opening.cancel()
+        self._question.ignore()
+        self._rows, self._opening = None, None
+        self._wanted = (RowFilter(), ("", False))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether other rows are still to come."""
+        return self._question.open
+
+    def want(self, wanted: RowFilter, sort: tuple[str, bool]) -> None:
+        """Show the rows that fit, sorted by a column (empty: as in the file), descending or not."""
+        self._wanted = (wanted, sort)
+        if self._rows is None:
+            return
+        if wanted.is_empty and not sort[0]:
+            self._question.ignore()
+            self._tell(None)
+        elif self._rows.small and wanted.is_plain and sort[0] in ("", CONFIDENCE, *self._rows.pages.columns):
+            self._question.ignore()
+            self._tell(self._rows.filter(wanted.right, wanted.text, *sort).tolist())
+        elif self._opening is None:
+            question: dict[str, Any] = {"parquet": str(self._rows.path), **wanted.question()}
+            question |= {"sort_by": sort[0] or None, "descending": sort[1]}
+            self._question.ask(question)
+            self.waiting.emit(True)
+        else:
+            self.waiting.emit(True)
+
+    def _tell(self, indices: Sequence[int] | None) -> None:
+        self.waiting.emit(False)
+        self.changed.emit(indices)
+
+    def _answered(self, answer: RowsAnswer) -> None:
+        rows = self._rows
+        if rows is None or self._question.open or self._question.answered.get("parquet") != str(rows.path):
+            ArrowAnswer(answer.arrow).discard()
+            return
+        self._tell(rows.pages.read_indices(answer.arrow))  # type: ignore[arg-type]
+
+    def _on_mistake(self, mistake: Mistake) -> None:
+        self.waiting.emit(False)
+        self.refused.emit(mistake.message)
+
+    # A large file
+
+    def _on_opened(self, pages: PredictionPages) -> None:
+        assert self._rows is not None
+        self._opening = None
+        try:
+            self._rows.pages.map(pages.arrow)
+        except (OSError, ValueError) as error:
+            self.refused.emit(told(str(error)))
+        self.opened.emit()
+        self.want(*self._wanted)
+
+    def _on_not_opened(self, mistake: Mistake) -> None:
+        self._opening = None
+        self.opened.emit()
+        self._on_mistake(mistake)
+
+    def _on_progress(self, progress: Progress) -> None:
+        self.opening.emit(progress.done / progress.total if progress.total else 0.0)
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """Which columns are shown and how wide they are, for one kind of table; None shows what is shown by itself."""
+
+    shown: Collection[str] | None = None
+    widths: Mapping[str, int] = field(default_factory=dict)
+
+
+class ChosenColumns:
+    """Keeps the choices between starts, one file for all tables; `kind` is for example a task, whose files have the same columns."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._settings = QSettings(str(path or config_folder() / "columns.ini"), QSettings.Format.IniFormat)
+
+    def read(self, kind: str) -> ColumnChoice:
+        """What was kept; nothing where that cannot be read."""
+        try:
+            kept = json.loads(str(self._settings.value(_key(kind), "{}")))
+            widths = {str(name): int(width) for name, width in kept.get("widths", {}).items()}
+            shown = kept.get("shown")
+            return ColumnChoice(None if shown is None else [str(name) for name in shown], widths)
+        except (ValueError, AttributeError, TypeError):
+            return ColumnChoice()
+
+    def keep(self, kind: str, columns: ColumnChoice) -> None:
+        """Remember this."""
+        shown = None if columns.shown is None else list(columns.shown)
+        self._settings.setValue(_key(kind), json.dumps({"shown": shown, "widths": dict(columns.widths)}))
+
+
+def _key(kind: str) -> str:
+    return f"columns/{kind or 'any'}".replace(":", "-")

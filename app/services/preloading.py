@@ -1,7 +1,8 @@
-"""Owns loading what other pages need while nobody waits for it, in parts so short that the window goes on living between them."""
+"""Loads libraries a part at a time while nobody waits for them, so that the window stays alive between the parts."""
 
 import gc
 import importlib
+import sys
 import time
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +11,6 @@ from PySide6.QtCore import QObject, QTimer, Signal
 BEFORE_MS, BETWEEN_MS = 500, 15
 """Until the first page has settled, and for the window to live between two parts."""
 PART_SECONDS = 0.008
-
 NEEDED_BY_LIBRARIES = (
     "multiprocessing.connection",
     "platform",
@@ -32,7 +32,7 @@ class Warming(QObject):
 
     def __init__(self, modules: Sequence[str], parent: QObject) -> None:
         super().__init__(parent)
-        self._parts = parts(modules)
+        self._parts = load_parts(modules)
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._load_part)
 
@@ -65,7 +65,7 @@ def spare_collections() -> None:
     gc.set_threshold(20_000, 10, 100)
 
 
-def parts(modules: Sequence[str]) -> Iterator[str]:
+def load_parts(modules: Sequence[str]) -> Iterator[str]:
     """Load all of it, saying after each step what was loaded; the longest steps are the libraries themselves."""
     for name in NEEDED_BY_LIBRARIES:
         importlib.import_module(name)
@@ -78,3 +78,45 @@ def parts(modules: Sequence[str]) -> Iterator[str]:
     for name in modules:
         importlib.import_module(name)
         yield name
+
+
+ARROW_PARTS = (
+    "numpy",
+    "pyarrow.lib",
+    "pyarrow._compute",
+    "pyarrow.compute",
+    "pyarrow.fs",
+    "pyarrow._parquet",
+    "pyarrow.parquet",
+)
+
+
+class ArrowLoading(QObject):
+    """Loads the library that reads tables; `ready` says when all parts are there."""
+
+    ready = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._timer = QTimer(self, interval=0)
+        self._timer.timeout.connect(self._load_next)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to load."""
+        return not self._missing()
+
+    def begin(self) -> None:
+        """Load what is missing."""
+        self._timer.start()
+
+    def _missing(self) -> list[str]:
+        return [name for name in ARROW_PARTS if name not in sys.modules]
+
+    def _load_next(self) -> None:
+        missing = self._missing()
+        if missing:
+            importlib.import_module(missing[0])
+        if len(missing) <= 1:
+            self._timer.stop()
+            self.ready.emit()

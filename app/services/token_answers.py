@@ -1,5 +1,6 @@
-"""Owns the tokens of an answer to `tokenize` as columns, whether they came as JSON or as an Arrow file."""
+"""The answers of `tokenize` and `compare_text` as values, whether they came as JSON or, being long, as an Arrow file."""
 
+import json
 import weakref
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ from app.core.backend_sentences import told_in
 from app.core.text.token_table import SHOWN_AT_ONCE, TokenTable
 from app.services import text_file
 from app.services.backend_client import ArrowAnswer
+from backend.contract.tokens.comparison import ComparedToken, TextComparison, TextCounts
 from backend.contract.tokens.tokens import TokenColumns, Tokens
 
 NAMES = TokenColumns.__struct_fields__
@@ -36,11 +38,6 @@ def _text_of_file(table: TokenTable, first: int, last: int) -> str:
     begin, end = table.stretch(first, last, "byte_")
     skip = table.answer.file_skip
     return text_file.read_stretch(Path(table.answer.file), skip + begin, skip + end)
-
-
-def warm_up() -> None:
-    """Load what reads long answers, which takes a moment that nobody should wait for later."""
-    import pyarrow.ipc  # noqa: F401  only long answers need it
 
 
 def _read(path: Path) -> TokenTable:
@@ -94,3 +91,26 @@ def _array(chunk: Any) -> np.ndarray:
 def _forget(source: Any, path: Path) -> None:
     source.close()
     path.unlink(missing_ok=True)
+
+
+def comparison_of(answer: TextComparison | ArrowAnswer) -> TextComparison:
+    """The comparison; an Arrow file is deleted after reading."""
+    return _read_comparison(Path(answer.path)) if isinstance(answer, ArrowAnswer) else answer
+
+
+def _read_comparison(path: Path) -> TextComparison:
+    import pyarrow as pa  # only a text of many thousand tokens needs it
+
+    with pa.memory_map(str(path)) as source:
+        table = pa.ipc.open_file(source).read_all()
+        columns = [table[name].to_pylist() for name in ComparedToken.__struct_fields__]
+        rest = json.loads((table.schema.metadata or {})[b"answer"])
+    path.unlink(missing_ok=True)
+    tokens = [ComparedToken(*row) for row in zip(*columns, strict=True)]
+    counts = [TextCounts(**each) for each in rest.pop("counts")]
+    return TextComparison(tokens=tokens, counts=counts, **rest)
+
+
+def warm_up() -> None:
+    """Load what reads long answers, which takes a moment that nobody should wait for later."""
+    import pyarrow.ipc  # noqa: F401  only long answers need it

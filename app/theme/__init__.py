@@ -10,21 +10,19 @@ buttons  primary, danger, quiet, icon, nav, chip, chip-narrow
 from typing import Literal
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QColor, QFont, QGuiApplication, QIcon, QPalette, QPixmap
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPalette, QPixmap
 from PySide6.QtWidgets import QApplication, QLabel, QProxyStyle, QWidget
 
-from app.theme.fonts import MONO, SANS, load_fonts
 from app.theme.icons import forget_icons, icon_in, pixmap_in
-from app.theme.palette import palette_of
-from app.theme.style_sheet import style_sheet
-from app.theme.tokens import DARK, LIGHT
+from app.theme.palette import DARK, LIGHT, palette_of, style_sheet
+from backend.contract.resources import resource
 
 Choice = Literal["system", "light", "dark"]
-
 TEXT_SIZES = (12, 13, 15, 16)
 """Pixels of plain text that a person may choose; all other sizes keep their proportion to it."""
 USUAL_SIZE = 13
-
+SANS = "Inter"
+MONO = "JetBrains Mono"
 _STYLED = "burnish"
 _present: dict[str, dict[str, str]] = {"tokens": LIGHT}
 _text = {"size": USUAL_SIZE}
@@ -149,3 +147,15 @@ def role(widget: QWidget, name: str) -> QWidget:
             widget.style().polish(widget)
             QApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))
     return widget
+
+
+_loaded: list[str] = []
+
+
+def load_fonts() -> None:
+    """Make the bundled fonts known to Qt, once a process; a file that Qt refuses leaves the system's font."""
+    if _loaded:
+        return
+    for path in sorted(resource("fonts").glob("*.[ot]tf")):
+        QFontDatabase.addApplicationFont(str(path))
+        _loaded.append(path.name)

@@ -1,4 +1,4 @@
-"""Owns how the window looks: the theme and the size of its text, which hold from the moment they are chosen."""
+"""How the window looks: the theme and the size of its text, which hold from the moment they are chosen."""
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication, QWidget

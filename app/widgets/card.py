@@ -1,16 +1,18 @@
-"""Owns the card: a rounded surface with a small heading, room for controls at its right, and a body."""
+"""Cards and what they are made of: headings, labels, rules, rows of captioned fields, and the tile with one large number."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
+from app.widgets.accessibility import Role
+from app.widgets.text.elided_label import ElidedLabel
 
 HEADING_HEIGHT = 22
 """Room for a heading, so that headings side by side stand on one line whatever is in their corners."""
 
 
 class Card(QFrame):
-    """Put content into `body` (a vertical layout) and small controls into `corner` (right of the heading)."""
+    """A rounded surface with a heading. Put content into `body` (a vertical layout) and small controls into `corner` (right of the heading)."""
 
     def __init__(self, title: str = "", parent: QWidget | None = None, spacing: int = 12) -> None:
         super().__init__(parent)
@@ -64,3 +66,73 @@ def label(text: str = "", role: str = "", wrap: bool = False, selectable: bool =
     if role:
         theme.role(made, role)
     return made
+
+
+CAPTION_WIDTH = 104
+
+
+class Rows(QGridLayout):
+    """Rows of caption and field; captions name their fields for screen readers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setHorizontalSpacing(10)
+        self.setVerticalSpacing(8)
+        self.setColumnMinimumWidth(0, CAPTION_WIDTH)
+        self.setColumnStretch(1, 1)
+
+    def add(self, caption: str, field: QWidget, target: QWidget | None = None) -> QLabel:
+        """One more row; returns its caption, which names `target` where the field holds more than one."""
+        made = label(caption, "muted")
+        named = target or field
+        made.setBuddy(named)
+        if not named.accessibleName():
+            named.setAccessibleName(caption)
+        row = self.rowCount()
+        self.addWidget(made, row, 0)
+        self.addWidget(field, row, 1)
+        return made
+
+
+class KpiTile(QFrame):
+    """The tile with one large number: a caption, a value, and a smaller line below (left out while empty)."""
+
+    spoken_role = Role.Indicator
+
+    def __init__(self, caption: str, value: str = "–", sub: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.role(self, "card")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self._caption = label(caption, "caption")
+        self._value = ElidedLabel(value, "value")
+        self._sub = ElidedLabel(sub, "faint")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 8, 14, 8)
+        column.setSpacing(0)
+        for part in (self._caption, self._value, self._sub):
+            column.addWidget(part)
+        column.addStretch(1)
+        self._sub.setVisible(bool(sub))
+        self._tell()
+
+    def value(self) -> str:
+        """The number as shown."""
+        return self._value.text()
+
+    def set_caption(self, caption: str) -> None:
+        """Change what the number means."""
+        self._caption.setText(caption)
+        self._tell()
+
+    def set_value(self, value: str, sub: str | None = None) -> None:
+        """Change the number, and the line below where given; equal text costs nothing."""
+        if value != self._value.text():
+            self._value.setText(value)
+            self._tell()
+        if sub is not None and sub != self._sub.text():
+            self._sub.setText(sub)
+            self.setAccessibleDescription(sub.strip())
+            self._sub.setVisible(bool(sub))
+
+    def _tell(self) -> None:
+        self.setAccessibleName(f"{self._caption.text()}: {self._value.text()}")

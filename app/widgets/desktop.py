@@ -1,11 +1,14 @@
-"""Owns messages of the desktop, where there is one that shows them."""
+"""What the desktop does for the window: it shows messages and folders, and says which language is spoken."""
 
 from collections.abc import Callable
+from pathlib import Path
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QLocale, QObject, QUrl
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QSystemTrayIcon, QWidget
 
 from app import theme
+from app.core import i18n
 from app.core.i18n import tr
 
 SHOWN_MS = 10_000
@@ -13,13 +16,13 @@ NO_MARKUP = str.maketrans("<>", "‹›")
 """A desktop may read the text as HTML or may not, and Qt does not say which one does: these look alike in both."""
 
 
-def are_possible() -> bool:
+def shows_messages() -> bool:
     """Whether this desktop shows messages of programs."""
     return QSystemTrayIcon.isSystemTrayAvailable() and QSystemTrayIcon.supportsMessages()
 
 
 class DesktopMessages(QObject):
-    """`show_message` says it through the desktop; the icon in its tray is there only while a message is."""
+    """Messages of the desktop, where it shows any. `show_message` says it through the desktop; the icon in its tray is there only while a message is."""
 
     def __init__(self, window: QWidget, on_clicked: Callable[[], None]) -> None:
         super().__init__(window)
@@ -29,7 +32,7 @@ class DesktopMessages(QObject):
     def show_message(self, title: str, text: str, is_error: bool) -> bool:
         """Whether the desktop was told. The window asks for attention in the task bar in any case."""
         QApplication.alert(self._window)
-        if not are_possible():
+        if not shows_messages():
             return False
         icons = QSystemTrayIcon.MessageIcon
         tray = self._tray()
@@ -49,3 +52,23 @@ class DesktopMessages(QObject):
             self._icon.messageClicked.connect(self._on_clicked)
             self._icon.activated.connect(lambda _: self._on_clicked())
         return self._icon
+
+
+def open_folder(path: str | Path) -> str:
+    """Show the folder; returns why that was not possible, or nothing."""
+    if QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
+        return ""
+    return tr("No file manager could be opened. The folder is {path}", path=path)
+
+
+def choose_language(wish: str) -> str:
+    """The code of the language that a code, or `system`, stands for; of the desktop's, the first that is spoken."""
+    return i18n.spoken(QLocale.system().uiLanguages() if wish == i18n.SYSTEM else [wish])
+
+
+def language_name(code: str) -> str:
+    """`Deutsch` for `de`."""
+    if code == i18n.ENGLISH:
+        return "English"  # Qt would say of which country
+    name = QLocale(code).nativeLanguageName()
+    return name[:1].upper() + name[1:]

@@ -5,9 +5,9 @@ from PySide6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QPain
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app import theme
+from app.widgets.accessibility import Role
 from app.widgets.card import label
 from app.widgets.icon_label import IconLabel
-from app.widgets.spoken_role import Role
 
 RADIUS, MARGIN = 10, 6
 

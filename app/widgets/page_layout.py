@@ -1,13 +1,20 @@
-"""Owns the top of every page: title, one line below it, and the page's buttons at the right."""
+"""How a page is laid out: its header, its margins, the area in which it scrolls, and buttons that fit the room."""
 
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from collections.abc import Callable, Mapping
 
-from app.widgets import page_area
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
 from app.widgets.text.elided_label import ElidedLabel
+
+MARGIN, GAP = 24, 14
+"""Pixels at the left and right of a page, and between its parts."""
+REACH = 12
+"""Pixels that the area reaches into the margin at the page's right."""
 
 
 class PageHeader(QWidget):
-    """Put buttons and pills into `buttons`."""
+    """Title, one line below it, and the page's buttons at the right, in `buttons`."""
 
     def __init__(self, title: str, subtitle: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,8 +41,26 @@ class PageHeader(QWidget):
         self.subtitle.setText(subtitle)
 
 
-MARGIN, GAP = 24, 14
-"""Pixels at the left and right of a page, and between its parts."""
+class PageArea(QScrollArea):
+    """Where a page scrolls: its bar stands in the page's margin, so that cards end where the header ends.
+
+    Put it into a layout that reaches REACH further to the right than what stands above and below it.
+    """
+
+    def __init__(self, content: QWidget, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWidgetResizable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keys that its controls do not take scroll it all the same
+        content.setObjectName("scrolled")
+        self.setWidget(content)
+        self.verticalScrollBar().rangeChanged.connect(self._make_room)
+        self._make_room(0, 0)
+
+    def _make_room(self, low: int, high: int) -> None:
+        """What the bar does not take stays empty."""
+        bar = self.verticalScrollBar()
+        taken = bar.sizeHint().width() if high > low else 0
+        self.setViewportMargins(0, 0, max(0, REACH - taken), 0)
 
 
 def page_layout(page: QWidget) -> QVBoxLayout:
@@ -49,11 +74,27 @@ def page_layout(page: QWidget) -> QVBoxLayout:
 def scrolling_layout(page: QWidget, *above: QWidget) -> QVBoxLayout:
     """The same for a page with a PageArea, which is added to it, as is all that reaches as far into the margin."""
     layout = page_layout(page)
-    layout.setContentsMargins(MARGIN, 20, MARGIN - page_area.REACH, 20)
+    layout.setContentsMargins(MARGIN, 20, MARGIN - REACH, 20)
     column = QVBoxLayout()
-    column.setContentsMargins(0, 0, page_area.REACH, 0)
+    column.setContentsMargins(0, 0, REACH, 0)
     column.setSpacing(GAP)
     for widget in above:
         column.addWidget(widget)
     layout.addLayout(column)
     return layout
+
+
+def fit_words(words: Mapping[QAbstractButton, str], lack: Callable[[], int]) -> set[QAbstractButton]:
+    """Let buttons of a row show their icon alone, in this order, until there is room; returns the buttons without words.
+
+    `lack` says how many pixels are missing with the words as they are.
+    """
+    for button, said in words.items():
+        button.setText(said)
+    wordless: set[QAbstractButton] = set()
+    for button in words:
+        if lack() <= 0:
+            break
+        button.setText("")
+        wordless.add(button)
+    return wordless

@@ -5,7 +5,7 @@ from PySide6.QtGui import QFont, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
-from app.widgets.spoken_role import Role
+from app.widgets.accessibility import Role
 
 KINDS = {
     "accent": ("accent_text", "accent_soft"),

@@ -1,16 +1,21 @@
-"""Owns the thin progress bar that may be updated at any rate."""
+"""Work that takes a while: a thin bar, a line with a stop button, and a stack that waits for an answer."""
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.i18n import tr
-from app.widgets.spoken_role import Role
+from app.core.backend_words import begun, said
+from app.core.i18n import grouped, tr
+from app.widgets.accessibility import Role
+from app.widgets.card import label
+from app.widgets.empty_state import EmptyState
+from app.widgets.icon_label import IconButton
+from app.widgets.text.elided_label import ElidedLabel
 
 
 class ThinProgressBar(QWidget):
-    """Shows a fraction from 0 to 1; None means that the amount of work is unknown and a piece wanders."""
+    """May be updated at any rate. Shows a fraction from 0 to 1; None means that the amount of work is unknown and a piece wanders."""
 
     spoken_role = Role.ProgressBar
 
@@ -77,3 +82,117 @@ class ThinProgressBar(QWidget):
                 piece = QRectF(0, 0, self._fraction * width, height)
             if piece.width() > 0:
                 painter.drawRoundedRect(piece.intersected(QRectF(self.rect())), height / 2, height / 2)
+
+
+class ActivityLine(QFrame):
+    """Hidden until `begin`; `stopped` is emitted by its button."""
+
+    stopped = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.role(self, "card")
+        self.title = label("", "strong")
+        self.detail = ElidedLabel("", "muted")
+        self.bar = ThinProgressBar()
+        self.stop = QPushButton(tr("Stop"))
+        self.stop.clicked.connect(self.stopped)
+        words = QHBoxLayout()
+        words.setSpacing(12)
+        words.addWidget(self.title)
+        words.addWidget(self.detail, 1)
+        texts = QVBoxLayout()
+        texts.setSpacing(6)
+        texts.addLayout(words)
+        texts.addWidget(self.bar)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14, 8, 10, 8)
+        row.setSpacing(14)
+        row.addLayout(texts, 1)
+        row.addWidget(self.stop)
+        self.hide()
+
+    def begin(self, title: str, can_stop: bool = True) -> None:
+        """Something has begun."""
+        self.title.setText(title)
+        self.show_progress("", None)
+        self.stop.setVisible(can_stop)
+        self.stop.setAccessibleName(tr("Stop: {title}", title=title))
+        self.show()
+
+    def show_progress(self, detail: str, fraction: float | None) -> None:
+        """How far it is; no fraction where that is unknown."""
+        self.detail.setText(detail)
+        self.bar.set_fraction(fraction)
+
+    def end(self) -> None:
+        """It is over."""
+        self.hide()
+
+
+def amount_words(done: float, total: float, unit: str) -> str:
+    """`1 200 of 8 000 rows`; empty before the first."""
+    if not done:
+        return ""
+    if not total:
+        return f"{grouped(done)} {said(unit)}".rstrip()
+    return tr("{done:,.0f} of {total:,.0f} {unit}", done=done, total=total, unit=said(unit)).rstrip()
+
+
+class WaitingStack(QStackedWidget):
+    """Stands in the place of an answer: `content`, or work that goes on, or a sentence with what can be done."""
+
+    stopped = Signal()
+    again = Signal()
+
+    def __init__(self, content: QWidget, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.content = content
+        self.words, self.bar = label("", "muted"), ThinProgressBar()
+        self.stop = IconButton(tr("Stop"), "stop")
+        self.stop.clicked.connect(self.stopped)
+        self.sentence = EmptyState("table", "")
+        self.sentence.asked.connect(self.again)
+        self._stage = ""
+        for page in (content, self._waiting(), self.sentence):
+            self.addWidget(page)
+
+    def _waiting(self) -> QWidget:
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.addStretch(1)
+        self.bar.setFixedWidth(360)
+        for widget in (self.words, self.bar, self.stop):
+            column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addStretch(2)
+        return page
+
+    def show_content(self) -> None:
+        """The answer is there."""
+        self.setCurrentIndex(0)
+
+    def show_waiting(self, stage: str) -> None:
+        """Work has begun."""
+        self._stage = stage.removesuffix("…")
+        self.words.setText(f"{self._stage}…")
+        self.bar.set_fraction(None)
+        self.setCurrentIndex(1)
+
+    def show_progress(self, done: float, total: float, unit: str, stage: str = "") -> None:
+        """How far it is; a new stage begins anew."""
+        if stage:
+            self.show_waiting(begun(said(stage)))
+            return
+        self.bar.set_fraction(done / total if total else None)
+        amount = amount_words(done, total, unit)
+        self.words.setText(" ".join(filter(None, [f"{self._stage}…", amount])))
+
+    def show_sentence(self, title: str, sentence: str, button: str = "") -> None:
+        """There is no answer, and why."""
+        self.sentence.set_words(title, sentence, button)
+        self.setCurrentIndex(2)
+
+    @property
+    def waits(self) -> bool:
+        """Whether work goes on."""
+        return self.currentIndex() == 1

@@ -8,10 +8,10 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.draft.setting_titles import in_titles
+from app.core.draft.draft_settings import in_titles
 from app.core.i18n import tr
 from app.widgets.card import label
-from app.widgets.file_manager import open_folder
+from app.widgets.desktop import open_folder
 from app.widgets.icon_label import IconButton, IconLabel, IconToolButton
 
 _TOKEN = {"info": "info", "success": "success", "warning": "warning", "error": "danger"}

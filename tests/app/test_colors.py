@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtGui import QColor
 
 from app import theme
-from app.theme.tokens import DARK, LIGHT
+from app.theme.palette import DARK, LIGHT
 from app.widgets.pill import KINDS
 from app.widgets.plots.confusion_matrix import tint
 

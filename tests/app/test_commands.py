@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QApplication
 from app import theme
 from app.core import preferences
 from app.core.actions import Action, OffersActions
-from app.core.first_steps import TOUR
 from app.main_window import PAGES, MainWindow
+from app.widgets.commands import ShortcutSheet
 from app.widgets.palette import Palette
-from app.widgets.shortcut_sheet import ShortcutSheet
+from app.widgets.tour import TOUR
 from tests.app.gone import gone
 
 CONTROL = Qt.KeyboardModifier.ControlModifier

@@ -35,7 +35,7 @@ from app.core import preferences
 from app.main_window import PAGES, MainWindow
 from app.services import context as services
 from app.services.backend_client import BackendClient
-from app.widgets.spoken_role import speak_roles
+from app.widgets.accessibility import speak_roles
 from tests.app.gone import gone
 from tests.app.reading_order import wrong_turns
 

@@ -6,7 +6,7 @@ from tests.architecture.source import Module
 
 WRITES_HTML = {
     "app/widgets/plots/plot_legend.py": "coloured signs before escaped names",
-    "app/widgets/plots/plot_picture.py": "the same legend in a picture",
+    "app/widgets/plots/plot_export.py": "the same legend in a picture",
     "app/pages/tokenizer/data/rows_page.py": "coloured signs before our own words",
 }
 """Modules that may show HTML, and of what: constants, and what was escaped."""

@@ -93,7 +93,7 @@ def typed(side, rounds: int) -> dict[str, float]:
 
 def long_text(side, heart, home: Path) -> dict[str, float]:
     """100,000 tokens from the answer's file to the first paint; then scrolling through them."""
-    from app.core.text.table_boxes import boxes_of
+    from app.core.text.token_boxes import boxes_of
     from app.services.token_answers import token_table
 
     text = (WORDS + "\n") * 4700

@@ -1,16 +1,20 @@
-"""Owns what a data source wants of the `data` section, and what of it outlives the choice of another source."""
+"""What a draft's `data` section says: its source and splits, the columns of the task, what is missing, what a drop means."""
 
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import PurePath
-from typing import Literal
+from typing import Any, Literal
+from urllib.parse import unquote, urlparse
 
+from app.core import json_schema
 from app.core.draft.draft import Draft
-from backend.contract.catalog import SourceEntry
+from app.core.i18n import inside, tr
+from backend.contract.catalog import Column, SourceEntry, TaskEntry, plays_a_part
+from backend.contract.rpc.data import DataPreview
 
 SplitKind = Literal["files", "names", "own", "fixed"]
 """What `train`, `validation` and `test` are: files; names of splits; names that may be left out; not to be chosen."""
-PACKED = (".gz", ".bz2", ".xz", ".zip")
-"""Endings of packed files, before which the file's own stands."""
-FRACTION = 0.1
+VALIDATION_FRACTION = 0.1
 """Of the training rows for validation, where nothing else is known."""
 
 
@@ -35,7 +39,7 @@ def change_source(draft: Draft, before: SourceEntry | None, after: SourceEntry) 
         if kinds[1] == "names":
             draft.set("data.train", "train")
         if kinds[1] in ("names", "files"):
-            draft.set("data.validation", FRACTION)
+            draft.set("data.validation", VALIDATION_FRACTION)
     draft.set("data.source", after.name)
     draft.set("data.columns", {})
 
@@ -47,6 +51,10 @@ def forget_reading(draft: Draft, source: SourceEntry | None) -> None:
             draft.unset(f"data.{name}")
 
 
+PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zip")
+"""Endings of packed files, before which the file's own stands."""
+
+
 def data_name(draft: Draft, source: SourceEntry | None) -> str:
     """A name for a run on the data of the draft, or nothing if the data has none; several files are called by the first."""
     named = [draft.get("data.train")] if split_kind(source) == "files" else []
@@ -54,4 +62,124 @@ def data_name(draft: Draft, source: SourceEntry | None) -> str:
     named = [value[0] if isinstance(value, list) and value else value for value in named]
     first = next((value for value in named if isinstance(value, str) and value), "")
     path = PurePath(first.rstrip("/\\"))
-    return PurePath(path.stem if path.suffix.lower() in PACKED else path).stem[:100]
+    return PurePath(path.stem if path.suffix.lower() in PACKED_SUFFIXES else path).stem[:100]
+
+
+# The columns of the task
+
+
+def used_parts(task: TaskEntry, draft: Draft) -> list[Column]:
+    """The parts that play under the settings of the draft."""
+    defaults = json_schema.defaults(json_schema.resolved(task.settings))
+    return [
+        part
+        for part in task.columns
+        if plays_a_part(part, lambda name: draft.get(f"task.{name}", defaults.get(name)))
+    ]  # fmt: skip
+
+
+def decides_parts(task: TaskEntry | None, key: str) -> bool:
+    """Whether the setting at a dotted key decides which parts play."""
+    return task is not None and any(key == f"task.{name}" for part in task.columns for name in part.when)
+
+
+def forget_unused_columns(task: TaskEntry, draft: Draft) -> None:
+    """Take the columns of parts that do not play out of the draft; the backend would refuse them."""
+    used = {part.name for part in used_parts(task, draft)}
+    for part in task.columns:
+        if part.name not in used:
+            draft.unset(f"data.columns.{part.name}")
+
+
+# What is still missing, as a sentence
+
+
+def missing_data(draft: Draft, source: SourceEntry | None) -> str:
+    """What the choice of the data lacks; empty where it can be read."""
+    kind = split_kind(source)
+    if kind == "files":
+        return "" if draft.get("data.train") else tr("Choose the training data, or try the demo.")
+    settings = source.settings if source else {}
+    fields = settings.get("properties", {})
+    open_ones = [name for name in settings.get("required", []) if not draft.get(f"data.{name}")]
+    if open_ones:
+        return tr("Fill in “{get}” under Data.", get=fields[open_ones[0]].get("title", open_ones[0]))
+    return tr("Name the split to train on under Data.") if kind == "names" and not draft.get("data.train") else ""
+
+
+def missing_column(draft: Draft, task: TaskEntry, preview: DataPreview | None) -> str:
+    """Which part of the task has no column; empty also while the columns are not known."""
+    if preview is None:
+        return ""
+    without = [part for part in used_parts(task, draft) if part.required and not draft.get(f"data.columns.{part.name}")]
+    return tr("Choose the column for: {title}.", title=inside(without[0].title)) if without else ""
+
+
+# What is dropped or pasted
+
+
+def paths_in_text(text: str) -> list[str]:
+    """One path or address a line (or between semicolons), file addresses as paths; empty where a line is neither."""
+    lines = [line.strip().strip("\"'") for line in text.replace("\u2028", "\n").replace(";", "\n").splitlines()]
+    found = [_plain(line) for line in lines if line]
+    return found if all(_is_place(one) for one in found) else []
+
+
+def _plain(line: str) -> str:
+    address = urlparse(line)
+    return unquote(address.path) if address.scheme == "file" else line
+
+
+def _is_place(one: str) -> bool:
+    drive = len(one) > 2 and one[1] == ":" and one[2] in "\\/"
+    return drive or one.startswith(("/", "~", "./", "../", "\\\\", "https://", "http://", "hf://"))
+
+
+SPEC_SUFFIXES = (".yaml", ".yml")
+
+
+def are_specs(paths: Sequence[str]) -> bool:
+    """Whether they are specs, which the page opens, and no data."""
+    return bool(paths) and all(PurePath(path).suffix.lower() in SPEC_SUFFIXES for path in paths)
+
+
+def whole_choice(before: Mapping[str, Any], found: Mapping[str, Any], split: str | None) -> dict[str, Any]:
+    """The `data` section with what was recognised: a drop on one split leaves the others, any other drop is new data."""
+    if split is not None and found["source"] == before.get("source", "files"):
+        return {**deepcopy(dict(before)), **_splits(found)}
+    kept = before.get("validation")
+    fraction = kept if isinstance(kept, int | float) else VALIDATION_FRACTION
+    chosen = {"source": found["source"], "validation": fraction if "folder" not in found else None, **found}
+    if before.get("max_rows") is not None:
+        chosen["max_rows"] = before["max_rows"]
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+_SPLITS = ("train", "validation", "test")
+
+
+def _splits(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in found.items() if name in _SPLITS}
+
+
+def data_changes(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A `data` section as values of the spec to set in order: the rows come last but for their columns."""
+    rest = {name: deepcopy(value) for name, value in data.items() if name not in ("train", "columns")}
+    changes: dict[str, Any] = {"data": rest}
+    if data.get("train") is not None:
+        changes["data.train"] = data["train"]
+    if data.get("columns"):
+        changes["data.columns"] = deepcopy(data["columns"])
+    return changes
+
+
+def is_read_otherwise(before: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Whether what was recognised is read in another way than the choice says now.
+
+    That is by another source, in another format, or as several splits of which the choice names one.
+    """
+    return (
+        found["source"] != before.get("source", "files")
+        or found.get("format", "auto") != before.get("format", "auto")
+        or any(split in found and found[split] != before.get(split) for split in ("validation", "test"))
+    )

@@ -1,25 +1,32 @@
-"""Owns the list of all settings that a draft has: their titles, keys, help and defaults, to search and to compare."""
+"""All settings of a draft: their titles, keys, help and defaults, to search, to compare and to name in sentences."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from app.core import json_schema
 from app.core.backend_words import begun, said
 from app.core.draft.draft import Draft, flat
-from app.core.i18n import figure, tr
+from app.core.i18n import figure, grouped, thin, tr
 from backend.contract.catalog import Catalog
+from backend.contract.rpc.models import ModelDescription
+from backend.contract.rpc.protocol import Mistake
+from backend.contract.run.cost import Remedy
+from backend.contract.run.fixes import Mend
 
+_COMMANDS = (
+    (re.compile(r":\sburnish\strain\s\S[^;]*?spec\.yaml\b"), tr(" with “Duplicate”")),
+    (re.compile(r"\bburnish\sreport\s\S+"), tr("“Copy report”")),
+)
+"""A command that a sentence names → what does the same in the window."""
 SECTIONS = ("task", "model", "data", "training", "evaluation", "adapter", "hardware")
 NO_SETTINGS = (
     "version", "name", "task.type", "adapter.type", "model.name_or_path", "model.trust_remote_code", "data.source",
     "data.train", "data.validation", "data.test", "data.columns", "training.optimizer_options",
 )  # fmt: skip
 """Keys that say what a run is about: they have no default to go back to, or are settings of their own below."""
-
-
 _NONE: Mapping[str, Any] = {}
 
 
@@ -64,6 +71,14 @@ class Difference:
         return change_words(self.setting.title, self.before, self.after)
 
 
+CHOICES = (
+    Setting("name", tr("Name"), tr("What the run is called; part of its folder's name.")),
+    Setting("task.type", tr("Task"), tr("What the model shall learn.")),
+    Setting("adapter.type", tr("Adapter"), tr("Trains a few added weights, such as LoRA, in place of all.")),
+)
+"""What stands on the page without a section's schema."""
+
+
 def settings_of(catalog: Catalog, draft: Draft) -> dict[str, Setting]:
     """Key → setting of everything that can be set with the task, source, engine, optimizer and adapter of the draft."""
     parts: list[tuple[str, Mapping[str, Any]]] = [
@@ -93,14 +108,6 @@ def every_setting(catalog: Catalog) -> list[Setting]:
     return [*CHOICES, *(setting for prefix, section in parts for setting in _settings(prefix, section))]
 
 
-CHOICES = (
-    Setting("name", tr("Name"), tr("What the run is called; part of its folder's name.")),
-    Setting("task.type", tr("Task"), tr("What the model shall learn.")),
-    Setting("adapter.type", tr("Adapter"), tr("Trains a few added weights, such as LoRA, in place of all.")),
-)
-"""What stands on the page without a section's schema."""
-
-
 def _settings(prefix: str, section: Mapping[str, Any]) -> Iterator[Setting]:
     for name, one in section.get("properties", {}).items():
         if one.get("hidden"):
@@ -110,14 +117,16 @@ def _settings(prefix: str, section: Mapping[str, Any]) -> Iterator[Setting]:
         yield Setting(f"{prefix}.{name}", title, description, one.get("default"), one)
 
 
-def found(settings: Mapping[str, Setting], text: str) -> list[str]:
+def find_settings(settings: Mapping[str, Setting], text: str) -> list[str]:
     """The keys of the settings in which every word of `text` stands, those that are called so first; none for no words."""
     words = text.casefold().split()
     keys = [key for key, setting in settings.items() if words and setting.matches(words)]
     return sorted(keys, key=lambda key: not settings[key].is_named(words))
 
 
-def changed(settings: Mapping[str, Setting], draft: Draft, usual: Mapping[str, Any] = _NONE) -> list[Difference]:
+def changed_settings(
+    settings: Mapping[str, Setting], draft: Draft, usual: Mapping[str, Any] = _NONE
+) -> list[Difference]:
     """The settings whose value in the draft is another than their default, in their order.
 
     `usual` are the defaults of the draft's task, by key: what it fills in by itself nobody has changed.
@@ -128,7 +137,7 @@ def changed(settings: Mapping[str, Setting], draft: Draft, usual: Mapping[str, A
         if key not in NO_SETTINGS
         and "default" in setting.extras
         and draft.says(key)
-        and not same(draft.get(key), default := usual.get(key, setting.default))
+        and not is_same(draft.get(key), default := usual.get(key, setting.default))
     ]
 
 
@@ -139,7 +148,7 @@ def differences(settings: Mapping[str, Setting], before: Draft, after: Draft) ->
     pairs = [
         (setting, before.get(key, setting.default), after.get(key, setting.default)) for key, setting in known.items()
     ]
-    return [Difference(setting, one, other) for setting, one, other in pairs if not same(one, other)]
+    return [Difference(setting, one, other) for setting, one, other in pairs if not is_same(one, other)]
 
 
 def _known(settings: Mapping[str, Setting], key: str) -> Setting:
@@ -177,6 +186,70 @@ def value_words(value: Any, most: int = 40) -> str:
     return words if len(words) <= most else f"…{words[1 - most :]}" if "/" in words else f"{words[: most - 1]}…"
 
 
-def same(one: Any, other: Any) -> bool:
+def is_same(one: Any, other: Any) -> bool:
     """Whether two values mean the same in a spec; `true` is not `1`, but 3.0 is 3."""
     return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+# Settings in the backend's sentences: by their titles, not by the keys of a spec
+
+_titles: dict[str, str] = {}
+_KEY = re.compile(
+    r"(?<![\w./=-])(?:task|model|data|training|evaluation|adapter|hardware)(?:\.[a-z]\w*)+(?![\w/=-]|\.\w)"
+)
+_COUNTED = "|".join(
+    map(re.escape, (tr("tokens"), tr("rows"), tr("steps"), tr("characters"), tr("or less"), tr("or more")))
+)
+_COUNT = re.compile(
+    rf"(?<![\w.,/-])\d{{4,}}(?= (?:tokens|positions|rows|steps|characters|or (?:less|more)|{_COUNTED})\b)"
+)
+
+
+def learn_titles(settings: Iterable[Setting]) -> None:
+    """Call these settings by their titles from now on."""
+    _titles.update((setting.key, setting.title) for setting in settings)
+
+
+def in_titles(text: str) -> str:
+    """A sentence with the titles of settings and buttons in the place of keys and commands, and thin spaces in great counts."""
+    for command, words in _COMMANDS:
+        text = command.sub(lambda _, words=words: words, text)
+    named = _KEY.sub(lambda found: _quoted(found.group()), text)
+    return thin(_COUNT.sub(lambda found: grouped(int(found.group())), named))
+
+
+def _quoted(key: str) -> str:
+    return tr("“{title}”", title=_titles[key]) if key in _titles else key
+
+
+def mend_words(mend: Mend) -> str:
+    """What the button says that takes a way out of a failure: `Start again with Learning rate 5e-5`."""
+    if mend.convert_weights:
+        return tr("Convert the weights once and start again")
+    if not mend.changes:
+        return tr("Try again")
+    settings = ", ".join(f"{_mended(key)} {value_words(value)}" for key, value in mend.changes.items())
+    return (
+        tr("Resume with {settings}", settings=settings)
+        if mend.resume
+        else tr("Start again with {settings}", settings=settings)
+    )
+
+
+def _mended(key: str) -> str:
+    return _titles.get(key, key.rpartition(".")[2])
+
+
+LENGTHS = ("task.max_length", "task.max_target_length")
+
+
+def shorten_texts(draft: Draft, model: ModelDescription | None, mistake: Mistake) -> list[Remedy]:
+    """The model's limit (tokens) for every length of the draft above it; nothing where the mistake is another."""
+    limit = model.max_length if model is not None else None
+    if mistake.field != LENGTHS[0] or not limit:
+        return []
+    above = {key: limit for key in LENGTHS if isinstance(draft.get(key), int) and draft.get(key) > limit}
+    if not above:
+        return []
+    title = tr("At most {limit:,} tokens", limit=limit)
+    return [Remedy(title=title, changes=above, memory_mb=0.0, fits=True, note=tr("Longer texts are cut."))]

@@ -1,16 +1,25 @@
-"""Owns the names of runs that were made from each other: the next free number, and what sets one apart from the last."""
+"""Runs made from other runs: the next free name, what differs from the last one, and the same run on another engine."""
 
+import json
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+from app.core import json_schema
+from app.core.backend_sentences import told_in
 from app.core.draft.draft import Draft, Values, read_draft
 from app.core.draft.draft_settings import differences
 from app.core.runs.run_library import RunSummary
+from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE, Catalog, EngineEntry, refusal
 from backend.contract.errors import InputError
+from backend.contract.run.folder import RunFolder
+from backend.contract.safe_files import MAX_SPEC, check_inside, open_inside, read_regular
 
-LONGEST = 100
+LONGEST_NAME = 100
 """What a spec allows."""
 MAX_DIFFERENCES = 6
 _NO_DIFFERENCES = ("version", "name")
@@ -24,7 +33,7 @@ def stem(name: str) -> str:
 def next_name(name: str, taken: Iterable[str]) -> str:
     """`reviews 2` of `reviews`, and `reviews 3` of either, where 2 is taken."""
     known, number = set(taken), 2
-    while (found := f"{stem(name)[: LONGEST - 1 - len(str(number))]} {number}") in known:
+    while (found := f"{stem(name)[: LONGEST_NAME - 1 - len(str(number))]} {number}") in known:
         number += 1
     return found
 
@@ -35,7 +44,7 @@ def copy_of(run: Path, runs: Iterable[RunSummary]) -> Values:
     return {**values, "name": next_name(str(values.get("name", "run")), (one.title for one in runs))}
 
 
-def one_before(run: RunSummary, runs: Sequence[RunSummary]) -> RunSummary | None:
+def previous_run(run: RunSummary, runs: Sequence[RunSummary]) -> RunSummary | None:
     """The latest run of the same name, but for its number, that was started before this one."""
     if run.started is None:
         return None
@@ -48,7 +57,7 @@ def one_before(run: RunSummary, runs: Sequence[RunSummary]) -> RunSummary | None
     return max(earlier, key=lambda one: one.started or 0.0, default=None)
 
 
-def what_differs(run: RunSummary, before: RunSummary) -> list[str]:
+def list_differences(run: RunSummary, before: RunSummary) -> list[str]:
     """`Learning rate: 2e-5 → 0.0002` for each setting that is another; none where a spec cannot be read."""
     try:
         found = differences({}, _spec(before.path), _spec(run.path))
@@ -67,3 +76,102 @@ def _spec(run: Path) -> Draft:
 @lru_cache(256)
 def _read(path: Path, changed: int) -> Draft:
     return read_draft(path)
+
+
+# The same run on another engine
+
+_CONFIG = "config.json"
+
+
+@dataclass(frozen=True)
+class EngineOffer:
+    """Another engine for a run; `reason` is why it cannot be had, empty where it can."""
+
+    engine: str
+    title: str
+    reason: str = ""
+    continues: bool = False
+    """Whether it can go on from the run's last checkpoint."""
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """A run's spec for another engine, and the keys that mean nothing to it and were left out."""
+
+    values: Values
+    left_out: tuple[str, ...] = ()
+
+
+def offer_engine(catalog: Catalog, run: RunFolder) -> EngineOffer | None:
+    """The engine beside that of the run; None where there is no other, or the run's spec cannot be read."""
+    draft = _draft(run)
+    other = _other(catalog, draft) if draft is not None else None
+    if draft is None or other is None:
+        return None
+    found = told_in(refusal(other, _model_type(run, draft), str(draft.get("training.optimizer", "adamw"))))
+    reason = f"{found.reason[:1].upper()}{found.reason[1:]}." if found else ""
+    own = draft.get("hardware.engine", "torch")
+    return EngineOffer(other.name, other.title, reason, continues=not reason and own in other.continues)
+
+
+def duplicate_for_engine(catalog: Catalog, run: RunFolder, engine: str) -> Duplicate:
+    """The run's spec with that engine. Raises InputError where it cannot be read."""
+    values = read_draft(run.spec).values()
+    entries = {entry.name: entry for entry in catalog.engines}
+    hardware = values.get("hardware", {})
+    before = _settings(entries.get(hardware.get("engine", "torch")))
+    known = {**json_schema.section(catalog.spec, "hardware").get("properties", {}), **_settings(entries[engine])}
+    left_out = [key for key in hardware if key not in known]
+    named = [key for key in left_out if hardware[key] != before.get(key, {}).get("default")]
+    kept = {key: value for key, value in hardware.items() if key in known}
+    if kept.get("device", "auto") not in DEVICES_OF_EVERY_ENGINE:
+        kept["device"] = "auto"
+        named.append("device")
+    if len(kept.get("devices") or []) > 1:
+        kept["devices"] = None
+        named.append("devices")
+    values["hardware"] = {**kept, "engine": engine}
+    names = "|".join(map(re.escape, entries))
+    values["name"] = f"{re.sub(f'-({names})$', '', str(values.get('name', 'run')))}-{engine}"
+    return Duplicate(values, tuple(f"hardware.{key}" for key in named))
+
+
+def _draft(run: RunFolder) -> Draft | None:
+    try:
+        return read_draft(run.spec)
+    except (InputError, OSError):
+        return None
+
+
+def _other(catalog: Catalog, draft: Draft) -> EngineEntry | None:
+    own = draft.get("hardware.engine", "torch")
+    return next((entry for entry in catalog.engines if entry.name != own), None)
+
+
+def _settings(entry: EngineEntry | None) -> dict[str, Any]:
+    return entry.settings.get("properties", {}) if entry else {}
+
+
+def _model_type(run: RunFolder, draft: Draft) -> str:
+    """As the configuration of the run's result, or of the folder that it began with, says; empty of what is not here."""
+    begun_from = Path(str(draft.get("model.name_or_path", "")))
+    return _model_type_in(lambda: _of_result(run)) or _model_type_in(lambda: _of_folder(begun_from))
+
+
+def _model_type_in(read: Callable[[], bytes]) -> str:
+    try:
+        found = json.loads(read())
+    except (OSError, ValueError, RecursionError):
+        return ""
+    kind = found.get("model_type") if isinstance(found, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def _of_result(run: RunFolder) -> bytes:
+    with os.fdopen(open_inside(run.path, f"{run.model.name}/{_CONFIG}", os.O_RDONLY), "rb") as file:
+        return file.read(MAX_SPEC)
+
+
+def _of_folder(folder: Path) -> bytes:
+    check_inside(folder / _CONFIG, folder)
+    return read_regular(folder / _CONFIG, MAX_SPEC)

@@ -1,15 +1,14 @@
-"""Owns the one line that says in words how a run goes, judged by its numbers alone."""
+"""How a run goes, in one line: what a person should know at a glance, judged by the run's numbers alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isclose, isnan
 from statistics import median
 
 from app.core import formatting
 from app.core.i18n import figure, tr, trn
-from app.core.runs import no_learning
-from app.core.runs.evaluation_history import Evaluations, evaluations_of
 from app.core.runs.run_state import RunState
-from app.core.runs.series import mean
+from app.core.runs.series import Series, mean
 from backend.contract.run.events import EvaluationFinished
 
 STILL = 0.01
@@ -21,10 +20,6 @@ FAR_EVALUATIONS = 3
 SLOW = 0.6
 """Steps at less than this share of the usual speed are slow."""
 SLOW_STEPS = 150
-_NUMBERS = {
-    2: tr("two"), 3: tr("three"), 4: tr("four"), 5: tr("five"), 6: tr("six"), 7: tr("seven"), 8: tr("eight"),
-    9: tr("nine"), 10: tr("ten"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,7 +46,152 @@ def doubt(state: RunState) -> str:
     return f"{found.text}." if found and state.step else ""
 
 
-# What may be said, most urgent first; each gives a verdict or nothing
+# What the numbers show
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """The evaluations of one measure, oldest first; `sign` is 1 where less is better, −1 where more is."""
+
+    title: str
+    steps: Sequence[float]
+    values: Sequence[float]
+    sign: int
+
+    @property
+    def best(self) -> int:
+        """The place of the best one, the earliest of equals."""
+        return min(range(len(self.values)), key=lambda place: self.sign * self.values[place])
+
+    @property
+    def worse_in_a_row(self) -> int:
+        """How many of the last ones were each worse than the one before."""
+        count = 0
+        for before, after in zip(self.values[-2::-1], self.values[:0:-1], strict=True):
+            if self.sign * (after - before) <= 0:
+                break
+            count += 1
+        return count
+
+    def words(self, place: int) -> str:
+        """`0.3321 at step 400`."""
+        return tr(
+            "{values} at step {steps}",
+            values=formatting.number(self.values[place]),
+            steps=formatting.grouped(int(self.steps[place])),
+        )
+
+
+def evaluations_of(state: RunState) -> Evaluations | None:
+    """Those of the validation loss, or of the main metric where no loss is measured; None where nobody says what is better."""
+    name = "loss" if "loss" in state.metric_series else state.main_metric
+    series = state.metric_series.get(name)
+    if not series:
+        return None
+    measured = [place for place, value in enumerate(series.ys) if not isnan(value)]
+    greater = state.greater_is_better(name)
+    if greater is None:
+        return None
+    return Evaluations(
+        tr("Evaluation loss") if name == "loss" else formatting.metric_title(name),
+        [series.xs[place] for place in measured],
+        [series.ys[place] for place in measured],
+        -1 if greater else 1,
+    )
+
+
+BLOCKS = 40
+"""Parts into which a training loss is averaged, since single steps jump."""
+FEWEST_STEPS = 40
+"""A trend of the training loss needs as many."""
+SAMPLED = 400
+"""Points that stand for many, so that a long run costs no more than a short one."""
+DIVERGED = 1.5
+"""A training loss that stands this far above its lowest part, and has given back a quarter of what it had gained."""
+FAR_ABOVE_FIRST = 1.5
+"""Every one of the last losses stands this far above the first, which was computed before any weight was changed."""
+LAST_LOSSES = 20
+FEWEST_LOSSES = 4
+HIGH_RATE = 1e-3
+"""From here on a learning rate is as likely too high as too low."""
+
+
+@dataclass(frozen=True)
+class Rise:
+    """A loss that has risen far, since a step."""
+
+    before: float
+    now: float
+    since: int
+
+
+def find_divergence(losses: Series | None) -> Rise | None:
+    """Whether a training loss ends far above its lowest part, or above its beginning: one that breaks at once has no low part."""
+    if not losses:
+        return None
+    if found := _above_its_lowest(losses):
+        return found
+    above = risen(losses.ys)
+    return Rise(*above, int(losses.xs[0])) if above else None
+
+
+def _above_its_lowest(losses: Series) -> Rise | None:
+    found = loss_blocks(losses)
+    if len(found) < 2:
+        return None
+    values = [value for _, value in found]
+    now, least = values[-1], min(values)
+    if now <= DIVERGED * least or now - least <= 0.25 * (values[0] - least):
+        return None
+    return Rise(least, now, int(found[values.index(least)][0]))
+
+
+def loss_blocks(losses: Series | None) -> list[tuple[float, float]]:
+    """The curve as (last step, mean) of about BLOCKS parts, the last of them whole; empty where it is too short."""
+    if losses is None or len(losses) < FEWEST_STEPS:
+        return []
+    size = max(10, len(losses) // BLOCKS)
+    ends = range(len(losses), size - 1, -size)
+    stride = max(1, size // SAMPLED)
+    return [(losses.xs[end - 1], mean(losses.ys[end - size : end : stride])) for end in reversed(ends)]
+
+
+def risen(losses: Sequence[float]) -> tuple[float, float] | None:
+    """The first loss and the mean of the last ones, where they stand far above it; None where they do not.
+
+    Losses of one step each jump: a first one that was small by luck is no sign where the last ones come near it, or
+    differ among each other as much.
+    """
+    if len(losses) < FEWEST_LOSSES:
+        return None
+    last = losses[-max(2, min(LAST_LOSSES, len(losses) // 4)) :]
+    first, now = losses[0], mean(last)
+    return (first, now) if min(last) > max(FAR_ABOVE_FIRST * first, now / 4) else None
+
+
+def predicts_one_label(metrics: Mapping[str, float | None]) -> bool:
+    """Whether scores of a classifier can only come from one label for every row.
+
+    Such a model has a Matthews correlation of exactly 0, and of a share p of right answers follows its weighted F1,
+    p · 2p / (1 + p); where instead the rows have one label only, that is 2p / (1 + p).
+    """
+    share, f1 = metrics.get("accuracy"), metrics.get("f1_weighted")
+    if metrics.get("matthews") != 0.0 or share is None or not 0 < share < 1:
+        return False
+    return f1 is None or isclose(f1, 2 * share * share / (1 + share), abs_tol=1e-6)
+
+
+def finds_no_entity(metrics: Mapping[str, float | None]) -> bool:
+    """Whether scores of tags say that words outside entities are all that is right, as where every tag is O.
+
+    Rows without any entity, of which nothing could be found, have no scores of types.
+    """
+    none = all(metrics.get(name) == 0.0 for name in ("precision", "recall", "f1"))
+    there_are_some = any(name.startswith("f1_") for name in metrics)
+    return none and there_are_some and 0 < (metrics.get("accuracy") or 0.0) < 1
+
+
+# What may be said; each gives a verdict or nothing
 
 
 def _not_a_number(state: RunState, alive: bool) -> Verdict | None:
@@ -77,7 +217,7 @@ def _not_a_number(state: RunState, alive: bool) -> Verdict | None:
 
 
 def _diverging(state: RunState, alive: bool) -> Verdict | None:
-    found = no_learning.diverged(state.series.get("loss"))
+    found = find_divergence(state.series.get("loss"))
     if found is None:
         return None
     words = tr(
@@ -92,15 +232,10 @@ def _diverging(state: RunState, alive: bool) -> Verdict | None:
     )
 
 
-def _highest_rate(state: RunState) -> float:
-    rates = state.series.get("learning_rate")
-    return max(rates.ys) if rates else 0.0
-
-
 def _one_label(state: RunState, alive: bool) -> Verdict | None:
     """What a classifier does that has learnt nothing but which label is the most frequent."""
     last = _last_of_trained(state)
-    if last is None or not no_learning.predicts_one_label(last.metrics):
+    if last is None or not predicts_one_label(last.metrics):
         return None
     return Verdict(tr("The model predicts one label only; {helps}", helps=_helps(state, last)), "warning")
 
@@ -108,23 +243,9 @@ def _one_label(state: RunState, alive: bool) -> Verdict | None:
 def _no_entity(state: RunState, alive: bool) -> Verdict | None:
     """What a tagger does that has learnt nothing but that most words belong to no entity."""
     last = _last_of_trained(state)
-    if last is None or state.task != "token_classification" or not no_learning.finds_no_entity(last.metrics):
+    if last is None or state.task != "token_classification" or not finds_no_entity(last.metrics):
         return None
     return Verdict(tr("The model finds none of the entities; {helps}", helps=_helps(state, last)), "warning")
-
-
-def _last_of_trained(state: RunState) -> EvaluationFinished | None:
-    last = next((one for one in reversed(state.evaluations) if one.split == "validation"), None)
-    return last if last is not None and last.step else None
-
-
-def _helps(state: RunState, last: EvaluationFinished) -> str:
-    rate, losses, now = _highest_rate(state), state.series.get("loss"), last.metrics.get("loss")
-    if losses is not None and now is not None and now > no_learning.DIVERGED * losses.ys[0]:
-        return tr("try a learning rate below {rate}", rate=figure(rate, "g"))
-    if rate < no_learning.HIGH_RATE:
-        return tr("a higher learning rate or more epochs often help")
-    return tr("try another learning rate than {rate}", rate=figure(rate, "g"))
 
 
 def _getting_worse(state: RunState, alive: bool) -> Verdict | None:
@@ -191,7 +312,7 @@ def _slower(state: RunState, alive: bool) -> Verdict | None:
     series, now = state.series.get("tokens_per_second"), state.pace.tokens_per_second
     if not alive or now is None or series is None or len(series) < SLOW_STEPS:
         return None
-    usual = median(series.ys[:: max(1, len(series) // no_learning.SAMPLED)])
+    usual = median(series.ys[:: max(1, len(series) // SAMPLED)])
     if now >= SLOW * usual:
         return None
     words = tr(
@@ -231,16 +352,8 @@ def _evaluated(state: RunState, alive: bool) -> Verdict | None:
     )
 
 
-def _first_loss_below(state: RunState, found: Evaluations) -> float | None:
-    """The first training loss where both it and every later one lie far below the last evaluation; a memorised set is another matter."""
-    series = state.series.get("loss")
-    if series is None or "loss" not in state.metric_series or series.ys[-1] < series.ys[0]:
-        return None
-    return series.ys[0] if found.values[-1] > no_learning.DIVERGED * series.ys[0] else None
-
-
 def _training(state: RunState, alive: bool) -> Verdict | None:
-    parts = no_learning.parts(state.series.get("loss"))
+    parts = loss_blocks(state.series.get("loss"))
     if len(parts) < 2:
         return Verdict(tr("{count} made, too few for a trend", count=trn("{count} step", "{count} steps", state.step)))
     first, now = parts[0][1], parts[-1][1]
@@ -250,12 +363,63 @@ def _training(state: RunState, alive: bool) -> Verdict | None:
             tr("Training loss has hardly changed: from {before} to {after}", before=before, after=after), "warning"
         )
     later = [value for step, value in parts if step > parts[-1][0] / 2]
-    if len(parts) >= no_learning.BLOCKS // 2 and max(later) - min(later) < STILL * abs(mean(later)):
+    if len(parts) >= BLOCKS // 2 and max(later) - min(later) < STILL * abs(mean(later)):
         half = formatting.grouped(int(parts[-1][0] / 2))
         return Verdict(tr("Training loss has hardly changed since step {half}: {after}", half=half, after=after))
     if now < first:
         return Verdict(tr("Training loss has fallen from {before} to {after}", before=before, after=after))
     return Verdict(tr("Training loss has risen from {before} to {after}", before=before, after=after))
+
+
+def _highest_rate(state: RunState) -> float:
+    rates = state.series.get("learning_rate")
+    return max(rates.ys) if rates else 0.0
+
+
+def _last_of_trained(state: RunState) -> EvaluationFinished | None:
+    last = next((one for one in reversed(state.evaluations) if one.split == "validation"), None)
+    return last if last is not None and last.step else None
+
+
+def _helps(state: RunState, last: EvaluationFinished) -> str:
+    rate, losses, now = _highest_rate(state), state.series.get("loss"), last.metrics.get("loss")
+    if losses is not None and now is not None and now > DIVERGED * losses.ys[0]:
+        return tr("try a learning rate below {rate}", rate=figure(rate, "g"))
+    if rate < HIGH_RATE:
+        return tr("a higher learning rate or more epochs often help")
+    return tr("try another learning rate than {rate}", rate=figure(rate, "g"))
+
+
+def _metric_is_best(state: RunState) -> bool:
+    """Whether the metric that decides, where it is not the loss, was never better than at the last evaluation."""
+    name = state.main_metric
+    best = None if name in ("", "loss") else state.best_of(name)
+    return best is not None and bool(state.evaluations) and best[0] == state.evaluations[-1].step
+
+
+def _training_loss_falls(state: RunState, since: float) -> bool:
+    parts = loss_blocks(state.series.get("loss"))
+    before = [value for step, value in parts if step <= since]
+    after = [value for step, value in parts if step > since]
+    return bool(before and after) and after[-1] < (1 - STILL) * before[-1]
+
+
+def _first_loss_below(state: RunState, found: Evaluations) -> float | None:
+    """The first training loss where both it and every later one lie far below the last evaluation; a memorised set is another matter."""
+    series = state.series.get("loss")
+    if series is None or "loss" not in state.metric_series or series.ys[-1] < series.ys[0]:
+        return None
+    return series.ys[0] if found.values[-1] > DIVERGED * series.ys[0] else None
+
+
+_NUMBERS = {
+    2: tr("two"), 3: tr("three"), 4: tr("four"), 5: tr("five"), 6: tr("six"), 7: tr("seven"), 8: tr("eight"),
+    9: tr("nine"), 10: tr("ten"),
+}  # fmt: skip
+
+
+def _counted(number: int) -> str:
+    return _NUMBERS.get(number, str(number))
 
 
 _Look = Callable[[RunState, bool], Verdict | None]
@@ -269,21 +433,4 @@ _LOOKS: tuple[_Look, ...] = (
     _evaluated,
     _training,
 )
-
-
-def _metric_is_best(state: RunState) -> bool:
-    """Whether the metric that decides, where it is not the loss, was never better than at the last evaluation."""
-    name = state.main_metric
-    best = None if name in ("", "loss") else state.best_of(name)
-    return best is not None and bool(state.evaluations) and best[0] == state.evaluations[-1].step
-
-
-def _training_loss_falls(state: RunState, since: float) -> bool:
-    parts = no_learning.parts(state.series.get("loss"))
-    before = [value for step, value in parts if step <= since]
-    after = [value for step, value in parts if step > since]
-    return bool(before and after) and after[-1] < (1 - STILL) * before[-1]
-
-
-def _counted(number: int) -> str:
-    return _NUMBERS.get(number, str(number))
+"""The most urgent first."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from app.core import formatting
 from app.core.i18n import tr, trn
 from app.core.runs.diagnosis import doubt
+from app.core.runs.run_spec import Subject, read_subject
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import ALIVE, RESUMABLE, Outcome, look_at
-from app.core.runs.run_subject import Subject, promised
 from app.core.runs.series import Series
 from backend.contract.run import events
 from backend.contract.run.event_summary import Landmarks
@@ -270,7 +270,7 @@ class _Read:
 def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummary:
     """The line of the list that stands for a run."""
     metric = state.main_metric
-    subject = _told(state) if state.name else promised(folder)
+    subject = _told(state) if state.name else read_subject(folder)
     return RunSummary(
         name=folder.name,
         path=folder.path,

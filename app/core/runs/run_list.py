@@ -1,10 +1,11 @@
-"""Owns which runs are listed in which order: found by words, sorted by a column, gathered in groups."""
+"""The list of runs: found by words, sorted by a column, gathered in groups, and offered by name in the palette."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from app.core import formatting
+from app.core.actions import Action
 from app.core.backend_words import begun
 from app.core.heading import Heading
 from app.core.i18n import tr
@@ -141,3 +142,22 @@ def _rank(group: str) -> Callable[[str], tuple[bool, int, str]]:
         titles.index(name) if group == "state" and name in titles else 0,
         name.casefold(),
     )
+
+
+MAX_ACTIONS = 2000
+"""The newest runs are known; older ones are found on the Runs page."""
+
+
+def run_actions(runs: Iterable[RunSummary], show: Callable[[str], object]) -> list[Action]:
+    """One action a run, the newest first; `show` takes the path of its folder."""
+    newest = sorted(runs, key=lambda run: run.started or run.queued_since or 0.0, reverse=True)[:MAX_ACTIONS]
+    return [
+        Action(
+            run.title,
+            lambda path=str(run.path): show(path),
+            icon="chart",
+            kind=tr("Run of {started}", started=formatting.moment(run.started)),
+            words=f"{run.path.name} {run.state} {run.model}",
+        )
+        for run in newest
+    ]

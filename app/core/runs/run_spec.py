@@ -1,14 +1,50 @@
-"""Owns what a run's spec says of its task: which one, its settings, and which column plays which part."""
+"""What a run's spec says of the run: its name, task, model and data, and which column plays which part."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from app.core import formatting
+from app.core.draft.draft import read_draft
 from backend.contract import spec_file
 from backend.contract.catalog import Column, TaskEntry
 from backend.contract.errors import InputError
 from backend.contract.run.folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a run is about: the name that a person gave it, its task, model and engine, and the names of its first files."""
+
+    title: str
+    task: str = ""
+    model: str = ""
+    engine: str = ""
+    data: str = ""
+
+
+def read_subject(folder: RunFolder) -> Subject:
+    """What the spec of a run says before its first event; the folder's name alone if it cannot be read."""
+    try:
+        return _read(folder.spec, folder.name, folder.spec.stat().st_mtime_ns)
+    except (InputError, OSError):
+        return Subject(folder.name)
+
+
+@lru_cache(256)
+def _read(spec: Path, name: str, changed: int) -> Subject:
+    draft = read_draft(spec)
+    train = draft.get("data.train")
+    files = train if isinstance(train, list) else [train] if train else []
+    return Subject(
+        str(draft.get("name") or name),
+        str(draft.get("task.type") or ""),
+        str(draft.get("model.name_or_path") or ""),
+        str(draft.get("hardware.engine") or ""),
+        ", ".join(formatting.name_of_path(str(file)) for file in files[:2]),
+    )
 
 
 @dataclass(frozen=True)

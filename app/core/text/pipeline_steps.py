@@ -1,4 +1,4 @@
-"""Owns how the steps of a tokenizer read: what a step changed in the text, and how the model came to its pieces."""
+"""The steps of a tokenizer on screen: what a step changed in the text, and how the model came to its pieces."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from app.core.i18n import figure, tr, trn
 from app.core.text.invisible_characters import visible
 from backend.contract.tokens.steps import Step, StepPart, WordTrace
+from backend.contract.tokens.vocabulary import OriginPart
 
 STAGES = {
     "words": tr("Before"),
@@ -120,3 +121,43 @@ def _choice_row(trace: WordTrace, place: int) -> Row:
     number = "" if choice.log_probability is None else figure(choice.log_probability, ".3f")
     best = "" if choice.best is None else tr("   best sum up to here {best:.3f}", best=choice.best)
     return where, f"{visible(choice.piece)}{best}", number
+
+
+# The tree of merges that make a piece
+
+SPACES = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
+_COLUMN = 2
+
+
+def tree_lines(parts: Sequence[OriginPart]) -> list[str]:
+    """One line a piece with its merge, the halves of each below it."""
+    drawn = [f"{_branches(parts, place)}{_shown(part)}" for place, part in enumerate(parts)]
+    width = max(map(len, drawn), default=0) + _COLUMN
+    return [
+        line if part.rank is None else f"{line:<{width}}{tr('merge {rank:,}', rank=part.rank)}"
+        for line, part in zip(drawn, parts, strict=True)
+    ]
+
+
+def _shown(part: OriginPart) -> str:
+    """The text, unless it is only a part of a character."""
+    text = part.text if part.text and "\ufffd" not in part.text else part.piece
+    return text.translate(SPACES)
+
+
+def _branches(parts: Sequence[OriginPart], place: int) -> str:
+    depth = parts[place].depth
+    if depth == 0:
+        return ""
+    lines = ["│ " if _goes_on(parts, place, level) else "  " for level in range(1, depth)]
+    return "".join(lines) + ("├ " if _goes_on(parts, place, depth) else "└ ")
+
+
+def _goes_on(parts: Sequence[OriginPart], place: int, depth: int) -> bool:
+    """Whether a later sibling at this depth follows before the tree leaves it."""
+    for part in parts[place + 1 :]:
+        if part.depth < depth:
+            return False
+        if part.depth == depth:
+            return True
+    return False

@@ -1,11 +1,14 @@
-"""Owns what a view of tokens draws: for each token a stretch of a text, columns and never an object per token."""
+"""What a view of tokens draws: for each token a stretch of a text, in columns and never as an object per token."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
 from app.core.i18n import tr
+from app.core.text.token_table import TokenTable
+from backend.contract.tokens.tokens import TokenPiece
 
 NORMAL, SPECIAL, UNKNOWN = 0, 1, 2
 LONGEST, BEGINNING = 400, 60
@@ -81,7 +84,7 @@ def shortened(text: str) -> str:
     )
 
 
-def of_texts(texts: Sequence[str], specials: Sequence[bool] | None, gaps: Sequence[str] | None) -> TokenBoxes:
+def boxes_of_texts(texts: Sequence[str], specials: Sequence[bool] | None, gaps: Sequence[str] | None) -> TokenBoxes:
     """Boxes of texts that follow each other, with the untouched text before each."""
     count = len(texts)
     gaps = gaps if gaps is not None else [""] * count
@@ -108,3 +111,177 @@ def without_endless_groups(linked: np.ndarray) -> np.ndarray:
     places = np.arange(len(linked))
     first = np.maximum.accumulate(np.where(linked, 0, places))
     return linked & ((places - first) % MAX_LINKED != 0)
+
+
+# The boxes of a table of tokens: shared characters, windows, what was left out
+
+_SPACES = ("Ġ", "▁")
+"""What a piece begins with that holds the space before its word."""
+_FAR = 1 << 40
+
+
+def boxes_of(table: TokenTable) -> TokenBoxes:
+    """What the view draws: stretches of the text, with the space that a piece took before its word."""
+    return _Maker(table).made() if len(table) else _nothing("".join(table.sources))
+
+
+class _Maker:
+    """Columns on their way to boxes."""
+
+    def __init__(self, table: TokenTable) -> None:
+        self._table, columns = table, table.columns
+        self._pieces = table.answer.pieces
+        self._texts = table.sources or [""]
+        self._joined = "".join(self._texts)
+        self._bases = np.concatenate([[0], np.cumsum([len(text) for text in self._texts])])
+        self._sequence = columns["sequence"].astype(np.int64)
+        self._of_text = self._sequence >= 0
+        base = self._bases[np.maximum(self._sequence, 0)]
+        self._start, self._end = columns["start"] + base, columns["end"] + base
+        self._piece = columns["piece"]
+
+    def made(self) -> TokenBoxes:
+        labels = self._labels()
+        gap = self._gaps()
+        self._take_spaces(gap)
+        gap = np.where(gap < self._start, gap, -1)
+        tail = self._rest(gap)
+        kind = np.array([_kind(piece) for piece in self._pieces], np.uint8)[self._piece]
+        kind[~self._of_text] = SPECIAL
+        return TokenBoxes(
+            source=self._joined,
+            start=self._start,
+            end=self._end,
+            gap=gap,
+            kind=kind,
+            faint=(self._table.columns["mask"] == 0) | self._shared(),
+            linked=self._linked(labels),
+            weight=np.maximum(0.3, self._table.columns["byte_end"] - self._table.columns["byte_start"]),
+            labels=labels,
+            captions=self._captions(),
+            tail=tail,
+        )
+
+    def _labels(self) -> dict[int, str]:
+        """What has no stretch of its own is shown by its piece."""
+        bare = np.array([piece.piece in _SPACES for piece in self._pieces], bool)[self._piece]
+        for index in np.flatnonzero(bare & (self._end > self._start)).tolist():
+            if not self._joined[self._start[index]].isspace():  # a space that was put before the text
+                self._end[index] = self._start[index]
+        empty = self._end <= self._start
+        return {index: self._pieces[self._piece[index]].piece for index in np.flatnonzero(empty).tolist()}
+
+    def _gaps(self) -> np.ndarray:
+        """Where the untouched text before each token begins; −1 where nothing can be told."""
+        windows = self._table.columns["window"].astype(np.int64)
+        key = windows * 2 + np.maximum(self._sequence, 0)
+        reached = np.maximum.accumulate(np.where(self._of_text, key * _FAR + self._end, -1))
+        before = np.concatenate([[-1], reached[:-1]])
+        goes_on = (before >= 0) & (before // _FAR == key)
+        begin = np.where(windows == windows[0], self._bases[np.maximum(self._sequence, 0)], -1)
+        if self._table.first:
+            begin = np.full(len(key), -1)
+        return np.where(self._of_text, np.where(goes_on, before % _FAR, begin), -1)
+
+    def _take_spaces(self, gap: np.ndarray) -> None:
+        takes = np.array([piece.piece.startswith(_SPACES) for piece in self._pieces], bool)[self._piece]
+        codes = np.frombuffer(self._joined.encode("utf-32-le", "surrogatepass"), np.uint32)
+        takes &= self._of_text & (gap >= 0) & (gap < self._start) & (self._end > self._start)
+        if takes.any():
+            takes &= codes[np.maximum(self._start - 1, 0)] == 0x20
+            self._start[takes] -= 1
+
+    def _rest(self, gap: np.ndarray) -> int:
+        """Text after the last token stands before the special token that follows, else at the very end."""
+        if self._table.first + len(self._table) < self._whole():
+            return -1
+        last_window = self._table.columns["window"] == self._table.columns["window"][-1]
+        tail = -1
+        for number in range(len(self._texts)):
+            own = np.flatnonzero(last_window & (self._sequence == number))
+            limit = int(self._bases[number + 1])
+            reached = int(self._end[own].max()) if len(own) else int(self._bases[number])
+            if reached >= limit:
+                continue
+            after = int(own[-1]) + 1 if len(own) else 1
+            if after < len(self._table) and not self._of_text[after]:
+                gap[after], self._start[after], self._end[after] = reached, limit, limit
+            elif number == len(self._texts) - 1:
+                tail = reached
+        return tail
+
+    def _whole(self) -> int:
+        return self._table.answer.tokens + self._table.answer.padding
+
+    def _linked(self, labels: Mapping[int, str]) -> np.ndarray:
+        """Whether a token stands for a part of the characters of the one before."""
+        linked = np.zeros(len(self._table), bool)
+        window = self._table.columns["window"]
+        linked[1:] = (
+            (self._sequence[1:] == self._sequence[:-1])
+            & self._of_text[1:]
+            & (window[1:] == window[:-1])
+            & (self._start[1:] < self._end[:-1])
+            & (self._end[1:] > self._start[1:])
+        )
+        linked[list(labels)] = False
+        return linked
+
+    def _shared(self) -> np.ndarray:
+        """Whether a token was already in the window before."""
+        window, found = self._table.columns["window"], np.zeros(len(self._table), bool)
+        edges = [0, *(np.flatnonzero(np.diff(window)) + 1).tolist(), len(window)]
+        reached = [-1] * len(self._texts)
+        for begin, end in pairwise(edges):
+            for number in range(len(self._texts)):
+                own = self._sequence[begin:end] == number
+                if own.any():
+                    ends = self._end[begin:end]
+                    found[begin:end] |= own & (ends <= reached[number])
+                    reached[number] = max(reached[number], int(ends[own].max()))
+        return found
+
+    def _captions(self) -> dict[int, str]:
+        """Lines of words above windows and the turns of a chat, and where the model reads no further."""
+        answer = self._table.answer
+        if answer.windows > 1:
+            return self._window_captions(answer.windows)
+        said = {}
+        for turn in answer.turns:
+            own = np.flatnonzero(self._of_text & (self._start + self._table.begin >= turn.start))
+            if len(own) and turn.end > turn.start:
+                said[int(own[0])] = turn.role
+        beyond = (answer.limit or 0) - self._table.first
+        if answer.limit and 0 < beyond < len(self._table):
+            said[beyond] = tr("The model reads {limit:,} tokens; what follows is beyond its limit", limit=answer.limit)
+        return said
+
+    def _window_captions(self, windows: int) -> dict[int, str]:
+        edges = [0, *(np.flatnonzero(np.diff(self._table.columns["window"])) + 1).tolist(), len(self._table)]
+        shared = self._shared()
+        said: dict[int, str] = {}
+        for begin, end in pairwise(edges):
+            number = int(self._table.columns["window"][begin])
+            both = int(shared[begin:end].sum())
+            words = tr(" · {both} dashed ones are shared with the window before", both=both) if both else ""
+            filled = int((self._table.columns["mask"][begin:end] == 0).sum())
+            padding = tr(" · {filled} padding", filled=filled) if filled else ""
+            said[begin] = tr(
+                "Window {number} of {windows} · {end} tokens{padding}{words}",
+                number=number + 1,
+                windows=windows,
+                end=end - begin,
+                padding=padding,
+                words=words,
+            )
+        return said
+
+
+def _kind(piece: TokenPiece) -> int:
+    return UNKNOWN if piece.unknown else SPECIAL if piece.special else NORMAL
+
+
+def _nothing(source: str) -> TokenBoxes:
+    none, never = np.zeros(0, np.int64), np.zeros(0, bool)
+    kind, weight = np.zeros(0, np.uint8), np.zeros(0)
+    return TokenBoxes(source, none, none, none, kind, never, never, weight)

@@ -1,7 +1,7 @@
-"""Owns which tokenizers were made here: where they lie, how large they are, and which of them are gone."""
+"""The tokenizers that can be chosen: what they are called, those that were made here, and what a dropped file is taken for."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,16 +9,54 @@ from typing import Any
 from app.core import formatting
 from app.core.i18n import tr
 from app.core.preferences import Preferences
+from backend.contract.tokens import options as tokenizer_name
 from backend.contract.tokens.training import MadeTokenizer
+
+
+def short_title(tokenizer: str) -> str:
+    """The last part of a path or hub id."""
+    return formatting.name_of_path(tokenizer_name.parse_name(tokenizer).tokenizer)
+
+
+def path_of(tokenizer: str) -> str:
+    """The folder, file, hub id or run by itself."""
+    return tokenizer_name.parse_name(tokenizer).tokenizer
+
+
+def titles(tokenizers: Sequence[str]) -> list[str]:
+    """What tells them apart: the last folder, or two where it alone would not, and whether it has options of its own."""
+    paths = [path_of(each) for each in tokenizers]
+    short = [formatting.short_path(path, 1).removeprefix("…/") for path in paths]
+    longer = [formatting.short_path(path) for path in paths]
+    plain = [one if short.count(one) == 1 else two for one, two in zip(short, longer, strict=True)]
+    return [
+        tr("{title} with options", title=title)
+        if plain.count(title) > 1 and tokenizer_name.parse_name(each).options
+        else title
+        for title, each in zip(plain, tokenizers, strict=True)
+    ]
+
+
+def of_draft(model: Mapping[str, Any]) -> tuple[str, str]:
+    """The tokenizer of a spec's `model` section and what it is called in a choice; both empty where there is none."""
+    name = str(model.get("tokenizer") or model.get("name_or_path") or "")
+    if not name:
+        return "", ""
+    options = {key: value for key, value in (model.get("tokenizer_options") or {}).items() if value is not None}
+    # The revision is the model's; a tokenizer from elsewhere has its own newest one, as in a run.
+    revision = "main" if model.get("tokenizer") else str(model.get("revision") or "main")
+    title = formatting.name_of_path(name)
+    words = tr("New run · {title}, with its options", title=title) if options else tr("New run · {title}", title=title)
+    return tokenizer_name.format_name(name, revision, options), words
+
 
 MOST = 100
 """That are remembered."""
-COLUMNS = ("name", "pieces", "made", "folder")
 
 
 @dataclass(frozen=True)
 class MadeBefore:
-    """One of them."""
+    """A tokenizer that was made here."""
 
     path: str
     pieces: int = 0
@@ -37,7 +75,7 @@ class MadeBefore:
         return tr("{path} · made {when}", path=formatting.name_of_path(self.path), when=formatting.moment(self.when))
 
 
-def remembered(preferences: Preferences) -> list[MadeBefore]:
+def made_tokenizers(preferences: Preferences) -> list[MadeBefore]:
     """The newest first; what somebody wrote into the settings by hand is left out."""
     entries = [entry for entry in preferences.made_tokenizers if _is_entry(entry)]
     return [
@@ -71,6 +109,9 @@ def _is_entry(entry: object) -> bool:
     return isinstance(entry, dict)
 
 
+COLUMNS = ("name", "pieces", "made", "folder")
+
+
 class MadeRows:
     """The tokenizers as a table shows them."""
 
@@ -102,3 +143,22 @@ class MadeRows:
     def color(self, row: int, column: str) -> str:
         """The colour token of a cell."""
         return "" if self._there[row] else "warning" if column == "folder" else "faint"
+
+
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt")
+ENDINGS = (".model", ".spm", ".tiktoken")
+PATTERNS = tr("Tokenizers (tokenizer.json *.json *.model *.spm vocab.txt *.tiktoken);;All files (*)")
+"""What a dialog offers that looks for a tokenizer's file."""
+
+
+def is_tokenizer(path: Path) -> bool:
+    """Whether it is a tokenizer rather than a text; of a file beside its tokenizer the folder is meant."""
+    name = path.name.lower()
+    if path.is_dir() or name in TOKENIZER_FILES or name.endswith(ENDINGS):
+        return True
+    return name.endswith(".json") and "tokenizer" in name
+
+
+def tokenizer_of(path: Path) -> Path:
+    """What to open: the file itself, or the folder of files that mean nothing alone."""
+    return path.parent if path.name.lower() in ("tokenizer_config.json", "merges.txt") else path

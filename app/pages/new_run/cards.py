@@ -8,8 +8,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.core import formatting, json_schema
-from app.core.draft import column_roles
-from app.core.draft.shorter_texts import shorter
+from app.core.draft import data_source
+from app.core.draft.draft_settings import shorten_texts
 from app.core.i18n import tr
 from app.pages.new_run.cost_card import CostCard
 from app.pages.new_run.data.data_card import DataCard
@@ -21,7 +21,7 @@ from app.pages.new_run.settings_card import SettingsCard
 from app.pages.new_run.task_card import TaskCard
 from app.widgets.card import Card
 from app.widgets.forms.field_row import FieldRow
-from app.widgets.page_area import REACH, PageArea
+from app.widgets.page_layout import REACH, PageArea
 from backend.contract.catalog import Catalog, TaskEntry
 from backend.contract.rpc.data import DataPreview
 from backend.contract.rpc.models import ModelDescription
@@ -111,7 +111,7 @@ class Cards(QWidget):
 
     def set_task(self, task: TaskEntry, catalog: Catalog) -> None:
         """Another task: its columns, settings and metrics."""
-        self.data.set_parts(column_roles.used_parts(task, self._draft))
+        self.data.set_parts(data_source.used_parts(task, self._draft))
         self.settings.set_task(task, catalog)
 
     def show_draft(self) -> None:
@@ -130,8 +130,8 @@ class Cards(QWidget):
             self.model.show_draft(self._draft)
         elif section == "hardware":
             self.hardware.show_draft(self._draft)
-        elif task is not None and column_roles.decides_parts(task, key):
-            self.data.set_parts(column_roles.used_parts(task, self._draft))
+        elif task is not None and data_source.decides_parts(task, key):
+            self.data.set_parts(data_source.used_parts(task, self._draft))
 
     def clear_marks(self) -> None:
         """Take the mistakes away that were said from outside."""
@@ -263,4 +263,4 @@ class Cards(QWidget):
         elif topic == "plan":
             self.cost.clear("")
             self.mark(mistake.field or "", said)
-            self.cost.remedies.show_remedies(shorter(self._draft, self._checks.model, mistake))
+            self.cost.remedies.show_remedies(shorten_texts(self._draft, self._checks.model, mistake))

@@ -6,7 +6,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app.core import formatting
-from app.core.draft import column_roles, missing
+from app.core.draft import data_source
 from app.core.draft.draft import Values
 from app.core.i18n import tr
 from app.pages.new_run.draft_controller import DraftController
@@ -94,7 +94,7 @@ class DraftChecks(QObject):
         elif key == "hardware.engine":
             self.engine_changed()
         else:
-            if column_roles.decides_parts(self._controller.task(), key):
+            if data_source.decides_parts(self._controller.task(), key):
                 self.data_changed()
             self.something_changed()
 
@@ -170,7 +170,7 @@ class DraftChecks(QObject):
     def _data_arguments(self) -> dict[str, Any] | None:
         self.preview = None
         self.problems.pop("data", None)
-        if self._controller.catalog is None or missing.in_data(self._draft, self._controller.source()):
+        if self._controller.catalog is None or data_source.missing_data(self._draft, self._controller.source()):
             self.emptied.emit("data")
             return None
         self.asking.emit("data", None)
@@ -340,11 +340,11 @@ class DraftChecks(QObject):
         task = self._controller.task()
         if task is None:
             return tr("Choose a task.") if self._controller.catalog else tr("The backend has not answered yet.")
-        if said := missing.in_data(self._draft, self._controller.source()):
+        if said := data_source.missing_data(self._draft, self._controller.source()):
             return said
         if not self._draft.get("model.name_or_path"):
             return tr("Choose a model.")
-        return missing.in_columns(self._draft, task, self.preview)
+        return data_source.missing_column(self._draft, task, self.preview)
 
     def _data_mistake(self) -> str:
         return self.problems.get("data", "") or next(iter(self.field_mistakes().get("data", ())), "")
@@ -361,9 +361,9 @@ class DraftChecks(QObject):
     def card_states(self) -> dict[str, str]:
         """How each card stands: DONE, OPEN or WRONG."""
         task, marked = self._controller.task(), self.field_mistakes()
-        lacks = missing.in_data(self._draft, self._controller.source())
+        lacks = data_source.missing_data(self._draft, self._controller.source())
         if task is not None and not lacks:
-            lacks = missing.in_columns(self._draft, task, self.preview)
+            lacks = data_source.missing_column(self._draft, task, self.preview)
         open_ones = {"task": task is None, "data": bool(lacks), "model": not self._draft.get("model.name_or_path")}
         states: dict[str, str] = {}
         for card in ("task", "data", "model", "hardware", "settings"):

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.core import formatting, json_schema
 from app.core.backend_sentences import told
-from app.core.draft import column_roles, setting_titles
+from app.core.draft import data_source, draft_settings
 from app.core.draft.data_source import change_source, data_name, forget_reading
 from app.core.draft.draft import Draft, DraftState, flat
 from app.core.draft.draft_file import PATTERNS, open_draft, save_draft
@@ -19,14 +19,14 @@ from app.core.draft.draft_settings import (
     Difference,
     Setting,
     change_words,
-    changed,
+    changed_settings,
     differences,
     every_setting,
-    same,
+    is_same,
     settings_of,
     title_of,
 )
-from app.core.draft.preset_overlay import Laid, Overlay
+from app.core.draft.presets import Laid, Overlay
 from app.core.draft.run_copies import copy_of
 from app.core.i18n import tr
 from app.core.runs.run_library import RunSummary
@@ -76,7 +76,7 @@ class DraftController(QObject):
         """From now on there is something to choose from."""
         self.catalog = catalog
         spec = catalog.spec
-        setting_titles.learn(every_setting(catalog))
+        draft_settings.learn_titles(every_setting(catalog))
         self.draft.defaults = {
             name: json_schema.defaults(json_schema.section(spec, name)) for name in spec.get("properties", {})
         }
@@ -106,12 +106,12 @@ class DraftController(QObject):
         wanted = (id(self.catalog), *(self.draft.get(key) for key in deciding))
         if self._index[0] != wanted:
             self._index = wanted, settings_of(self.catalog, self.draft)
-            setting_titles.learn(self._index[1].values())
+            draft_settings.learn_titles(self._index[1].values())
         return self._index[1]
 
     def differences(self) -> list[Difference]:
         """The settings that are not their defaults."""
-        return changed(self.settings(), self.draft, self.task_defaults())
+        return changed_settings(self.settings(), self.draft, self.task_defaults())
 
     def task_defaults(self) -> dict[str, Any]:
         """The defaults of the draft's task, by key; they come before those of the spec."""
@@ -150,8 +150,8 @@ class DraftController(QObject):
             self.draft.unset("hardware.devices")
         if key.startswith("data.") and not key.startswith(OTHER_ROWS):
             self.draft.set("data.columns", {})
-        if (entry := self.task()) and column_roles.decides_parts(entry, key):
-            column_roles.forget_unused(entry, self.draft)
+        if (entry := self.task()) and data_source.decides_parts(entry, key):
+            data_source.forget_unused_columns(entry, self.draft)
 
     def _forget_engines(self) -> None:
         """What other engines alone know of the hardware would be refused by the one that is chosen now."""
@@ -224,13 +224,13 @@ class DraftController(QObject):
             if name != self.draft.get("task.type"):
                 self._forget_task_defaults()
                 self.draft.use_task(entry.name, entry.defaults)
-            column_roles.forget_unused(entry, self.draft)
+            data_source.forget_unused_columns(entry, self.draft)
         self.replaced.emit()
 
     def _forget_task_defaults(self) -> None:
         """What the task filled in by itself, and nobody changed, goes with it."""
         for key, value in self.task_defaults().items():
-            if self.draft.says(key) and same(self.draft.get(key), value):
+            if self.draft.says(key) and is_same(self.draft.get(key), value):
                 self.draft.unset(key)
 
     def apply_preset(self, preset: Preset | None) -> None:
@@ -298,7 +298,7 @@ class DraftController(QObject):
     def forget_unused_columns(self) -> None:
         """Parts that do not play under the draft's settings need no column."""
         if (entry := self.task()) is not None:
-            column_roles.forget_unused(entry, self.draft)
+            data_source.forget_unused_columns(entry, self.draft)
             self.amend()
 
     def undo(self) -> None:

@@ -13,9 +13,8 @@ from app.core.backend_words import said
 from app.core.draft.device_choice import against_precision, chosen, device_words, meant, memory_words
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
-from app.widgets.card import Card, label
-from app.widgets.forms.form_grid import Rows
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.card import Card, Rows, label
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconToolButton
 from app.widgets.progress import ThinProgressBar

@@ -22,8 +22,7 @@ from app.pages.new_run.draft_controller import DraftController
 from app.widgets.card import label
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton, IconToolButton
-from app.widgets.page_layout import PageHeader
-from app.widgets.text.fitting_words import fit_words
+from app.widgets.page_layout import PageHeader, fit_words
 
 _ICONS = {DONE: ("check", "success"), OPEN: ("circle", "faint"), WRONG: ("error", "danger")}
 _WORDS = {

@@ -19,12 +19,11 @@ from app import theme
 from app.core.draft import presets
 from app.core.draft.draft import Draft, flat
 from app.core.draft.draft_settings import Difference, Setting, differences, title_of, value_words
-from app.core.draft.presets import CHOICES, file_name, fragment, problem
+from app.core.draft.presets import PRESET_SECTIONS, file_name, fragment, name_problem
 from app.core.i18n import tr
 from app.pages.new_run.draft_controller import DraftController
 from app.pages.new_run.task_card import TaskCard
-from app.widgets.card import label
-from app.widgets.forms.form_grid import Rows
+from app.widgets.card import Rows, label
 from app.widgets.icon_label import IconButton
 from app.widgets.tables.text_table import TextTable
 from backend.contract.catalog import Preset
@@ -54,7 +53,7 @@ class PresetController(QObject):
     def offer(self) -> None:
         """Offer what the catalog has and what a person has kept."""
         catalog = self._controller.catalog
-        self.own, problems = presets.listed()
+        self.own, problems = presets.read_presets()
         self._card.set_presets(catalog.presets if catalog else [], self.own)
         for sentence in problems:
             self.message.emit("warning", sentence)
@@ -92,7 +91,7 @@ class PresetController(QObject):
     def delete(self, preset: Preset) -> None:
         """Take an own preset away; what it has set stays."""
         try:
-            presets.delete(preset)
+            presets.delete_preset(preset)
         except OSError as error:
             self.message.emit(
                 "error",
@@ -126,7 +125,7 @@ class PresetController(QObject):
         """Keep these sections of the draft."""
         try:
             kept = presets.fragment(self._controller.draft, sections, self._controller.settings())
-            saved = presets.save(title, description, kept)
+            saved = presets.save_preset(title, description, kept)
         except OSError as error:
             self.message.emit(
                 "error",
@@ -161,7 +160,7 @@ class SavePresetDialog(QDialog):
         self.name = QLineEdit(placeholderText=tr("For example: short texts, careful"))
         self.name.setMaxLength(80)
         self.description = QLineEdit(placeholderText=tr("What it is good for"))
-        self.boxes = {section: QCheckBox(title) for section, title in CHOICES.items()}
+        self.boxes = {section: QCheckBox(title) for section, title in PRESET_SECTIONS.items()}
         self.table = TextTable(tr("What the preset will hold"))
         self.mistake = label("", "mistake", wrap=True)
         self.save = IconButton(tr("Save preset"), "save", "primary")
@@ -222,7 +221,7 @@ class SavePresetDialog(QDialog):
             [[title_of(self._settings, key), value_words(value), key] for key, value in held],
         )
         title = self.name.text()
-        wrong = problem(title, self._shipped) or ("" if held else tr("Tick what the preset shall set."))
+        wrong = name_problem(title, self._shipped) or ("" if held else tr("Tick what the preset shall set."))
         replaces = next((one.title for one in self._own if title.strip() and one.name == file_name(title)), "")
         said = tr("It takes the place of your preset “{replaces}”.", replaces=replaces) if replaces else ""
         self.mistake.setText((wrong or said) if title.strip() else "")
@@ -300,9 +299,9 @@ class PresetsDialog(QDialog):
         for preset in shipped:
             kind = str(preset.spec.get("task", {}).get("type") or "")
             groups.setdefault(titles.get(kind, ANY_TASK), []).append(preset)
-        for heading, presets in groups.items():
+        for heading, members in groups.items():
             self._add_heading(heading)
-            for preset in presets:
+            for preset in members:
                 item = QListWidgetItem(preset.title)
                 item.setData(PRESET, preset)
                 self.list.addItem(item)

@@ -11,9 +11,8 @@ from app.core import formatting, json_schema
 from app.core.draft.draft import Draft
 from app.core.draft.draft_settings import Difference
 from app.core.i18n import tr
-from app.widgets.card import Card, label, rule
-from app.widgets.forms.form_grid import Rows
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.card import Card, Rows, label, rule
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from backend.contract.catalog import AdapterEntry, Catalog, OptimizerEntry, TaskEntry
 

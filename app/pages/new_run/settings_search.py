@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QLabel
 
-from app.core.draft.draft_settings import Setting, found
+from app.core.draft.draft_settings import Setting, find_settings
 from app.core.i18n import tr
 from app.pages.new_run.cards import Cards
 from app.pages.new_run.header import JumpBar
@@ -44,7 +44,7 @@ class SettingsSearch(QObject):
         """Look for what is typed, at once."""
         self._soon.stop()
         self._mark_all("")
-        keys = found(self._settings(), self._bar.search.text())
+        keys = find_settings(self._settings(), self._bar.search.text())
         self._cards.show_matches(keys or None)
         self.places = self._found_places(keys)
         if keys and not self.places:

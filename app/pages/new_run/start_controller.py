@@ -9,7 +9,7 @@ from app.core import formatting
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
 from app.core.runs.run_library import waiting_words
-from app.core.runs.run_subject import promised
+from app.core.runs.run_spec import read_subject
 from app.pages.new_run.draft_checks import DraftChecks
 from app.services.context import AppContext
 from app.services.job import QUEUE
@@ -77,7 +77,7 @@ class StartController(QObject):
         if self._context.jobs.waits(path):
             # Who fills a queue sets up the next run.
             name = str(self._last.get("name", "")) if self._last else ""
-            words = waiting_words([promised(other).title for other in self._context.jobs.ahead(path)])
+            words = waiting_words([read_subject(other).title for other in self._context.jobs.ahead(path)])
             self.message.emit(
                 "success", tr("{name} is in the queue and starts by itself. {words}.", name=name, words=words)
             )

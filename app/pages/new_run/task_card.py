@@ -9,9 +9,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 from app import theme
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
-from app.widgets.card import Card, label
-from app.widgets.forms.form_grid import Rows
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.card import Card, Rows, label
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconToolButton
 from backend.contract.catalog import Preset, TaskEntry
 

@@ -15,13 +15,12 @@ from app.pages.predictions.file_prediction import FilePrediction
 from app.pages.predictions.filter_bar import FilterBar
 from app.pages.predictions.overview_card import Statistics
 from app.pages.predictions.rows_view import RowsView
-from app.services.arrow_loading import ArrowLoading
-from app.services.chosen_rows import ChosenRows
 from app.services.context import AppContext
-from app.services.prediction_rows import PredictionRows
-from app.widgets.activity_line import ActivityLine
+from app.services.prediction_rows import ChosenRows, PredictionRows
+from app.services.preloading import ArrowLoading
 from app.widgets.drop_hint import DropHint
 from app.widgets.empty_state import EmptyState
+from app.widgets.progress import ActivityLine
 from app.widgets.row_views.registry import view_of
 from backend.contract.run.folder import RunFolder
 

@@ -12,12 +12,12 @@ from app import theme
 from app.core.backend_words import said
 from app.core.formatting import name_of_path
 from app.core.i18n import tr, trn
-from app.core.predictions.row_rate import Pace
 from app.core.preferences import Preferences
+from app.core.progress import RowPace
 from app.services.backend_client import BackendClient, Ticket
 from app.services.prediction_rows import PredictionRows, write_indices
-from app.widgets.activity_line import ActivityLine
 from app.widgets.card import label
+from app.widgets.progress import ActivityLine
 from backend.contract.rpc.predictions import AT_THRESHOLD
 from backend.contract.rpc.protocol import Exported, Mistake, Progress
 
@@ -177,7 +177,7 @@ class PredictionsExport(QObject):
 
     def __init__(self, client: BackendClient, line: ActivityLine, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._client, self._line, self._pace = client, line, Pace()
+        self._client, self._line, self._pace = client, line, RowPace()
         self._ticket: Ticket | None = None
         line.stopped.connect(self._on_stopped)
 

@@ -11,13 +11,13 @@ from app import theme
 from app.core.backend_words import said
 from app.core.formatting import metric_title, number, sentence
 from app.core.i18n import inside, tr, trn
-from app.core.predictions.row_rate import Pace
+from app.core.progress import RowPace
 from app.services.backend_client import BackendClient, Ticket
-from app.widgets.activity_line import ActivityLine
 from app.widgets.banner import Banner
 from app.widgets.card import label
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconToolButton
+from app.widgets.progress import ActivityLine
 from backend.contract.rpc.predictions import FileFit, PredictedFile
 from backend.contract.rpc.protocol import Mistake, Progress
 
@@ -37,7 +37,7 @@ class FilePrediction(QWidget):
 
     def __init__(self, client: BackendClient, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._client, self._pace = client, Pace()
+        self._client, self._pace = client, RowPace()
         self._ticket: Ticket | None = None
         self._run, self._data = Path(), Path()
         self._columns: dict[str, str] = {}

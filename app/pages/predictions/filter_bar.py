@@ -11,9 +11,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QToolButton, QVBoxL
 from app.core.i18n import inside, tr
 from app.core.predictions.row_filter import RIGHT, TEXT, RowFilter, ValueFilter, short
 from app.core.runs.run_library import RunSummary
-from app.widgets.forms.chips import chips
-from app.widgets.forms.filter_chips import FilterChips
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.chips import FilterChips, chips
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconToolButton
 from app.widgets.row_views.row_view import Order
 

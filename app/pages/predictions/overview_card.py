@@ -28,7 +28,7 @@ from app.widgets.plots.confusion_matrix import ConfusionMatrix
 from app.widgets.plots.reliability_diagram import ReliabilityDiagram
 from app.widgets.plots.scatter_plot import ScatterPlot
 from app.widgets.row_views.entity_view import EntityView
-from app.widgets.row_views.number_view import NumberView
+from app.widgets.row_views.label_views import NumberView
 from app.widgets.row_views.row_view import RowView
 from app.widgets.tables.text_table import TextTable
 from backend.contract.rpc.predictions import Confusion, EntityScores, LabelScore, NumberStatistics, PredictionStatistics

@@ -15,8 +15,7 @@ from app.services.prediction_rows import ANSWERS, PredictionRows
 from app.widgets.card import Card
 from app.widgets.icon_label import IconToolButton
 from app.widgets.pill import Pill
-from app.widgets.row_views.plain_view import PlainView
-from app.widgets.row_views.row_view import RowView
+from app.widgets.row_views.row_view import PlainView, RowView
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.tables.row_table import RowTable
 from backend.contract.rpc.predictions import AT_THRESHOLD

@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from app.core.i18n import tr
 from app.core.predictions.row_filter import ValueFilter
-from app.services.chosen_columns import ChosenColumns, Columns
-from app.services.prediction_rows import CONFIDENCE, PredictionRows
+from app.services.prediction_rows import CONFIDENCE, ChosenColumns, ColumnChoice, PredictionRows
 from app.widgets.card import Card
 from app.widgets.icon_label import IconToolButton
 from app.widgets.tables.row_table import RowTable
@@ -32,7 +31,7 @@ class TableCard(Card):
         self._rows: PredictionRows | None = None
         self._usual: list[str] = []
         self._kind = ""
-        self._kept = Columns()
+        self._kept = ColumnChoice()
         self._remembered = ChosenColumns()
         self.table = RowTable()
         self.table.setAccessibleName(tr("Predictions"))
@@ -107,12 +106,12 @@ class TableCard(Card):
     def _on_columns_ticked(self) -> None:
         ticked = [str(action.data()) for action in self.columns_menu.actions() if action.isChecked()]
         if ticked:
-            self._keep(Columns(ticked, self._kept.widths))
+            self._keep(ColumnChoice(ticked, self._kept.widths))
             self._apply()
 
     def reset_columns(self) -> None:
         """The usual columns in their usual widths."""
-        self._keep(Columns())
+        self._keep(ColumnChoice())
         self._apply()
         self._offer_columns()
 
@@ -123,12 +122,12 @@ class TableCard(Card):
         if line >= 0:
             self.table.selectRow(line)
 
-    def _keep(self, columns: Columns) -> None:
+    def _keep(self, columns: ColumnChoice) -> None:
         self._kept = columns
         self._remembered.keep(self._kind, columns)
 
     def _on_column_resized(self, name: str, width: int) -> None:
-        self._keep(Columns(self._kept.shown, {**self._kept.widths, name: width}))
+        self._keep(ColumnChoice(self._kept.shown, {**self._kept.widths, name: width}))
 
     # The menu of a cell
 

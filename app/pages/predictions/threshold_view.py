@@ -8,8 +8,7 @@ from app.core.formatting import number
 from app.core.i18n import tr, trn
 from app.core.predictions.threshold_scores import ThresholdScores
 from app.widgets.card import label
-from app.widgets.forms.inputs import QuietDoubleSpinBox, QuietSlider
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox, QuietDoubleSpinBox, QuietSlider
 from app.widgets.plots.threshold_plot import ThresholdPlot
 from backend.contract.rpc.predictions import THRESHOLD_STEPS, ThresholdCounts
 

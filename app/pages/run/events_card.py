@@ -22,8 +22,8 @@ from app.core.i18n import tr
 from app.core.predictions.predicted_row import PredictedRow
 from app.core.runs.run_state import JournalLine, RunState
 from app.widgets.card import Card, label
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.notes_bar import NotesBar
-from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.row_views.registry import view_of
 from app.widgets.row_views.row_view import RowView
 from app.widgets.tables.layout_memory import RememberedSplitter

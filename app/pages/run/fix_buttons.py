@@ -7,8 +7,8 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from app.core import formatting
+from app.core.draft.draft_settings import mend_words
 from app.core.draft.run_copies import next_name
-from app.core.draft.setting_titles import mend_words
 from app.core.i18n import tr
 from app.core.runs.run_status import Outcome
 from app.services.context import AppContext

@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.actions import Action
-from app.core.draft.setting_titles import in_titles
+from app.core.draft.draft_settings import in_titles
 from app.core.i18n import tr, trn
+from app.core.runs.run_spec import read_subject
 from app.core.runs.run_status import Outcome
-from app.core.runs.run_subject import promised
 from app.pages.run.comparison import Comparison
 from app.pages.run.events_card import EventsCard
 from app.pages.run.fix_buttons import FixButtons
@@ -23,10 +23,9 @@ from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
 from app.widgets.banner import Banner
 from app.widgets.commands import button_action
+from app.widgets.desktop import open_folder
 from app.widgets.empty_state import EmptyState
-from app.widgets.file_manager import open_folder
-from app.widgets.page_area import PageArea
-from app.widgets.page_layout import PageHeader, scrolling_layout
+from app.widgets.page_layout import PageArea, PageHeader, scrolling_layout
 from app.widgets.tables.layout_memory import RememberedSplitter
 from backend.contract.run.events import RequestAnswered
 from backend.contract.run.notes import RunNotes
@@ -377,13 +376,13 @@ class Page(QWidget):
 def _title(watcher: RunWatcher) -> str:
     if watcher.state.name or not watcher.is_caught_up:
         return watcher.state.name or watcher.folder.name
-    return promised(watcher.folder).title
+    return read_subject(watcher.folder).title
 
 
 def _subtitle(watcher: RunWatcher) -> str:
     state, data = watcher.state, watcher.state.training_data
     if watcher.outcome.waits and not state.name:
-        subject = promised(watcher.folder)
+        subject = read_subject(watcher.folder)
         files = tr("on {files}", files=subject.data) if subject.data else ""
         return " ".join(filter(None, [formatting.name_of_path(subject.model), files]))
     parts = [formatting.name_of_path(state.model)] if state.model else []

@@ -14,10 +14,10 @@ from app.core.runs.run_state import RunState
 from app.core.runs.run_status import NO_CURVES, Outcome
 from app.services.backend_client import BackendClient
 from app.widgets.card import label
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton, IconLabel
-from app.widgets.plots.curve_axes import AXIS_TITLES
 from app.widgets.plots.live_plot import LivePlot
+from app.widgets.plots.plot_axis import AXIS_TITLES
 from app.widgets.plots.plot_series import SMOOTHING
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.rpc.protocol import Exported, Mistake

@@ -13,11 +13,10 @@ from app import theme
 from app.core import formatting
 from app.core.i18n import tr
 from app.core.runs.run_state import RunState
-from app.core.runs.series import Cursor, Series
-from app.core.runs.step_clock import Resume, breaks, standing
+from app.core.runs.series import Cursor, Resume, Series, breaks, standing
 from app.widgets.card import Card
-from app.widgets.plots.curve_axes import X_LABELS
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
+from app.widgets.plots.plot_axis import X_LABELS
 from app.widgets.plots.plot_series import SMOOTHING
 from app.widgets.tables.layout_memory import RememberedSplitter
 

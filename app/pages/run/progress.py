@@ -9,8 +9,7 @@ from app.core.i18n import tr, trn
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import Outcome
 from app.core.runs.series import Series
-from app.widgets.card import label
-from app.widgets.kpi import KpiTile
+from app.widgets.card import KpiTile, label
 from app.widgets.progress import ThinProgressBar
 
 CAPTIONS = {

@@ -7,12 +7,12 @@ from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QWidget
 
 from app.core import formatting
 from app.core.backend_sentences import told
-from app.core.draft import other_engine
-from app.core.draft.other_engine import Offer
+from app.core.draft import run_copies
+from app.core.draft.run_copies import EngineOffer
 from app.core.i18n import tr
 from app.core.runs.run_library import waiting_words
+from app.core.runs.run_spec import read_subject
 from app.core.runs.run_status import Outcome
-from app.core.runs.run_subject import promised
 from app.pages.run.progress import RunProgress
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
@@ -51,7 +51,7 @@ class RunButtons(QWidget):
         self.waiting: dict[str, int] = {}
         """Kind of a request that was not answered yet → how many answers of its kind there were before."""
         self.resuming = self._is_gone = False
-        self._offer: Offer | None = None
+        self._offer: EngineOffer | None = None
         self.buttons = {
             "other_engine": IconButton(tr("Other engine"), "gauge"),
             "duplicate": IconButton(tr("Duplicate"), "copy"),
@@ -91,7 +91,7 @@ class RunButtons(QWidget):
         """Another run, or another life of it."""
         self.waiting, self.resuming, self._is_gone = {}, False, False
 
-    def show_offer(self, offer: Offer | None) -> None:
+    def show_offer(self, offer: EngineOffer | None) -> None:
         """Another engine that could train the same, or why it cannot; None where there is none."""
         self._offer = offer
         self.show_starting(False)
@@ -161,7 +161,7 @@ class QueueStatus(QObject):
         """The list may know a moment sooner than the page that the run has begun, or later that it is there."""
         listed = self._context.library.find(run)
         if listed is None:
-            return waiting_words([promised(other).title for other in self._context.jobs.ahead(run)])
+            return waiting_words([read_subject(other).title for other in self._context.jobs.ahead(run)])
         return listed.message if listed.waits else tr("Begins in a moment")
 
     def _on_runs_changed(self) -> None:
@@ -195,7 +195,7 @@ class EngineSwitch(QObject):
         self._run: RunFolder | None = None
         self._resumable = False
         self.question: Question | None = None
-        self._offer: Offer | None = None
+        self._offer: EngineOffer | None = None
         controls.other_engine_asked.connect(self.choose)
 
     def ask(self) -> None:
@@ -220,7 +220,7 @@ class EngineSwitch(QObject):
     def _show_offer(self) -> None:
         if self.catalog is None or self._run is None:
             return
-        self._offer = other_engine.offer(self.catalog, self._run)
+        self._offer = run_copies.offer_engine(self.catalog, self._run)
         self._controls.show_offer(self._offer)
         self.offered.emit()
 
@@ -255,7 +255,7 @@ class EngineSwitch(QObject):
             return
         run, offer = self._run, self._offer
         try:
-            made = other_engine.duplicate(self.catalog, run, offer.engine)
+            made = run_copies.duplicate_for_engine(self.catalog, run, offer.engine)
         except InputError as error:
             self.message.emit("error", told(str(error)))
             return
@@ -266,7 +266,7 @@ class EngineSwitch(QObject):
             self._on_refused,
         )
 
-    def _on_started(self, path: str, run: RunFolder, offer: Offer, left_out: tuple[str, ...]) -> None:
+    def _on_started(self, path: str, run: RunFolder, offer: EngineOffer, left_out: tuple[str, ...]) -> None:
         self._controls.show_starting(False)
         self._context.library_watcher.look_now()
         said = tr("The same run with {title}; dashed are the curves of {name}.", title=offer.title, name=run.name)

@@ -15,7 +15,7 @@ from app.core.runs.run_library import RunLibrary, RunSummary
 from app.core.runs.run_list import TASKS
 from app.core.runs.run_status import TITLES
 from app.pages.runs.overlay_plot import OverlayPlot
-from app.services.compared_states import ComparedStates
+from app.services.run_watcher import ComparedStates
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton

@@ -23,12 +23,11 @@ from app.core import formatting
 from app.core.i18n import tr
 from app.core.runs.run_comparison import Curve, curves_of
 from app.core.runs.run_state import RunState
-from app.core.runs.series import Cursor
-from app.core.runs.step_clock import breaks
+from app.core.runs.series import Cursor, breaks
 from app.widgets.card import Card, label
-from app.widgets.forms.quiet_combo_box import QuietComboBox
-from app.widgets.plots.curve_axes import AXIS_TITLES, X_LABELS
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
+from app.widgets.plots.plot_axis import AXIS_TITLES, X_LABELS
 from app.widgets.plots.plot_series import DASHES
 from app.widgets.tables.layout_memory import RememberedSplitter
 

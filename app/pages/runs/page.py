@@ -21,14 +21,13 @@ from app.services.trash import Trashed, move_to_trash, take_back
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.commands import button_action
+from app.widgets.desktop import open_folder
 from app.widgets.empty_state import EmptyState
-from app.widgets.file_manager import open_folder
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.notes_bar import NotesBar
-from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.icon_label import IconButton
-from app.widgets.page_layout import MARGIN, PageHeader, page_layout
+from app.widgets.page_layout import MARGIN, PageHeader, fit_words, page_layout
 from app.widgets.question import Question
-from app.widgets.text.fitting_words import fit_words
 from backend.contract.rpc.protocol import Mistake
 from backend.contract.run.notes import RunNotes
 

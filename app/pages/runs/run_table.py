@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 
 from app import theme
 from app.core import formatting
-from app.core.draft.run_copies import one_before, what_differs
+from app.core.draft.run_copies import list_differences, previous_run
 from app.core.i18n import inside, tr
 from app.core.runs.run_library import RunSummary
 from app.core.runs.run_list import COLUMNS, Line, model_words, state_words, task_words
@@ -295,8 +295,8 @@ class RunLines(GroupedLines):
 
     def _told(self, run: RunSummary) -> str:
         """What no column shows: how it ended, a person's note, and what sets it apart from the one of its name before."""
-        before = one_before(run, self.items)
-        differs = what_differs(run, before) if before else []
+        before = previous_run(run, self.items)
+        differs = list_differences(run, before) if before else []
         if before and differs:
             differs = [
                 tr("Unlike {title} of {started}:", title=before.title, started=formatting.moment(before.started)),

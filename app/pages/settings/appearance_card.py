@@ -7,10 +7,10 @@ from app import theme
 from app.core import i18n
 from app.core.i18n import said_in, tr
 from app.core.preferences import Preferences
-from app.widgets import system_language
+from app.widgets import desktop
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton
 
 THEMES = ((tr("Follow the system"), "system"), (tr("Light"), "light"), (tr("Dark"), "dark"))
@@ -68,7 +68,7 @@ class LanguageChoice(QWidget):
         self.box.setMinimumContentsLength(16)
         self.box.addItem(tr("Follow the system"), i18n.SYSTEM)
         for code in i18n.languages():
-            self.box.addItem(system_language.own_name(code), code)
+            self.box.addItem(desktop.language_name(code), code)
         self.hint = label("", "faint", wrap=True)
         self.restart = IconButton("", "refresh")
         self.restart.clicked.connect(self.restart_wanted)
@@ -91,7 +91,7 @@ class LanguageChoice(QWidget):
     def show_preferences(self) -> None:
         """Show what was chosen; a language that this version does not speak becomes the desktop's."""
         self.box.setCurrentIndex(max(0, self.box.findData(self._preferences.language)))
-        code = system_language.meant_by(self.box.currentData())
+        code = desktop.choose_language(self.box.currentData())
         self.hint.setText(said_in(code, "Burnish speaks English when it is started again. Runs go on meanwhile."))
         self.restart.setText(said_in(code, "Restart Burnish"))
         for part in (self.hint, self.restart):

@@ -10,7 +10,7 @@ from app.services.backend_client import Ticket
 from app.services.context import AppContext
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
-from app.widgets.forms.path_line import PathLine
+from app.widgets.forms.path_field import PathLine
 from app.widgets.icon_label import IconButton, IconToolButton
 from backend.contract.rpc.protocol import Mistake
 from backend.contract.rpc.storage import Cleared, Storage

@@ -15,8 +15,7 @@ from app.services import notifications
 from app.services.context import AppContext
 from app.widgets import desktop
 from app.widgets.card import Card, label
-from app.widgets.page_area import PageArea
-from app.widgets.page_layout import PageHeader, scrolling_layout
+from app.widgets.page_layout import PageArea, PageHeader, scrolling_layout
 from backend.contract import places
 from backend.contract.version import CONTRACT_VERSION
 
@@ -90,7 +89,7 @@ class Page(QWidget):
 
     def _messages_card(self) -> Card:
         card = Card(tr("Notifications"))
-        possible = desktop.are_possible() or notifications.is_possible()
+        possible = desktop.shows_messages() or notifications.is_possible()
         reason = tr("Only while the window is not in front.") if possible else NO_DESKTOP
         self.desktop_messages = self._check(
             card, tr("Let the desktop tell when a run has finished or failed"), "desktop_messages", reason

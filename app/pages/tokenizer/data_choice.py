@@ -12,8 +12,8 @@ from app.core.formatting import name_of_path, sentence
 from app.core.i18n import tr
 from app.services.backend_client import Ticket
 from app.services.context import AppContext
-from app.widgets.forms.path_line import PathLine
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox
+from app.widgets.forms.path_field import PathLine
 from app.widgets.icon_label import IconToolButton
 from backend.contract.resources import resource
 from backend.contract.rpc.data import DataPreview

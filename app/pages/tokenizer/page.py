@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.core.actions import Action
 from app.core.i18n import tr
-from app.core.text import dropped_file
+from app.core.text import tokenizer_list
 from app.pages.tokenizer.tokenizer_choice import TokenizerChoice
 from app.services.context import AppContext
 from app.widgets.forms.chips import chips
@@ -149,8 +149,8 @@ class Page(QWidget):
 
     def take(self, path: Path) -> None:
         """Look at a tokenizer, or at the tokens of a text file."""
-        if dropped_file.is_tokenizer(path):
-            self.show_tokenizer(str(dropped_file.tokenizer_of(path)))
+        if tokenizer_list.is_tokenizer(path):
+            self.show_tokenizer(str(tokenizer_list.tokenizer_of(path)))
         else:
             self.show_tab(0)
             self.tab().open_file(str(path))  # type: ignore[attr-defined]  # the first tab takes files

@@ -9,18 +9,16 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.core import formatting, json_schema
-from app.core.draft import missing
+from app.core.draft import data_source
 from app.core.draft.data_source import change_source, data_name, forget_reading, split_kind
 from app.core.draft.draft import Draft
 from app.core.i18n import tr, trn
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
-from app.widgets.card import Card, label
-from app.widgets.forms.check_menu import CheckMenu
-from app.widgets.forms.form_grid import Rows
+from app.widgets.card import Card, Rows, label
+from app.widgets.forms.inputs import CheckMenu, QuietComboBox
 from app.widgets.forms.path_field import PathField, dropped_paths
-from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton
 from app.widgets.text.elided_label import ElidedLabel
@@ -128,7 +126,7 @@ class TextSource(Card):
         """Why there are no texts yet, as a sentence; empty where there are."""
         if not self._sources:
             return tr("The backend has not answered yet.")
-        if lacking := missing.in_data(self._draft, self.entry):
+        if lacking := data_source.missing_data(self._draft, self.entry):
             return NO_FILE if split_kind(self.entry) == "files" else lacking
         if self.banner.text():
             return tr("The data cannot be read.")
@@ -205,7 +203,7 @@ class TextSource(Card):
         self.changed.emit()
 
     def _question(self) -> dict[str, Any] | None:
-        return None if missing.in_data(self._draft, self.entry) else {"data": self.data()}
+        return None if data_source.missing_data(self._draft, self.entry) else {"data": self.data()}
 
     def _on_preview(self, preview: DataPreview) -> None:
         self.preview = preview

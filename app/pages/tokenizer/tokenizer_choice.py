@@ -8,9 +8,9 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
 
 from app.core.i18n import tr
-from app.core.text import dropped_file, tokenizer_list, tokenizer_title
+from app.core.text import tokenizer_list
 from app.services.context import AppContext
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton
 from backend.contract.demo_models import DEMO_MODELS
 from backend.contract.rpc.models import CachedModels
@@ -64,7 +64,7 @@ class TokenizerChoice(QWidget):
 
     def offer_draft(self, model: Mapping[str, Any]) -> None:
         """Offer the tokenizer of the run that is being set up, with its options (the `model` section of its spec)."""
-        value, title = tokenizer_title.of_draft(model)
+        value, title = tokenizer_list.of_draft(model)
         if value == self._of_draft:
             return
         was_chosen = bool(self._of_draft) and self._last == self._of_draft
@@ -102,7 +102,9 @@ class TokenizerChoice(QWidget):
 
     def _offer_made(self) -> None:
         """Tokenizers that were made here; those that are gone or forgotten are offered no more."""
-        there = {one.path: one.title for one in tokenizer_list.remembered(self._context.preferences) if one.is_there}
+        there = {
+            one.path: one.title for one in tokenizer_list.made_tokenizers(self._context.preferences) if one.is_there
+        }
         for path in self._made - there.keys():
             if path != self.tokenizer():
                 self.box.removeItem(self.box.findData(path))
@@ -123,10 +125,10 @@ class TokenizerChoice(QWidget):
 
     def _browse_file(self) -> None:
         path, _ = QFileDialog.getOpenFileName(
-            self, tr("Choose a tokenizer's file"), str(Path.home()), dropped_file.PATTERNS
+            self, tr("Choose a tokenizer's file"), str(Path.home()), tokenizer_list.PATTERNS
         )
         if path:
-            self.choose(str(dropped_file.tokenizer_of(Path(path))))
+            self.choose(str(tokenizer_list.tokenizer_of(Path(path))))
 
     def _browse(self) -> None:
         folder = QFileDialog.getExistingDirectory(

@@ -1,11 +1,14 @@
-"""Owns a row of round buttons of which one is chosen."""
+"""Round buttons: a row of which one is chosen, and the conditions of a filter, each of which can be taken back."""
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QHBoxLayout, QPushButton
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QHBoxLayout, QPushButton, QWidget
 
 from app import theme
+from app.core.i18n import tr
+from app.widgets.card import label
+from app.widgets.icon_label import IconButton
 
 
 def chips(titles: Sequence[str]) -> tuple[QButtonGroup, QHBoxLayout]:
@@ -30,3 +33,63 @@ def chips(titles: Sequence[str]) -> tuple[QButtonGroup, QHBoxLayout]:
 def _reach(button: QAbstractButton, chosen: bool) -> None:
     """Tab comes to the chosen one, arrows to the others; Qt itself does so only once one had the focus."""
     button.setFocusPolicy(Qt.FocusPolicy.StrongFocus if chosen else Qt.FocusPolicy.ClickFocus)
+
+
+MAX_CHIPS = 8
+"""Chips that have room; the others are taken back together."""
+
+
+class FilterChips(QWidget):
+    """The conditions that hold now and how much is left; hidden while nothing is asked for."""
+
+    dropped = Signal(str)
+    """The key of a condition that is taken back."""
+    cleared = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._buttons: list[IconButton] = []
+        self.count = label("", "muted")
+        self.clear_all = QPushButton(tr("Show all rows"))
+        theme.role(self.clear_all, "quiet")
+        self.clear_all.clicked.connect(self.cleared)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(6)
+        self._row.addWidget(self.clear_all)
+        self._row.addStretch(1)
+        self._row.addWidget(self.count)
+        self.hide()
+
+    def show_chips(self, chips: Sequence[tuple[str, str]]) -> None:
+        """(key, words) of each condition."""
+        if [(button.property("key"), button.text()) for button in self._buttons] != list(chips[:MAX_CHIPS]):
+            for button in self._buttons:
+                button.hide()
+                button.deleteLater()
+            self._buttons = [self._chip(key, words) for key, words in chips[:MAX_CHIPS]]
+            for place, button in enumerate(self._buttons):
+                self._row.insertWidget(place, button)
+        self.setVisible(bool(chips))
+
+    def _chip(self, key: str, words: str) -> IconButton:
+        button = IconButton(words.replace("&", "&&"), "close", "chip", "accent_text")
+        button.setCheckable(True)
+        button.setChecked(True)
+        button.setProperty("key", key)
+        button.setAccessibleName(tr("Take back: {words}", words=words))
+        button.setToolTip(tr("Take this condition back"))
+        button.clicked.connect(lambda: self.dropped.emit(key))
+        return button
+
+    def words(self) -> list[str]:
+        """What the chips say."""
+        return [button.text().replace("&&", "&") for button in self._buttons]
+
+    def chip(self, key: str) -> QPushButton:
+        """The button of a condition."""
+        return next(button for button in self._buttons if button.property("key") == key)
+
+    def show_count(self, words: str) -> None:
+        """How many rows are left, in words."""
+        self.count.setText(words)

@@ -1,29 +1,55 @@
-"""Owns one editor per type of field; a form chooses among them by the field's schema alone."""
+"""One editor per type of field; a form chooses among them by the field's schema alone."""
 
 from typing import Any
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QWidget
 
 from app import theme
 from app.core.backend_sentences import told
 from app.core.i18n import THIN, plain, tr
-from app.widgets.forms.field_editor import Editor
-from app.widgets.forms.field_values import (
+from app.widgets.forms.inputs import NumberLine, QuietComboBox
+from app.widgets.forms.schema_field import (
+    FieldSchema,
     NotUsableError,
     list_text,
     list_value,
     mixed_text,
     mixed_value,
     number_text,
+    wanted,
     with_texts,
 )
-from app.widgets.forms.number_line import NumberLine
-from app.widgets.forms.quiet_combo_box import QuietComboBox
-from app.widgets.forms.schema_field import FieldSchema, wanted
 from app.widgets.icon_label import IconButton
 from backend.contract.errors import InputError
 from backend.contract.spec_file import dump, parse
+
+
+class Editor(QObject):
+    """What all editors share: `widget` to place, `value()` (may raise NotUsableError), `set_value`, and `changed`."""
+
+    changed = Signal()
+
+    def __init__(self, field: FieldSchema, widget: QWidget, target: QWidget | None = None) -> None:
+        super().__init__(widget)
+        self.field = field
+        self.widget = widget
+        self.target = target or widget
+        """What has the focus and shows a mistake."""
+        self.target.setAccessibleName(field.title)
+        self.target.setAccessibleDescription(field.help)
+        self.target.setToolTip(field.help)
+
+    def value(self) -> Any:
+        """The value as the spec holds it."""
+        raise NotImplementedError
+
+    def set_value(self, value: Any) -> None:
+        """Show a value; emits nothing."""
+        raise NotImplementedError
+
+    def flush(self) -> None:
+        """Tell at once what was typed, where an editor waits for the next letter."""
 
 
 class BooleanEditor(Editor):

@@ -1,18 +1,15 @@
-"""Owns one field of a form: title, editor, help, the way back to its default, and a line for its mistake."""
+"""One field of a form: title, editor, help, the way back to its default, and a line for its mistake."""
 
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QLabel, QToolButton, QWidget
+from PySide6.QtCore import QObject, QPoint, Qt, Signal
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.i18n import tr
+from app.core.i18n import filled, tr
 from app.widgets.card import label
-from app.widgets.forms.field_editor import Editor
-from app.widgets.forms.field_editors import editor_for
-from app.widgets.forms.field_help import FieldHelp, help_lines, value_words
-from app.widgets.forms.field_values import NotUsableError
-from app.widgets.forms.schema_field import FieldSchema
+from app.widgets.forms.field_editors import Editor, editor_for
+from app.widgets.forms.schema_field import FieldSchema, NotUsableError, mixed_text, wanted
 from app.widgets.icon_label import IconToolButton
 
 GAP = 8
@@ -199,3 +196,84 @@ def _set_property(widget: QWidget, name: str, value: bool) -> None:
         if widget.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
             widget.style().unpolish(widget)
             widget.style().polish(widget)
+
+
+# Help: what a field does, its default, its bounds and its key in a spec
+
+
+def help_lines(field: FieldSchema, key: str) -> list[str]:
+    """Description, what may be entered, unit, default, and the key, a line each."""
+    lines = [" ".join(field.help.split())] if field.help else []
+    lines.append(tr("Takes {taken}.", taken=_taken(field)))
+    if field.unit:
+        lines.append(tr("Unit: {unit}", unit=field.unit))
+    if "default" in field.schema:
+        lines.append(tr("Default: {value_words}", value_words=value_words(field.default)))
+    lines.append(tr("In a spec: {key}", key=key))
+    return lines
+
+
+def value_words(value: Any) -> str:
+    """A default in words: `not set`, `on`, `32`."""
+    if isinstance(value, bool):
+        return tr("on") if value else tr("off")
+    return mixed_text(value) if value not in (None, "", [], {}) else tr("not set")
+
+
+def _taken(field: FieldSchema) -> str:
+    if field.kinds == ("boolean",):
+        return tr("on or off")
+    bounds = _bounds(field)
+    return f"{wanted(field)} {bounds}" if bounds else wanted(field)
+
+
+_BOUNDS = (
+    ("minimum", tr("from {limit:,} on")),
+    ("exclusiveMinimum", tr("above {limit:,}")),
+    ("maximum", tr("up to {limit:,}")),
+    ("exclusiveMaximum", tr("below {limit:,}")),
+)
+
+
+def _bounds(field: FieldSchema) -> str:
+    least, most = field.bound("minimum"), field.bound("maximum")
+    if least is not None and most is not None:
+        return tr("from {least:,} to {most:,}", least=least, most=most)
+    bounds = [filled(words, limit=limit) for name, words in _BOUNDS if (limit := field.bound(name)) is not None]
+    return tr(" and ").join(bounds)
+
+
+HELP_WIDTH = 320
+
+
+class FieldHelp(QFrame):
+    """A small sheet over the page that goes at the next key or click."""
+
+    def __init__(self, title: str, lines: list[str], parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        theme.role(self, "sheet")
+        self.setAccessibleName(f"{title}: {' '.join(lines)}")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 11, 14, 12)
+        column.setSpacing(4)
+        column.addWidget(label(title, "strong"))
+        for number, line in enumerate(lines):
+            shown = label(line, "" if number == 0 else "faint", wrap=True, selectable=number == len(lines) - 1)
+            column.addWidget(shown)
+        self.setFixedWidth(HELP_WIDTH)
+
+    def popup_at(self, widget: QWidget) -> None:
+        """Below a widget, within its screen."""
+        self.adjustSize()
+        corner = widget.mapToGlobal(QPoint(widget.width() - HELP_WIDTH, widget.height() + 4))
+        area = widget.screen().availableGeometry()
+        left = min(max(corner.x(), area.left() + 8), area.right() - HELP_WIDTH - 8)
+        above = corner.y() - widget.height() - self.height() - 8
+        self.move(left, corner.y() if corner.y() + self.height() < area.bottom() else max(area.top() + 8, above))
+        self.show()
+        self.setFocus()
+
+    def keyPressEvent(self, event) -> None:
+        """Any key closes it."""
+        self.close()

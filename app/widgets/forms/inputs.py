@@ -1,10 +1,108 @@
-"""Owns number fields and sliders that let a page scroll under the mouse: the wheel turns them where they have the focus."""
+"""Qt's own fields made for long pages: the wheel turns them only when they have the focus."""
 
-from PySide6.QtCore import QLocale, Qt
-from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QDoubleSpinBox, QSlider, QSpinBox
+from collections.abc import Sequence
+
+from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtGui import QAction, QKeyEvent, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDoubleSpinBox,
+    QLineEdit,
+    QMenu,
+    QSlider,
+    QSpinBox,
+    QStyle,
+    QStyleOptionComboBox,
+    QWidget,
+)
 
 from app.core import i18n
+
+
+class QuietComboBox(QComboBox):
+    """A drop-down; turning the wheel over it scrolls the page unless it has the focus."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(6)
+        self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)  # Return keeps the list as offered
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Of what is too long the middle is left out: names are told apart by their ends as well."""
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        parts = QStyle.SubControl
+        field = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, parts.SC_ComboBoxEditField, self)
+        shown = self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideMiddle, field.width())
+        if self.isEditable() or shown == option.currentText:
+            super().paintEvent(event)
+            return
+        option.currentText = shown
+        with QPainter(self) as painter:
+            self.style().drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option, painter, self)
+            self.style().drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option, painter, self)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Only where a person meant it."""
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+
+class CheckMenu(QuietComboBox):
+    """A drop-down in which several things can be ticked; it shows which ones are, or `none`."""
+
+    changed = Signal()
+
+    def __init__(self, name: str, none: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._name, self._none = name, none
+        self.menu = QMenu(self)
+        self._actions: list[QAction] = []
+        self.addItem(none)
+        self.offer([], [])
+
+    def offer(self, choices: Sequence[str], ticked: Sequence[str]) -> None:
+        """Other things to tick; emits nothing."""
+        self.menu.clear()
+        self._actions = [self._action(choice, choice in ticked) for choice in choices]
+        self.setEnabled(bool(choices))
+        self._show()
+
+    def ticked(self) -> list[str]:
+        """What is ticked, in the order in which it is offered."""
+        return [str(action.data()) for action in self._actions if action.isChecked()]
+
+    def tick(self, choices: Sequence[str]) -> None:
+        """Tick these and no others, as if a person had."""
+        for action in self._actions:
+            action.setChecked(action.data() in choices)
+
+    def showPopup(self) -> None:
+        """The list of what can be ticked, as wide as the field."""
+        self.menu.setMinimumWidth(self.width())
+        self.menu.popup(self.mapToGlobal(self.rect().bottomLeft()))
+
+    def _action(self, choice: str, ticked: bool) -> QAction:
+        action = self.menu.addAction(choice.replace("&", "&&"))
+        action.setData(choice)
+        action.setCheckable(True)
+        action.setChecked(ticked)
+        action.toggled.connect(self._on_toggled)
+        return action
+
+    def _on_toggled(self) -> None:
+        self._show()
+        self.changed.emit()
+
+    def _show(self) -> None:
+        words = ", ".join(self.ticked()) or self._none
+        self.setItemText(0, words)
+        self.setToolTip(words)
+        self.setAccessibleName(f"{self._name}: {words}")
 
 
 class _TurnedInFocus:
@@ -52,3 +150,20 @@ class QuietSlider(_TurnedInFocus, QSlider):
     def __init__(self, orientation: Qt.Orientation) -> None:
         super().__init__(orientation)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+
+class NumberLine(QLineEdit):
+    """A line for a number; the arrow keys count whole numbers up and down."""
+
+    def __init__(self, whole: bool) -> None:
+        super().__init__()
+        self._whole = whole
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Up and down change a whole number by one."""
+        step = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}.get(Qt.Key(event.key()))
+        if step and self._whole and self.text().strip().lstrip("-").isdigit():
+            self.setText(str(int(self.text()) + step))
+            self.textEdited.emit(self.text())
+            return
+        super().keyPressEvent(event)

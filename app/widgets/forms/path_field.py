@@ -1,25 +1,23 @@
-"""Owns a line for a file or folder: typed, browsed, or dropped on it."""
+"""A field for a file or folder: typed, browsed, or dropped on it."""
 
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFocusEvent, QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QStyle, QStyleOptionFrame, QWidget
 
+from app.core.draft.data_source import paths_in_text
 from app.core.draft.draft_file import is_spec
-from app.core.draft.dropped_paths import paths_in_text
 from app.core.i18n import inside, tr
-from app.widgets.forms.path_line import PathLine
 from app.widgets.icon_label import IconToolButton
 
 REST_MS = 400
 """Whoever types on has not named the file yet."""
-
 Paths = str | list[str] | None
 
 
 class PathField(QWidget):
-    """Several paths are separated by a semicolon."""
+    """A line with two buttons. Several paths are separated by a semicolon."""
 
     changed = Signal(object)
     """The path, a list of paths, or None."""
@@ -121,3 +119,33 @@ def dropped_paths(event: QDropEvent, specs: bool = False) -> list[str]:
     """The local files and folders of a drop; `specs` are left to the page, which asks for them by name."""
     paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
     return [path for path in paths if specs or not is_spec(path)]
+
+
+MARGIN = 4
+"""Pixels between the style's contents and the text, as QLineEdit has them."""
+
+
+class PathLine(QLineEdit):
+    """While nobody types it shows the end of a path that is too long: beginnings are alike."""
+
+    left_out = Qt.TextElideMode.ElideLeft
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The shortened text unless it fits or is being written."""
+        option = QStyleOptionFrame()
+        self.initStyleOption(option)
+        area = self.style().subElementRect(QStyle.SubElement.SE_LineEditContents, option, self)
+        room = area.width() - 2 * MARGIN
+        if self.hasFocus() or self.fontMetrics().horizontalAdvance(self.text()) <= room:
+            super().paintEvent(event)
+            return
+        shown = self.fontMetrics().elidedText(self.text(), self.left_out, room)
+        with QPainter(self) as painter:
+            self.style().drawPrimitive(QStyle.PrimitiveElement.PE_PanelLineEdit, option, painter, self)
+            painter.setPen(self.palette().color(QPalette.ColorRole.Text))
+            painter.drawText(area.adjusted(MARGIN, 0, -MARGIN, 0), int(Qt.AlignmentFlag.AlignVCenter), shown)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Nobody types any more."""
+        super().focusOutEvent(event)
+        self.update()

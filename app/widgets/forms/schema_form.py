@@ -10,7 +10,7 @@ from app import theme
 from app.core import formatting
 from app.core.i18n import tr
 from app.widgets.card import label
-from app.widgets.forms.field_editor import Editor
+from app.widgets.forms.field_editors import Editor
 from app.widgets.forms.field_row import COLUMNS, FieldRow
 from app.widgets.forms.schema_field import FieldSchema, fields_of
 

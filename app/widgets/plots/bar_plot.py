@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.i18n import figure, tr
+from app.widgets.accessibility import Role
 from app.widgets.plots.plot_axis import PlotAxis
 from app.widgets.plots.plot_view import PlotView
-from app.widgets.spoken_role import Role
 
 GROUP = 0.8
 """Width of a group; the rest parts it from the next."""

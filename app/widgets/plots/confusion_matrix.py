@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
 from app.core.i18n import figure, grouped, tr, trn
-from app.widgets.plots.hover_plot import HoverPlot
-from app.widgets.spoken_role import Role
+from app.widgets.accessibility import Role
+from app.widgets.plots.plot_frame import HoverPlot
 
 LARGEST, SMALLEST = 96, 16
 ROOMY = 480

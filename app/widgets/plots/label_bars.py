@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.i18n import figure, tr
+from app.widgets.accessibility import Role
 from app.widgets.icon_label import IconButton
-from app.widgets.spoken_role import Role
 
 ROW, BAR = 30, 6
 GUTTER, GAP, VALUE = 22, 10, 58

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app import theme
 from app.core.i18n import grouped, tr
 from app.core.text.length_bins import LengthBins
-from app.widgets.spoken_role import Role
+from app.widgets.accessibility import Role
 
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 26, 24
 MAX_TICKS = 8

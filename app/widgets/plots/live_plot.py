@@ -1,31 +1,32 @@
-"""Owns the live plot: a card with curves that grow, always shown whole, redrawn in turns and never per event."""
+"""The live plot: a card with curves that grow, always shown whole, redrawn in turns and never per event."""
 
+import time
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QRectF, Qt, Signal
+import shiboken6
+from PySide6.QtCore import QObject, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.i18n import tr
+from app.widgets.accessibility import Role
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
-from app.widgets.plots import curve_words
+from app.widgets.plots import plot_legend
 from app.widgets.plots.min_max_pyramid import Floats
 from app.widgets.plots.plot_axis import Kind, PlotAxis
 from app.widgets.plots.plot_crosshair import PlotCrosshair, short_number
-from app.widgets.plots.plot_export import PlotMenu
+from app.widgets.plots.plot_export import PlotMenu, PlotPicture
 from app.widgets.plots.plot_legend import Legend
 from app.widgets.plots.plot_marks import Mark, PlotMarks
-from app.widgets.plots.plot_pick import nearest_point
-from app.widgets.plots.plot_picture import PlotPicture
 from app.widgets.plots.plot_series import PlotSeries, SeriesStyle
-from app.widgets.plots.plot_view import PlotView
-from app.widgets.plots.redraw_turns import redraw_turns
-from app.widgets.spoken_role import Role
+from app.widgets.plots.plot_view import PlotView, nearest_point
 
 __all__ = ["LivePlot", "SeriesStyle", "short_number"]
 HEADROOM = 0.03
@@ -333,16 +334,16 @@ class LivePlot(Card):
 
     def _table(self) -> tuple[str, dict[str, tuple[Floats, Floats]]]:
         filled = [series for series in self.series.values() if len(series)]
-        columns = {curve_words.name_of(each, self.series): (each.points.xs, each.points.ys) for each in filled}
+        columns = {plot_legend.curve_name(each, self.series): (each.points.xs, each.points.ys) for each in filled}
         return self.crosshair.x_label, columns
 
     def _write_legend(self) -> None:
-        words = curve_words.legend(self.series.values(), self.marks.tick_word)
+        words = plot_legend.legend_html(self.series.values(), self.marks.tick_word)
         if words != self._legend.text():
             self._legend.setText(words)
             self._place_legend()
         for spoken in (self, self._widget):
-            spoken.setAccessibleDescription(curve_words.spoken(self.series))
+            spoken.setAccessibleDescription(plot_legend.describe_curves(self.series))
 
     def _place_legend(self) -> None:
         """Beside the heading if all of it fits there, else below; without a heading there is room for two lines."""
@@ -360,3 +361,65 @@ class LivePlot(Card):
         """There may be more room for the legend, or less."""
         super().resizeEvent(event)
         self._place_legend()
+
+
+# One plot is redrawn per turn: Qt paints all changed widgets together, and six plots at once would stop everything else
+
+TURN_MS = 40
+LONGEST_TURN_MS = 200
+LATE_MS = 10
+"""Where turns come later than this, the machine is busy, and drawing less often keeps the window usable."""
+
+
+class Redrawn(Protocol):
+    """What takes turns."""
+
+    def redraw(self) -> None:
+        """Take over all that is new."""
+        ...
+
+
+class RedrawTurns(QObject):
+    """Gives each waiting plot its turn, first come first served; sleeps while nobody waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: dict[int, weakref.ref] = {}
+        self._timer = QTimer(self, interval=TURN_MS)
+        self._timer.timeout.connect(self._next)
+        self._began = 0.0
+
+    def ask(self, plot: Redrawn) -> None:
+        """Ask for one turn; asking again before it came changes nothing."""
+        self._waiting.setdefault(id(plot), weakref.ref(plot))
+        if not self._timer.isActive():
+            self._began = time.perf_counter()
+            self._timer.start()
+
+    def _next(self) -> None:
+        if not self._waiting:
+            self._timer.stop()
+            return
+        self._pace()
+        key = next(iter(self._waiting))
+        plot = self._waiting.pop(key)()
+        # Qt may have deleted a plot that Python still knows, for example the metrics of another run.
+        if plot is not None and shiboken6.isValid(plot):
+            plot.redraw()
+
+    def _pace(self) -> None:
+        now = time.perf_counter()
+        late_ms = (now - self._began) * 1000 - self._timer.interval()
+        factor = 1.5 if late_ms > LATE_MS else 0.9
+        self._timer.setInterval(round(min(LONGEST_TURN_MS, max(TURN_MS, self._timer.interval() * factor))))
+        self._began = now
+
+
+_turns: list[RedrawTurns] = []
+
+
+def redraw_turns() -> RedrawTurns:
+    """The one queue of the process."""
+    if not _turns:
+        _turns.append(RedrawTurns())
+    return _turns[0]

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.i18n import figure, tr
-from app.widgets.spoken_role import Role
+from app.widgets.accessibility import Role
 
 HEIGHT, LINE, DOT = 112, 56, 7
 MARGIN = 14

@@ -8,7 +8,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
-from app.widgets.spoken_role import Role
+from app.widgets.accessibility import Role
 
 TITLE, ROW, BAR, GAP = 22, 20, 8, 12
 NAME, VALUE = 96, 60

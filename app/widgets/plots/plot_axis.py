@@ -1,4 +1,4 @@
-"""Owns how the numbers of an axis read: where its ticks stand and the words at them."""
+"""The axes of a plot: what curves are drawn over, where the ticks stand, and how the numbers read."""
 
 from math import ceil, floor, log10
 from typing import Literal
@@ -6,10 +6,19 @@ from typing import Literal
 import pyqtgraph as pg
 
 from app.core import formatting
-from app.core.i18n import figure, signed
+from app.core.i18n import figure, signed, tr
 
 Kind = Literal["number", "whole", "count", "duration"]
 """Plain numbers; whole ones; large counts, shortened from a million on; seconds."""
+AXIS_TITLES = {"step": tr("Step"), "epoch": tr("Epoch"), "tokens": tr("Tokens"), "time": tr("Time")}
+"""Axis → how a list calls it."""
+X_LABELS: dict[str, tuple[str, Kind]] = {
+    "step": ("step", "whole"),
+    "epoch": ("epoch", "number"),
+    "tokens": ("tokens", "count"),
+    "time": ("seconds", "duration"),
+}
+"""Axis → how a plot calls it, and what its numbers are."""
 SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800)
 """Distances between ticks of time."""
 WEEK = 604_800
@@ -99,7 +108,7 @@ def clock(seconds: float, spacing: float) -> str:
     return f"{hours // 24} d {hours % 24} h" if hours % 24 else f"{hours // 24} d"
 
 
-def in_words(value: float, label: str, kind: Kind) -> str:
+def value_words(value: float, label: str, kind: Kind) -> str:
     """One place on an axis: `step 1 200`, `epoch 1.25`, `1.34 M tokens`, `5 min 20 s`."""
     if kind == "duration":
         return formatting.duration(value)

@@ -1,19 +1,96 @@
-"""Owns the menu of a plot: the ways to take it along, and what the mouse does in it."""
+"""Taking a plot along: its menu, the plot as a picture (PNG, SVG), and the points of its curves as a CSV file."""
 
-from collections.abc import Callable, Iterator
+import csv
+from collections.abc import Callable, Iterator, Mapping
+from math import isfinite
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Signal
-from PySide6.QtGui import QAction, QGuiApplication
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QObject, QRect, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QFontMetrics, QGuiApplication, QImage, QPainter, QTextDocument
+from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
+from app import theme
 from app.core.backend_sentences import told
 from app.core.i18n import tr
 from app.widgets.icon_label import IconToolButton
-from app.widgets.plots import curve_file
-from app.widgets.plots.plot_picture import PlotPicture
+from app.widgets.plots.min_max_pyramid import Floats
 from backend.contract.errors import InputError
 from backend.contract.output_file import whole_file
+
+HEAD = 34
+"""Room for the title and the legend above the curves."""
+MARGIN = 12
+SHARP = 2
+"""Pixels of a PNG per pixel on the screen."""
+
+
+class PlotPicture:
+    """The plot as it is shown now, with title and legend."""
+
+    def __init__(self, widget: pg.PlotWidget, title: str, legend: str) -> None:
+        self._widget, self._title = widget, title
+        self._legend = QTextDocument()
+        self._legend.setDefaultFont(theme.font(12))
+        self._legend.setDocumentMargin(0)
+        self._legend.setHtml(legend)
+        room = widget.width() - QFontMetrics(theme.font(13)).horizontalAdvance(title) - MARGIN
+        self._is_long = self._legend.idealWidth() > room
+        if self._is_long:  # then it has lines of its own
+            self._legend.setTextWidth(widget.width())
+        self._head = HEAD + (round(self._legend.size().height()) + MARGIN // 2 if self._is_long else 0)
+
+    def size(self) -> QSize:
+        """Of the picture, in pixels of the screen."""
+        return self._widget.size() + QSize(2 * MARGIN, self._head + MARGIN)
+
+    def image(self) -> QImage:
+        """As pixels."""
+        made = QImage(self.size() * SHARP, QImage.Format.Format_ARGB32_Premultiplied)
+        made.setDevicePixelRatio(SHARP)
+        with QPainter(made) as painter:
+            self._paint(painter)
+        return made
+
+    def save_png(self, path: Path) -> None:
+        """Raises OSError where it cannot be written."""
+        if not self.image().save(str(path), "PNG"):  # type: ignore[call-overload]
+            raise OSError(tr("it cannot be written"))
+
+    def save_svg(self, path: Path) -> None:
+        """Raises OSError where it cannot be written."""
+        with path.open("wb"):  # Qt would only print why it cannot
+            pass
+        made = QSvgGenerator()
+        made.setFileName(str(path))
+        made.setSize(self.size())
+        made.setViewBox(QRect(0, 0, self.size().width(), self.size().height()))
+        made.setTitle(self._title)
+        # The axes are recorded drawings, which Qt scales where resolutions differ.
+        made.setResolution(self._widget.logicalDpiX())
+        with QPainter(made) as painter:
+            self._paint(painter)
+
+    def _paint(self, painter: QPainter) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        whole = QRectF(0, 0, self.size().width(), self.size().height())
+        painter.fillRect(whole, theme.color("card"))
+        painter.setFont(theme.font(13))
+        painter.setPen(theme.color("text"))
+        painter.drawText(QRectF(MARGIN, 0, whole.width(), HEAD), Qt.AlignmentFlag.AlignVCenter, self._title)
+        words = self._legend
+        painter.save()
+        if self._is_long:
+            painter.translate(MARGIN, HEAD)
+        else:
+            painter.translate(whole.width() - MARGIN - words.idealWidth(), (HEAD - words.size().height()) / 2)
+        words.drawContents(painter)
+        painter.restore()
+        target = QRectF(MARGIN, self._head, self._widget.width(), self._widget.height())
+        self._widget.render(painter, target, self._widget.viewport().rect())
+
 
 HINTS = (
     tr("Drag: zoom into a box"),
@@ -74,7 +151,7 @@ class PlotMenu(QObject):
     def save(self, path: Path) -> None:
         """Write the plot in the form that the file's ending asks for; values are written by and by."""
         if path.suffix.lower() == ".csv":
-            self._writing.append((path, curve_file.written(path, *self._curves())))
+            self._writing.append((path, write_curves(path, *self._curves())))
             self._turn.start()
             return
         try:
@@ -109,3 +186,56 @@ class PlotMenu(QObject):
         """Put the picture on the clipboard."""
         QGuiApplication.clipboard().setImage(self._picture().image())
         self.message.emit("success", tr("The picture is on the clipboard."))
+
+
+# Values as a CSV file, written a portion at a time, so that the window stays quick
+
+CELLS = 8_000
+"""Written at once: some milliseconds."""
+
+
+def write_curves(path: Path, x_label: str, curves: Mapping[str, tuple[Floats, Floats]]) -> Iterator[None]:
+    """Write every point of every curve, one line an x, empty where a curve has none; each turn does a portion.
+
+    The file bears its name when the last turn is done, and nothing is left where they end early. Raises InputError.
+    """
+    # A run that goes on writes into the same arrays.
+    curves = {name: (np.array(xs), np.array(ys)) for name, (xs, ys) in curves.items()}
+    with whole_file(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([x_label, *curves])
+        places = np.zeros(0)
+        for xs, _ in curves.values():
+            places = _with(places, xs)
+            yield
+        columns = []
+        for xs, ys in curves.values():
+            columns.append(_column(places, xs, ys))
+            yield
+        lines = max(1, CELLS // (1 + len(columns)))
+        for begin in range(0, len(places), lines):
+            part = [places[begin : begin + lines], *(column[begin : begin + lines] for column in columns)]
+            writer.writerows(zip(*(map(_cell, cells.tolist()) for cells in part), strict=True))
+            yield
+
+
+def _with(places: Floats, xs: Floats) -> Floats:
+    """The places of another curve among them; steps come ascending nearly always, so that little is sorted."""
+    if not len(places):
+        return xs if bool((np.diff(xs) > 0).all()) else np.unique(xs)
+    at = np.searchsorted(places, xs)
+    new = np.unique(xs[places[np.minimum(at, len(places) - 1)] != xs])
+    return np.insert(places, np.searchsorted(places, new), new) if len(new) else places
+
+
+def _column(places: Floats, xs: Floats, ys: Floats) -> Floats:
+    """A value for each place, NaN where the curve has none."""
+    values = np.full(len(places), np.nan)
+    values[np.searchsorted(places, xs)] = ys
+    return values
+
+
+def _cell(value: float) -> str:
+    if not isfinite(value):
+        return ""
+    return str(int(value)) if value == round(value) and abs(value) < 1e15 else repr(value)

@@ -1,10 +1,12 @@
-"""Owns the frame of a plot whose axes both run over the same range: ticks, names, the diagonal, and where a value lies."""
+"""What painted plots share: a frame whose two axes run over the same range, and an answer to the mouse."""
 
 from collections.abc import Sequence
 from math import floor, log10
+from typing import Any
 
-from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QPainter, QPen
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
+from PySide6.QtGui import QMouseEvent, QPainter, QPen
+from PySide6.QtWidgets import QToolTip, QWidget
 
 from app import theme
 from app.core.i18n import figure
@@ -73,3 +75,35 @@ def ticks_between(low: float, high: float, most: int = 6) -> list[float]:
     while (first + len(found)) * step <= high + step * 1e-9:
         found.append(round((first + len(found)) * step, 10))
     return found
+
+
+class HoverPlot(QWidget):
+    """Says in words what is under the mouse. A part is whatever the plot knows it by: the place of a bar or dot, the row and column of a cell."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._hovered: Any = None
+        self.setMouseTracking(True)
+
+    def part_at(self, place: QPointF) -> Any:
+        """The part under a place, None where there is none."""
+        raise NotImplementedError
+
+    def words_of(self, part: Any) -> str:
+        """What a part says of itself."""
+        raise NotImplementedError
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Say what the part under the mouse is."""
+        part = self.part_at(event.position())
+        if part == self._hovered:
+            return
+        self._hovered = part
+        self.setCursor(Qt.CursorShape.ArrowCursor if part is None else Qt.CursorShape.PointingHandCursor)
+        QToolTip.showText(event.globalPosition().toPoint(), "" if part is None else self.words_of(part), self)
+        self.update()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """The hover ends."""
+        self._hovered = None
+        self.update()

@@ -1,15 +1,23 @@
-"""Owns the legend of a plot: one line where there is room for it, several in a row of their own where there is not."""
+"""The legend of a plot, and its curves in words: for a screen reader, and as columns of a file."""
+
+from collections.abc import Iterable, Mapping
+from html import escape
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import QLabel
+
+from app import theme
+from app.core.i18n import tr
+from app.widgets.plots.plot_crosshair import short_number
+from app.widgets.plots.plot_series import PlotSeries
 
 GAP = "&nbsp;&nbsp; "
 """Between two entries, where the line may break."""
 
 
 class Legend(QLabel):
-    """May be squeezed: a long legend must not decide how wide a plot is."""
+    """One line if there is room for it, else several; it may be squeezed, as a long legend must not decide how wide a plot is."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,3 +39,45 @@ class Legend(QLabel):
     def minimumSizeHint(self) -> QSize:
         """No width at all."""
         return QSize(0, self.fontMetrics().height())
+
+
+def legend_html(curves: Iterable[PlotSeries], tick_word: str) -> str:
+    """An entry for each curve that has points, and for the ticks; of twins one stands for all, whose colours tell them apart."""
+    filled = [curve for curve in curves if len(curve)]
+    entries = [
+        _entry(curve.style.sign, curve.style.color_token, curve.style.label)
+        for curve in filled
+        if not curve.style.twin_of
+    ]
+    entries += [_entry("╍", "muted", curve.style.label) for curve in filled if curve.style.twin_of][:1]
+    if entries and tick_word:
+        entries.append(_entry("▴", "muted", tick_word))
+    return GAP.join(entries)
+
+
+def _entry(sign: str, token: str, words: str) -> str:
+    mark = f'<span style="color:{theme.hex_color(token)}"><b>{sign}</b></span>'
+    said = f'<span style="color:{theme.hex_color("muted")}">{escape(words).replace(" ", "&nbsp;")}</span>'
+    return f"{mark}&nbsp;{said}"
+
+
+def describe_curves(curves: Mapping[str, PlotSeries]) -> str:
+    """Where each curve that has points ends."""
+    return ", ".join(
+        tr(
+            "{spoken_name} {value} at {xs:,.0f}",
+            spoken_name=curve_name(curve, curves),
+            value=short_number(float(curve.points.ys[-1])),
+            xs=curve.points.xs[-1],
+        )
+        for curve in curves.values()
+        if len(curve)
+    )
+
+
+def curve_name(curve: PlotSeries, curves: Mapping[str, PlotSeries]) -> str:
+    """What a curve is called alone; a twin by its owner."""
+    owner = curves.get(curve.style.twin_of)
+    if owner is None:
+        return curve.style.label
+    return tr("{label} of {label_2}", label=owner.style.label, label_2=curve.style.label)

@@ -1,4 +1,4 @@
-"""Owns one curve of a live plot: its points, how it is drawn, and its items in the scene."""
+"""One curve of a live plot: its points, how it is drawn and smoothed, and its items in the scene."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,6 @@ from PySide6.QtGui import QPen
 
 from app import theme
 from app.widgets.plots.min_max_pyramid import Floats, MinMaxPyramid
-from app.widgets.plots.running_mean import RunningMean
 
 MAX_RAW = 1600
 MAX_SMOOTH = 800
@@ -20,7 +19,6 @@ SMOOTHING = 0.03
 """A smoothed point is the mean of this share of what is visible, unless another is chosen."""
 LEAST_SMOOTHING = 0.01
 """A curve that is only compared with is never raw: two noisy lines hide each other."""
-
 THIN = 400
 """Lines of less detail are one among many and drawn thin, which takes a fifth of the time."""
 DASHES = (
@@ -29,7 +27,6 @@ DASHES = (
     Qt.PenStyle.DotLine,
     Qt.PenStyle.DashDotLine,
 )
-
 DASH_SIGNS = ("━", "╍", "┅", "╺")
 """How a legend writes them."""
 DOTS = {"plot_1": ("o", "●"), "plot_2": ("s", "■"), "plot_3": ("d", "◆"), "plot_4": ("t", "▼"), "plot_5": ("star", "★")}
@@ -229,3 +226,38 @@ def _broken(xs: Floats, ys: Floats, breaks: list[float]) -> tuple[Floats, Floats
     if not len(places):
         return xs, ys
     return np.insert(xs, places, xs[places]), np.insert(ys, places, np.nan)
+
+
+class RunningMean:
+    """Means over a window of neighbours; NaN is left out. Appending n points costs O(n), a mean costs O(1)."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._sums = np.zeros((2, 64), np.float64)  # (sum of values, number of values) before each index
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, ys: Floats) -> None:
+        """Add values at the end."""
+        needed = self._count + len(ys) + 1
+        if needed > self._sums.shape[1]:
+            grown = np.zeros((2, max(needed, 2 * self._sums.shape[1])), np.float64)
+            grown[:, : self._count + 1] = self._sums[:, : self._count + 1]
+            self._sums = grown
+        there = np.isfinite(ys)
+        fresh = np.cumsum([np.where(there, ys, 0.0), there], axis=1)
+        self._sums[:, self._count + 1 : needed] = self._sums[:, self._count : self._count + 1] + fresh
+        self._count = needed - 1
+
+    def truncate(self, count: int) -> None:
+        """Keep the first `count` values."""
+        self._count = min(self._count, count)
+
+    def at(self, indices: np.ndarray, window: int) -> Floats:
+        """The mean of `window` values around each index, fewer at the ends; NaN where there is none."""
+        half = max(0, window // 2)
+        low = np.maximum(indices - half, 0)
+        high = np.minimum(indices + half + 1, self._count)
+        sums = self._sums[:, high] - self._sums[:, low]
+        return np.divide(sums[0], sums[1], out=np.full(len(indices), np.nan), where=sums[1] > 0)

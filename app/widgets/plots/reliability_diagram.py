@@ -8,9 +8,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.i18n import tr, trn
-from app.widgets.plots.hover_plot import HoverPlot
-from app.widgets.plots.plot_frame import SquareFrame
-from app.widgets.spoken_role import Role
+from app.widgets.accessibility import Role
+from app.widgets.plots.plot_frame import HoverPlot, SquareFrame
 from backend.contract.rpc.predictions import ReliabilityBin
 
 HEIGHT = 250

@@ -9,9 +9,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.i18n import tr
-from app.widgets.plots.hover_plot import HoverPlot
-from app.widgets.plots.plot_frame import SquareFrame, ticks_between
-from app.widgets.spoken_role import Role
+from app.widgets.accessibility import Role
+from app.widgets.plots.plot_frame import HoverPlot, SquareFrame, ticks_between
 from backend.contract.rpc.predictions import NumberPoint
 
 NEAR = 10

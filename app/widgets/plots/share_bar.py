@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
 from app.core.i18n import figure, tr
-from app.widgets.spoken_role import Role
+from app.widgets.accessibility import Role
 
 COLORS = ("plot_1", "plot_2", "plot_3", "plot_4", "plot_5")
 MAX_SHARES = 40

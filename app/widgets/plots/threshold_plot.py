@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.i18n import figure, tr
+from app.widgets.accessibility import Role
 from app.widgets.plots.plot_frame import SquareFrame
-from app.widgets.spoken_role import Role
 
 HEIGHT = 190
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from app.core.i18n import tr, trn
 from app.core.predictions.entities import Entity, colors_of, entities, kinds_of, words_of
 from app.core.predictions.predicted_row import PredictedRow
-from app.theme.tokens import LIGHT
+from app.theme.palette import LIGHT
 from app.widgets.card import label
 from app.widgets.row_views.row_view import Order, RowView, section_of
 from app.widgets.text.marked_text import Piece

@@ -1,11 +1,14 @@
-"""Owns the view of a classified row: its texts, and every label with its probability."""
+"""Views of rows whose prediction is a label, with every label's probability, or a number, with both numbers on one line."""
 
 from collections.abc import Collection
 from typing import ClassVar
 
+from app.core.formatting import number
 from app.core.i18n import tr
 from app.core.predictions.predicted_row import PROBABILITY, PredictedRow
+from app.widgets.card import label
 from app.widgets.plots.label_bars import LabelBars, bars_of
+from app.widgets.plots.number_scale import NumberScale
 from app.widgets.row_views.row_view import Order, RowView, show_or_hide
 
 
@@ -37,3 +40,36 @@ class LabelView(RowView):
         show_or_hide(self.text, row.text("text"))
         show_or_hide(self.pair, row.text("text_pair"))
         self.bars.show_bars(bars_of(row.probabilities(), row.prediction, row.actual))
+
+
+class NumberView(RowView):
+    """A number is neither right nor wrong, but more or less far off."""
+
+    compares: ClassVar[bool] = False
+    orders: ClassVar[tuple[Order, ...]] = (Order(tr("Largest error first"), "error", True, "actual"),)
+    roles: ClassVar[tuple[str, ...]] = ("text", "text_pair")
+
+    def build(self) -> None:
+        """The texts above the line."""
+        self.text = self.add_text(tr("Text"))
+        self.pair = self.add_text(tr("Second text"))
+        self.scale = NumberScale()
+        self.add(tr("Number"), self.scale)
+        self.error = label("", "caption")
+        self.column.addWidget(self.error)
+
+    def show_parts(self, row: PredictedRow) -> None:
+        """Show texts, numbers and what lies between them."""
+        show_or_hide(self.text, row.text("text"))
+        show_or_hide(self.pair, row.text("text_pair"))
+        self.scale.show_numbers(row.number("prediction"), row.number("actual"), row.bounds)
+        error = self.scale.error()
+        words = (
+            ""
+            if error is None
+            else "exact"
+            if error == 0
+            else tr("{abs} too {value}", abs=number(abs(error)), value="high" if error > 0 else "low")
+        )
+        self.error.setText(words)
+        self.error.setVisible(bool(words))

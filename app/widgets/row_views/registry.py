@@ -4,13 +4,10 @@ from collections.abc import Collection
 
 from app.widgets.row_views.choice_view import ChoiceView
 from app.widgets.row_views.entity_view import EntityView
-from app.widgets.row_views.label_views import LabelView
-from app.widgets.row_views.number_view import NumberView
-from app.widgets.row_views.plain_view import PlainView
-from app.widgets.row_views.row_view import RowView
+from app.widgets.row_views.label_views import LabelView, NumberView
+from app.widgets.row_views.row_view import PlainView, RowView
 from app.widgets.row_views.span_view import SpanView
-from app.widgets.row_views.text_views import LanguageView
-from app.widgets.row_views.writing_view import WritingView
+from app.widgets.row_views.text_views import LanguageView, WritingView
 
 ROW_VIEWS: dict[str, type[RowView]] = {
     "text_classification": LabelView,

@@ -1,4 +1,4 @@
-"""Owns what every view of a predicted row is: parts with small headings, shown again and again with other rows."""
+"""What every view of a predicted row is: parts with small headings, shown again and again with other rows."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -186,3 +186,16 @@ def value_text(value: object) -> str:
         return number(value)
     text = str(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+
+
+class PlainView(RowView):
+    """Prediction and actual value first."""
+
+    def build(self) -> None:
+        """One list; what else there is follows as in every view."""
+        self.answers = Values()
+        self.column.addWidget(self.answers)
+
+    def show_parts(self, row: PredictedRow) -> None:
+        """Prediction and actual value."""
+        self.answers.show_values({name: row.values[name] for name in ("prediction", "actual") if name in row.values})

@@ -1,14 +1,21 @@
-"""Owns the view of a row of a language model: its text, its loss, and what was written or filled in."""
+"""Views of rows whose prediction is text: a language model's with its loss and fills, and a written text beside its reference."""
 
+from collections.abc import Sequence
 from typing import ClassVar
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.core.formatting import number
 from app.core.i18n import tr, trn
 from app.core.predictions.predicted_row import PredictedRow
+from app.core.predictions.word_diff import difference, is_comparable
 from app.widgets.card import label
+from app.widgets.plots.label_bars import Bar, LabelBars
 from app.widgets.row_views.row_view import Order, RowView, section_of, show_or_hide
-from app.widgets.tables.fill_list import Fill, FillList
 from app.widgets.text.marked_text import Piece
+
+Fill = Sequence[tuple[str, float]]
+"""Candidates for one mask, the likeliest first."""
 
 
 class LanguageView(RowView):
@@ -58,3 +65,89 @@ def _fills(row: PredictedRow) -> list[Fill]:
         for mask in row.listed("fills")
         if isinstance(mask, list)
     ]
+
+
+class WritingView(RowView):
+    """What the prediction has too much is red, what it lacks of the reference is green."""
+
+    own: ClassVar[frozenset[str]] = frozenset({"source_text", "predicted_source_text", "tokens"})
+    orders: ClassVar[tuple[Order, ...]] = (Order(tr("Highest loss first"), "loss", True),)
+    roles: ClassVar[tuple[str, ...]] = ("source", "prefix", "source_language", "target_language", "prompt", "response")
+
+    def build(self) -> None:
+        """Source above, both texts below it."""
+        self.source = self.add_text(tr("Source"))
+        self.prediction = self.add_text(tr("Prediction"))
+        self.reference = self.add_text(tr("Reference"))
+        self.note = label("", "caption", wrap=True)
+        self.column.addWidget(self.note)
+
+    def show_parts(self, row: PredictedRow) -> None:
+        """Show the texts and what differs."""
+        source = str(row.own("source_text") or "") or row.text("source") or row.text("prompt")
+        section_of(self.source).setVisible(bool(source))
+        self.source.show_text(source)
+        section_of(self.reference).setVisible(row.actual is not None)
+        if row.actual is None:
+            self.prediction.show_text(row.prediction)
+            self.note.hide()
+            return
+        ours, theirs = difference(row.prediction, row.actual)
+        empty = [Piece(tr("nothing was written"), ink="faint")]
+        self.prediction.show_pieces([_piece(text, same, "danger_soft") for text, same in ours] or empty)
+        self.reference.show_pieces([_piece(text, same, "success_soft") for text, same in theirs])
+        self.note.setText(_note(row.prediction, row.actual, ours, theirs))
+        self.note.show()
+
+
+def _piece(text: str, same: bool, ground: str) -> Piece:
+    return Piece(text, "" if same else ground)
+
+
+def _note(prediction: str, actual: str, ours: list[tuple[str, bool]], theirs: list[tuple[str, bool]]) -> str:
+    if prediction == actual:
+        return tr("The same to the letter.")
+    if not is_comparable(prediction, actual):
+        return tr("These texts are too long to be compared word by word.")
+    added, missing = (sum(not same for _, same in parts) for parts in (ours, theirs))
+    return tr(
+        "Red is not in the reference ({added}), green is missing from the prediction ({missing}).",
+        added=added,
+        missing=missing,
+    )
+
+
+MAX_MASKS = 50
+
+
+class FillList(QWidget):
+    """One group of bars for each mask, in the text's order."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(4)
+        self._groups: list[LabelBars] = []
+
+    def show_fills(self, fills: Sequence[Fill]) -> None:
+        """Show the candidates of these masks."""
+        while item := self._column.takeAt(0):
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        self._groups = []
+        for place, fill in enumerate(fills[:MAX_MASKS], start=1):
+            if len(fills) > 1:
+                self._column.addWidget(label(tr("Mask {number}", number=place), "faint"))
+            bars = LabelBars(tr("Candidates for mask {number}", number=place))
+            bars.show_bars([Bar(text or "␣", p, "" if place else "predicted") for place, (text, p) in enumerate(fill)])
+            self._groups.append(bars)
+            self._column.addWidget(bars)
+        if len(fills) > MAX_MASKS:
+            self._column.addWidget(label(tr("{number} more masks", number=len(fills) - MAX_MASKS), "faint"))
+
+    def candidates(self) -> list[list[str]]:
+        """The words of each mask, as shown."""
+        return [[bar.label for bar in group.shown()] for group in self._groups]

@@ -1,9 +1,19 @@
-"""Owns the table over rows that are fetched page by page: it holds a view on a million rows, never the rows."""
+"""The table over rows that are fetched page by page: it holds a view on a million rows, never the rows."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -16,8 +26,6 @@ from app import theme
 from app.core.backend_words import begun
 from app.core.i18n import figure, grouped, tr
 from app.widgets.tables.layout_memory import RememberedColumns
-from app.widgets.tables.row_blocks import Block, RowBlocks
-from app.widgets.tables.row_copy import MAX_LINES, as_tsv, chosen_lines
 from app.widgets.tables.row_delegate import RowDelegate
 
 ROW_HEIGHT = 34
@@ -34,8 +42,6 @@ SHARE = 0.36
 """Of the table's width, for a column of texts in a table that is scrolled sideways."""
 LONGEST_CELL = 300
 """Characters of a cell that are drawn; a whole document in a cell would slow every paint."""
-
-
 AnyIndex = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 
@@ -63,6 +69,42 @@ class PagedModel(Protocol):
 
 CellColor = Callable[[int, str], str]
 """(row of the source, column name) → colour token, or empty for the usual colour."""
+BLOCK_LINES = 32
+"""Lines that are fetched together, about as many as are in view."""
+KEPT_BLOCKS = 24
+"""Blocks in memory."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """`texts[column][line]`, and colour tokens likewise (empty for the usual colour)."""
+
+    texts: list[list[str]]
+    tokens: list[list[str]]
+
+
+class RowBlocks:
+    """Makes a block when one of its lines is first asked for and forgets those that were not looked at for long."""
+
+    def __init__(self, make: Callable[[range], Block]) -> None:
+        self._make = make
+        self._blocks: OrderedDict[int, Block] = OrderedDict()
+
+    def clear(self) -> None:
+        """The lines hold something else now."""
+        self._blocks.clear()
+
+    def at(self, line: int) -> tuple[Block, int]:
+        """The block of a line, and the line's place in it."""
+        number, place = divmod(line, BLOCK_LINES)
+        block = self._blocks.get(number)
+        if block is None:
+            block = self._blocks[number] = self._make(range(number * BLOCK_LINES, (number + 1) * BLOCK_LINES))
+            if len(self._blocks) > KEPT_BLOCKS:
+                self._blocks.popitem(last=False)
+        else:
+            self._blocks.move_to_end(number)
+        return block, place
 
 
 class _Rows(QAbstractTableModel):
@@ -358,7 +400,7 @@ class RowTable(QTableView):
         titles = [tuple(self._model.shown)] if with_titles else []
         QGuiApplication.clipboard().setText(as_tsv([*titles, *cells]))
         if is_part:
-            self.copied_part.emit(MAX_LINES)
+            self.copied_part.emit(MAX_COPIED_LINES)
 
     def copy_cell(self) -> None:
         """Put the value of the present cell on the clipboard, uncut."""
@@ -376,3 +418,30 @@ class RowTable(QTableView):
         if hasattr(source, "copied"):
             return [source.copied(row, self._model.places[place]) for row in rows]  # type: ignore[attr-defined]
         return [source.cell(row, self._model.places[place]) for row in rows]
+
+
+# What Ctrl+C takes: the chosen lines, cells separated by tabs, as a spreadsheet pastes them
+
+MAX_COPIED_LINES = 5000
+"""Lines that are copied at once; more take longer than a person should wait for a key, and are exported better."""
+
+
+def chosen_lines(selection: QItemSelection) -> tuple[list[int], bool]:
+    """Lines of a selection from top to bottom, and whether there are more than are copied."""
+    ranges = sorted({(selection.at(place).top(), selection.at(place).bottom()) for place in range(selection.count())})
+    lines: list[int] = []
+    for top, bottom in ranges:
+        lines += range(top, min(bottom + 1, top + MAX_COPIED_LINES + 1 - len(lines)))
+        if len(lines) > MAX_COPIED_LINES:
+            return lines[:MAX_COPIED_LINES], True
+    return lines, False
+
+
+def as_tsv(rows: Iterable[Sequence[object]]) -> str:
+    """Lines of cells; a cell with a tab, a line break or a quote is quoted as spreadsheets expect."""
+    return "\n".join("\t".join(_copied_text(value) for value in row) for row in rows)
+
+
+def _copied_text(value: object) -> str:
+    text = "" if value is None else " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in '\t\n\r"') else text

@@ -1,28 +1,29 @@
-"""Owns finding out which characters no font of this machine has: Qt draws boxes in their place and says nothing."""
+"""Characters on screen: those that no font of this machine has, in whose place Qt draws boxes, and text without ligatures."""
 
 from functools import lru_cache
 
-from PySide6.QtGui import QTextLayout
+from PySide6.QtGui import QFont, QTextLayout
+from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.core.i18n import tr
 from app.core.text import invisible_characters
 
-MOST = 3
+MAX_NAMED = 3
 MAX_LOOKED_AT = 200
 
 
-def sentence_of(text: str) -> str:
+def missing_glyphs(text: str) -> str:
     """What a box stands for, in a sentence; empty where everything can be drawn."""
     missing = [letter for letter in dict.fromkeys(text[:MAX_LOOKED_AT]) if not is_drawn(letter)]
     if not missing:
         return ""
-    names = ", ".join(invisible_characters.name(letter) for letter in missing[:MOST])
-    if len(missing) > MOST:
+    names = ", ".join(invisible_characters.name(letter) for letter in missing[:MAX_NAMED])
+    if len(missing) > MAX_NAMED:
         return tr(
             "No font here has {names} and {number} more; boxes are drawn instead.",
             names=names,
-            number=len(missing) - MOST,
+            number=len(missing) - MAX_NAMED,
         )
     return tr("No font here has {names}; a box is drawn instead.", names=names)
 
@@ -46,3 +47,10 @@ def _is_box(run: object) -> bool:
     pixels; its names must not be asked for, which crashes."""
     raw = run.rawFont()  # type: ignore[attr-defined]
     return 0 in run.glyphIndexes() or raw.unitsPerEm() == raw.pixelSize()  # type: ignore[attr-defined]
+
+
+def show_plain_signs(widget: QWidget) -> None:
+    """Switch off what joins signs in the widget's font; its role in the style sheet comes first."""
+    font = widget.font()
+    font.setFeature(QFont.Tag("calt"), 0)
+    widget.setFont(font)

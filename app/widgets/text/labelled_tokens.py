@@ -24,7 +24,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.i18n import tr
-from app.widgets.spoken_role import Role
+from app.widgets.accessibility import Role
 
 BOX, GAP, PAD, MARGIN = 22, 3, 5, 2
 LABEL, CAPTION, BETWEEN = 14, 15, 5

@@ -1,18 +1,20 @@
-"""Owns the editor that takes no text whose layout would stop the window: Qt's time grows with the square of a line."""
+"""Editors of text: one that takes no text whose layout would stop the window, one that sends its text with Enter, and places in them."""
 
-from PySide6.QtCore import QMimeData, Signal
+import numpy as np
+from PySide6.QtCore import QMimeData, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.widgets.text.directed_text import follow_direction
 
-MOST = 200_000
+MAX_CHARACTERS = 200_000
 """Characters in all."""
 LONGEST_LINE = 20_000
 
 
 def fits(text: str, beside: int = 0) -> bool:
     """Whether an editor takes it, with so many characters in the same line."""
-    return len(text) <= MOST and max(map(len, text.splitlines()), default=0) + beside <= LONGEST_LINE
+    return len(text) <= MAX_CHARACTERS and max(map(len, text.splitlines()), default=0) + beside <= LONGEST_LINE
 
 
 class TextEditor(QPlainTextEdit):
@@ -30,7 +32,75 @@ class TextEditor(QPlainTextEdit):
         """Paste, unless it would be too long with what is there."""
         text = source.text()
         there = self.document().characterCount()
-        if there + len(text) <= MOST and fits(text, self.textCursor().block().length()):
+        if there + len(text) <= MAX_CHARACTERS and fits(text, self.textCursor().block().length()):
             super().insertFromMimeData(source)
         else:
             self.too_long.emit(text)
+
+
+_ENDS = str.maketrans({"\u2029": "\n", "\u2028": "\n"})
+
+
+def text_of(editor: QPlainTextEdit) -> str:
+    """Characters stay where `toPlainText` has them; both of Qt's ends of lines are line feeds."""
+    return editor.document().toRawText().translate(_ENDS)
+
+
+MAX_LINES = 9
+
+
+class TypedText(QPlainTextEdit):
+    """Between `lines` and MAX_LINES lines high."""
+
+    entered = Signal()
+
+    def __init__(self, name: str, lines: int = 2, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._lines = lines
+        self.setAccessibleName(name)
+        self.setTabChangesFocus(True)
+        self.textChanged.connect(self._fit)
+        follow_direction(self)
+        self._fit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter and Ctrl+Enter send; Shift+Enter breaks the line."""
+        is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.entered.emit()
+            return
+        super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Another width is another number of lines."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        # A plain text document counts its height in lines.
+        lines = min(MAX_LINES, max(self._lines, round(self.document().size().height())))
+        height = lines * self.fontMetrics().lineSpacing() + 24
+        if height != self.minimumHeight() or height != self.maximumHeight():
+            self.setFixedHeight(height)
+
+
+class Places:
+    """Places in one text as Python counts them (characters) and as Qt does (UTF-16 units).
+
+    A place within a surrogate pair is that of its character.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.length = len(text)
+        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        # Places after which the two counts differ by one more.
+        self._wide = np.flatnonzero(codes > 0xFFFF)
+        self._wide_units = self._wide + np.arange(len(self._wide))
+
+    def units(self, characters: int) -> int:
+        """The place in UTF-16 units."""
+        return characters + int(np.searchsorted(self._wide, characters, side="left"))
+
+    def characters(self, units: int) -> int:
+        """The place in characters."""
+        return min(self.length, units - int(np.searchsorted(self._wide_units, units, side="left")))

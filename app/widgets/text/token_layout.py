@@ -1,19 +1,21 @@
-"""Owns where each box of a view of tokens lies: widths measured once a character, lines by one sum, and both directions.
+"""Where each box of a view of tokens lies: widths measured once a character, lines by one sum, and both directions.
 
 All that grows with the number of tokens is done by numpy; only lines that are looked at get boxes.
 """
 
+import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from PySide6.QtCore import QTextBoundaryFinder
 from PySide6.QtGui import QFontMetricsF
 
 from app.core.i18n import tr
-from app.core.text import bidirectional, invisible_characters, token_wrap
+from app.core.text import bidirectional, invisible_characters
 from app.core.text.token_boxes import LONGEST, TokenBoxes, without_endless_groups
-from app.widgets.plots.clusters import linked_by_clusters
 
 PAD, GAP, SPACE = 4, 3, 6
 LEAST = 9.0
@@ -171,7 +173,7 @@ class TokenLayout:
         if self.boxes.tail >= 0:
             firsts, advance = np.append(firsts, count), np.append(advance, self._advance[-1])
             count += 1
-        starts = token_wrap.line_starts(advance, breaks, max(60.0, width - 2 * MARGIN + GAP))
+        starts = line_starts(advance, breaks, max(60.0, width - 2 * MARGIN + GAP))
         self.starts = np.append(firsts, count)[starts]
 
     def line_count(self) -> int:
@@ -287,3 +289,81 @@ def _all_groups(linked: np.ndarray, begin: int, end: int) -> Iterator[tuple[int,
     """First and last + 1 of each group, those of one token too."""
     firsts = [begin + place for place in np.flatnonzero(~linked[begin:end]).tolist()]
     yield from pairwise([*firsts, end])
+
+
+def line_starts(advance: np.ndarray, breaks: np.ndarray, width: float) -> np.ndarray:
+    """Starts of the lines and at the end the number of boxes; between two equal starts lies an empty line.
+
+    `advance` is (boxes + 1,): where each box begins if there were one line. `breaks` is sorted: a box before which a
+    line must end, as many times as there are line breaks.
+    """
+    places, count = advance.tolist(), len(advance) - 1
+    starts, begin = [0], 0
+    for stop in [*breaks.tolist(), count]:
+        while begin < stop:
+            fits = bisect_right(places, places[begin] + width, begin) - 1
+            begin = min(stop, max(begin + 1, fits))
+            starts.append(begin)
+    if not len(breaks):
+        return np.array(starts, np.int64)
+    repeated, counts = np.unique(breaks, return_counts=True)
+    # The first of several breaks ends the line before; at the very beginning there is none.
+    empty = np.repeat(repeated, counts - (repeated > 0))
+    return np.sort(np.concatenate([np.array(starts, np.int64), empty]), kind="stable")
+
+
+# Grapheme clusters: what people see as one character is never cut
+
+_AROUND = 64
+"""Characters before a place from which on clusters are counted; longer ones are beyond any script."""
+_EXTENDS, _JOINS = 1, 2
+_VIRAMA = 9
+"""The canonical combining class of signs that join two consonants."""
+
+
+def linked_by_clusters(source: str, codes: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Whether each token begins within a cluster that the one before it has begun; `codes` are those of `source`."""
+    linked = np.zeros(len(start), bool)
+    if len(start) < 2 or not len(codes) or (int(codes.max()) < 0x300 and not (codes == 0x0D).any()):
+        return linked
+    places = np.clip(start[1:], 1, len(codes) - 1)
+    follows = (start[1:] == end[:-1]) & (end[1:] > start[1:]) & (end[:-1] > start[:-1])
+    doubtful = _has(codes[places], _EXTENDS) | _has(codes[places - 1], _JOINS)
+    known: dict[str, bool] = {}
+    for index in np.flatnonzero(follows & doubtful).tolist():
+        place = int(start[index + 1])
+        # What surrounds a cut decides it, so equal surroundings are asked about once.
+        around = source[max(0, place - _AROUND) : place + 2]
+        if around not in known:
+            known[around] = is_cut_within(source, place)
+        linked[index + 1] = known[around]
+    return linked
+
+
+def is_cut_within(source: str, place: int) -> bool:
+    """Whether a cut before the character at `place` would part a cluster."""
+    begin = max(0, place - _AROUND)
+    before, around = source[begin:place], source[begin : place + 2]
+    finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Grapheme, around)
+    finder.setPosition(len(before.encode("utf-16-le", "surrogatepass")) // 2)
+    return not finder.isAtBoundary()
+
+
+def _has(codes: np.ndarray, kind: int) -> np.ndarray:
+    kinds, places = np.unique(codes, return_inverse=True)
+    return np.array([bool(_kind(int(code)) & kind) for code in kinds], bool)[places]
+
+
+def _kind(code: int) -> int:
+    """Whether a character may go on with the cluster before it, and whether it may join the character after it."""
+    if code < 0x300:
+        return _EXTENDS if code == 0x0A else _JOINS if code == 0x0D else 0
+    if 0x1F1E6 <= code <= 0x1F1FF or 0x1100 <= code <= 0x11FF or 0xA960 <= code <= 0xA97F or 0xD7B0 <= code <= 0xD7FF:
+        return _EXTENDS | _JOINS  # flags are two letters, Hangul syllables may be written letter by letter
+    if 0x1F3FB <= code <= 0x1F3FF:
+        return _EXTENDS  # skin tones
+    letter = chr(code)
+    category = unicodedata.category(letter)
+    if category == "Cf":
+        return _EXTENDS | _JOINS
+    return _EXTENDS | (_JOINS if unicodedata.combining(letter) == _VIRAMA else 0) if category[0] == "M" else 0

@@ -21,8 +21,8 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 from app import theme
 from app.core.i18n import tr
 from app.core.text.invisible_characters import visible
-from app.core.text.token_boxes import TokenBoxes, of_texts, shortened
-from app.widgets.spoken_role import Role
+from app.core.text.token_boxes import TokenBoxes, boxes_of_texts, shortened
+from app.widgets.accessibility import Role
 from app.widgets.text.token_layout import MARGIN, TokenLayout
 from app.widgets.text.token_paint import BOX, LINE, TokenPaint
 
@@ -66,7 +66,7 @@ class TokenView(QAbstractScrollArea):
         self, texts: Sequence[str], specials: Sequence[bool] | None = None, gaps: Sequence[str] | None = None
     ) -> None:
         """Texts of the tokens; `specials` are drawn grey; `gaps` is the untouched text before each token."""
-        self.set_boxes(of_texts(texts, specials, gaps))
+        self.set_boxes(boxes_of_texts(texts, specials, gaps))
 
     def set_boxes(self, boxes: TokenBoxes) -> None:
         """Show these; nothing is selected then, and the same lines stay in view."""

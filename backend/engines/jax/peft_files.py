@@ -89,7 +89,7 @@ class Stored:
     def merge(self, values: Values, own_name: Callable[[str], str | None], linear: Mapping[str, bool]) -> list[str]:
         """Put it into a model's values, and beside them what it holds in full; gives the tensors that have no place.
 
-        `own_name` says how the model calls a parameter of a file, `linear` which layers are (inputs, outputs). Raises
+        `language_name` says how the model calls a parameter of a file, `linear` which layers are (inputs, outputs). Raises
         RunFailed where nothing fits.
         """
         unused, merged = [], 0

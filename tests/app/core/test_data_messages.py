@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core.draft import data_messages, dropped_paths
+from app.core.draft import data_messages, data_source
 from backend.contract.rpc.data import ColumnLook, DataGlance, DataPreview, LeftOut, LengthGlance, SplitGlance, Spread
 
 PREVIEW = DataPreview(
@@ -84,7 +84,7 @@ def test_files_that_are_left_out_are_named():
     ],
 )
 def test_paths_are_read_from_a_text_that_holds_nothing_else(text: str, paths: list[str]):
-    assert dropped_paths.paths_in_text(text) == paths
+    assert data_source.paths_in_text(text) == paths
 
 
 def test_a_drop_is_new_data_and_leaves_nothing_of_the_old():
@@ -95,18 +95,18 @@ def test_a_drop_is_new_data_and_leaves_nothing_of_the_old():
         "test": "/old-test",
         "columns": {"tags": "ner"},
     }
-    assert dropped_paths.whole_choice(before, {"source": "files", "train": "/new"}, None) == {
+    assert data_source.whole_choice(before, {"source": "files", "train": "/new"}, None) == {
         "source": "files", "train": "/new", "validation": 0.1
     }  # fmt: skip
 
 
 def test_a_drop_on_one_split_leaves_the_others():
     before = {"source": "files", "train": "/old", "validation": 0.2, "format": "csv"}
-    assert dropped_paths.whole_choice(before, {"source": "files", "test": "/new"}, "test") == {**before, "test": "/new"}
+    assert data_source.whole_choice(before, {"source": "files", "test": "/new"}, "test") == {**before, "test": "/new"}
 
 
 def test_a_choice_is_set_rows_last_but_for_their_columns():
     data = {"source": "files", "train": "/a", "validation": 0.1, "columns": {"text": "x"}}
-    assert list(dropped_paths.as_changes(data).items()) == [
+    assert list(data_source.data_changes(data).items()) == [
         ("data", {"source": "files", "validation": 0.1}), ("data.train", "/a"), ("data.columns", {"text": "x"})
     ]  # fmt: skip

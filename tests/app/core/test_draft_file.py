@@ -8,7 +8,7 @@ import pytest
 from app.core.draft.draft import Draft
 from app.core.draft.draft_file import is_spec, open_draft, save_draft
 from app.core.draft.draft_settings import settings_of
-from app.core.draft.presets import delete, file_name, fragment, listed, problem, save
+from app.core.draft.presets import delete_preset, file_name, fragment, name_problem, read_presets, save_preset
 from backend import catalog as catalogue
 from backend.contract import spec_file as file
 from backend.contract.errors import InputError
@@ -112,12 +112,12 @@ def test_an_own_preset_is_listed_used_by_include_and_deleted(monkeypatch, tmp_pa
         "task": {"type": "text_classification", "labels": ["a", "b"]}, "training": {"epochs": 9}, "adapter": None,
         "data": {"train": "a.csv"}, "model": {"name_or_path": "m"},
     })  # fmt: skip
-    saved = save("My café run!", "Long.", fragment(draft, ["task", "training", "adapter"], {}))
+    saved = save_preset("My café run!", "Long.", fragment(draft, ["task", "training", "adapter"], {}))
     assert saved.spec == {"task": {"type": "text_classification"}, "training": {"epochs": 9}}
-    assert listed() == ([saved], [])
+    assert read_presets() == ([saved], [])
     assert file.read(written(tmp_path, "include: preset:my-café-run\nname: x\n"))["training"] == {"epochs": 9}
-    delete(saved)
-    assert listed() == ([], [])
+    delete_preset(saved)
+    assert read_presets() == ([], [])
 
 
 def test_a_preset_keeps_what_is_not_its_default_and_what_always_matters(catalog):
@@ -128,16 +128,16 @@ def test_a_preset_keeps_what_is_not_its_default_and_what_always_matters(catalog)
 
 
 def test_a_preset_file_that_is_none_is_said_and_the_others_are_listed(tmp_path: Path):
-    save("Good", "", {"training": {"epochs": 1}}, tmp_path)
+    save_preset("Good", "", {"training": {"epochs": 1}}, tmp_path)
     (tmp_path / "bad.yaml").write_text("title: [\n")
-    found, problems = listed(tmp_path)
+    found, problems = read_presets(tmp_path)
     assert [preset.title for preset in found] == ["Good"]
     assert "bad.yaml line" in problems[0]
 
 
 def test_a_preset_must_have_a_name_that_no_shipped_one_has():
     shipped = catalogue.catalog().presets
-    assert problem(" ", shipped) == "Give the preset a name."
-    assert "choose another" in problem(shipped[0].name, shipped)
-    assert problem("mine", shipped) == ""
+    assert name_problem(" ", shipped) == "Give the preset a name."
+    assert "choose another" in name_problem(shipped[0].name, shipped)
+    assert name_problem("mine", shipped) == ""
     assert file_name("///") == "preset"

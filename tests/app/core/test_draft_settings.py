@@ -2,9 +2,23 @@
 
 import pytest
 
+from app.core import formatting
+from app.core.draft import draft_settings
 from app.core.draft.draft import Draft
-from app.core.draft.draft_settings import change_words, changed, differences, found, settings_of, value_words
+from app.core.draft.draft_settings import (
+    Setting,
+    change_words,
+    changed_settings,
+    differences,
+    find_settings,
+    settings_of,
+    shorten_texts,
+    value_words,
+)
 from backend import catalog as catalogue
+from backend.contract.rpc.models import ModelDescription
+from backend.contract.rpc.protocol import Mistake
+from backend.contract.run.fixes import Mend
 
 DRAFT = {"task": {"type": "text_classification"}, "training": {"batch_size": 8, "weight_decay": 0.01}}
 
@@ -16,10 +30,10 @@ def catalog():
 
 def test_a_setting_is_found_by_its_title_its_key_and_its_help(catalog):
     settings = settings_of(catalog, Draft(DRAFT))
-    assert "training.learning_rate" in found(settings, "LEARNING rate")
-    assert found(settings, "training.batch_size") == ["training.batch_size"]
-    assert "training.gradient_checkpointing" in found(settings, "less memory")
-    assert found(settings, "  ") == found(settings, "cappuccino") == []
+    assert "training.learning_rate" in find_settings(settings, "LEARNING rate")
+    assert find_settings(settings, "training.batch_size") == ["training.batch_size"]
+    assert "training.gradient_checkpointing" in find_settings(settings, "less memory")
+    assert find_settings(settings, "  ") == find_settings(settings, "cappuccino") == []
 
 
 def test_settings_are_those_of_what_was_chosen(catalog):
@@ -32,7 +46,7 @@ def test_settings_are_those_of_what_was_chosen(catalog):
 
 def test_changed_is_what_differs_from_its_default(catalog):
     draft = Draft({**DRAFT, "data": {"train": "a.csv"}, "name": "x"})
-    assert [(one.setting.key, one.words) for one in changed(settings_of(catalog, draft), draft)] == [
+    assert [(one.setting.key, one.words) for one in changed_settings(settings_of(catalog, draft), draft)] == [
         ("training.batch_size", "Batch size: 32 → 8")
     ]
 
@@ -59,3 +73,59 @@ def test_values_read_as_people_write_them(value: object, words: str):
 
 def test_a_change_is_one_phrase():
     assert change_words("Learning rate", 2e-5, 3e-4) == "Learning rate: 2e-5 → 0.0003"
+
+
+@pytest.fixture(autouse=True)
+def titles(monkeypatch):
+    monkeypatch.setattr(draft_settings, "_titles", {})
+    known = {"task.max_length": "Longest text", "training.learning_rate": "Learning rate", "data.train": "Train"}
+    draft_settings.learn_titles(Setting(key, title, "") for key, title in known.items())
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "task.max_length: 4096 tokens are more than the 512 positions; set task.max_length to 512 or less",
+            "4\u202f096 tokens are more than the 512 positions; set “Longest text” to 512 or less",
+        ),
+        ("Lower training.learning_rate, or training.warmup.", "Lower “Learning rate”, or training.warmup."),
+        ("/runs/training.learning_rate.txt is no file", "/runs/training.learning_rate.txt is no file"),
+        ("Use --set training.learning_rate=1", "Use --set training.learning_rate=1"),
+        ("step 4096 of run 20260102", "Step 4096 of run 20260102"),
+        ("1,204 rows lose their end", "1\u202f204 rows lose their end"),
+        (
+            "/runs/my run/spec.yaml: training.learning_rate (it was 3e-05) was changed since the run started; "
+            "put back what was there, or start a new run: burnish train /runs/my run/spec.yaml",
+            "/runs/my run/spec.yaml: “Learning rate” (it was 3e-05) was changed since the run started; "
+            "put back what was there, or start a new run with “Duplicate”",
+        ),
+        ("the log has the details; burnish report /runs/a gives", "The log has the details; “Copy report” gives"),
+    ],
+)
+def test_known_keys_are_called_by_their_titles_and_paths_stay(said: str, shown: str):
+    assert formatting.sentence(said, "task.max_length") == shown
+
+
+@pytest.mark.parametrize(
+    ("mend", "words"),
+    [
+        (Mend({"training.learning_rate": 5e-05}), "Start again with Learning rate 5e-5"),
+        (Mend({"task.max_length": 64, "training.bias": True}, resume=True), "Resume with Longest text 64, bias on"),
+        (Mend(), "Try again"),
+        (Mend(convert_weights=True), "Convert the weights once and start again"),
+    ],
+)
+def test_the_button_that_mends_names_fields(mend: Mend, words: str):
+    assert draft_settings.mend_words(mend) == words
+
+
+def test_texts_longer_than_the_model_reads_are_set_to_its_limit_by_a_click():
+    model = ModelDescription(name="m", found="folder", max_length=512)
+    refused = Mistake("task.max_length: 600 tokens are more than 512", "task.max_length")
+    draft = Draft({"task": {"max_length": 600, "max_target_length": 64}})
+    assert [(way.title, way.changes) for way in shorten_texts(draft, model, refused)] == [
+        ("At most 512 tokens", {"task.max_length": 512})
+    ]
+    assert shorten_texts(draft, model, Mistake("another", "training.epochs")) == []
+    assert shorten_texts(draft, None, refused) == []

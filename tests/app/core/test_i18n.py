@@ -12,7 +12,7 @@ from babel.messages.pofile import read_po
 
 from app.core import formatting, i18n
 from app.core.i18n import tr, trn
-from app.widgets.forms.field_values import number_text
+from app.widgets.forms.schema_field import number_text
 from app.widgets.plots.plot_axis import PlotAxis
 from app.widgets.plots.plot_crosshair import short_number
 from app.widgets.tables.row_table import cell_text
@@ -106,10 +106,11 @@ def test_every_text_that_the_window_looks_up_stands_in_the_catalogue(code: str):
 PHRASE = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}|^[ ,;]*[a-z]{3,} | [a-z]{3,}[ ,;]*$")
 """What reads like a part of a sentence."""
 NO_PHRASES = {
-    "__main__.py", "example_rows.py", "invisible_characters.py", "draft.py", "preferences.py", "tokenizer_command.py", "fonts.py",
+    "__main__.py", "example_rows.py", "invisible_characters.py", "draft.py", "preferences.py",
 }  # fmt: skip
 """Modules whose phrases are of the command line, examples of data, or names."""
 NO_TEXTS = {
+    "JetBrains Mono", "burnish tokenizer train", "burnish tokenizer extend",
     "loading data", "loading model", "finding model", "not installed", "code points", " min", " min ",
     '<span style="color:', *i18n.QUESTIONS,
 }  # fmt: skip

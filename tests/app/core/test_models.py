@@ -1,4 +1,4 @@
-"""What the list of models and a download say, as values."""
+"""What the list of models says, as values."""
 
 import pytest
 
@@ -6,7 +6,6 @@ from app.core.draft import model_rows
 from app.core.draft.draft import Draft
 from app.core.draft.model_consent import question
 from app.core.draft.model_rows import Heading, Sought
-from app.core.progress import DownloadPace
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import Outcome
 from app.pages.new_run.model.model_controller import free_mb, model_filter
@@ -14,7 +13,6 @@ from app.pages.new_run.model.obstacle import obstacle
 from app.pages.run.progress import stage_words
 from backend.contract.catalog import Device
 from backend.contract.rpc.models import ModelChoice, ModelDescription
-from backend.contract.rpc.protocol import Progress
 from backend.contract.run import events
 
 BERT = ModelChoice(name="/demo/bert", group="demo", title="bert", model_type="bert", tasks=["masked_lm"])
@@ -49,22 +47,6 @@ def test_a_line_says_everything_to_those_who_cannot_see_it():
     assert model_rows.spoken(GONE) == "gone, /gone, Does not fit, The folder is not there; choose another."
     assert model_rows.spoken(CACHED).startswith("team/x, t5, mit, Download begun, 12 MB of it are here already")
     assert "61.2 M downloads" in model_rows.spoken(HUB)
-
-
-def test_the_speed_of_a_download_is_a_mean_and_the_time_left_follows():
-    pace = DownloadPace()
-    assert pace.words() == "Asking the hub…"
-    for second in range(20):
-        pace.add(Progress(2e6 * second, 100e6, "bytes", "", "model.safetensors", 1e6, 90e6), float(second))
-    assert pace.bytes_per_second == pytest.approx(2e6)
-    assert pace.words() == "38 MB of 100 MB · 2.0 MB/s · 31 s left"
-    assert pace.file_words() == "model.safetensors, 1 MB of 90 MB"
-    pace.wait(20.0)
-    assert "2.0 MB/s" in pace.words()
-    pace.wait(31.0)
-    assert pace.words() == "38 MB of 100 MB · nothing has come for 12 s"
-    pace.add(Progress(0, 100e6, "bytes"), 32.0)  # the server began anew
-    assert pace.words() == "0 MB of 100 MB"
 
 
 def test_the_wish_follows_the_draft_and_its_device():

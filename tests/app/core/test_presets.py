@@ -1,7 +1,7 @@
 """A preset over a draft, and what is left when it is taken off."""
 
 from app.core.draft.draft import Draft
-from app.core.draft.preset_overlay import Overlay
+from app.core.draft.presets import Overlay
 
 
 def test_what_lay_there_before_comes_back():

@@ -3,7 +3,6 @@
 import pytest
 
 from app.core.predictions.row_filter import RowFilter, ValueFilter
-from app.core.predictions.row_rate import Pace
 from app.core.predictions.threshold_scores import ThresholdScores
 from backend.contract.rpc.predictions import ThresholdCounts
 
@@ -90,11 +89,3 @@ def test_the_best_threshold_is_the_middle_of_the_best_ones():
     best = ThresholdScores(COUNTS).best_step
     assert best == (201 + 400) // 2
     assert ThresholdScores(COUNTS).at(best).f1 == pytest.approx(8 / 9)
-
-
-def test_pace_says_rate_and_time_left_once_they_are_known():
-    pace = Pace()
-    assert pace.words(0, 1000, "rows", 10.0) == "0 of 1\u202f000 rows"
-    assert pace.words(500, 1000, "rows", 15.0) == "500 of 1\u202f000 rows · 100 rows/s · 5 s left"
-    pace.begin()
-    assert pace.words(600, 1000, "rows", 16.0) == "600 of 1\u202f000 rows"

@@ -5,7 +5,7 @@ from array import array
 import pytest
 
 from app.core.runs.run_state import RunState
-from app.core.runs.step_clock import Resume, breaks
+from app.core.runs.series import Resume, breaks
 from backend.contract.run import events
 
 

@@ -1,8 +1,7 @@
 """What a view draws of an answer's columns, and what is told of each token."""
 
 from app.core.text import token_facts
-from app.core.text.table_boxes import boxes_of
-from app.core.text.token_boxes import SPECIAL, UNKNOWN
+from app.core.text.token_boxes import SPECIAL, UNKNOWN, boxes_of
 from app.services.token_answers import token_table
 from backend.contract.tokens.tokens import RoundTrip, TokenPiece, Tokens, Turn
 from tests.app.example_tokens import CLS, HELLO, PAD, SEP, answer

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from app.core.text import bidirectional, dropped_file, id_lists, invisible_characters, tokenizer_input
+from app.core.text import bidirectional, id_lists, invisible_characters, tokenizer_input, tokenizer_list
 from app.core.text.tokenizer_input import TextOptions
-from app.core.text.utf16 import Places
+from app.widgets.text.text_editor import Places
 
 
 def test_what_cannot_be_seen_is_named():
@@ -68,16 +68,16 @@ def test_places_are_counted_as_qt_counts_and_back():
     ],
 )
 def test_ids_are_read_as_people_write_them(text, ids):
-    assert id_lists.read(text).ids == ids
+    assert id_lists.read_lists(text).ids == ids
 
 
 @pytest.mark.parametrize("text", ["un ##believ ##able", "['un', '##believ', '##able']", '["un", "##believ", "##able"]'])
 def test_words_are_pieces(text):
-    assert id_lists.read(text).pieces == [["un", "##believ", "##able"]]
+    assert id_lists.read_lists(text).pieces == [["un", "##believ", "##able"]]
 
 
 def test_a_negative_number_is_no_id():
-    assert id_lists.read("1, -5").problem.startswith("-5 is no id")
+    assert id_lists.read_lists("1, -5").problem.startswith("-5 is no id")
 
 
 def test_windows_are_asked_for_only_where_something_is_cut():
@@ -94,9 +94,9 @@ def test_a_template_is_asked_for_with_a_chat_alone():
 
 
 def test_a_dropped_file_is_a_tokenizer_or_a_text(tmp_path: Path):
-    assert dropped_file.is_tokenizer(tmp_path)
-    assert dropped_file.is_tokenizer(tmp_path / "spiece.model")
-    assert not dropped_file.is_tokenizer(tmp_path / "notes.txt")
-    assert not dropped_file.is_tokenizer(tmp_path / "rows.json")
-    assert dropped_file.tokenizer_of(tmp_path / "merges.txt") == tmp_path
-    assert dropped_file.tokenizer_of(tmp_path / "vocab.txt") == tmp_path / "vocab.txt"
+    assert tokenizer_list.is_tokenizer(tmp_path)
+    assert tokenizer_list.is_tokenizer(tmp_path / "spiece.model")
+    assert not tokenizer_list.is_tokenizer(tmp_path / "notes.txt")
+    assert not tokenizer_list.is_tokenizer(tmp_path / "rows.json")
+    assert tokenizer_list.tokenizer_of(tmp_path / "merges.txt") == tmp_path
+    assert tokenizer_list.tokenizer_of(tmp_path / "vocab.txt") == tmp_path / "vocab.txt"

@@ -4,9 +4,16 @@ import shlex
 
 import pytest
 
-from app.core.text.free_folder import free_folder
-from app.core.text.tokenizer_command import extend_command, train_command
-from app.core.text.tokenizer_training import ProposedRows, new_tokens, note_of, saved_words, tokens_of
+from app.core.text.tokenizer_training import (
+    ProposedRows,
+    extend_command,
+    free_folder,
+    new_tokens,
+    note_of,
+    saved_words,
+    tokens_of,
+    train_command,
+)
 from backend.__main__ import main
 from backend.catalog import catalog
 from backend.contract.resources import resource

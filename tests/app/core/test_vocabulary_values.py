@@ -2,10 +2,9 @@
 
 import pytest
 
-from app.core.text.aligned_lines import gaps, padded
-from app.core.text.merge_tree import tree_lines
-from app.core.text.piece_lists import read_ids, read_pieces, write_ids, write_pieces
-from app.core.text.tokenizer_comparison import RateRows, bars
+from app.core.text.id_lists import read_ids, read_pieces, write_ids, write_pieces
+from app.core.text.pipeline_steps import tree_lines
+from app.core.text.tokenizer_comparison import RateRows, bars, gaps, padded
 from backend.contract.rpc.data import Spread
 from backend.contract.tokens.comparison import DataComparison, LanguageCounts
 from backend.contract.tokens.text_columns import language_column, text_column

@@ -12,12 +12,10 @@ from app.services.prediction_rows import PredictionRows
 from app.widgets.row_views import registry
 from app.widgets.row_views.choice_view import ChoiceView
 from app.widgets.row_views.entity_view import EntityView
-from app.widgets.row_views.label_views import LabelView
-from app.widgets.row_views.number_view import NumberView
-from app.widgets.row_views.plain_view import PlainView
+from app.widgets.row_views.label_views import LabelView, NumberView
+from app.widgets.row_views.row_view import PlainView
 from app.widgets.row_views.span_view import NO_ANSWER, SpanView
-from app.widgets.row_views.text_views import LanguageView
-from app.widgets.row_views.writing_view import WritingView
+from app.widgets.row_views.text_views import LanguageView, WritingView
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from app.pages.predictions.interactive.try_box import TryBox
 from app.pages.predictions.page import TRY, Page
-from app.widgets.text.typed_chat import TypedChat
+from app.widgets.text.chat_editor import TypedChat
 from backend.contract.resources import resource
 from tests.app.pages.try_steps import ask, choose_task
 

@@ -13,7 +13,7 @@ from PySide6.QtGui import QGuiApplication
 from app.pages.predictions import page as predictions_page
 from app.pages.run import page as run_page
 from app.pages.runs import page as runs_page
-from app.services.engine_status import EngineStatus
+from app.services.library_watcher import EngineStatus
 from backend.contract.resources import resource
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock

@@ -4,8 +4,7 @@ import pytest
 
 from app.core.runs.run_state import KEPT_SAMPLES, RunState
 from app.pages.run.events_card import Samples
-from app.widgets.row_views.label_views import LabelView
-from app.widgets.row_views.number_view import NumberView
+from app.widgets.row_views.label_views import LabelView, NumberView
 from backend.contract.run import events
 
 

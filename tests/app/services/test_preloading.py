@@ -7,11 +7,11 @@ from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
 from app.services import preloading
-from app.services.preloading import Warming, parts
+from app.services.preloading import Warming, load_parts
 
 
 def test_it_loads_its_modules_last_and_a_step_at_a_time():
-    steps = list(parts(["colorsys"]))
+    steps = list(load_parts(["colorsys"]))
     assert steps[-1] == "colorsys"
     assert len(steps) > 500  # each class of the bindings by itself
     assert "colorsys" in sys.modules
@@ -40,4 +40,4 @@ def test_a_name_that_is_gone_by_now_is_no_mistake(monkeypatch):
     library.__dir__ = lambda: ["QOuter.Inner"]  # type: ignore[method-assign]
     monkeypatch.setitem(sys.modules, library.__name__, library)
     monkeypatch.setattr(preloading, "BINDINGS", ("QtVanishing",))
-    assert [*parts(["colorsys"])][-2:] == ["QOuter.Inner", "colorsys"]
+    assert [*load_parts(["colorsys"])][-2:] == ["QOuter.Inner", "colorsys"]

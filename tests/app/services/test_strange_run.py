@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from app.core.draft import other_engine, run_copies
-from app.core.runs import run_subject
+from app.core.draft import run_copies
+from app.core.runs import run_spec
 from app.core.runs.run_library import RunSummary
 from app.core.runs.run_spec import RunTask, read_run_task
-from app.services.compared_states import ComparedStates
+from app.services.run_watcher import ComparedStates
 from backend.catalog import catalog
 from backend.contract import spec_file
 from backend.contract.errors import InputError
@@ -36,7 +36,7 @@ def run(tmp_path: Path, request: pytest.FixtureRequest) -> RunFolder:
 
 
 def test_list_of_runs_shows_its_own_name_alone(run: RunFolder):
-    assert run_subject.promised(run) == run_subject.Subject("run")
+    assert run_spec.read_subject(run) == run_spec.Subject("run")
 
 
 def test_predictions_page_knows_no_task(run: RunFolder):
@@ -47,14 +47,14 @@ def test_its_settings_are_not_compared(run: RunFolder, tmp_path: Path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "spec.yaml").write_text("name: run\ntraining: {epochs: 9}\n")
     before, after = (RunSummary(path.name, path, "finished") for path in (tmp_path / "own", run.path))
-    assert run_copies.what_differs(after, before) == []
+    assert run_copies.list_differences(after, before) == []
 
 
 def test_it_is_neither_copied_nor_offered_another_engine(run: RunFolder):
     found = catalog()
-    assert other_engine.offer(found, run) is None
+    assert run_copies.offer_engine(found, run) is None
     with pytest.raises(InputError):
-        other_engine.duplicate(found, run, "torch")
+        run_copies.duplicate_for_engine(found, run, "torch")
     with pytest.raises(InputError):
         run_copies.copy_of(run.path, [])
 
@@ -82,7 +82,7 @@ def sound(tmp_path: Path) -> RunFolder:
 
 def reason(run: RunFolder) -> str:
     """Why the window says that the other engine cannot train it."""
-    offer = other_engine.offer(catalog(), run)
+    offer = run_copies.offer_engine(catalog(), run)
     assert offer is not None
     return offer.reason
 

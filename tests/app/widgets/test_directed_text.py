@@ -11,7 +11,7 @@ from app.widgets.tables.text_table import TextTable
 from app.widgets.text.directed_text import DirectedText, direction_of
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.marked_text import MarkedText
-from app.widgets.text.typed_text import TypedText
+from app.widgets.text.text_editor import TypedText
 
 HEBREW, ARABIC, ENGLISH = "שלום, עולם!", "مرحبا بالعالم.", "Hello, world!"
 RIGHT, LEFT = Qt.LayoutDirection.RightToLeft, Qt.LayoutDirection.LeftToRight

@@ -4,19 +4,19 @@ from app.widgets.text import glyphs
 
 
 def test_what_everybody_has_is_drawn(styled):
-    assert glyphs.sentence_of("The naïve fox, ĝis revido – привет") == ""
+    assert glyphs.missing_glyphs("The naïve fox, ĝis revido – привет") == ""
 
 
 def test_what_cannot_be_seen_is_no_box(styled):
-    assert glyphs.sentence_of("\u200b\u200d\ufe0f \n\x00\u00a0") == ""
+    assert glyphs.missing_glyphs("\u200b\u200d\ufe0f \n\x00\u00a0") == ""
 
 
 def test_a_box_is_told_by_the_name_of_its_character(styled, monkeypatch):
     monkeypatch.setattr(glyphs, "is_drawn", lambda letter: letter.isascii())
-    assert glyphs.sentence_of("a漢漢") == (
+    assert glyphs.missing_glyphs("a漢漢") == (
         "No font here has U+6F22 CJK UNIFIED IDEOGRAPH-6F22; a box is drawn instead."
     )
-    assert glyphs.sentence_of("漢字かな").endswith("U+304B HIRAGANA LETTER KA and 1 more; boxes are drawn instead.")
+    assert glyphs.missing_glyphs("漢字かな").endswith("U+304B HIRAGANA LETTER KA and 1 more; boxes are drawn instead.")
 
 
 def test_the_box_of_a_font_is_known(styled):

@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QApplication
 from app import theme
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle, short_number
 from app.widgets.plots.plot_axis import PlotAxis
-from app.widgets.plots.plot_series import MAX_RAW, MAX_SMOOTH
-from app.widgets.plots.running_mean import RunningMean
+from app.widgets.plots.plot_series import MAX_RAW, MAX_SMOOTH, RunningMean
 
 
 @pytest.fixture

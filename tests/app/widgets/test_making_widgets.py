@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.widgets.empty_state import EmptyState
-from app.widgets.forms.check_menu import CheckMenu
+from app.widgets.forms.inputs import CheckMenu
 from app.widgets.plots.paired_bars import Group, PairedBars
 
 

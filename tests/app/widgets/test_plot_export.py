@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from app.widgets.plots import curve_file
+from app.widgets.plots import plot_export
 
 
 def test_many_points_are_written_in_portions_and_come_back(tmp_path: Path):
     steps = np.arange(1.0, 20_001)
     curves = {"loss": (steps, 1 / steps), "evaluation": (np.array([3.0, 20_000.5]), np.array([2.0, np.inf]))}
     path = tmp_path / "loss.csv"
-    portions = curve_file.written(path, "step", curves)
+    portions = plot_export.write_curves(path, "step", curves)
     assert sum(1 for _ in portions) > 4
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -22,7 +22,7 @@ def test_many_points_are_written_in_portions_and_come_back(tmp_path: Path):
 
 
 def test_the_file_is_there_when_it_is_whole_and_nothing_is_left_before(tmp_path: Path):
-    portions = curve_file.written(tmp_path / "loss.csv", "step", {"loss": (np.ones(1), np.ones(1))})
+    portions = plot_export.write_curves(tmp_path / "loss.csv", "step", {"loss": (np.ones(1), np.ones(1))})
     next(portions)
     assert not (tmp_path / "loss.csv").exists()
     portions.close()
@@ -30,5 +30,5 @@ def test_the_file_is_there_when_it_is_whole_and_nothing_is_left_before(tmp_path:
 
 
 def test_no_curves_are_a_heading(tmp_path: Path):
-    assert list(curve_file.written(tmp_path / "none.csv", "step", {})) == []
+    assert list(plot_export.write_curves(tmp_path / "none.csv", "step", {})) == []
     assert (tmp_path / "none.csv").read_text() == "step\n"

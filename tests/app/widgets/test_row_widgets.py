@@ -7,15 +7,15 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QToolTip, QVBoxLayout, QWidget
 
-from app.widgets.page_area import PageArea
+from app.widgets.page_layout import PageArea
 from app.widgets.plots.confusion_matrix import HEAD, ConfusionMatrix
 from app.widgets.plots.label_bars import SHOWN, LabelBars, bars_of
 from app.widgets.plots.number_scale import NumberScale
 from app.widgets.plots.reliability_diagram import ReliabilityDiagram
 from app.widgets.plots.scatter_plot import ScatterPlot
-from app.widgets.tables.fill_list import FillList
+from app.widgets.row_views.text_views import FillList
 from app.widgets.text.marked_text import MarkedText, Piece
-from app.widgets.text.typed_text import MAX_LINES, TypedText
+from app.widgets.text.text_editor import MAX_LINES, TypedText
 from backend.contract.rpc.predictions import NumberPoint, ReliabilityBin
 
 

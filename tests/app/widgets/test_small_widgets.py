@@ -6,15 +6,15 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QLabel, QSpinBox, QStyle, QStyleOptionSpinBox, QVBoxLayout, QWidget
 
 from app import theme
-from app.theme.tokens import DARK, LIGHT
+from app.theme.palette import DARK, LIGHT
+from app.widgets.accessibility import FocusRing
 from app.widgets.banner import Banner
+from app.widgets.card import KpiTile
 from app.widgets.empty_state import EmptyState
-from app.widgets.focus_ring import FocusRing
-from app.widgets.forms.path_line import PathLine
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox
+from app.widgets.forms.path_field import PathLine
 from app.widgets.icon_label import IconToolButton
-from app.widgets.kpi import KpiTile
-from app.widgets.page_area import PageArea
+from app.widgets.page_layout import PageArea
 from app.widgets.pill import KINDS, Pill
 from app.widgets.progress import ThinProgressBar
 from app.widgets.question import Question

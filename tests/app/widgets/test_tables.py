@@ -10,9 +10,8 @@ from PySide6.QtTest import QTest
 from app import theme
 from app.core import formatting
 from app.widgets.tables.log_view import MAX_LINES, LogView
-from app.widgets.tables.row_copy import MAX_LINES as MAX_LINES_COPIED
-from app.widgets.tables.row_copy import as_tsv
-from app.widgets.tables.row_table import RowTable
+from app.widgets.tables.row_table import MAX_COPIED_LINES as MAX_LINES_COPIED
+from app.widgets.tables.row_table import RowTable, as_tsv
 from app.widgets.tables.text_table import TextTable
 
 

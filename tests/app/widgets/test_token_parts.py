@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, Qt
 
-from app.core.text.token_wrap import line_starts
-from app.widgets.plots.clusters import is_cut_within
 from app.widgets.tables.id_grid import IdGrid
 from app.widgets.text.chat_editor import ChatEditor
+from app.widgets.text.token_layout import is_cut_within, line_starts
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QHelpEvent
 
 from app import theme
-from app.core.text.token_boxes import of_texts
+from app.core.text.token_boxes import boxes_of_texts
 from app.widgets.text.token_paint import _Colors
 from app.widgets.text.token_view import TokenView
 
@@ -177,7 +177,7 @@ def test_words_that_no_token_covers_are_drawn_in_between(view: TokenView):
 
 @pytest.mark.parametrize("first", ["word", "שלום"])
 def test_what_follows_the_last_token_is_drawn_on_a_line_of_its_own_where_it_must(view: TokenView, first: str):
-    boxes = of_texts([f"{first} "] * 12 + ["left out"], None, None)
+    boxes = boxes_of_texts([f"{first} "] * 12 + ["left out"], None, None)
     cut = {name: getattr(boxes, name)[:12] for name in ("start", "end", "gap", "kind", "faint", "linked", "weight")}
     view.set_boxes(dataclasses.replace(boxes, **cut, tail=int(boxes.start[12])))
     view.grab()

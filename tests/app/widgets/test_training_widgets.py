@@ -6,8 +6,8 @@ from PySide6.QtGui import QGuiApplication
 
 from app.core.text.length_bins import length_bins
 from app.widgets.plots.length_histogram import LengthHistogram
+from app.widgets.progress import WaitingStack
 from app.widgets.text.labelled_tokens import CAPTION, LabelledToken, LabelledTokens
-from app.widgets.waiting_stack import WaitingStack
 
 
 @pytest.fixture

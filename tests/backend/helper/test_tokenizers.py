@@ -62,7 +62,7 @@ def test_no_language_column_may_be_wanted(tmp_path: Path):
 
 def test_a_long_comparison_is_the_same_from_an_arrow_file():
     from app.services.backend_client import ArrowAnswer
-    from app.services.comparison_answer import comparison_of
+    from app.services.token_answers import comparison_of
 
     found = TEXT({"tokenizers": BOTH, "text": "The old house.\nA dog"}, silent)
     again = comparison_of(ArrowAnswer(channel.write_arrow(found)))

@@ -8,9 +8,8 @@ from app import theme
 from app.core.backend_words import said as words_of
 from app.core.draft import data_messages
 from app.core.i18n import tr
-from app.widgets.card import label
-from app.widgets.forms.form_grid import CAPTION_WIDTH
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.card import CAPTION_WIDTH, label
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconToolButton
 from app.widgets.tables.preview_table import part_color
 from app.widgets.text.elided_label import ElidedLabel

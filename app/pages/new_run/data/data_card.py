@@ -12,17 +12,16 @@ from app.core import json_schema
 from app.core.draft import data_messages
 from app.core.draft.data_source import split_kind
 from app.core.draft.draft import Draft
-from app.core.draft.setting_titles import in_titles
+from app.core.draft.draft_settings import in_titles
 from app.core.i18n import tr, trn
 from app.pages.new_run.data.column_choice import ColumnChoice
 from app.pages.new_run.data.data_view import DataView
 from app.pages.new_run.data.split_fields import SplitFields
 from app.widgets.banner import Banner
-from app.widgets.card import Card, label
+from app.widgets.card import CAPTION_WIDTH, Card, Rows, label
 from app.widgets.drop_hint import DropZone
-from app.widgets.forms.form_grid import CAPTION_WIDTH, Rows
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.path_field import dropped_paths
-from app.widgets.forms.quiet_combo_box import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton, IconLabel
 from app.widgets.progress import ThinProgressBar

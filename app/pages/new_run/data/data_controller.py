@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.core import formatting
+from app.core.draft.data_source import data_changes, is_read_otherwise, whole_choice
 from app.core.draft.draft import Draft
-from app.core.draft.dropped_paths import as_changes, reads_otherwise, whole_choice
 from app.core.i18n import tr
 from app.pages.new_run.data.data_card import DataCard
 from app.pages.new_run.data.page_drops import PageDrops
@@ -92,7 +92,7 @@ class DataController(QObject):
         """These were typed or chosen: they stay, but another source or format may have to read them."""
 
         def use(found: RecognisedData) -> None:
-            if reads_otherwise(self._data(), found.data):
+            if is_read_otherwise(self._data(), found.data):
                 self._use(found, "")
 
         self._recognise([value] if isinstance(value, str) else value, "", use, lambda mistake: None)
@@ -124,7 +124,7 @@ class DataController(QObject):
             return
         self._before, self._task = self._data(), found.task
         wanted = whole_choice(self._before, found.data, split or None)
-        self.changed.emit(as_changes(wanted))
+        self.changed.emit(data_changes(wanted))
         other_task = found.task if found.task and found.task != self._draft.get("task.type") else ""
         self._card.show_recognised(found, other_task)
 
@@ -132,7 +132,7 @@ class DataController(QObject):
         self._card.show_refused(formatting.sentence(mistake.message, mistake.field))
 
     def _on_undo(self) -> None:
-        self.changed.emit(as_changes(self._before))
+        self.changed.emit(data_changes(self._before))
         self._card.forget_recognised()
 
     # The look at all rows, once the first ones are known

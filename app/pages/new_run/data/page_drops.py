@@ -4,7 +4,7 @@ from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QDropEvent, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTextEdit, QWidget
 
-from app.core.draft.dropped_paths import are_specs, paths_in_text
+from app.core.draft.data_source import are_specs, paths_in_text
 from app.core.i18n import tr
 from app.pages.new_run.data.data_card import DataCard
 from app.widgets.drop_hint import DropHint

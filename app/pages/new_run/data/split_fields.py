@@ -8,10 +8,9 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 from app.core.draft.data_source import SplitKind
 from app.core.draft.draft import Draft
 from app.core.i18n import figure, plain, tr
-from app.widgets.forms.form_grid import Rows
-from app.widgets.forms.number_line import NumberLine
+from app.widgets.card import Rows
+from app.widgets.forms.inputs import NumberLine, QuietComboBox
 from app.widgets.forms.path_field import PathField
-from app.widgets.forms.quiet_combo_box import QuietComboBox
 
 FRACTION, FILE, SPLIT, OWN, NONE = tr("A fraction"), tr("A file"), tr("A split"), tr("Its own"), tr("None")
 KINDS: dict[SplitKind, tuple[str, ...]] = {

@@ -15,10 +15,8 @@ from app.core.i18n import thin, tr
 from app.pages.new_run.model.download import DownloadBar, ModelDownload
 from app.pages.new_run.model.obstacle import Obstacle, obstacle
 from app.widgets.banner import Banner
-from app.widgets.card import Card, label
-from app.widgets.forms.form_grid import CAPTION_WIDTH, Rows
-from app.widgets.forms.path_field import dropped_paths
-from app.widgets.forms.path_line import PathLine
+from app.widgets.card import CAPTION_WIDTH, Card, Rows, label
+from app.widgets.forms.path_field import PathLine, dropped_paths
 from app.widgets.icon_label import IconButton
 from app.widgets.pill import Pill
 from app.widgets.progress import ThinProgressBar

@@ -18,10 +18,10 @@ from app.pages.new_run.model.model_sources import MakeFilter, ModelSources
 from app.services.backend_client import BackendClient
 from app.widgets.card import label, rule
 from app.widgets.forms.chips import chips
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton, IconLabel
+from app.widgets.progress import WaitingStack
 from app.widgets.text.elided_label import ElidedLabel
-from app.widgets.waiting_stack import WaitingStack
 from backend.contract.catalog import TaskEntry
 from backend.contract.rpc.models import HubModel, ModelChoice
 

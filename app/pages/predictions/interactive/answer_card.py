@@ -9,9 +9,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWi
 
 from app.core.formatting import number
 from app.core.i18n import figure, thin, tr
-from app.core.predictions.answer_comparison import LabelPair, agreement, label_pairs
 from app.core.predictions.entities import colors_of, entities, kinds_of, words_of
-from app.core.predictions.interactive import Asked, name_of
+from app.core.predictions.interactive import Asked, LabelPair, agreement, label_pairs, name_of
 from app.core.predictions.predicted_row import PredictedRow
 from app.core.predictions.word_diff import difference
 from app.widgets.banner import Banner

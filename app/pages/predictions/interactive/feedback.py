@@ -13,7 +13,7 @@ from app.core.formatting import name_of_path, sentence
 from app.core.i18n import tr, trn
 from app.core.predictions.interactive import Asked
 from app.services.context import AppContext
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton, IconToolButton
 from backend.contract.rpc.interactive import AddedRow
 from backend.contract.rpc.protocol import Mistake

@@ -12,9 +12,8 @@ from app.core.i18n import inside, tr
 from app.core.json_schema import defaults, only, resolved
 from app.widgets.card import label
 from app.widgets.forms.schema_form import SchemaForm
-from app.widgets.text.editor_text import text_of
-from app.widgets.text.typed_chat import TypedChat
-from app.widgets.text.typed_text import TypedText
+from app.widgets.text.chat_editor import TypedChat
+from app.widgets.text.text_editor import TypedText, text_of
 from backend.contract.catalog import Column, TaskEntry
 from backend.contract.rpc.generation import GenerationSettings
 

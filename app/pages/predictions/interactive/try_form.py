@@ -14,7 +14,7 @@ from app.core.runs.run_spec import RunTask, read_run_task, typed_columns
 from app.pages.predictions.interactive.try_fields import HINT, TypedParts, WritingSettings
 from app.pages.predictions.interactive.try_target import TargetChoice
 from app.widgets.card import Card, label
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.progress import ThinProgressBar

@@ -14,8 +14,8 @@ from app.core.i18n import inside, tr
 from app.core.predictions.interactive import checkpoints_of, has_model, is_run, name_of, run_of, step_of
 from app.core.runs.run_library import RunSummary
 from app.widgets.card import label
-from app.widgets.forms.path_line import PathLine
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox
+from app.widgets.forms.path_field import PathLine
 from app.widgets.icon_label import IconButton, IconToolButton
 from backend.contract.demo_models import DEMO_MODELS
 from backend.contract.rpc.models import CachedModel, ModelDescription

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollBar, QSizePolicy, QVBo
 from app import theme
 from app.core.formatting import grouped
 from app.core.i18n import tr
-from app.core.text.aligned_lines import gaps, padded
+from app.core.text.tokenizer_comparison import gaps, padded
 from app.widgets.card import label
 from app.widgets.text.token_view import LINE, TokenView
 from backend.contract.tokens.comparison import MOST, ComparedToken, TextComparison

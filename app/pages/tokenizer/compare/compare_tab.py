@@ -15,9 +15,9 @@ from app.pages.tokenizer.compare.compared_tokenizers import COLOR_TOKENS, Compar
 from app.pages.tokenizer.data_choice import DataChoice
 from app.pages.tokenizer.draft_data import DraftData
 from app.services.backend_client import Ticket
-from app.services.comparison_answer import comparison_of
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
+from app.services.token_answers import comparison_of
 from app.widgets.banner import Banner
 from app.widgets.card import Card
 from app.widgets.empty_state import EmptyState
@@ -25,12 +25,12 @@ from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
 from app.widgets.plots.bar_plot import BarPlot, Bars
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
+from app.widgets.progress import WaitingStack
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.tables.row_table import RowTable
 from app.widgets.text.directed_text import follow_direction
-from app.widgets.text.editor_text import text_of
 from app.widgets.text.elided_label import ElidedLabel
-from app.widgets.waiting_stack import WaitingStack
+from app.widgets.text.text_editor import text_of
 from backend.contract.rpc.protocol import Mistake, Progress
 from backend.contract.tokens.comparison import MOST, DataComparison
 

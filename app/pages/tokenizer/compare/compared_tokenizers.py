@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from app import theme
 from app.core.i18n import tr
-from app.core.text.tokenizer_title import path_of, titles
+from app.core.text.tokenizer_list import path_of, titles
 from app.pages.tokenizer.tokenizer_choice import TokenizerChoice
 from app.services.context import AppContext
 from app.widgets.card import label

@@ -7,7 +7,7 @@ from app.core import formatting
 from app.core.i18n import tr
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion
-from app.widgets.waiting_stack import WaitingStack
+from app.widgets.progress import WaitingStack
 from backend.contract.rpc.protocol import Mistake, Progress
 
 READING = tr("Reading the data")

@@ -9,14 +9,14 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.i18n import tr
-from app.core.text.data_subject import TrainingSubject
+from app.core.text.training_data import TrainingSubject
 from app.pages.tokenizer.data.lengths_page import LengthsPage
 from app.pages.tokenizer.data.rows_page import RowsPage
 from app.services.context import AppContext
 from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.forms.chips import chips
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconToolButton
 from backend.contract.rpc.training_data import TrainingLengths
 

@@ -18,10 +18,9 @@ from app.services.backend_client import BackendClient
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.plots.length_histogram import LengthHistogram
-from app.widgets.progress import ThinProgressBar
+from app.widgets.progress import ThinProgressBar, WaitingStack
 from app.widgets.tables.row_table import ROW_HEIGHT, RowTable
 from app.widgets.text.elided_label import ElidedLabel
-from app.widgets.waiting_stack import WaitingStack
 from backend.contract.rpc.training_data import LengthMeasure, Loss, PaddingRule, TrainingLengths, UnknownRow
 
 UNKNOWN_COLUMNS = ("share", "row", "text")

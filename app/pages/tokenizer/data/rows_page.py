@@ -18,10 +18,10 @@ from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.forms.inputs import QuietSpinBox
+from app.widgets.progress import WaitingStack
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.tables.row_table import RowTable
 from app.widgets.text.labelled_tokens import GROUNDS, LabelledToken, LabelledTokens
-from app.widgets.waiting_stack import WaitingStack
 from backend.contract.rpc.protocol import Mistake
 from backend.contract.rpc.training_data import FeatureLine, Kind, TokenSequence, TrainingFeature, TrainingRows
 

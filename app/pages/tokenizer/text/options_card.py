@@ -22,8 +22,7 @@ from app.core.text.tokenizer_input import TextOptions
 from app.pages.tokenizer.text.template_field import TemplateField
 from app.services.backend_client import BackendClient
 from app.widgets.card import Card, label
-from app.widgets.forms.inputs import QuietSpinBox
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox, QuietSpinBox
 from app.widgets.icon_label import IconButton
 from backend.contract.catalog import Catalog, TaskEntry
 from backend.contract.tokens.options import Padding, Side, TokenOptions, Truncation

@@ -9,15 +9,13 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPlainTextEdit, QStacked
 from app import theme
 from app.core.formatting import grouped, megabytes
 from app.core.i18n import tr
-from app.core.text.utf16 import Places
 from app.services import text_file
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.text.chat_editor import ChatEditor
-from app.widgets.text.editor_text import text_of
 from app.widgets.text.elided_label import ElidedLabel
-from app.widgets.text.text_editor import TextEditor, fits
+from app.widgets.text.text_editor import Places, TextEditor, fits, text_of
 
 TEXT, PAIR, WORDS, CHAT, BATCH, IDS, FILE = range(7)
 MODES = (

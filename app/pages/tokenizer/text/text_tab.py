@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.i18n import thin, tr
-from app.core.text import id_lists, text_parts, tokenizer_input
+from app.core.text import id_lists, tokenizer_input
 from app.core.text.id_lists import Written
 from app.core.text.token_table import TokenTable
 from app.core.text.tokenizer_input import TextOptions
@@ -26,7 +26,7 @@ from app.services.token_answers import part_of, token_table, warm_up
 from app.widgets.banner import Banner
 from app.widgets.card import Card
 from app.widgets.tables.layout_memory import RememberedSplitter
-from app.widgets.text.editor_text import text_of
+from app.widgets.text.text_editor import text_of
 from backend.contract.rpc.protocol import Mistake
 from backend.contract.tokens.batches import Decoded, PiecesAsText, TokenGrid
 from backend.contract.tokens.steps import TokenizerSteps
@@ -222,7 +222,7 @@ class TextTab(QWidget):
             self._steps.ask(question)
 
     def _ask_text(self) -> None:
-        written = id_lists.read(self.input.ids.toPlainText())
+        written = id_lists.read_lists(self.input.ids.toPlainText())
         question = decode_arguments(written, self.options.options(), self.tokenizer)
         if written.problem or written.nothing:
             self._ignore_all_but()
@@ -365,10 +365,10 @@ def parts_of(source: TextInput) -> tuple[str, list[str]]:
     """What stands for all that is written (empty where there is no such thing), and its parts, in words."""
     mode = source.mode()
     if mode == CHAT:
-        return tr("The whole chat"), text_parts.of_messages(source.chat.messages())
+        return tr("The whole chat"), tokenizer_input.message_titles(source.chat.messages())
     if mode == WORDS:
-        return tr("All words"), text_parts.of_words(text_of(source.words))
-    return "", text_parts.TEXTS if mode == PAIR else []
+        return tr("All words"), tokenizer_input.word_titles(text_of(source.words))
+    return "", tokenizer_input.TEXT_TITLES if mode == PAIR else []
 
 
 def decode_arguments(written: Written, options: TextOptions, tokenizer: str) -> dict[str, Any]:

@@ -17,15 +17,14 @@ from PySide6.QtWidgets import (
 
 from app import theme
 from app.core.i18n import tr, trn
-from app.core.text import text_parts, token_facts
-from app.core.text.table_boxes import boxes_of
-from app.core.text.token_boxes import TokenBoxes
+from app.core.text import token_facts, tokenizer_input
+from app.core.text.token_boxes import TokenBoxes, boxes_of
 from app.core.text.token_facts import Fact, facts_of
 from app.core.text.token_table import SHOWN_AT_ONCE, TokenTable, no_tokens
 from app.pages.tokenizer.text.steps_view import StepsView
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconToolButton
 from app.widgets.pill import Pill
 from app.widgets.text import glyphs
@@ -154,7 +153,7 @@ class TokensCard(Card):
                 self.part_box.addItem(words, number)
             self._choose_part(chosen)
         if self._looked_at >= 0:  # the pipeline was opened while a token was chosen
-            self._choose_part(text_parts.part_of_token(self.table, self._looked_at))
+            self._choose_part(tokenizer_input.part_of_token(self.table, self._looked_at))
             self._looked_at = -1
         self.part_box.setVisible(self.view_shown() == STEPS and len(offered) > 1)
 
@@ -234,7 +233,7 @@ class TokensCard(Card):
     def _hint(self, index: int) -> str:
         if index >= len(self.table):
             return ""
-        drawing = glyphs.sentence_of(self.table.text(index))
+        drawing = glyphs.missing_glyphs(self.table.text(index))
         return "\n".join(filter(None, (token_facts.hint_of(self.table, index), drawing)))
 
     def copy_ids(self) -> None:
@@ -286,7 +285,7 @@ class TokenCard(Card):
                 tokens=table.answer.tokens + table.answer.padding,
             )
         )
-        facts = facts_of(table, index, glyphs.sentence_of(table.text(index)))
+        facts = facts_of(table, index, glyphs.missing_glyphs(table.text(index)))
         for line, fact in enumerate(facts):
             self._write(line, fact)
         for name, value in self._lines[len(facts) :]:

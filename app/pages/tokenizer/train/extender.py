@@ -11,9 +11,8 @@ from app.core import formatting
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.formatting import grouped
 from app.core.i18n import tr
-from app.core.text import tokenizer_title
-from app.core.text.tokenizer_command import extend_command
-from app.core.text.tokenizer_training import ProposedRows, line_of, new_tokens, saved_words, tokens_of
+from app.core.text import tokenizer_list
+from app.core.text.tokenizer_training import ProposedRows, extend_command, line_of, new_tokens, saved_words, tokens_of
 from app.pages.tokenizer.text_source import TextSource
 from app.pages.tokenizer.train.tokenizer_builder import TokenizerBuilder
 from app.services.context import AppContext
@@ -23,7 +22,7 @@ from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconToolButton
 from app.widgets.tables.row_table import RowTable
 from app.widgets.text.elided_label import ElidedLabel
-from app.widgets.text.plain_signs import show_plain_signs
+from app.widgets.text.glyphs import show_plain_signs
 from backend.contract.rpc.protocol import Mistake, Progress
 from backend.contract.tokens.training import MadeTokenizer, ProposedToken, ProposedTokens, TokenCounts
 
@@ -159,7 +158,7 @@ class TokenizerExtender(TokenizerBuilder):
             self._show_tokens([])
         else:
             self._propose.ask_soon()
-            self.foot.propose(f"{tokenizer_title.short_title(self.tokenizer)}-extended")
+            self.foot.propose(f"{tokenizer_list.short_title(self.tokenizer)}-extended")
         self.show_reason()
 
     def _on_proposed(self, answer: ProposedTokens) -> None:

@@ -12,13 +12,13 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QWidget
 
 from app.core import formatting
 from app.core.i18n import tr
-from app.core.text.free_folder import free_folder
-from app.core.text.work_stage import WorkStage
+from app.core.progress import WorkStage
+from app.core.text.tokenizer_training import free_folder
 from app.pages.tokenizer.text_source import TextSource
 from app.services.backend_client import Ticket
 from app.services.context import AppContext
 from app.widgets.card import Card, label
-from app.widgets.forms.path_line import PathLine
+from app.widgets.forms.path_field import PathLine
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QScrollArea, 
 from app import theme
 from app.core import formatting, json_schema
 from app.core.i18n import figure, tr, trn
-from app.core.text.tokenizer_command import train_command
+from app.core.text.tokenizer_training import train_command
 from app.pages.tokenizer.text_source import CAPTION_WIDTH, TextSource
 from app.pages.tokenizer.train.tokenizer_builder import TokenizerBuilder
 from app.services.context import AppContext

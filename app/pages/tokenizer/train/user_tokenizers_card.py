@@ -74,7 +74,7 @@ class UserTokenizersCard(Card):
 
     def refresh(self) -> None:
         """Show what is remembered now, and which of it is still there."""
-        self._rows = MadeRows(tokenizer_list.remembered(self._preferences))
+        self._rows = MadeRows(tokenizer_list.made_tokenizers(self._preferences))
         self.table.set_source(self._rows)  # type: ignore[arg-type]
         self.table.hideColumn(0)
         self.table.set_color(self._rows.color)

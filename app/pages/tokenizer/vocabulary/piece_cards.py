@@ -9,12 +9,12 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPlainTextEdit
 
 from app import theme
 from app.core.i18n import filled, inside, plain, thin, tr, trn
-from app.core.text.merge_tree import SPACES, tree_lines
-from app.core.text.piece_lists import read_ids, read_pieces, write_ids, write_pieces
+from app.core.text.id_lists import read_ids, read_pieces, write_ids, write_pieces
+from app.core.text.pipeline_steps import SPACES, tree_lines
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
-from app.widgets.text.plain_signs import show_plain_signs
+from app.widgets.text.glyphs import show_plain_signs
 from backend.contract.tokens.vocabulary import Conversion, PieceOrigin
 
 CALM_MS = 150

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLay
 from app.core.formatting import sentence
 from app.core.i18n import tr, trn
 from app.core.preferences import Preferences
-from app.core.text.tokenizer_title import short_title
+from app.core.text.tokenizer_list import short_title
 from app.pages.tokenizer.draft_data import DraftData
 from app.pages.tokenizer.vocabulary.frequency_bar import FrequencyBar
 from app.pages.tokenizer.vocabulary.piece_cards import ConvertCard, PieceCard
@@ -22,7 +22,7 @@ from app.services.latest_question import LatestQuestion
 from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, VocabularyRows, read_numbers, write_numbers
 from app.widgets.banner import Banner
 from app.widgets.forms.chips import chips
-from app.widgets.waiting_stack import WaitingStack
+from app.widgets.progress import WaitingStack
 from backend.contract.rpc.protocol import Exported, Mistake, Progress
 from backend.contract.tokens.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
 

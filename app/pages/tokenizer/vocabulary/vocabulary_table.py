@@ -14,7 +14,7 @@ from app.core.i18n import tr, trn
 from app.services.vocabulary_rows import FREQUENCY, VocabularyRows
 from app.widgets.card import Card
 from app.widgets.forms.chips import chips
-from app.widgets.forms.quiet_combo_box import QuietComboBox
+from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton
 from app.widgets.tables.row_table import RowTable
 from app.widgets.text.elided_label import ElidedLabel

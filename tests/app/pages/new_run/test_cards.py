@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication
 
 from app.pages.new_run.cost_details import CostDetails
-from app.widgets.forms.field_help import FieldHelp
+from app.widgets.forms.field_row import FieldHelp
 from backend.contract.catalog import Device
 from backend.contract.rpc.plan import DeviceList
 from backend.contract.rpc.protocol import Mistake

@@ -44,14 +44,14 @@ def offered(panel: Page) -> list[str]:
 
 def test_the_newest_is_first_and_is_read_from_the_settings_again(context, folders):
     again = preferences.load(context.preferences.path)
-    assert [one.path for one in tokenizer_list.remembered(again)] == [str(folders[1]), str(folders[0])]
+    assert [one.path for one in tokenizer_list.made_tokenizers(again)] == [str(folders[1]), str(folders[0])]
     tokenizer_list.remember(again, MadeTokenizer(path=str(folders[0]), vocabulary=3000))
-    assert next((one.path, one.pieces) for one in tokenizer_list.remembered(again)) == (str(folders[0]), 3000)
+    assert next((one.path, one.pieces) for one in tokenizer_list.made_tokenizers(again)) == (str(folders[0]), 3000)
 
 
 def test_what_somebody_wrote_into_the_settings_is_left_out():
     odd = Preferences(made_tokenizers=["text", {"path": 3}, {"path": "/a", "pieces": "many"}])
-    assert tokenizer_list.remembered(odd) == [MadeBefore("/a")]
+    assert tokenizer_list.made_tokenizers(odd) == [MadeBefore("/a")]
 
 
 def test_one_is_opened_on_the_page(panel: Page, folders):
