@@ -7,15 +7,15 @@ from argparse import ArgumentParser, Namespace
 from typing import NoReturn
 
 from backend.commands import (
-    catalog,
     consents,
     data,
     demo,
-    diagnosis,
-    engine_process,
+    describe,
+    doctor,
     export,
     helper,
     importing,
+    internal,
     measuring,
     models,
     plan,
@@ -51,9 +51,9 @@ COMMANDS: tuple[Command, ...] = (
     *importing.COMMANDS,
     *models.COMMANDS,
     *consents.COMMANDS,
-    *catalog.COMMANDS,
-    *diagnosis.COMMANDS,
-    *engine_process.COMMANDS,
+    *describe.COMMANDS,
+    *doctor.COMMANDS,
+    *internal.COMMANDS,
     *measuring.COMMANDS,
     *helper.COMMANDS,
 )

@@ -92,7 +92,7 @@ def _add_output(parser: ArgumentParser) -> None:
 
 
 def _execute(arguments: Namespace) -> int:
-    from backend.commands import token_printing
+    from backend.commands import tokenize_output
 
     if arguments.output and not (arguments.lines and arguments.file):
         raise InputError("--output: it takes the lines of a file; give --lines and --file too")
@@ -101,17 +101,17 @@ def _execute(arguments: Namespace) -> int:
     text = _text(arguments) if reads and not streams else ""
     tokenizer, notes = _opened(arguments)
     if arguments.ids:
-        return token_printing.decoded(tokenizer, [_ids(one) for one in arguments.ids], arguments)
+        return tokenize_output.decoded(tokenizer, [_ids(one) for one in arguments.ids], arguments)
     if arguments.pieces:
-        return token_printing.pieces(tokenizer, arguments.pieces, arguments.json)
+        return tokenize_output.pieces(tokenizer, arguments.pieces, arguments.json)
     if arguments.output:
-        return token_printing.written_lines(tokenizer, _question(arguments, text), arguments)
+        return tokenize_output.written_lines(tokenizer, _question(arguments, text), arguments)
     if arguments.lines:
-        return token_printing.batch_of_lines(tokenizer, _question(arguments, text), arguments.json)
+        return tokenize_output.batch_of_lines(tokenizer, _question(arguments, text), arguments.json)
     if arguments.steps:
         part = None if arguments.part is None else arguments.part - 1
-        return token_printing.steps(tokenizer, _question(arguments, text), part, arguments.json)
-    return token_printing.tokens(tokenizer, _question(arguments, text), notes, arguments)
+        return tokenize_output.steps(tokenizer, _question(arguments, text), part, arguments.json)
+    return tokenize_output.tokens(tokenizer, _question(arguments, text), notes, arguments)
 
 
 def _opened(arguments: Namespace) -> tuple["PreTrainedTokenizerBase", tuple[str, ...]]:

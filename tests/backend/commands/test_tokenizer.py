@@ -1,150 +1,106 @@
-"""`burnish tokenizer train` and `extend` make folders that others open, and refuse what they cannot use."""
+"""`burnish tokenizer vocab` and `compare` print what the window shows, and refuse what cannot be."""
 
+import csv
 import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from transformers import AutoTokenizer
 
 from backend.__main__ import main
 from backend.contract.resources import resource
 
-ROOT = Path(__file__).resolve().parents[3]
+BERT, AUSTEN = (str(resource("demo", name)) for name in ("bert-tiny", "austen-gpt2"))
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+    assert main(["tokenizer", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out.splitlines()[-1])
 
 
 @pytest.fixture
-def texts(tmp_path):
-    """A CSV with two columns of text."""
-    path = tmp_path / "pairs.csv"
-    path.write_text("english,spanish\n" + "the house,la casa\nthe tree,el árbol\n" * 40, encoding="utf-8")
-    return path
-
-
-def test_every_column_of_text_is_learnt(texts, tmp_path):
-    assert (
-        main(["tokenizer", "train", "--data", str(texts), "--output", str(tmp_path / "made"), "--vocabulary", "300"])
-        == 0
-    )
-    vocabulary = json.loads((tmp_path / "made" / "tokenizer.json").read_text())["model"]["vocab"]
-    assert {"Ġhouse", "Ġcasa"} <= set(vocabulary)
-
-
-def test_only_the_named_column_is_learnt(texts, tmp_path):
-    arguments = ["--data", str(texts), "--column", "english", "--output", str(tmp_path / "made"), "--vocabulary", "300"]
-    assert main(["tokenizer", "train", *arguments]) == 0
-    assert "Ġcasa" not in json.loads((tmp_path / "made" / "tokenizer.json").read_text())["model"]["vocab"]
+def reviews(tmp_path: Path) -> str:
+    path = tmp_path / "reviews.csv"
+    path.write_text("text,lang\nunbelievable film,en\nla casa,es\na film,en\n", encoding="utf-8")
+    return str(path)
 
 
 @pytest.mark.parametrize(
-    ("more", "sentence"),
+    ("search", "expected"),
     [
-        (["--column", "french"], "there is no column 'french'; there are english, spanish"),
-        (["--kind", "magic"], "--kind: 'magic' cannot be used"),
-        (["--vocabulary", "1"], "--vocabulary: 1 cannot be used"),
-        (["--min-frequency", "0"], "--min-frequency: 0 cannot be used"),
-        (
-            ["--vocabulary", "100"],
-            "--vocabulary: 100 leaves no room for 1 special token and the 256 bytes; set it to 257",
-        ),
+        (["unbelievabl"], ["unbelievable"]),
+        (["^un.*able$", "--regex"], 12),
+        (["101-103", "--id"], ["[CLS]", "[SEP]", "[MASK]"]),
+        (["sinhala", "--script"], 12),
+        (["101-104", "--id", "--non-special"], ["[unused99]"]),
+        (["101-104", "--id", "--type", "unused"], ["[unused99]"]),
     ],
 )
-def test_mistakes_are_told_and_nothing_is_written(more, sentence, texts, tmp_path, capsys):
-    assert main(["tokenizer", "train", "--data", str(texts), "--output", str(tmp_path / "made"), *more]) == 2
+def test_pieces_are_found(search: list[str], expected: list[str] | int, capsys):
+    found = told(capsys, "vocab", BERT, "--search", *search)
+    pieces = [one["piece"] for one in found["pieces"]]
+    assert (len(pieces) if isinstance(expected, int) else pieces) == expected
+    assert found["found"] == len(pieces)
+
+
+def test_merges_are_shown_by_rank(capsys):
+    merges = told(capsys, "vocab", AUSTEN, "--merges", "--limit", "2")["merges"]
+    assert [(merge["rank"], merge["result"]) for merge in merges] == [(0, "he"), (1, "Ġt")]
+
+
+def test_frequencies_are_counted_in_data(reviews: str, capsys):
+    found = told(capsys, "vocab", BERT, "--data", reviews, "--sort", "frequency", "--descending", "--limit", "1")
+    assert [(one["piece"], one["frequency"]) for one in found["pieces"]] == [("film", 2)]
+
+
+def test_a_table_is_written(tmp_path: Path, capsys):
+    output = tmp_path / "pieces.csv"
+    assert main(["tokenizer", "vocab", BERT, "--search", "=", "--defuse", "--output", str(output)]) == 0
+    with output.open(encoding="utf-8", newline="") as file:
+        assert "'=" in [row["piece"] for row in csv.DictReader(file)]
+
+
+def test_a_screen_shows_columns_and_how_many_there_are(capsys):
+    assert main(["tokenizer", "vocab", BERT, "--search", "unbelievabl"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["id", "piece", "text", "length", "type", "script"]
+    assert lines[-1] == "1 of 30,522 pieces (WordPiece)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["vocab", BERT, "--merges"], "only a BPE has merges"),
+        (["vocab", BERT, "--search", "(", "--regex"], "is no regular expression"),
+        (["vocab", BERT, "--search", "x", "--id"], "'x' is no id"),
+        (["vocab", BERT, "--regex"], "give --search too"),
+        (["vocab", BERT, "--sort", "frequency"], "'frequency' is no column"),
+        (["vocab", BERT, "--limit", "-1"], "-1 is no number of rows"),
+        (["compare", BERT, "--text", "a"], "2 to 4 can be compared"),
+        (["compare", BERT, AUSTEN, "--text", "a", "--column", "b"], "give --data instead"),
+    ],
+)
+def test_mistakes_are_told(arguments: list[str], sentence: str, capsys):
+    assert main(["tokenizer", *arguments]) == 2
     assert sentence in capsys.readouterr().err
-    assert not (tmp_path / "made").exists()
 
 
-def test_a_tokenizer_is_never_overwritten(texts, tmp_path, capsys):
-    arguments = ["tokenizer", "train", "--data", str(texts), "--output", str(tmp_path / "made")]
-    assert main(arguments) == 0
-    assert main(arguments) == 2
-    assert "holds a tokenizer already" in capsys.readouterr().err
+def test_a_text_is_compared_line_by_line(capsys):
+    found = told(capsys, "compare", BERT, AUSTEN, "--text", "unbelievable\nold", "--no-special-tokens")
+    first, second = found["tokenizers"]
+    assert [token["piece"] for token in first["lines"][0]] == ["unbelievable"]
+    assert [token["differs"] for token in second["lines"][1]] == [False]
+    assert found["places"] == 1
 
 
-BERT_TINY = str(resource("demo", "bert-tiny"))
+def test_data_is_compared_by_language(reviews: str, capsys):
+    found = told(capsys, "compare", BERT, AUSTEN, "--data", reviews, "--column", "text")
+    assert found["total"]["rows"] == 3
+    assert [(one["language"], one["rows"]) for one in found["languages"]] == [("en", 2), ("es", 1)]
+    assert found["total"]["tokens_per_row"][0] == pytest.approx(found["total"]["tokens"][0] / 3, abs=1e-6)
 
 
-def test_compression_is_measured_beside_the_old_one(texts, tmp_path, capsys):
-    arguments = ["--data", str(texts), "--output", str(tmp_path / "made"), "--vocabulary", "300", "--json"]
-    assert main(["tokenizer", "train", *arguments, "--compare", BERT_TINY]) == 0
-    made = json.loads(capsys.readouterr().out.splitlines()[-1])
-    new, old = made["compression"]
-    assert made["held_out"]
-    assert (new["tokenizer"], old["tokenizer"]) == (str(tmp_path / "made"), BERT_TINY)
-    assert new["rows"] == old["rows"] == 8
-    assert new["tokens_per_word"] == pytest.approx(new["tokens"] / new["words"], abs=1e-4)
-
-
-def test_any_source_gives_texts(tmp_path):
-    arguments = ["--source", "demo", "--data", "eng-spa", "--column", "target", "--output", str(tmp_path / "made")]
-    assert main(["tokenizer", "train", *arguments, "--vocabulary", "500", "--special", "<a>", "<b>"]) == 0
-    assert "<a>" in AutoTokenizer.from_pretrained(tmp_path / "made").all_special_tokens
-
-
-def _hears_interrupts() -> None:
-    """A shell without job control lets its background jobs ignore SIGINT, and their children inherit that."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def test_a_stopped_training_leaves_nothing(tmp_path):
-    path = tmp_path / "long.txt"
-    path.write_text("\n".join(f"{n * n} {n:b} words that never end" for n in range(400_000)))
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "backend",
-        "tokenizer",
-        "train",
-        "--data",
-        str(path),
-        "--output",
-        str(tmp_path / "made"),
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=_hears_interrupts
-    )
-    assert process.stderr is not None
-    assert "rows of" in process.stderr.readline()
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "nothing was written" in said or "interrupted" in said  # which, depends on how far it had come
-    assert [each.name for each in tmp_path.iterdir()] == ["long.txt"]
-
-
-def test_an_extended_tokenizer_is_saved_and_said(tmp_path, capsys):
-    arguments = ["--add", "zyzzyva", "--add-special", "<speaker>", "--output", str(tmp_path / "own"), "--json"]
-    assert main(["tokenizer", "extend", BERT_TINY, *arguments]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["added"], said["vocabulary"], said["path"]) == (2, 30524, str(tmp_path / "own"))
-    assert said["tokens"][0]["pieces"] == ["z", "##y", "##zzy", "##va"]
-    assert AutoTokenizer.from_pretrained(tmp_path / "own").tokenize("zyzzyva") == ["zyzzyva"]
-
-
-def test_without_output_an_extension_is_only_shown(texts, tmp_path, capsys):
-    (tmp_path / "list.txt").write_text("the house\n\n")
-    arguments = ["--tokens", str(tmp_path / "list.txt"), "--data", str(texts), "--column", "english"]
-    assert main(["tokenizer", "extend", BERT_TINY, *arguments]) == 0
+def test_a_screen_shows_a_line_for_each_tokenizer(reviews: str, capsys):
+    assert main(["tokenizer", "compare", BERT, AUSTEN, "--data", reviews]) == 0
     out = capsys.readouterr().out
-    assert "40x" in out
-    assert "give --output to save it" in out
-
-
-@pytest.mark.parametrize(
-    ("more", "sentence"),
-    [
-        ([], "name a token to add"),
-        (["--add", "the"], "a token already"),
-        (["--tokens", "none.txt"], "--tokens none.txt"),
-    ],
-)
-def test_an_extension_of_nothing_is_refused(more, sentence, tmp_path, capsys):
-    assert main(["tokenizer", "extend", BERT_TINY, *more, "--output", str(tmp_path / "own")]) == 2
-    assert sentence in capsys.readouterr().err
-    assert not (tmp_path / "own").exists()
+    assert "en: 2 rows" in out
+    assert "all: 3 rows" in out
