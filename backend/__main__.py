@@ -13,16 +13,13 @@ from backend.commands import (
     describe,
     doctor,
     export,
-    helper,
     importing,
     internal,
-    measuring,
     models,
     plan,
     predict,
     requests,
     runs,
-    text,
     tokenize,
     tokenizer,
     train,
@@ -42,7 +39,6 @@ COMMANDS: tuple[Command, ...] = (
     *requests.COMMANDS,
     *runs.COMMANDS,
     *predict.COMMANDS,
-    *text.COMMANDS,
     *tokenize.COMMANDS,
     *tokenizer.COMMANDS,
     *data.COMMANDS,
@@ -54,8 +50,6 @@ COMMANDS: tuple[Command, ...] = (
     *describe.COMMANDS,
     *doctor.COMMANDS,
     *internal.COMMANDS,
-    *measuring.COMMANDS,
-    *helper.COMMANDS,
 )
 LONGEST = 1000
 """Characters of a sentence; a stranger's name may have any number."""

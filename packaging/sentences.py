@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 OF_THE_TERMINAL = ("__main__.py", "importing", "commands", "contract/run/report.py", "contract/public_words.py")
-OF_RUNS = ("new_run.py", "train.py", "internal.py", "measuring.py")
+OF_RUNS = ("new_run.py", "train.py", "internal.py")
 """Commands that the window gives."""
 QUIET = {
     "print", "write", "line", "begin", "add_argument", "add_argument_group", "add_parser", "compile", "search", "match",

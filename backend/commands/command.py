@@ -1,11 +1,18 @@
-"""Owns what a command is, and the arguments that several commands share."""
+"""What a command is, and what several commands share: arguments, and finding the run that is named."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from backend.contract.errors import InputError
+from backend.contract.places import runs_folder
+from backend.contract.run.folder import RunFolder, find_run, run_folders
+from backend.contract.safe_text import one_line
+
 CTRL_C_EXIT_CODE = 130
 """Of a command that its user interrupts: what a shell reports of SIGINT."""
+SHOWN_RUNS = 5
+"""Names of the newest runs in the refusal of one that is not there."""
 
 
 @dataclass(frozen=True)
@@ -47,3 +54,13 @@ def add_consents(parser: ArgumentParser) -> None:
         action="store_true",
         help="agree to run the model's own Python code as it is now (burnish consents withdraws it)",
     )
+
+
+def named_run(name_or_path: str) -> RunFolder:
+    """The run that is meant. Raises InputError that names the newest runs."""
+    found = find_run(name_or_path, runs_folder())
+    if found:
+        return found.whole()  # one host's folder is no run of its own
+    names = [one_line(folder.name) for folder in run_folders(runs_folder())[:SHOWN_RUNS]]
+    there = f"the newest runs are {', '.join(names)}" if names else f"there are no runs in {runs_folder()} yet"
+    raise InputError(f"{name_or_path}: there is no such run; {there}")

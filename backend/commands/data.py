@@ -1,19 +1,21 @@
-"""Owns `burnish data`: `report` says what data holds, `prepare` tokenises without training, `import` and `recognise` are beside."""
+"""Runs `burnish data`: `report` on data, `prepare` it without training, `import` another layout, `recognise` files."""
 
 import json
+import re
+import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import Command, add_changes, add_json
-from backend.commands.data_import import add_import
-from backend.commands.data_recognise import add_recognise
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
+from backend.contract.output_file import check_output_folder, output_errors
+from backend.contract.safe_files import user_path
 
 if TYPE_CHECKING:
-    from backend.contract.rpc.data import ColumnReport, DataReport, SplitReport, Spread
+    from backend.contract.rpc.data import ColumnReport, DataReport, RecognisedData, SplitReport, Spread
     from backend.inspect.data_report import Subject
 
 SHOWN_LABELS = 20
@@ -40,8 +42,8 @@ def _arguments(parser: ArgumentParser) -> None:
     add_changes(prepare)
     add_json(prepare)
     prepare.set_defaults(execute_action=_prepare)
-    add_import(actions)
-    add_recognise(actions)
+    _add_import(actions)
+    _add_recognise(actions)
 
 
 def _execute(arguments: Namespace) -> int:
@@ -58,7 +60,7 @@ def _report(arguments: Namespace) -> int:
         found = data_report.data_report(_subject(arguments), screen.report("reading data"))
     finally:
         screen.close()
-    print(msgspec.json.encode(found).decode() if arguments.json else _in_words(found))
+    print(msgspec.json.encode(found).decode() if arguments.json else _describe_report(found))
     return 0
 
 
@@ -121,7 +123,7 @@ def _refuse_beside_spec(arguments: Namespace) -> None:
             raise InputError(f"--{name}: {arguments.target} is a spec and says that itself; use --set data.{name}=…")
 
 
-def _in_words(found: "DataReport") -> str:
+def _describe_report(found: "DataReport") -> str:
     lines: list[str] = []
     for split, one in found.splits.items():
         lines += _split_in_words(split, one, found.inputs)
@@ -175,6 +177,89 @@ def _column_in_words(name: str, column: "ColumnReport") -> list[str]:
         more = f" and {len(column.labels) - SHOWN_LABELS} more" if len(column.labels) > SHOWN_LABELS else ""
         lines.append(f"  {name}: {', '.join(shown)}{more}")
     return lines
+
+
+def _add_import(actions: Any) -> None:
+    """The action `import` beside the others of `burnish data`."""
+    parser: ArgumentParser = actions.add_parser(
+        "import",
+        help="write a language pair as train.tsv and eval.tsv, both directions, each row with its prefix",
+        allow_abbrev=False,
+    )
+    parser.add_argument("kind", choices=("tatoeba",), help="how the data is stored")
+    parser.add_argument("data", metavar="FOLDER", help="folder or archive of the pair, or its name such as eng-sin")
+    parser.add_argument("--output", metavar="DIR", type=Path, help="where the tables go (beside the data)")
+    parser.add_argument("--languages", metavar="A,B", help="what the prefixes call them, such as english,sinhala")
+    parser.set_defaults(execute_action=_import)
+
+
+def _import(arguments: Namespace) -> int:
+    from backend.contract.places import cache_folder, is_offline  # these load the data room
+    from backend.contract.spec import validated
+    from backend.data.prefixed_tables import language_names, write_tables
+    from backend.data.sources.source import Reading
+    from backend.data.sources.tatoeba import Settings, pair_folder
+
+    where = user_path(arguments.data)
+    output = arguments.output or _beside(where)
+    check_output_folder(output, "--output")
+    languages = language_names(arguments.languages, re.sub(r"(\.tar)?(\.gz)?$", "", where.absolute().name))
+    given = {"folder": str(where)} if where.exists() else {"pair": arguments.data}
+    screen = Screen()
+    try:
+        reading = Reading(cache_folder() / "tables", screen.report("bringing the data"), offline=is_offline())
+        folder = pair_folder(validated(Settings, given, "data"), reading)
+        with output_errors(output, "--output", output):
+            output.mkdir(parents=True, exist_ok=True)
+            written = write_tables(folder, output, languages, screen.report("writing"))
+    finally:
+        screen.close()
+    for path, rows in written.items():
+        print(
+            f"{path.absolute()}: " + ("it is there already, and stays as it is" if rows is None else f"{rows:,} rows")
+        )
+    return 0
+
+
+def _beside(where: Path) -> Path:
+    if where.is_dir():
+        return where
+    if where.is_file():
+        return where.parent
+    raise InputError(f"--output: {where} is no folder here, so say where the tables shall go")
+
+
+def _add_recognise(actions: Any) -> None:
+    """The action `recognise` beside the others of `burnish data`."""
+    parser: ArgumentParser = actions.add_parser(
+        "recognise", help="what files or a folder are, and the data section that reads them", allow_abbrev=False
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, several files, a folder, or a hub address")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(execute_action=_recognise)
+
+
+def _recognise(arguments: Namespace) -> int:
+    import msgspec
+
+    from backend.inspect.recognition import recognise  # loads every source
+
+    found = recognise(arguments.paths)
+    print(msgspec.json.encode(found).decode() if arguments.json else _describe_section(found))
+    for one in found.unreadable:
+        print(one, file=sys.stderr)
+    return 2 if found.unreadable else 0
+
+
+def _describe_section(found: "RecognisedData") -> str:
+    """The sentence as a comment, then what a spec needs."""
+    lines = [f"# {found.words}", *(f"# left out: {one.name} ({one.reason})" for one in found.left_out)]
+    lines += [f"# careful: {one}" for one in found.warnings]
+    if found.task:
+        lines.append(f"task: {{type: {found.task}}}")
+    lines.append("data:")
+    lines += [f"  {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in found.data.items()]
+    return "\n".join(lines)
 
 
 COMMANDS = (Command("data", "report on data, recognise, prepare or import it", _arguments, _execute),)

@@ -3,8 +3,7 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
-from backend.commands.command import Command, add_json
-from backend.commands.named_run import named_run
+from backend.commands.command import Command, add_json, named_run
 
 MARKS = {"fine": "✓", "note": "!", "missing": "✗"}
 PLAIN_MARKS = {"fine": "ok", "note": "!", "missing": "x"}

@@ -4,16 +4,17 @@ import csv
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from backend.commands import exported_model, exported_predictions
-from backend.commands.command import Command
-from backend.commands.named_run import named_run
+from backend.commands.command import Command, named_run
 from backend.contract.errors import InputError
-from backend.contract.output_file import output_errors, whole_file
+from backend.contract.output_file import check_output_folder, output_errors, whole_file
+from backend.contract.safe_files import user_path
 
 if TYPE_CHECKING:
     from backend.mirrors.curves import Curves
+
+SUFFIXES = {".csv": "csv", ".parquet": "parquet"}
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -25,15 +26,15 @@ def _arguments(parser: ArgumentParser) -> None:
         "--predictions", metavar="FILE", type=Path, help="write predictions as .csv or .parquet, all or some of them"
     )
     target.add_argument("--model", metavar="DIR", type=Path, help="copy the model into a new folder")
-    exported_model.add_arguments(parser)
-    exported_predictions.add_arguments(parser)
+    _model_arguments(parser)
+    _predictions_arguments(parser)
 
 
 def _export(arguments: Namespace) -> int:
     if arguments.predictions:
-        return exported_predictions.export(arguments)
+        return export_predictions(arguments)
     if arguments.model:
-        return exported_model.export(arguments)
+        return export_model(arguments)
     if arguments.tensorboard:
         return _export_event_file(arguments)
     from backend.mirrors.curves import Curves
@@ -72,6 +73,126 @@ def _write(curves: "Curves", stream: TextIO) -> int:
         row["step"] = step
         writer.writerow(map(row.get, columns))
     return count
+
+
+def _model_arguments(parser: ArgumentParser) -> None:
+    """The options of `--model`."""
+    parser.add_argument(
+        "--dtype", choices=("float32", "float16"), default="float32", help="numbers of --model (float32)"
+    )
+    parser.add_argument(
+        "--merged",
+        action="store_true",
+        help="with --model: merge an adapter into the model that it belongs to; RUN may be a checkpoint",
+    )
+
+
+def export_model(arguments: Namespace) -> int:
+    """Write the folder and say where it is. Raises InputError."""
+    if arguments.merged:
+        _merge_adapter(arguments)
+    else:
+        folder = named_run(arguments.run)
+        if not (folder.model / "config.json").is_file():
+            raise InputError(f"{arguments.run}: this run has no model yet; let it finish, or stop it, first")
+        from backend.models.remote_code import agree_to_copy
+        from backend.models.saved_model import copy_model  # loads numpy
+
+        copy_model(folder.model, arguments.model, arguments.dtype)
+        agree_to_copy(folder.model, arguments.model)
+    print(f"model: {arguments.model.absolute()}")
+    return 0
+
+
+def _merge_adapter(arguments: Namespace) -> None:
+    target = arguments.model.absolute()
+    if arguments.dtype != "float32":
+        raise InputError("--dtype: a merged model is written in float32; leave --dtype out, then copy it with --model")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(f"--model {target}: it exists already; name a new folder")
+    check_output_folder(target, "--model")
+    from backend.inference.model import open_model  # loads the framework
+    from backend.inference.spec import spec_of
+    from backend.models import saved_model
+    from backend.models.remote_code import agree_to_copy, copy_code
+
+    spec = spec_of(arguments.run, None, ["hardware.device=cpu"])
+    opened = open_model(spec)
+    session = opened.session
+
+    def fill(folder: Path) -> None:
+        session.engine.export(folder)
+        session.tokenizer.save_pretrained(folder)
+        copy_code(opened.folder, folder)
+
+    note = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
+    with output_errors(target, "--model", target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        saved_model.write(target, fill, note)
+        agree_to_copy(opened.folder, target)
+
+
+def _predictions_arguments(parser: ArgumentParser) -> None:
+    """The options that belong to `--predictions`."""
+    own = parser.add_argument_group("with --predictions")
+    own.add_argument(
+        "--split",
+        metavar="NAME",
+        default="validation",
+        help="validation, test, or the name of another file (validation)",
+    )
+    rightness = own.add_mutually_exclusive_group()
+    rightness.add_argument("--wrong", action="store_true", help="only rows whose prediction is wrong")
+    rightness.add_argument("--right", action="store_true", help="only rows whose prediction is right")
+    own.add_argument("--text", metavar="TEXT", help="only rows with this text in a column, whatever its case")
+    own.add_argument("--pair", nargs=2, metavar=("ACTUAL", "PREDICTED"), help="only rows of this label pair")
+    own.add_argument(
+        "--sort", metavar="COLUMN", help="a column, confidence, or error; the highest first with --descending"
+    )
+    own.add_argument("--descending", action="store_true", help="the highest first")
+    own.add_argument("--columns", metavar="A,B", help="only these columns, in this order")
+    own.add_argument("--bom", action="store_true", help="begin a CSV with a byte order mark, for spreadsheets")
+    own.add_argument("--defuse", action="store_true", help="an apostrophe before cells that begin with = + - @")
+
+
+def export_predictions(arguments: Namespace) -> int:
+    """Write them and say where. Raises InputError."""
+    from backend.helper.queries import prediction_filter, predictions  # load pyarrow
+
+    run, output = named_run(arguments.run), user_path(arguments.predictions).absolute()
+    kind = SUFFIXES.get(output.suffix.lower())
+    if kind is None:
+        raise InputError(f"--predictions {output.name}: name a file that ends in .csv or .parquet")
+    parquet = run.predictions(arguments.split, "parquet")
+    if not parquet.is_file():
+        there = ", ".join(run.predicted()) or "none yet; a run writes them when it ends"
+        raise InputError(f"--split {arguments.split}: {arguments.run} has no such predictions; there are {there}")
+    wanted = _filters(arguments)
+    rows = prediction_filter.chosen_rows({"parquet": str(parquet), **wanted}) if wanted else None
+    written = predictions.export(
+        predictions.ExportRequest(
+            parquet=str(parquet),
+            output=output,
+            rows=rows,
+            columns=arguments.columns.split(",") if arguments.columns else None,
+            format=kind,
+            bom=arguments.bom,
+            defuse=arguments.defuse,
+        )
+    )
+    print(f"{written.rows} {'row' if written.rows == 1 else 'rows'}: {Path(written.path)}")
+    return 0
+
+
+def _filters(arguments: Namespace) -> dict[str, Any]:
+    wanted: dict[str, Any] = {"right": arguments.right} if arguments.right or arguments.wrong else {}
+    if arguments.text:
+        wanted["text"] = arguments.text
+    if arguments.pair:
+        wanted |= dict(zip(("actual", "prediction"), arguments.pair, strict=True))
+    if arguments.sort:
+        wanted |= {"sort_by": arguments.sort, "descending": arguments.descending}
+    return wanted
 
 
 COMMANDS = (Command("export", "write a run's curves, predictions or model elsewhere", _arguments, _export),)

@@ -1,4 +1,4 @@
-"""Owns watching a run from a terminal until its process has ended, and what Ctrl-C then means."""
+"""Follows a run in a terminal, in the queue and until its process has ended, and answers Ctrl-C."""
 
 import json
 import os
@@ -11,19 +11,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from backend.commands.queue_words import QueueTeller
 from backend.commands.screen import Screen
 from backend.contract.processes import on_interruption
 from backend.contract.run import events
 from backend.contract.run.fixes import Mend
 from backend.contract.run.folder import RunFolder
+from backend.contract.run.queue import queue_of
 from backend.contract.safe_files import open_unlinked
 from backend.contract.safe_text import one_line
 
 LOOK_SECONDS = 0.1
 FIRST_SECONDS = 5.0
 """How long a host that ended waits for the word of how the first did."""
-
+QUEUE_LOOK_SECONDS = 2.0
+"""Between two looks at the locks of all runs."""
 INTERRUPTED_EXIT_CODE = 75
 """Exit code of a run that something outside told to end: sysexits' EX_TEMPFAIL, by which scripts know to resume it."""
 MAX_METRICS = 12
@@ -234,6 +235,48 @@ class Follower:
         if self._outcome.predictions is None or event.split == "validation":
             self._outcome.predictions = self._run.path / event.csv
             self._outcome.metrics = dict(event.metrics)
+
+
+class QueueTeller:
+    """Tells in lines what a run waits for, and when it begins."""
+
+    def __init__(self, folder: RunFolder, screen: Screen) -> None:
+        self._folder, self._screen = folder, screen
+        self._told, self._looked = "", 0.0
+
+    def look(self) -> None:
+        """Say what has changed; called again and again."""
+        now = time.monotonic()
+        if not self._folder.queued.exists():
+            self._tell_beginning()
+        elif now - self._looked >= QUEUE_LOOK_SECONDS:
+            self._looked = now
+            self._tell(waits_for(self._folder))
+
+    def _tell(self, words: str) -> None:
+        if words and words != self._told:
+            first = not self._told
+            self._told = words
+            self._screen.line(f"{one_line(self._folder.name)} {words}{'; Ctrl-C takes it out' if first else ''}")
+
+    def _tell_beginning(self) -> None:
+        if self._told and self._folder.exit_record() is None:
+            self._screen.line(f"{one_line(self._folder.name)} begins; Ctrl-C stops it")
+        self._told = ""
+
+
+def waits_for(folder: RunFolder) -> str:
+    """`waits for rte-3 and 1 more (1 of 2 in the queue)`; empty where it waits no more."""
+    queue = queue_of(folder.path.parent)
+    names = [run.name for run in queue.waiting]
+    if folder.name not in names:
+        return ""
+    place = f"({names.index(folder.name) + 1} of {len(names)} in the queue)"
+    ahead = queue.running or queue.ahead(folder)[:1]
+    if not ahead:
+        return f"is about to begin {place}"
+    more = f" and {len(ahead) - 1} more" if len(ahead) > 1 else ""
+    return f"waits for {ahead[0].name}{more} {place}"
 
 
 def tell(outcome: Outcome, as_json: bool) -> int:

@@ -1,8 +1,9 @@
-"""Owns `burnish evaluate` and `burnish predict`: a trained model on new rows."""
+"""Runs `burnish evaluate`, `predict` and `generate`: a trained model on new rows, or on a prompt."""
 
 import json
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,17 @@ from backend.commands.screen import Screen
 from backend.contract.errors import InputError
 from backend.contract.output_file import check_appended
 from backend.contract.places import runs_folder
+from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.run.folder import find_run
 from backend.contract.safe_files import user_path
 
-SHOWN, LISTED = 5, 100
-"""Skipped rows that are named in words, and in JSON."""
-
 if TYPE_CHECKING:
     from backend.inference.predict import EvaluationResult, PredictionResult
+
+SHOWN, LISTED = 5, 100
+"""Skipped rows that are named in words, and in JSON."""
+_DECODING = [one.name for one in fields(GenerationSettings) if one.name not in {"sample", "seed", "eos_token_id"}]
+"""The settings of writing that the tasks have under the same name, but for the one that is a switch."""
 
 
 def _shared_arguments(parser: ArgumentParser) -> None:
@@ -224,7 +228,39 @@ def _in_words(result: "EvaluationResult | PredictionResult") -> str:
     )
 
 
+def _generate_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("target", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder or hub id")
+    parser.add_argument("--prompt", metavar="TEXT", required=True, help="the text to continue or to answer")
+    parser.add_argument("--sample", action="store_true", help="draw tokens by chance instead of taking the likeliest")
+    for name in _DECODING:
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=f"the task's setting {name}")
+    parser.add_argument("--seed", metavar="N", type=int, help="makes sampling repeatable")
+    add_changes(parser)
+    add_consents(parser)
+    add_conversion(parser)
+
+
+def _generate(arguments: Namespace) -> int:
+    if not arguments.prompt.strip():
+        raise InputError("--prompt: it is empty; write the text to continue or to answer")
+    consents.agree_if_asked(arguments, arguments.target)
+    consents.convert_if_asked(arguments, arguments.target)
+    from backend.inference import predict  # loads the framework
+
+    changes = [f"task.{name}={value}" for name in _DECODING if (value := getattr(arguments, name)) is not None]
+    if arguments.sample:
+        changes.append("task.sample=true")
+    pieces = predict.generate(
+        arguments.target, arguments.prompt, changes=[*arguments.changes, *changes], seed=arguments.seed
+    )
+    for piece in pieces:
+        print(piece, end="", flush=True)
+    print()
+    return 0
+
+
 COMMANDS = (
     Command("evaluate", "measure a model on labelled rows", _shared_arguments, _evaluate),
     Command("predict", "write a model's predictions for new rows", _predict_arguments, _predict),
+    Command("generate", "continue or answer a text", _generate_arguments, _generate),
 )

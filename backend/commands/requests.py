@@ -7,8 +7,7 @@ from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 
 from backend import process_tree
-from backend.commands.command import Command
-from backend.commands.named_run import named_run
+from backend.commands.command import Command, named_run
 from backend.contract.errors import InputError
 from backend.contract.run.folder import RunFolder, boot_id, host_id
 from backend.contract.safe_text import one_line

@@ -1,23 +1,52 @@
-"""Owns `burnish runs`, `note` and `compare`: all runs as lines or a table, a person's words on one, several side by side."""
+"""Runs `burnish runs`, `note` and `compare`: all runs as lines or a table, a person's words on one, several side by side."""
 
+import math
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
 
-from backend.commands.command import Command, add_json
-from backend.commands.follow import in_words
-from backend.commands.named_run import named_run
+import msgspec
+
+from backend.commands.command import Command, add_json, named_run
+from backend.commands.follow import in_words, waits_for
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
-from backend.contract.run import search
-from backend.contract.run.folder import run_faults, run_folders
+from backend.contract.run import events, search
+from backend.contract.run.event_summary import TOO_LONG, landmarks
+from backend.contract.run.folder import RunFolder, run_faults, run_folders
+from backend.contract.run.notes import RunNotes, change_notes, read_notes, tags_of
 from backend.contract.safe_text import one_line
-
-if TYPE_CHECKING:
-    from backend.commands.summary import Summary
 
 FORMATS = ("csv", "markdown")
 SORTED_BY = ("started", "name", "state", "task", "model", "data", "step", "seconds")
+E = TypeVar("E")
+_ATTEMPTS = (events.RunStarted, events.RunResumed)
+MISSING = "its events.jsonl is missing; burnish resume continues it from its checkpoint"
+NO_CURVES = "its curves are missing, because its events.jsonl was deleted"
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """What `burnish runs --json` prints of a run."""
+
+    name: str
+    run: str
+    state: str
+    task: str = ""
+    model: str = ""
+    step: int = 0
+    total_steps: int = 0
+    started: float | None = None
+    metrics: dict[str, float | None] = {}
+    message: str = ""
+    data: str = ""
+    seconds: float | None = None
+    """How long a process carried it; the time between two attempts does not count."""
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    queued: float | None = None
+    """When it joined the queue in which it waits."""
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -29,10 +58,6 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _runs(arguments: Namespace) -> int:
-    import msgspec
-
-    from backend.commands.summary import summary
-
     for fault in (faults := run_faults(runs_folder())):
         print(f"note: {one_line(fault)}", file=sys.stderr)
     every = [summary(folder) for folder in run_folders(runs_folder())]
@@ -49,17 +74,17 @@ def _runs(arguments: Namespace) -> int:
     return 0
 
 
-def _texts(run: "Summary") -> tuple[str, ...]:
+def _texts(run: Summary) -> tuple[str, ...]:
     return (run.name, run.state, run.task, run.model, run.data, run.note)
 
 
-def _sorted(runs: "list[Summary]", column: str) -> "list[Summary]":
+def _sorted(runs: list[Summary], column: str) -> list[Summary]:
     """Newest, or largest metric, first; texts by the alphabet; runs without a value last. Raises InputError."""
     if column not in SORTED_BY and runs and not any(column in run.metrics for run in runs):
         known = sorted({name for run in runs for name in run.metrics})
         raise InputError(f"--sort: no run has {column!r}; there are {', '.join([*SORTED_BY, *known])}")
 
-    def value(run: "Summary") -> Any:
+    def value(run: Summary) -> Any:
         if column == "started":
             return run.started or run.queued  # what waits is the newest there is
         return getattr(run, column) if column in SORTED_BY else run.metrics.get(column)
@@ -68,7 +93,7 @@ def _sorted(runs: "list[Summary]", column: str) -> "list[Summary]":
     return search.ordered(runs, value, descending=not is_text)
 
 
-def _print_lines(runs: "list[Summary]", group: str | None) -> None:
+def _print_lines(runs: list[Summary], group: str | None) -> None:
     width = max((len(one_line(run.name)) for run in runs), default=0)
     groups: dict[str, list[Summary]] = {}
     for run in runs:
@@ -82,17 +107,17 @@ def _print_lines(runs: "list[Summary]", group: str | None) -> None:
             print(_line(run, width))
 
 
-def _line(run: "Summary", width: int) -> str:
+def _line(run: Summary, width: int) -> str:
     steps = f"{run.step}/{run.total_steps}" if run.total_steps else str(run.step)
     tags = "".join(f"  #{tag}" for tag in run.tags)
     line = f"{one_line(run.name):<{width}}  {run.state:<11}  {steps:>13}  {in_words(run.metrics) or run.message}{tags}"
     return one_line(line.rstrip())  # a stranger's run could write further rows by any of its texts
 
 
-def _table(runs: "list[Summary]", form: str) -> str:
+def _table(runs: list[Summary], form: str) -> str:
     from backend.contract.run.comparison import ABSENT, metrics_table
 
-    def cells(run: "Summary") -> list[tuple[str, str]]:
+    def cells(run: Summary) -> list[tuple[str, str]]:
         seconds = ABSENT if run.seconds is None else f"{run.seconds:.0f}"
         named = {"run": run.name, "state": run.state, "task": run.task, "model": run.model, "data": run.data}
         model = run.model.replace("\\", "/").rstrip("/").rpartition("/")[2]
@@ -114,8 +139,6 @@ def _note_arguments(parser: ArgumentParser) -> None:
 
 
 def _note(arguments: Namespace) -> int:
-    from backend.contract.run.notes import RunNotes, change_notes, tags_of
-
     folder = named_run(arguments.run)
     gone, added = tags_of(arguments.untag), tags_of(arguments.tag)
 
@@ -138,7 +161,6 @@ def _compare_arguments(parser: ArgumentParser) -> None:
 
 
 def _compare(arguments: Namespace) -> int:
-    from backend.commands.summary import summary
     from backend.contract import spec_file
     from backend.contract.run.comparison import settings_table
 
@@ -152,6 +174,105 @@ def _compare(arguments: Namespace) -> int:
     settings = settings_table(specs, everything=arguments.all)
     print(settings.written(arguments.table) if settings.rows else "the settings are the same", end="\n")
     return 0
+
+
+# A run's line, read from its events but for most steps
+
+
+def summary(folder: RunFolder) -> Summary:
+    """The run's line; a folder with unreadable events gets one too."""
+    found, notes = landmarks(folder.events), read_notes(folder)
+    first = _last(found, events.RunStarted)
+    plan = _last(found, events.PlanMade)
+    state, message = _state_of(folder, found)
+    cut = next((event.message for event in found if isinstance(event, events.Warned) and event.code == TOO_LONG), "")
+    return Summary(
+        name=folder.name,
+        run=str(folder.path),
+        state=state,
+        task=first.task if first else "",
+        model=first.model if first else "",
+        step=_step_of(found),
+        total_steps=plan.total_steps if plan else 0,
+        started=first.time if first else None,
+        metrics=_metrics_of(found),
+        message="; ".join(filter(None, [message, cut])),
+        data=_data_of(found),
+        seconds=_seconds_of(found),
+        note=notes.note,
+        tags=notes.tags,
+        queued=folder.queued_since() if state == "queued" else None,
+    )
+
+
+def _data_of(found: list[events.AnyEvent]) -> str:
+    loaded = [event for event in found if isinstance(event, events.DataLoaded) and event.split == "train"]
+    return ", ".join(Path(file).name for file in loaded[-1].files[:2]) if loaded else ""
+
+
+def _seconds_of(found: list[events.AnyEvent]) -> float | None:
+    if not found:
+        return None
+    idle = sum(
+        max(0.0, after.time - before.time) for before, after in pairwise(found) if isinstance(after, events.RunResumed)
+    )
+    return max(0.0, found[-1].time - found[0].time - idle)
+
+
+def _state_of(folder: RunFolder, found: list[events.AnyEvent]) -> tuple[str, str]:
+    finished, life = last_end(found), folder.life()
+    if life == "alive" and folder.queued.exists():
+        return "queued", waits_for(folder)
+    if life == "lost" and folder.queued.exists():
+        return "lost", "its process was killed, or the computer went down, while it waited in the queue"
+    if life == "alive":
+        return ("running" if _last(found, events.PlanMade) else "starting"), ""
+    if (record := folder.exit_record()) and record.state:
+        return record.state, record.message or "it was removed from the queue before it started"
+    attempt = max((event.attempt for event in found if isinstance(event, _ATTEMPTS)), default=0)
+    if finished and not folder.has_later_attempt(attempt, finished.time):
+        return finished.state, finished.message
+    if record := folder.exit_record():
+        unsaid = "the run ended without saying how" if folder.events.exists() else MISSING
+        ended_well = (
+            record.returncode == 0 and not folder.events.exists()
+        )  # paused, stopped or finished: the events knew
+        if ended_well and not record.message and folder.has_results():
+            return "finished", NO_CURVES
+        return "lost" if ended_well else "failed", record.message or unsaid
+    return "lost", "nobody has started it" if life == "new" else "its process was killed or the computer went down"
+
+
+def last_end(found: list[events.AnyEvent]) -> events.RunFinished | None:
+    """How the last attempt ended, if it said so itself."""
+    marks = (*_ATTEMPTS, events.RunFinished)
+    last = next((event for event in reversed(found) if isinstance(event, marks)), None)
+    return last if isinstance(last, events.RunFinished) else None
+
+
+def _step_of(found: list[events.AnyEvent]) -> int:
+    for event in reversed(found):
+        if isinstance(event, events.StepFinished | events.RunFinished):
+            return event.step
+        if isinstance(event, events.RunResumed):
+            return event.from_step
+    return 0
+
+
+def _metrics_of(found: list[events.AnyEvent]) -> dict[str, float | None]:
+    from_step = math.inf  # what is later than the step of a resume that follows it is void
+    for event in reversed(found):
+        match event:
+            case events.RunResumed():
+                from_step = min(from_step, event.from_step)
+            case events.RunFinished() | events.EvaluationFinished(split="validation"):
+                if event.metrics and event.step <= from_step:
+                    return event.metrics
+    return {}
+
+
+def _last(found: list[events.AnyEvent], kind: type[E]) -> E | None:
+    return next((event for event in reversed(found) if isinstance(event, kind)), None)
 
 
 COMMANDS = (

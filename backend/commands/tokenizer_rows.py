@@ -1,25 +1,56 @@
-"""Owns `burnish tokenizer rows`: the rows of a training step, or any row, as the model gets them."""
+"""Runs `burnish tokenizer rows` and `lengths`: the rows of a training as the model gets them, and how long they are."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backend.commands.command import add_changes, add_json
-from backend.commands.looking import add_subject, look_of
+from backend.commands.command import add_changes, add_json, named_run
 from backend.commands.screen import Screen
+from backend.contract.errors import InputError
 
 if TYPE_CHECKING:
-    from backend.contract.rpc.training_data import TokenSequence, TrainingFeature, TrainingRows, TrainingStep
+    from backend.contract.rpc.training_data import (
+        LengthMeasure,
+        TokenSequence,
+        TrainingFeature,
+        TrainingLengths,
+        TrainingRows,
+        TrainingStep,
+    )
     from backend.inspect.batch_preview import Look
 
+SPLITS = ("train", "validation", "test")
 SHOWN = 20
+SHOWN_WORST = 5
 _MARKS = {"padding": "_", "ignored": "-", "special": "s", "second": "2", "unknown": "?"}
 """Kind of a token → the sign before it; whatever else is learnt has a `+`."""
+
+
+def _add_subject(parser: ArgumentParser) -> None:
+    """The spec or run, and which of its splits."""
+    parser.add_argument("subject", metavar="SPEC|RUN", help="a spec file (YAML), or the name or folder of a run")
+    parser.add_argument("--split", choices=SPLITS, default="train", help="which of its data (train)")
+
+
+def _open_look(arguments: Namespace, screen: Screen) -> "Look":
+    """Open what `_add_subject` named. Raises InputError."""
+    from backend.inspect import batch_preview
+    from backend.preflight import resolve  # load the data room
+
+    path = Path(arguments.subject)
+    if path.suffix in (".yaml", ".yml") and not path.is_dir():
+        return batch_preview.look(resolve.read_spec(path, arguments.changes), screen.report, arguments.split)
+    if arguments.changes:
+        raise InputError(
+            f"--set: {arguments.subject} is a run, whose steps are those of its own settings; name its spec.yaml instead"
+        )
+    return batch_preview.look_at_run(named_run(arguments.subject), screen.report, arguments.split)
 
 
 def add_rows(actions: Any) -> None:
     """The words after `burnish tokenizer rows`."""
     rows = actions.add_parser("rows", help="what the model gets in a step of training", allow_abbrev=False)
-    add_subject(rows)
+    _add_subject(rows)
     which = rows.add_mutually_exclusive_group()
     which.add_argument("--step", metavar="K", type=int, help="the rows of optimizer step K, counted from 1")
     which.add_argument("--row", metavar="N", type=int, help="row N of the data, counted from 1")
@@ -35,7 +66,7 @@ def _rows(arguments: Namespace) -> int:
 
     screen = Screen()
     try:
-        look = look_of(arguments, screen)
+        look = _open_look(arguments, screen)
     finally:
         screen.close()
     found, shown = _found(look, arguments)
@@ -44,7 +75,7 @@ def _rows(arguments: Namespace) -> int:
         return 0
     print("\n".join([*_head(found), *(_lines(found) if not shown else [])]))
     for feature in shown:
-        print("\n".join(["", *_in_words(feature)]))
+        print("\n".join(["", *_describe_feature(feature)]))
     return 0
 
 
@@ -91,7 +122,7 @@ def _lines(found: "TrainingRows") -> list[str]:
     return [*lines, f"and {left:,} more; --limit shows them"] if left > 0 else lines
 
 
-def _in_words(feature: "TrainingFeature") -> list[str]:
+def _describe_feature(feature: "TrainingFeature") -> list[str]:
     part = f", part {feature.part + 1} of {feature.parts}" if feature.parts > 1 else ""
     lines = [f"{feature.place}{part}"]
     lines += [f"  {name}: {text[:200]}" for name, text in feature.cells]
@@ -110,4 +141,60 @@ def _tokens(sequence: "TokenSequence") -> list[str]:
         if place in borders:
             lines.append(f"  ── {borders[place]}")
         lines.append(f"  {place:>6} {token:>8} {_MARKS.get(kind, '+' if kind != 'token' else ' ')} {text!r}  {label}")
+    return lines
+
+
+def add_lengths(actions: Any) -> None:
+    """The words after `burnish tokenizer lengths`."""
+    lengths = actions.add_parser(
+        "lengths", help="how long the rows of a spec or a run are against its limits", allow_abbrev=False
+    )
+    _add_subject(lengths)
+    add_changes(lengths)
+    add_json(lengths)
+    lengths.set_defaults(execute_action=_lengths)
+
+
+def _lengths(arguments: Namespace) -> int:
+    import msgspec
+
+    from backend.inspect.shown_lengths import training_lengths  # loads the data room
+
+    screen = Screen()
+    try:
+        found = training_lengths(_open_look(arguments, screen), screen.report)
+    finally:
+        screen.close()
+    print(msgspec.json.encode(found).decode() if arguments.json else _describe_lengths(found))
+    return 0
+
+
+def _describe_lengths(found: "TrainingLengths") -> str:
+    lines = [
+        f"{found.name}: {found.task_title.lower()}, tokens of {found.tokenizer}",
+        f"{found.split}: {found.rows:,} rows, {found.features:,} features, {found.tokens:,} tokens",
+    ]
+    for measure in found.measures:
+        lines += ["", measure.sentence, *_limits_table(measure)]
+        if measure.suggestion is not None:
+            lines.append(f"  use it with --set {measure.setting}={measure.suggestion}")
+    lines += ["", *found.notes, found.unknown.sentence]
+    lines += [
+        f"  {row.place}: {row.unknown} of {row.tokens} tokens  {row.text[:80]}"
+        for row in found.unknown.worst[:SHOWN_WORST]
+    ]
+    if found.padding:
+        lines += ["", f"padding in batches of {found.batch_size:,}"]
+        lines += [
+            f"  {rule.title:<32}{rule.padding:>7.1%}{'  (as set)' if rule.chosen else ''}" for rule in found.padding
+        ]
+    return "\n".join(lines)
+
+
+def _limits_table(measure: "LengthMeasure") -> list[str]:
+    quantiles = "  ".join(f"{share} ≤ {tokens:,}" for share, tokens in measure.quantiles.items())
+    lines = [f"  tokens: mean {measure.mean:.1f}  {quantiles}", f"  {'limit':>9}{'rows beyond':>14}{'share':>9}"]
+    for loss in measure.losses:
+        mark = "  (as set)" if loss.limit == measure.limit else ""
+        lines.append(f"  {loss.limit:>9,}{loss.rows:>14,}{loss.share:>9.1%}{mark}")
     return lines

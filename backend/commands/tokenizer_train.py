@@ -1,4 +1,4 @@
-"""Owns `burnish tokenizer train`: a new tokenizer from a column of data, measured beside another one."""
+"""Runs `burnish tokenizer train` and `extend`: a new tokenizer from a column of data, and one with more tokens."""
 
 import os
 import sys
@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 from backend.commands.command import CTRL_C_EXIT_CODE, add_changes, add_json
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
+from backend.contract.places import is_offline
+from backend.contract.safe_files import MAX_TEXT, read_regular
 from backend.contract.spec import validated
 from backend.contract.spec.tokenizer_training import TokenizerTraining
 
 if TYPE_CHECKING:
-    from backend.contract.tokens.training import Compression, MadeTokenizer
+    from backend.contract.tokens.training import Compression, MadeTokenizer, ProposedToken
     from backend.inspect.column_texts import ColumnTexts
     from backend.inspect.tokenizer_making import Learnt
+    from backend.tokenizers.added_tokens import Counted, Extension
 
 OUTPUT = "--output"
 _SWITCHES = ("lowercase", "strip_accents", "split_digits")
@@ -34,12 +37,13 @@ _WORDS = {
     "split_digits": "make every digit a piece of its own",
 }
 _NUMBERS = {"vocabulary": int, "min_frequency": int, "held_out": float}
+_WIDTH = 24
 
 
 def add_train(actions: Any) -> None:
     """The words after `burnish tokenizer train`."""
     train = actions.add_parser("train", help="make a new tokenizer from the texts of a file", allow_abbrev=False)
-    add_data(train, required=True)
+    _add_data(train, required=True)
     train.add_argument(
         OUTPUT, metavar="DIR", type=Path, required=True, help="the new folder, or an existing one without tokenizer"
     )
@@ -54,7 +58,7 @@ def add_train(actions: Any) -> None:
     train.set_defaults(execute_action=_train)
 
 
-def add_data(parser: Any, *, required: bool) -> None:
+def _add_data(parser: Any, *, required: bool) -> None:
     """`--data`, `--source`, `--column` and `--set data.…`: any column of any data."""
     parser.add_argument(
         "--data",
@@ -70,8 +74,8 @@ def add_data(parser: Any, *, required: bool) -> None:
     add_changes(parser)
 
 
-def texts_of(arguments: Namespace, screen: Screen) -> "ColumnTexts":
-    """The texts that `add_data`'s words name. Raises InputError."""
+def _read_texts(arguments: Namespace, screen: Screen) -> "ColumnTexts":
+    """The texts that `_add_data`'s words name. Raises InputError."""
     from backend.contract import spec_file
     from backend.inspect.column_texts import read_column_texts  # loads the data room
     from backend.inspect.data_report import named
@@ -98,7 +102,7 @@ def _train(arguments: Namespace) -> int:
         settings = validated(TokenizerTraining, {**given, "special_tokens": arguments.special or []})
     screen = Screen()
     try:
-        texts = texts_of(arguments, screen)
+        texts = _read_texts(arguments, screen)
         screen.line(f"{len(texts.rows):,} rows of {', '.join(texts.columns)}")
         with _named_by_option():
             learnt = _stoppable(
@@ -108,7 +112,7 @@ def _train(arguments: Namespace) -> int:
         made = learnt.written(arguments.output, OUTPUT)
     finally:
         screen.close()
-    print(as_json(made) if arguments.json else in_words(made))
+    print(_made_as_json(made) if arguments.json else _describe_made(made))
     return 0
 
 
@@ -153,7 +157,7 @@ def _stoppable(learn: "Callable[[], Learnt]") -> "Learnt":
             os.close(stderr)
 
 
-def as_json(made: "MadeTokenizer") -> str:
+def _made_as_json(made: "MadeTokenizer") -> str:
     """The answer as one line, with the ratios that it implies."""
     import msgspec
 
@@ -167,20 +171,111 @@ def as_json(made: "MadeTokenizer") -> str:
     return msgspec.json.encode(values).decode()
 
 
-def in_words(made: "MadeTokenizer") -> str:
+def _describe_made(made: "MadeTokenizer") -> str:
     """A table of what was measured, and last where the tokenizer lies."""
     lines = []
     if made.compression:
         rows = f"{made.compression[0].rows:,} {'held-out ' if made.held_out else ''}texts"
         lines += [rows, f"{'':<28}{'pieces':>9}{'tokens':>11}{'per word':>10}{'per char.':>11}{'unknown':>9}"]
-        lines += [_line(each, made.path) for each in made.compression]
+        lines += [_compression_line(each, made.path) for each in made.compression]
     return "\n".join([*lines, *made.notes, f"{made.vocabulary:,} pieces: {made.path}"])
 
 
-def _line(measured: "Compression", own: str) -> str:
+def _compression_line(measured: "Compression", own: str) -> str:
     name = "new" if measured.tokenizer == own else measured.tokenizer
     shown = name if len(name) <= 27 else f"…{name[-26:]}"
     return (
         f"{shown:<28}{measured.vocabulary:>9,}{measured.tokens:>11,}{measured.per_word:>10.3f}"
         f"{measured.per_character:>11.4f}{measured.unknown:>9,}"
     )
+
+
+def add_extend(actions: Any) -> None:
+    """The words after `burnish tokenizer extend`."""
+    extend = actions.add_parser("extend", help="add tokens to a tokenizer", allow_abbrev=False)
+    extend.add_argument("tokenizer", metavar="TOKENIZER", help="folder, tokenizer.json, hub id or run")
+    extend.add_argument("--revision", default="main", help="branch, tag or commit of a hub id")
+    extend.add_argument("--add", metavar="TOKEN", nargs="+", default=[], help="tokens to add")
+    extend.add_argument("--add-special", metavar="TOKEN", nargs="+", default=[], help="special tokens to add")
+    extend.add_argument("--tokens", metavar="FILE", type=Path, help="a UTF-8 file with one token to add on each line")
+    extend.add_argument("--whole-words", action="store_true", help="find added tokens only as whole words")
+    extend.add_argument(OUTPUT, metavar="DIR", type=Path, help="the new folder; without it the tokens are only shown")
+    _add_data(extend, required=False)
+    add_json(extend)
+    extend.set_defaults(execute_action=_extend)
+
+
+def _extend(arguments: Namespace) -> int:
+    from backend.tokenizers import saving
+    from backend.tokenizers.added_tokens import Extension, extend, propose  # loads transformers
+    from backend.tokenizers.loading import open_named
+
+    extension = Extension(
+        [*arguments.add, *_read_tokens(arguments.tokens)], arguments.add_special, arguments.whole_words
+    )
+    if arguments.output is not None:
+        saving.check_free(arguments.output, OUTPUT)
+    before, after = (open_named(arguments.tokenizer, arguments.revision, is_offline()) for _ in range(2))
+    tokens = propose(before, extension).tokens
+    added = extend(after, extension)
+    counted = _counted(arguments, before, after, extension) if arguments.data else None
+    if arguments.output is not None:
+        saving.save(after, arguments.output, OUTPUT)
+    path = str(arguments.output.absolute()) if arguments.output is not None else None
+    print(
+        _tokens_as_json(tokens, counted, added, len(after), path)
+        if arguments.json
+        else _describe_tokens(tokens, counted)
+    )
+    if not arguments.json:
+        print(f"{added:,} tokens added, {len(after):,} in all{f': {path}' if path else '; give --output to save it'}")
+    return 0
+
+
+def _read_tokens(file: Path | None) -> list[str]:
+    if file is None:
+        return []
+    try:
+        return [line for line in read_regular(file, MAX_TEXT).decode("utf-8-sig").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text; convert it first"
+        raise InputError(f"--tokens {file}: {reason}") from None
+
+
+def _counted(arguments: Namespace, before: Any, after: Any, extension: "Extension") -> "Counted":
+    from backend.tokenizers.added_tokens import count
+
+    screen = Screen()
+    try:
+        texts = _read_texts(arguments, screen)
+        screen.begin("counting", len(texts), "rows", announce=False)
+        wanted = [*extension.add, *extension.special]
+        return count(before, after, texts, wanted, lambda done: screen.advance(done, len(texts)))
+    finally:
+        screen.close()
+
+
+def _tokens_as_json(
+    tokens: "list[ProposedToken]", counted: "Counted | None", added: int, vocabulary: int, path: str | None
+) -> str:
+    import msgspec
+
+    entries = [msgspec.to_builtins(token) for token in tokens]
+    values: dict[str, Any] = {"tokens": entries, "added": added, "vocabulary": vocabulary, "path": path}
+    if counted is not None:
+        for entry in entries:
+            entry["count"] = counted.counts.get(entry["text"], 0)
+        values |= {"rows": counted.rows, "tokens_before": counted.before, "tokens_after": counted.after}
+    return msgspec.json.encode(values).decode()
+
+
+def _describe_tokens(tokens: "list[ProposedToken]", counted: "Counted | None") -> str:
+    lines = []
+    for token in tokens:
+        often = f"{counted.counts.get(token.text, 0):>8,}x  " if counted is not None else ""
+        now = token.problem or (" ".join(token.pieces) if token.pieces else "nothing that it knows")
+        lines.append(f"{token.text:<{_WIDTH}}{often}{'special  ' if token.special else ''}{now}")
+    if counted is not None and counted.before:
+        less = 1 - counted.after / counted.before
+        lines.append(f"{counted.before:,} tokens of {counted.rows:,} texts become {counted.after:,} ({less:.1%} fewer)")
+    return "\n".join(lines)

@@ -5,10 +5,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backend.commands import consents, joining, new_run, queue_words
-from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json
+from backend.commands import consents, follow, joining, new_run
+from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json, named_run
 from backend.commands.follow import EventReader, Follower, Outcome, tell
-from backend.commands.named_run import named_run
+from backend.commands.runs import last_end
 from backend.commands.screen import Screen
 from backend.contract.errors import InputError
 from backend.contract.run.event_summary import landmarks
@@ -105,8 +105,7 @@ def _agree_if_asked(spec: "RunSpec", arguments: Namespace) -> None:
 
 def refuse_the_same_end(folder: RunFolder, arguments: Namespace) -> None:
     """Raise InputError where resuming could only end as it ended before."""
-    from backend.commands.summary import last_end  # these read events and checkpoints, which `train` does not
-    from backend.training.checkpoints import Checkpoints
+    from backend.training.checkpoints import Checkpoints  # reads checkpoints, which `train` does not
 
     end = last_end(landmarks(folder.events))
     if end is None or folder.life() == "alive":  # a run that goes on is refused where it is started
@@ -146,7 +145,7 @@ def _tell_started(folder: RunFolder, pid: int, as_json: bool) -> None:
         return
     print(f"run          {folder.path}")
     if waits:
-        print(f"queued       {queue_words.waits_for(folder)}")
+        print(f"queued       {follow.waits_for(folder)}")
 
 
 COMMANDS = (

@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from backend.commands.named_run import named_run
+from backend.commands.command import named_run
 from backend.mirrors.curves import Curves
 from docs.results.experiments import HERE
 

@@ -23,7 +23,7 @@ CATCHES_EVERYTHING = {
 PROCESS_ENTRIES = {
     "backend/__main__.py",
     "backend/supervisor.py",
-    "backend/commands/measuring.py",
+    "backend/commands/internal.py",
     "backend/helper/worker.py",
     "backend/helper/server.py",
     "backend/training/loop.py",

@@ -1,4 +1,4 @@
-"""Tests that `burnish export` writes each step and evaluation once, as the last attempt has it."""
+"""Tests that `burnish export` writes curves as the last attempt has them, the model, and chosen predictions."""
 
 import csv
 import json
@@ -7,15 +7,18 @@ import os
 import struct
 import subprocess
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as parquet
 import pytest
+from example_runs import write_run
 from safetensors.numpy import load_file, save_file
 from tensorboardX.proto.event_pb2 import Event
 
-from backend.commands import exported_model
+from backend.commands import export
+from backend.commands.export import COMMANDS
 from backend.contract.errors import InputError
 from backend.contract.run import events
 from backend.mirrors import tensorboard
@@ -178,7 +181,7 @@ def test_a_model_is_never_copied_onto_a_file(trained: Path, tmp_path: Path, plac
     (tmp_path / "file").write_text("mine")
     command = Namespace(run=str(trained), model=tmp_path / place, dtype="float32", merged=merged)
     with pytest.raises(InputError, match="--model") as refused:
-        exported_model.export(command)
+        export.export_model(command)
     assert "\n" not in str(refused.value)
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -201,3 +204,56 @@ def test_event_files_are_written_without_torch(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", program], check=True)
     assert event_file(tmp_path)[1].summary.value[0].simple_value == math.inf
+
+
+@pytest.fixture
+def predicted_run(tmp_path: Path) -> Path:
+    """A run with three classified rows, the first of them wrong."""
+    return write_run(tmp_path / "runs", "text_classification")
+
+
+def export_rows(run: Path, *words: str) -> int:
+    """`burnish export RUN …` in this process."""
+    parser, [command] = ArgumentParser(), COMMANDS
+    command.add_arguments(parser)
+    return command.execute(parser.parse_args([str(run), *words]))
+
+
+def test_wrong_rows_in_chosen_columns(predicted_run: Path, tmp_path: Path, capsys):
+    output = tmp_path / "wrong.csv"
+    assert (
+        export_rows(predicted_run, "--predictions", str(output), "--wrong", "--columns", "source,confidence", "--bom")
+        == 0
+    )
+    assert output.read_bytes() == b'\xef\xbb\xbf"source","confidence"\n"imdb",0.58\n'
+    assert capsys.readouterr().out.strip() == f"1 row: {output}"
+
+
+def test_sorted_rows_of_everything_as_parquet(predicted_run: Path, tmp_path: Path):
+    output = tmp_path / "all.parquet"
+    export_rows(predicted_run, "--predictions", str(output), "--sort", "confidence", "--descending")
+    assert parquet.read_table(output)["prediction"].to_pylist() == ["positive", "neutral", "positive"]
+
+
+def test_a_label_pair_and_a_text(predicted_run: Path, tmp_path: Path):
+    output = tmp_path / "pair.csv"
+    export_rows(predicted_run, "--predictions", str(output), "--pair", "neutral", "neutral", "--text", "PRICE")
+    with output.open(encoding="utf-8", newline="") as file:
+        assert [row["source"] for row in csv.DictReader(file)] == ["amazon"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--predictions", "out.txt"], r"ends in \.csv or \.parquet"),
+        (["--predictions", "out.csv", "--split", "test"], "has no such predictions; there are validation"),
+        (["--predictions", "out.csv", "--columns", "beauty"], "'beauty' is no column of this file"),
+    ],
+)
+def test_what_cannot_be_written_is_said_in_a_sentence(
+    predicted_run: Path, monkeypatch, tmp_path: Path, words: list[str], said: str
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=said):
+        export_rows(predicted_run, *words)
+    assert not list(tmp_path.glob("out.*"))

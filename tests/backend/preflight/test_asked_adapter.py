@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from backend.commands import exported_model
+from backend.commands import export
 from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
@@ -100,7 +100,7 @@ def test_checkpoint_of_a_run_that_goes_on_answers_without_its_model(adapted: Ada
 def test_adapter_leaves_merged_as_a_whole_model(adapted: Adapted, tmp_path: Path) -> None:
     for name, run, right in (("model", adapted.run.path, "no"), ("step", adapted.run.checkpoint(4), "yes")):
         folder = tmp_path / name
-        exported_model.export(Namespace(run=str(run), model=folder, merged=True, dtype="float32"))
+        export.export_model(Namespace(run=str(run), model=folder, merged=True, dtype="float32"))
         assert (folder / "model.safetensors").is_file()
         assert not (folder / "adapter_config.json").exists()
         assert said(folder) == right
