@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-OF_THE_TERMINAL = ("__main__.py", "importing", "commands", "contract/run/report.py", "contract/public_words.py")
+OF_THE_TERMINAL = ("__main__.py", "importing", "commands", "contract/run/report.py", "contract/run/report_redaction.py")
 OF_RUNS = ("new_run.py", "train.py", "internal.py")
 """Commands that the window gives."""
 QUIET = {

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from backend.contract.version import CONTRACT_VERSION
+from backend.contract.versions import CONTRACT_VERSION
 
 
 class Column(msgspec.Struct, frozen=True):

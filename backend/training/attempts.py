@@ -11,7 +11,7 @@ from backend.contract.run.events import AnyEvent, DataLoaded, RunResumed, RunSta
 from backend.contract.run.folder import RunFolder, write_json
 from backend.contract.safe_files import open_inside
 from backend.contract.spec import RunSpec
-from backend.contract.version import CONTRACT_VERSION
+from backend.contract.versions import CONTRACT_VERSION
 from backend.hardware import devices, planner
 from backend.preflight.datasets import Material
 from backend.training.early_stopping import Best, evaluations

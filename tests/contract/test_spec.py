@@ -8,7 +8,7 @@ import pytest
 from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.spec import run_spec
-from backend.contract.version import SPEC_VERSION
+from backend.contract.versions import SPEC_VERSION
 
 MINIMAL: dict[str, Any] = {
     "task": {"type": "text_classification"},

@@ -34,7 +34,7 @@ from app.widgets.page_layout import scrolling_layout
 from backend.contract.catalog import Catalog
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.protocol import Mistake
-from backend.contract.version import same_major
+from backend.contract.versions import same_major
 
 
 class Page(QWidget):

@@ -17,7 +17,7 @@ from app.widgets import desktop
 from app.widgets.card import Card, label
 from app.widgets.page_layout import PageArea, PageHeader, scrolling_layout
 from backend.contract import places
-from backend.contract.version import CONTRACT_VERSION
+from backend.contract.versions import CONTRACT_VERSION
 
 NO_DESKTOP = tr("This desktop shows no messages of programs; the window tells it in any case.")
 

@@ -13,7 +13,10 @@ import msgspec
 from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.packages import PACKAGES_OF_A_RUN
-from backend.contract.public_words import (
+from backend.contract.run import events
+from backend.contract.run.event_summary import TOO_LONG, landmarks
+from backend.contract.run.folder import RunFolder
+from backend.contract.run.report_redaction import (
     PATH,
     TEXT,
     extract_facts,
@@ -23,9 +26,6 @@ from backend.contract.public_words import (
     public_version,
     traceback_lines,
 )
-from backend.contract.run import events
-from backend.contract.run.event_summary import TOO_LONG, landmarks
-from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_unlinked
 
 LAST_EVENTS = 20

@@ -11,7 +11,7 @@ from backend.contract.spec.hardware import HardwareSection
 from backend.contract.spec.model import ModelSection
 from backend.contract.spec.section import Section, validated
 from backend.contract.spec.training import TrainingSection
-from backend.contract.version import SPEC_VERSION
+from backend.contract.versions import SPEC_VERSION
 
 
 class RunSpec(Section):

@@ -11,11 +11,18 @@ import backend
 from backend import catalog as catalogue
 from backend.contract import spec_file
 from backend.contract.catalog import Catalog
-from backend.contract.public_words import CHOICES, METRICS, SETTINGS, extract_facts, public_version, traceback_lines
 from backend.contract.run import events
 from backend.contract.run.fixes import Mend
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.report import report
+from backend.contract.run.report_redaction import (
+    CHOICES,
+    METRICS,
+    SETTINGS,
+    extract_facts,
+    public_version,
+    traceback_lines,
+)
 
 SECRETS = st.one_of(
     st.text(st.characters(categories=("L", "N")), min_size=8, max_size=20).map(lambda text: f"Zq{text}qZ"),
