@@ -9,9 +9,9 @@ import msgspec
 
 from backend import registry
 from backend.contract.catalog import Catalog, Device
-from backend.contract.packages import installed_versions
 from backend.contract.places import cache_folder
 from backend.contract.resources import resource
+from backend.contract.versions import installed_versions
 
 PACKAGES = (
     "burnish", "torch", "transformers", "tokenizers", "datasets", "accelerate", "safetensors", "huggingface-hub",

@@ -14,13 +14,13 @@ from typing import Any, TextIO
 import msgspec
 
 from backend.commands.command import Command
-from backend.contract import scratch
+from backend.contract import places
 from backend.contract.errors import InputError, RunFailed, panics_as_errors
 from backend.contract.processes import on_interruption
 from backend.contract.redaction import redacted
 from backend.contract.rpc.protocol import Mistake, Progress, Reply
+from backend.contract.run.cost import STAGES, MeasuredTime
 from backend.contract.run.folder import RunFolder
-from backend.contract.run.measurement import STAGES, MeasuredTime
 from backend.helper.channel import Channel
 
 MOST_LIKELY = "1000"
@@ -112,12 +112,12 @@ def _measure(arguments: Namespace) -> int:
     threading.Thread(target=_end_with_the_asker, daemon=True).start()
     with suppress(OSError):  # only Linux has it
         Path("/proc/self/oom_score_adj").write_text(MOST_LIKELY)
-    own = scratch.folder(os.getpid())
+    own = places.scratch_folder(os.getpid())
     try:
         own.mkdir(parents=True)
         channel.send(_measured(values, own, arguments.begun, channel))
     finally:
-        scratch.remove(os.getpid())
+        places.remove_scratch(os.getpid())
     return 0
 
 
@@ -153,7 +153,7 @@ def _measured(values: dict[str, Any], own: Path, begun: float, channel: Channel)
 def _end_with_the_asker() -> None:
     """Whoever asked has gone, so nobody waits: end in the midst of a step, with all that was written."""
     sys.stdin.buffer.read()
-    scratch.remove(os.getpid())
+    places.remove_scratch(os.getpid())
     os._exit(0)
 
 

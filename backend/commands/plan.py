@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from backend.contract.catalog import Device
     from backend.contract.rpc.plan import Placement, RunPlan
     from backend.contract.rpc.protocol import Progress
-    from backend.contract.run.cost import Remedy
-    from backend.contract.run.measurement import Measurement
+    from backend.contract.run.cost import Measurement, Remedy
     from backend.contract.spec import RunSpec
 
 WORDS = {

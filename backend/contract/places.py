@@ -1,13 +1,17 @@
-"""Owns where Burnish keeps things outside a run folder: runs, caches, preferences."""
+"""Says where Burnish keeps things outside a run folder: runs, caches, preferences, and what nobody needs once its process has ended."""
 
 import os
+import shutil
 import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
 
 from backend.contract.errors import InputError
+
+SCRATCH = "scratch"
 
 
 def runs_folder() -> Path:
@@ -78,3 +82,23 @@ def own_presets_folder() -> Path:
 def is_offline() -> bool:
     """Whether the hub library was told to stay offline."""
     return os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "true", "yes", "on"}
+
+
+def scratch_folder(pid: int) -> Path:
+    """Where a process keeps what nobody needs once it has ended, however it ended; it is not made."""
+    return cache_folder() / SCRATCH / str(pid)
+
+
+def remove_scratch(pid: int) -> None:
+    """Take away what the process left; nothing where it kept nothing."""
+    shutil.rmtree(scratch_folder(pid), ignore_errors=True)
+    with suppress(OSError):  # another process keeps something there
+        scratch_folder(pid).parent.rmdir()
+
+
+def remove_leftover_scratch(alive: set[int]) -> None:
+    """Take away what processes left that are not `alive`: both they and whoever looked after them were killed."""
+    root = cache_folder() / SCRATCH
+    for path in root.iterdir() if root.is_dir() else ():
+        if path.name.isdecimal() and int(path.name) not in alive and int(path.name) != os.getpid():
+            shutil.rmtree(path, ignore_errors=True)

@@ -1,5 +1,6 @@
-"""Owns where the shipped resources lie: in a checkout beside the packages, in a wheel as `burnish_resources`."""
+"""Says where the shipped resources lie, in a checkout beside the packages, in a wheel as `burnish_resources`; and lists the demo models among them."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -10,3 +11,29 @@ def resource(*parts: str) -> Path:
     installed = _ROOT / "burnish_resources"
     base = installed if installed.is_dir() else _ROOT / "resources"
     return base.joinpath(*parts)
+
+
+@dataclass(frozen=True)
+class DemoModel:
+    """A folder of `resources/demo`; `task` is what it answers as it is, empty where it is only there to begin from."""
+
+    name: str
+    use: str
+    task: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return resource("demo", self.name)
+
+
+DEMO_MODELS = (
+    DemoModel("bert-tiny", "a small encoder of English to begin from"),
+    DemoModel("austen-gpt2", "continues a text as Jane Austen might", "causal_lm"),
+    DemoModel("eng-spa-marian", "translates the English of the Bible into Spanish", "seq2seq_lm"),
+)
+
+
+def demo_model(task: str) -> DemoModel:
+    """The one that goes with a task."""
+    return next((model for model in DEMO_MODELS if model.task == task), DEMO_MODELS[0])

@@ -18,7 +18,7 @@ from typing import IO, Any
 import msgspec
 
 from backend import process_tree
-from backend.contract import scratch
+from backend.contract import places
 from backend.contract.processes import child_environment, python_command
 from backend.contract.rpc.interactive import OpenModels
 from backend.contract.rpc.protocol import CANCEL, CANCELLED, LONGEST_LINE, Mistake, Reply, Request, id_in
@@ -303,7 +303,7 @@ class Helper:
                 process_tree.kill(pid)
             process.kill()
             for pid in below:
-                scratch.remove(pid)
+                places.remove_scratch(pid)
         process.wait()
         assert process.stdin
         with suppress(BrokenPipeError):  # a question that it never took is still in the buffer

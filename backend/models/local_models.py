@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from backend.contract.demo_models import DEMO_MODELS
+from backend.contract.resources import DEMO_MODELS
 from backend.contract.rpc.models import ModelChoice
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import user_path

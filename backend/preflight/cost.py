@@ -7,8 +7,7 @@ import numpy as np
 
 from backend.contract.catalog import Device
 from backend.contract.rpc.plan import Placement, PlanPart, RunPlan
-from backend.contract.run.cost import TimePart
-from backend.contract.run.measurement import Measurement
+from backend.contract.run.cost import Measurement, TimePart
 from backend.contract.spec import RunSpec
 from backend.data.lengths import Widths, of_order
 from backend.data.order import Order

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from backend.contract.places import cache_folder
+from backend.contract.run.cost import Measurement
 from backend.contract.run.folder import write_json
-from backend.contract.run.measurement import Measurement
 from backend.contract.spec import RunSpec
 from backend.data.fingerprint import fingerprint
 from backend.hardware.planner import read_config

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from backend.contract.run.cost import TimePart
-from backend.contract.run.measurement import Measurement
+from backend.contract.run.cost import Measurement, TimePart
 from backend.contract.spec import RunSpec
 from backend.contract.time_span import BUSY
 

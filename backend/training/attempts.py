@@ -6,12 +6,11 @@ import time
 from typing import Any
 
 from backend.contract.errors import RunFailed
-from backend.contract.packages import PACKAGES_OF_A_RUN, installed_versions
 from backend.contract.run.events import AnyEvent, DataLoaded, RunResumed, RunStarted, StepFinished, Warned
 from backend.contract.run.folder import RunFolder, write_json
 from backend.contract.safe_files import open_inside
 from backend.contract.spec import RunSpec
-from backend.contract.versions import CONTRACT_VERSION
+from backend.contract.versions import CONTRACT_VERSION, PACKAGES_OF_A_RUN, installed_versions
 from backend.hardware import devices, planner
 from backend.preflight.datasets import Material
 from backend.training.early_stopping import Best, evaluations

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from backend.contract.run.cost import Measurement
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import (
     AnyEvent,
@@ -19,7 +20,6 @@ from backend.contract.run.events import (
     StageStarted,
 )
 from backend.contract.run.folder import RunFolder
-from backend.contract.run.measurement import Measurement
 from backend.preflight import measurements
 from backend.preflight.cost import SAMPLE_ROWS
 from backend.preflight.peak_memory import peak_mb

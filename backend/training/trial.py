@@ -10,8 +10,8 @@ import psutil
 
 from backend import registry
 from backend.contract.errors import InputError
+from backend.contract.run.cost import Measurement
 from backend.contract.run.folder import RunFolder
-from backend.contract.run.measurement import Measurement
 from backend.contract.spec import RunSpec
 from backend.data.features import Features
 from backend.data.rows import Rows
@@ -32,7 +32,7 @@ from backend.training.trial_evaluation import evaluated
 from backend.training.trial_steps import Lengths
 
 Tell = Callable[[str, float, float], None]
-"""Told the stage (`backend.contract.run.measurement.STAGES`), and how far it is of how much, in seconds."""
+"""Told the stage (`backend.contract.run.cost.STAGES`), and how far it is of how much, in seconds."""
 
 
 @dataclass(frozen=True)

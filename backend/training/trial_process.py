@@ -11,13 +11,13 @@ from typing import IO
 import msgspec
 
 from backend import process_tree
-from backend.contract import scratch
+from backend.contract import places
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.processes import child_environment, python_command
 from backend.contract.redaction import redacted
 from backend.contract.rpc.protocol import Mistake, Progress
-from backend.contract.run.measurement import MeasuredTime
+from backend.contract.run.cost import MeasuredTime
 from backend.contract.spec import RunSpec
 from backend.preflight import cost
 from backend.training.failures.out_of_memory import MESSAGE
@@ -62,7 +62,7 @@ def measured(spec: RunSpec, here: list[Device], tell: Callable[[Progress], None]
 
 @contextmanager
 def _started(spec: RunSpec) -> "Iterator[subprocess.Popen[bytes]]":
-    scratch.remove_leftovers({process.pid for process in process_tree.processes()})
+    places.remove_leftover_scratch({process.pid for process in process_tree.processes()})
     process = subprocess.Popen(
         python_command("backend", "_measure", str(time.time())),
         stdin=subprocess.PIPE,
@@ -84,7 +84,7 @@ def _started(spec: RunSpec) -> "Iterator[subprocess.Popen[bytes]]":
         for pipe in (process.stdin, process.stdout, process.stderr):
             assert pipe
             pipe.close()
-        scratch.remove(process.pid)
+        places.remove_scratch(process.pid)
 
 
 def _heard(process: "subprocess.Popen[bytes]", tell: Callable[[Progress], None]) -> tuple[MeasuredTime | None, str]:

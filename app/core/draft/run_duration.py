@@ -5,8 +5,7 @@ from app.core.backend_words import said
 from app.core.i18n import tr, trn
 from backend.contract import time_span
 from backend.contract.rpc.plan import RunPlan
-from backend.contract.run.cost import TimePart
-from backend.contract.run.measurement import Measurement
+from backend.contract.run.cost import Measurement, TimePart
 
 STAGES = {
     "starting": tr("Starting the process"),

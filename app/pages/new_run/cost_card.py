@@ -18,8 +18,7 @@ from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.protocol import Progress
-from backend.contract.run.cost import Remedy
-from backend.contract.run.measurement import MeasuredTime
+from backend.contract.run.cost import MeasuredTime, Remedy
 
 SHOWN_REMEDIES = 3
 

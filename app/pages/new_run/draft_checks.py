@@ -17,7 +17,7 @@ from backend.contract.rpc.data import DataPreview
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.protocol import Mistake, Progress
-from backend.contract.run.measurement import MeasuredTime
+from backend.contract.run.cost import MeasuredTime
 
 CONVERSION = tr("The model's weights must be converted once; the card of the model says how.")
 CODE = tr("The model wants to run code of its own, to which you have not agreed.")

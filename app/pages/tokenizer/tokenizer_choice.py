@@ -12,7 +12,7 @@ from app.core.text import tokenizer_list
 from app.services.context import AppContext
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton
-from backend.contract.demo_models import DEMO_MODELS
+from backend.contract.resources import DEMO_MODELS
 from backend.contract.rpc.models import CachedModels
 
 

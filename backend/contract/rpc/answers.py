@@ -3,7 +3,7 @@
 from backend.contract.catalog import Catalog
 from backend.contract.rpc import data, interactive, models, plan, predictions, storage, training_data
 from backend.contract.rpc.protocol import Exported
-from backend.contract.run.measurement import MeasuredTime
+from backend.contract.run.cost import MeasuredTime
 from backend.contract.tokens import batches, comparison, steps, tokens, training, vocabulary
 
 ANSWERS: dict[str, type] = {

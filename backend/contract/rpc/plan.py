@@ -3,8 +3,7 @@
 import msgspec
 
 from backend.contract.catalog import Device
-from backend.contract.run.cost import Remedy, TimePart
-from backend.contract.run.measurement import Measurement
+from backend.contract.run.cost import Measurement, Remedy, TimePart
 
 
 class PlanPart(msgspec.Struct, frozen=True):

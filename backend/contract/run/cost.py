@@ -1,8 +1,11 @@
-"""Owns the parts of what a run will cost beside its memory: time, tokens that are computed, and what would make it fit."""
+"""What a run will cost beside its memory: its time by parts, the speeds that were measured here, and what would make it fit."""
 
 from typing import Any
 
 import msgspec
+
+STAGES = ("starting", "data", "model", "training", "evaluation", "checkpoint")
+"""What a measurement goes through, in this order; progress names one of them as its `part`."""
 
 
 class TimePart(msgspec.Struct, frozen=True):
@@ -33,3 +36,56 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     fits: bool
     note: str = ""
     """What it costs in return, a sentence."""
+
+
+class Measurement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Speeds of one training on one device; None where there was nothing to measure."""
+
+    time: float
+    """When, in seconds since the epoch."""
+    source: str = "measurement"
+    """`measurement`, or `run` for a run that was finished."""
+    mean_length: float
+    """Tokens of a feature on average."""
+    longest: int
+    """Tokens of the longest feature."""
+    steps: int
+    """Optimizer steps that were timed."""
+    step_seconds: float
+    step_spread: float = 0.0
+    """How far a step's mean may be off, as a part of it."""
+    starting_seconds: float | None = None
+    """From the start of the process until its libraries and devices are there."""
+    loading_seconds: float | None = None
+    """To put the model in place."""
+    compile_seconds: float = 0.0
+    """Of one program; 0 for an engine that compiles nothing."""
+    programs: int = 0
+    """Programs that a run needs, and of these the ones that are compiled and kept by now."""
+    compiled: int = 0
+    evaluation_row_seconds: float | None = None
+    first_evaluation_seconds: float = 0.0
+    """What the first evaluation of a process takes beyond its rows: libraries of metrics that are loaded then."""
+    writes: bool = False
+    """Whether evaluations let the model write, which takes as long as it writes."""
+    checkpoint_seconds: float | None = None
+    saving_seconds: float | None = None
+    """To write the model at the end."""
+    memory_mb: float | None = None
+    """Most resident memory of the process."""
+    device_memory_mb: float | None = None
+    """Most memory on the accelerator; None on a processor."""
+    others: float = 0.0
+    """Which part of the processor other programs used meanwhile."""
+    weights: bool = True
+    """Whether with the model's own weights; else they were not here, and drawn by chance."""
+
+
+class MeasuredTime(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of `measure_time {spec}`: the measurement is kept, and the next `plan` reckons with it."""
+
+    measurement: Measurement | None = None
+    shortage: str = ""
+    """Why there is none, where the memory was not enough: a sentence."""
+    remedies: list[Remedy] = []
+    """What needs less memory then."""

@@ -12,7 +12,6 @@ import msgspec
 
 from backend.contract import spec_file
 from backend.contract.errors import InputError
-from backend.contract.packages import PACKAGES_OF_A_RUN
 from backend.contract.run import events
 from backend.contract.run.event_summary import TOO_LONG, landmarks
 from backend.contract.run.folder import RunFolder
@@ -27,6 +26,7 @@ from backend.contract.run.report_redaction import (
     traceback_lines,
 )
 from backend.contract.safe_files import open_unlinked
+from backend.contract.versions import PACKAGES_OF_A_RUN
 
 LAST_EVENTS = 20
 LAST_LINES = 60

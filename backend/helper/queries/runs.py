@@ -5,8 +5,8 @@ from pathlib import Path
 from backend.contract.output_file import output_errors
 from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.protocol import Exported
+from backend.contract.run.cost import MeasuredTime
 from backend.contract.run.folder import RunFolder
-from backend.contract.run.measurement import MeasuredTime
 from backend.helper.query import Arguments, Query, Tell, reporting, require
 from backend.mirrors import tensorboard
 from backend.mirrors.curves import Curves

@@ -3,8 +3,7 @@
 import pytest
 
 from app.core.draft import run_duration
-from backend.contract.run.cost import TimePart
-from backend.contract.run.measurement import STAGES, Measurement
+from backend.contract.run.cost import STAGES, Measurement, TimePart
 
 NOW = 1_000_000.0
 

@@ -27,7 +27,7 @@ from backend.contract.rpc.data import (
 from backend.contract.rpc.interactive import Answer
 from backend.contract.rpc.models import CachedModel, CachedModels, ModelCode, ModelDescription
 from backend.contract.rpc.plan import DeviceList, PlanPart, RunPlan
-from backend.contract.run import measurement
+from backend.contract.run import cost
 from backend.contract.run.cost import Remedy, TimePart
 from backend.contract.run.folder import RunFolder
 from backend.helper.queries import inference, prediction_filter, prediction_statistics, predictions
@@ -265,24 +265,24 @@ def planned(spec: dict) -> RunPlan | protocol.Mistake:
     )
 
 
-MEASURED: list[measurement.Measurement] = []
+MEASURED: list[cost.Measurement] = []
 """What was measured, which every later plan reckons with."""
 
 
-def measured(spec: dict) -> measurement.MeasuredTime | protocol.Mistake | None:
+def measured(spec: dict) -> cost.MeasuredTime | protocol.Mistake | None:
     """Of 7 epochs the answer never comes, 48 rows are too many for the memory, and 96 cannot be measured."""
     if spec["training"]["epochs"] == 7:
         return None
     if spec["training"]["batch_size"] == 48:
         remedy = Remedy(title="LoRA adapter", changes={"adapter": {"type": "lora"}}, memory_mb=470, fits=True)
-        return measurement.MeasuredTime(shortage="the computer's memory is used up", remedies=[remedy])
+        return cost.MeasuredTime(shortage="the computer's memory is used up", remedies=[remedy])
     if spec["training"]["batch_size"] == 96:
         return protocol.Mistake("data.train: the file has gone", "data.train")
-    found = measurement.Measurement(
+    found = cost.Measurement(
         time=time.time() - 200, mean_length=17.3, longest=91, steps=31, step_seconds=0.4, memory_mb=1250.0
     )
     MEASURED.append(found)
-    return measurement.MeasuredTime(measurement=found)
+    return cost.MeasuredTime(measurement=found)
 
 
 def measured_time(steps: int) -> dict:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from backend.contract.demo_models import DEMO_MODELS, DemoModel, demo_model
+from backend.contract.resources import DEMO_MODELS, DemoModel, demo_model
 from backend.inference import interactive, predict
 
 

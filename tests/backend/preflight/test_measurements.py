@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from backend.contract.resources import resource
-from backend.contract.run.measurement import Measurement
+from backend.contract.run.cost import Measurement
 from backend.contract.spec import run_spec
 from backend.contract.spec_file import with_values
 from backend.preflight import measurements

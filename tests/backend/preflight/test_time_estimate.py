@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from backend.contract.run.cost import TimePart
-from backend.contract.run.measurement import Measurement
+from backend.contract.run.cost import Measurement, TimePart
 from backend.contract.spec import run_spec
 from backend.contract.spec_file import with_values
 from backend.preflight.time_estimate import Amounts, expected_parts, measured_parts, whole

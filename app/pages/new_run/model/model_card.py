@@ -21,7 +21,7 @@ from app.widgets.icon_label import IconButton
 from app.widgets.pill import Pill
 from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.demo_models import demo_model
+from backend.contract.resources import demo_model
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.protocol import Progress
 

@@ -19,7 +19,7 @@ from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.progress import ThinProgressBar
 from backend.contract.catalog import TaskEntry
-from backend.contract.demo_models import DEMO_MODELS
+from backend.contract.resources import DEMO_MODELS
 from backend.contract.rpc.models import CachedModel
 
 _DEMO_TASKS = {str(model.folder): model.task for model in DEMO_MODELS if model.task}

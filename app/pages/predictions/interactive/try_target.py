@@ -17,7 +17,7 @@ from app.widgets.card import label
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.path_field import PathLine
 from app.widgets.icon_label import IconButton, IconToolButton
-from backend.contract.demo_models import DEMO_MODELS
+from backend.contract.resources import DEMO_MODELS
 from backend.contract.rpc.models import CachedModel, ModelDescription
 
 HINT = tr("A run, or type a folder or the id of a model on the hub and press Enter")

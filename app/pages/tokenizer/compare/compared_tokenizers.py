@@ -15,7 +15,7 @@ from app.services.context import AppContext
 from app.widgets.card import label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.demo_models import DEMO_MODELS
+from backend.contract.resources import DEMO_MODELS
 from backend.contract.tokens.comparison import MOST
 
 COLOR_TOKENS = ("plot_1", "plot_2", "plot_3", "plot_4")
