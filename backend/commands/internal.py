@@ -124,7 +124,7 @@ def _measure(arguments: Namespace) -> int:
 def _measured(values: dict[str, Any], own: Path, begun: float, channel: Channel) -> Reply:
     """The one place of this process where an exception becomes a sentence."""
     from backend.preflight import resolve  # these load the data room
-    from backend.training import trial
+    from backend.training import timing_trial
     from backend.training.failure import recognised
     from backend.training.failure_context import Situation
 
@@ -133,7 +133,7 @@ def _measured(values: dict[str, Any], own: Path, begun: float, channel: Channel)
 
     try:
         with panics_as_errors():
-            found = trial.measure(resolve.resolve(values, Path("/")), own, begun, tell)
+            found = timing_trial.measure(resolve.resolve(values, Path("/")), own, begun, tell)
         return Reply(0, MeasuredTime(measurement=found))
     except InputError as error:
         return Reply(0, error=Mistake(redacted(str(error)), error.field, error.line))

@@ -66,7 +66,7 @@ def _plan(arguments: Namespace) -> int:
 
 def _measured(spec: "RunSpec", here: "list[Device]", screen: Screen) -> str | None:
     """Measure; the sentence where the memory was not enough."""
-    from backend.training import trial_process
+    from backend.training import timing_trial_process
 
     told: list[str] = []
 
@@ -76,7 +76,7 @@ def _measured(spec: "RunSpec", here: "list[Device]", screen: Screen) -> str | No
             screen.begin(f"measuring: {WORDS[progress.part]}", round(progress.part_total), "s")
         screen.advance(round(progress.part_done), round(progress.part_total))
 
-    return trial_process.measured(spec, here, tell).shortage or None
+    return timing_trial_process.measured(spec, here, tell).shortage or None
 
 
 def _in_words(plan: "RunPlan") -> str:

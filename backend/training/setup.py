@@ -32,7 +32,7 @@ from backend.preflight.steps import evaluation_rows, total_steps, training_order
 from backend.preflight.truncation import truncation_notes
 from backend.tasks.task import draws, trains_apart
 from backend.tokenizers.added_tokens import rows_needed
-from backend.training import attempts, spec_change
+from backend.training import resume, spec_change
 from backend.training.checkpoints import Checkpoints
 from backend.training.early_stopping import Best, evaluations
 from backend.training.event_log import EventLog
@@ -71,14 +71,14 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
     spec = read_run(folder)
     if not spec_change.compare_started(folder, spec) and hosts.is_first:
         spec_change.keep_started(folder, spec)
-    earlier = attempts.read(folder, hosts)
+    earlier = resume.read(folder, hosts)
     checkpoints = Checkpoints(folder, hosts)
     checkpoints.clear_leftovers()
     from_step = hosts.agree(lambda: checkpoints.latest() or 0)
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     choice = _choose_device(spec, engine_kind.devices)
     hosts.same([choice.words, choice.precision], f"computes on {choice.words} in {choice.precision}")
-    attempts.begin(folder, spec, log, stages, earlier, from_step, choice)
+    resume.begin(folder, spec, log, stages, earlier, from_step, choice)
     if choice.warning:
         stages.warn("precision", choice.warning)
     stages.start("finding model", unit="bytes")
@@ -94,7 +94,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
     order = training_order(spec, features["train"])
     split = planner.split(spec, model.folder, len(choice.names))
     work, free_mb = _work(session, model, choice, features["train"], split), planner.available_mb(spec, choice.device)
-    micro_batch_size, note = hosts.agree(lambda: attempts.rows_of_a_pass(folder, work, choice.words, free_mb))
+    micro_batch_size, note = hosts.agree(lambda: resume.rows_of_a_pass(folder, work, choice.words, free_mb))
     if note and from_step:
         stages.warn("other_plan", note)
     plan = _plan(spec, order, micro_batch_size, split.replicas, len(features["train"]), stages)
@@ -110,7 +110,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
         evaluated=_evaluated(session, material, features, spec, stages),
         order=order,
         plan=plan,
-        best=attempts.best_so_far(spec, earlier, from_step),
+        best=resume.best_so_far(spec, earlier, from_step),
         from_step=from_step,
         is_evaluated=any(one.step == from_step for one in evaluations(earlier)),
         evaluation_batch_size=evaluation_rows(spec.evaluation.batch_size, micro_batch_size, split.replicas),
@@ -129,7 +129,7 @@ def _choose_device(spec: RunSpec, here: Callable[[], list[Device]]) -> devices.C
 def _read(spec: RunSpec, model: ModelLocation, earlier: list[AnyEvent], stages: Stages) -> Material:
     stages.start("loading data")
     material = read_material(spec, model.folder, stages.report)
-    attempts.refuse_other_rows(material, earlier)
+    resume.refuse_other_rows(material, earlier)
     for note in material.notes:
         stages.warn("data", note)
     return material

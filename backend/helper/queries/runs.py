@@ -25,11 +25,11 @@ def _plan(arguments: Arguments, tell: Tell) -> RunPlan:
 def _measure(arguments: Arguments, tell: Tell) -> MeasuredTime:
     from backend.hardware import devices  # these load the data room
     from backend.preflight import resolve
-    from backend.training import trial_process
+    from backend.training import timing_trial_process
 
     spec = resolve.resolve(require(arguments, "spec", dict), Path(str(arguments.get("folder") or Path.home())))
     here = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
-    return trial_process.measured(spec, here, tell)
+    return timing_trial_process.measured(spec, here, tell)
 
 
 def _export_curves(arguments: Arguments, tell: Tell) -> Exported:

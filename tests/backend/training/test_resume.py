@@ -14,7 +14,7 @@ from backend.contract.spec import RunSpec
 from backend.hardware import planner
 from backend.hardware.devices import Choice, Device
 from backend.preflight.resolve import resolve
-from backend.training import attempts
+from backend.training import resume
 from backend.training.event_log import EventLog, read_events
 from backend.training.stages import Stages
 from tests.backend.training.example_events import STARTED, step
@@ -46,40 +46,40 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def test_the_rows_of_a_pass_stay_when_more_memory_is_free(folder: RunFolder):
-    first, _ = attempts.rows_of_a_pass(folder, work(), "cpu", SCARCE)
+    first, _ = resume.rows_of_a_pass(folder, work(), "cpu", SCARCE)
     assert 1 < first < work().micro_batch_size(PLENTY)
-    assert attempts.rows_of_a_pass(folder, work(), "cpu", PLENTY) == (first, "")
+    assert resume.rows_of_a_pass(folder, work(), "cpu", PLENTY) == (first, "")
 
 
 def test_they_stay_when_a_little_less_memory_is_free_than_the_plan_wanted_to_spare(folder: RunFolder):
-    first, _ = attempts.rows_of_a_pass(folder, work(), "cpu", SCARCE)
-    assert attempts.rows_of_a_pass(folder, work(), "cpu", planner.total(work().memory(first))) == (first, "")
+    first, _ = resume.rows_of_a_pass(folder, work(), "cpu", SCARCE)
+    assert resume.rows_of_a_pass(folder, work(), "cpu", planner.total(work().memory(first))) == (first, "")
 
 
 def test_where_they_no_longer_fit_the_attempt_says_so_and_the_next_comes_back_to_them(folder: RunFolder):
-    first, _ = attempts.rows_of_a_pass(folder, work(), "cpu", PLENTY)
-    fewer, note = attempts.rows_of_a_pass(folder, work(), "cpu", SCARCE)
+    first, _ = resume.rows_of_a_pass(folder, work(), "cpu", PLENTY)
+    fewer, note = resume.rows_of_a_pass(folder, work(), "cpu", SCARCE)
     assert fewer == work().micro_batch_size(SCARCE) < first
     assert f"{fewer} rows at a time, earlier ones {first}" in note
     assert "memory" in note
-    assert attempts.rows_of_a_pass(folder, work(), "cpu", PLENTY) == (first, "")
+    assert resume.rows_of_a_pass(folder, work(), "cpu", PLENTY) == (first, "")
 
 
 @pytest.mark.parametrize(
     ("hardware", "device"), [({"micro_batch_size": 3}, "cpu"), ({"memory_limit": 0.8}, "cpu"), ({}, "cuda:0")]
 )
 def test_what_a_person_changes_replaces_the_plan(folder: RunFolder, hardware: dict[str, object], device: str):
-    attempts.rows_of_a_pass(folder, work(), "cpu", PLENTY)
-    rows, note = attempts.rows_of_a_pass(folder, work(**hardware), device, SCARCE)
+    resume.rows_of_a_pass(folder, work(), "cpu", PLENTY)
+    rows, note = resume.rows_of_a_pass(folder, work(**hardware), device, SCARCE)
     assert rows == work(**hardware).micro_batch_size(SCARCE)
     assert "changed" in note
-    assert attempts.rows_of_a_pass(folder, work(**hardware), device, PLENTY) == (rows, "")
+    assert resume.rows_of_a_pass(folder, work(**hardware), device, PLENTY) == (rows, "")
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"micro_batch_size": 0}', '{"micro_batch_size": 1e9}', "null"])
 def test_a_damaged_plan_is_made_anew(folder: RunFolder, content: str):
     folder.plan.write_text(content)
-    rows = attempts.rows_of_a_pass(folder, work(), "cpu", SCARCE)
+    rows = resume.rows_of_a_pass(folder, work(), "cpu", SCARCE)
     assert rows == (work().micro_batch_size(SCARCE), "")
     assert json.loads(folder.plan.read_text())["micro_batch_size"] == rows[0]
 
@@ -98,7 +98,7 @@ def begun(folder: RunFolder, log: EventLog, from_step: int) -> list[object]:
     """The events with which an attempt begins after what is in the folder."""
     earlier = read_events(folder.events)
     choice = Choice(("cpu",), Device("cpu", "CPU", "cpu", 8000.0, 8000.0), "float32", "")
-    attempts.begin(folder, spec(), log, Stages(log, lambda: None), earlier, from_step, choice)
+    resume.begin(folder, spec(), log, Stages(log, lambda: None), earlier, from_step, choice)
     return read_events(folder.events)[len(earlier) :]
 
 

@@ -25,11 +25,11 @@ from backend.preflight.peak_memory import peak_mb
 from backend.preflight.session import Session, open_session
 from backend.preflight.steps import evaluation_rows
 from backend.preflight.timing import Compiled
-from backend.training import trial_steps
+from backend.training import timing_trial_steps
 from backend.training.checkpoints import Checkpoints
 from backend.training.setup import fitting_rows, loading
+from backend.training.timing_trial_steps import Lengths
 from backend.training.trial_evaluation import evaluated
-from backend.training.trial_steps import Lengths
 
 Tell = Callable[[str, float, float], None]
 """Told the stage (`backend.contract.run.cost.STAGES`), and how far it is of how much, in seconds."""
@@ -71,7 +71,7 @@ def measure(spec: RunSpec, scratch: Path, begun: float, tell: Tell) -> Measureme
     processor = _Processor()
     trial = _opened(spec, begun, tell)
     lengths = Lengths(trial.session, trial.train, trial.rows_in_pass)
-    steps = trial_steps.measured(
+    steps = timing_trial_steps.measured(
         trial.session, lengths, trial.compiled, lambda done, most: tell("training", done, most)
     )
     tell("evaluation", 0, 0)

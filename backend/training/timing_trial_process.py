@@ -21,7 +21,7 @@ from backend.contract.run.cost import MeasuredTime
 from backend.contract.spec import RunSpec
 from backend.preflight import cost
 from backend.training.failures.out_of_memory import MESSAGE
-from backend.training.trial import refuse_several
+from backend.training.timing_trial import refuse_several
 
 KILLED = -9
 """The code of a process that the system ended: where nobody asked for it, because the memory was used up."""

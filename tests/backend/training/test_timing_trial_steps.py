@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.training.trial_steps import told, van_der_corput
+from backend.training.timing_trial_steps import told, van_der_corput
 
 
 def test_the_first_steps_are_spread_over_all_lengths():
