@@ -125,8 +125,7 @@ def _measured(values: dict[str, Any], own: Path, begun: float, channel: Channel)
     """The one place of this process where an exception becomes a sentence."""
     from backend.preflight import resolve  # these load the data room
     from backend.training import timing_trial
-    from backend.training.failure import recognised
-    from backend.training.failure_context import Situation
+    from backend.training.failures.failure import Situation, recognised
 
     def tell(stage: str, done: float, most: float) -> None:
         channel.send(Reply(0, progress=Progress(STAGES.index(stage), len(STAGES), "", "", stage, done, most)))

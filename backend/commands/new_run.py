@@ -53,9 +53,9 @@ def written(spec: "RunSpec", path: Path | None) -> RunFolder:
 def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> None:
     """Let a run go on with another engine; the spec as it was stays beside the new one. Raises InputError."""
     with _held(folder, "another engine"):
-        from backend.training import engine_change  # loads the engines, which whoever is refused need not wait for
+        from backend.training import spec_change  # loads the engines, which whoever is refused need not wait for
 
-        change = engine_change.to_engine(folder, engine, new_optimizer=new_optimizer)
+        change = spec_change.with_engine(folder, engine, new_optimizer=new_optimizer)
         if change is not None:
             _change_spec(folder, change.spec, change.kept)
 

@@ -1,4 +1,4 @@
-"""Owns work that would keep the run from hearing anybody: it is done on a thread while the main one looks around."""
+"""Runs long work on a thread, while the main one hears whether the run is asked to end."""
 
 import threading
 from collections.abc import Callable
@@ -7,6 +7,14 @@ from typing import Any
 from backend.contract.errors import panics_as_errors
 
 LOOK_SECONDS = 0.1
+
+
+class Interrupted(Exception):
+    """The run was asked to end in the middle of a long stage."""
+
+    def __init__(self, request: str) -> None:
+        super().__init__(request)
+        self.request = request
 
 
 def beside(work: Callable[[], Any], look: Callable[[], None], name: str) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from backend.contract.errors import RunFailed
 from backend.contract.run.folder import ENDS, RunFolder
 from backend.engines.hosts import Board, Position
-from backend.training.interruption import Interrupted
+from backend.training.background import Interrupted
 
 BEAT_SECONDS = 1.0
 LOST_SECONDS = 180.0

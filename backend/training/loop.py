@@ -21,15 +21,12 @@ from backend.preflight import throughput
 from backend.preflight.engine_choice import position as hosts_of
 from backend.preflight.resolve import read_run
 from backend.training import artifacts, measured_run, samples
-from backend.training.checkpoint_writer import Saving
-from backend.training.checkpoints import Checkpoints
+from backend.training.background import Interrupted
+from backend.training.checkpoints import Checkpoints, Saving
 from backend.training.event_log import EventLog
-from backend.training.failure import failed, unrecognised
-from backend.training.failure_context import Situation
+from backend.training.failures.failure import Situation, failed, unrecognised
 from backend.training.hosts import Hosts
-from backend.training.interruption import Interrupted
-from backend.training.not_a_number import NotANumber
-from backend.training.pending_metrics import WaitingSteps
+from backend.training.pending_metrics import NotANumber, WaitingSteps
 from backend.training.requests import Requests
 from backend.training.schedule import learning_rate
 from backend.training.setup import Opened, open_run

@@ -1,4 +1,4 @@
-"""Owns the steps whose numbers still lie on the device: they are read in groups, become events, and must be numbers."""
+"""The steps whose numbers still lie on the device: they are read in groups, become events, and must be numbers."""
 
 import math
 import time
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import msgspec
 import psutil
 
+from backend.contract.errors import RunFailed
 from backend.contract.run.events import MemoryMeasured, StepFinished
 from backend.engines.engine import Engine, StepResult
 from backend.training.event_log import EventLog
 from backend.training.hosts import ALONE, Hosts
-from backend.training.not_a_number import NotANumber
 
 READ_SECONDS = 0.5
 """Losses wait on the device at most this long."""
@@ -23,6 +23,15 @@ MEMORY_SECONDS = 1.0
 class _Step:
     event: StepFinished
     result: StepResult
+
+
+class NotANumber(RunFailed):
+    """The loss of `step`; the engine may have been further when it was read."""
+
+    def __init__(self, step: int, *, before_change: bool) -> None:
+        super().__init__(f"the loss at step {step} is not a number", code="nan_loss")
+        self.step = step
+        self.before_change = before_change
 
 
 class WaitingSteps:

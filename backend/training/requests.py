@@ -4,8 +4,8 @@ import time
 
 from backend.contract.errors import RunFailed
 from backend.contract.run.folder import ENDS, RunFolder
+from backend.training.background import Interrupted
 from backend.training.hosts import ALONE, Hosts
-from backend.training.interruption import Interrupted
 
 
 class Requests:

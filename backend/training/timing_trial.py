@@ -1,4 +1,4 @@
-"""Owns a trial of a training: its real model, batches, optimizer and device for a few steps, so that its time is known."""
+"""Tries a training out: its real model, batches, optimizer and device for a few steps and rows, so that its time is known."""
 
 import time
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 
 from backend import registry
@@ -13,6 +14,7 @@ from backend.contract.errors import InputError
 from backend.contract.run.cost import Measurement
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
+from backend.data.batches import padded_length
 from backend.data.features import Features
 from backend.data.rows import Rows
 from backend.hardware import claims, devices, planner
@@ -29,8 +31,10 @@ from backend.training import timing_trial_steps
 from backend.training.checkpoints import Checkpoints
 from backend.training.setup import fitting_rows, loading
 from backend.training.timing_trial_steps import Lengths
-from backend.training.trial_evaluation import evaluated
 
+ENOUGH_SECONDS, MAX_SECONDS = 1.0, 12.0
+GROWTH = 4
+"""How many times as many rows are tried next, which cannot take more than so many times as long."""
 Tell = Callable[[str, float, float], None]
 """Told the stage (`backend.contract.run.cost.STAGES`), and how far it is of how much, in seconds."""
 
@@ -52,6 +56,17 @@ class Trial:
     loading: float
 
 
+@dataclass(frozen=True)
+class _Evaluation:
+    """What a row of an evaluation takes."""
+
+    row_seconds: float
+    programs: int
+    """How many an engine needs that compiles each shape."""
+    first_seconds: float
+    """What the first evaluation took beyond its rows."""
+
+
 def refuse_several(spec: RunSpec) -> None:
     """Raises InputError for a training that one process alone cannot take a step of."""
     if spec.hardware.processes > 1 or engine_choice.position(spec).count > 1:
@@ -69,17 +84,17 @@ def measure(spec: RunSpec, scratch: Path, begun: float, tell: Tell) -> Measureme
     """
     refuse_several(spec)
     processor = _Processor()
-    trial = _opened(spec, begun, tell)
+    trial = _open_trial(spec, begun, tell)
     lengths = Lengths(trial.session, trial.train, trial.rows_in_pass)
     steps = timing_trial_steps.measured(
         trial.session, lengths, trial.compiled, lambda done, most: tell("training", done, most)
     )
     tell("evaluation", 0, 0)
-    evaluation = trial.validation and evaluated(
+    evaluation = trial.validation and _evaluate(
         trial.session, *trial.validation, trial.evaluation_batch_size, trial.compiled
     )
     tell("checkpoint", 0, 0)
-    checkpoint, saving = _written(trial, RunFolder(scratch))
+    checkpoint, saving = _time_writing(trial, RunFolder(scratch))
     programs = lengths.programs + (evaluation.programs if evaluation else 0)
     found = Measurement(
         time=time.time(),
@@ -108,7 +123,7 @@ def measure(spec: RunSpec, scratch: Path, begun: float, tell: Tell) -> Measureme
     return found
 
 
-def _opened(spec: RunSpec, begun: float, tell: Tell) -> Trial:
+def _open_trial(spec: RunSpec, begun: float, tell: Tell) -> Trial:
     tell("starting", 0, 0)
     kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     if spec.hardware.device != "cpu":
@@ -120,7 +135,7 @@ def _opened(spec: RunSpec, begun: float, tell: Tell) -> Trial:
     material = read_material(planned, model.folder, quiet)
     session = open_session(planned, material, model, engine)
     train = session.sampled_features(sampled(material.rows["train"]), to_train=True)
-    validation = _validation(session, material)
+    validation = _read_validation(session, material)
     tell("model", 0, 0)
     started, compiled = time.perf_counter(), Compiled()
     split = planner.split(planned, model.folder, len(choice.names))
@@ -142,7 +157,7 @@ def _opened(spec: RunSpec, begun: float, tell: Tell) -> Trial:
     )
 
 
-def _validation(session: Session, material: Material) -> tuple[Rows, Features] | None:
+def _read_validation(session: Session, material: Material) -> tuple[Rows, Features] | None:
     there = next((material.rows[split] for split in ("validation", "test") if split in material.rows), None)
     if there is None:
         return None
@@ -150,7 +165,67 @@ def _validation(session: Session, material: Material) -> tuple[Rows, Features] |
     return rows, session.sampled_features(rows)
 
 
-def _written(trial: Trial, run: RunFolder) -> tuple[float, float]:
+def _evaluate(session: Session, rows: Rows, features: Features, batch_size: int, compiled: Compiled) -> _Evaluation:
+    """Evaluate some of the rows, at first so few that it is known how many more can be waited for."""
+    batch = min(batch_size, len(rows))
+    # Where shapes are compiled another number of rows would be compiled for nothing.
+    first = batch if session.engine.constant_rows else 1
+    begun, _ = _time_evaluation(session, rows, first, batch_size, compiled)  # the first call does more than compute
+    taken, widths = list[tuple[int, float]](), list[int]()
+    count = first
+    while not taken or not _is_enough(taken, len(rows), batch, grows=not session.engine.constant_rows):
+        count = min(len(rows), count * GROWTH) if taken else first
+        seconds, widths = _time_evaluation(session, rows, count, batch_size, compiled)
+        taken.append((count, seconds))
+    whole = _widths(session, features, batch_size)
+    each = row_seconds(taken, batch)
+    if session.task.evaluates_by != "generate":  # long rows go together, so that all are padded less than a few are
+        each *= (sum(whole) / len(rows)) / (sum(widths) / count)
+    return _Evaluation(each, len(set(whole)), max(0.0, begun - taken[0][1]))
+
+
+def _is_enough(taken: list[tuple[int, float]], rows: int, batch: int, *, grows: bool) -> bool:
+    count, seconds = taken[-1]
+    if not grows or count >= rows or seconds * GROWTH > MAX_SECONDS:
+        return True
+    return count >= batch and seconds >= ENOUGH_SECONDS
+
+
+def row_seconds(taken: list[tuple[int, float]], batch: int) -> float:
+    """Seconds of a row, from (rows, seconds) of ever more of them at once.
+
+    Where a whole batch was too long to wait for, it takes as much for itself, and for each row, as the last two did: what
+    a model writes, it writes for all rows of a batch together.
+    """
+    count, seconds = taken[-1]
+    if count >= batch or len(taken) < 2:
+        return seconds / count
+    before, sooner = taken[-2]
+    a_row = min(max(0.0, (seconds - sooner) / (count - before)), seconds / count)
+    return (seconds + a_row * (batch - count)) / batch
+
+
+def _time_evaluation(
+    session: Session, rows: Rows, count: int, batch_size: int, compiled: Compiled
+) -> tuple[float, list[int]]:
+    """Seconds without compiling, and the tokens of each batch."""
+    chosen = np.unique(np.linspace(0, len(rows) - 1, count).astype(np.int64))
+    some = rows.take(chosen, f"{rows.fingerprint}-{count}")
+    features = session.sampled_features(some)
+    started, before = time.perf_counter(), compiled.seconds
+    session.score(some, features, batch_size)
+    return time.perf_counter() - started - (compiled.seconds - before), _widths(session, features, batch_size)
+
+
+def _widths(session: Session, features: Features, batch_size: int) -> list[int]:
+    """Tokens that each batch computes, the longest first, as evaluations have them."""
+    lengths = np.sort(features.lengths)[::-1]
+    limit, multiple = session.facts["max_length"], session.length_multiple
+    batches = (lengths[start : start + batch_size] for start in range(0, len(lengths), batch_size))
+    return [len(one) * padded_length(int(one.max()), multiple, limit) for one in batches]
+
+
+def _time_writing(trial: Trial, run: RunFolder) -> tuple[float, float]:
     """Seconds for which a checkpoint keeps training waiting, and those of the model. Raises OSError (disk full)."""
     engine = trial.session.engine
     started = time.perf_counter()

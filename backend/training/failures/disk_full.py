@@ -4,8 +4,7 @@ import errno
 import re
 
 from backend.contract.run.fixes import Mend
-from backend.training.failure_context import Situation
-from backend.training.failures.failure import Failure, chain, kinds
+from backend.training.failures.failure import Failure, Situation, chain, kinds
 
 MESSAGE = "the disk is full, so nothing more could be saved; earlier checkpoints are untouched"
 HINT = "Make room, or lower training.keep_checkpoints, then resume the run."

@@ -1,11 +1,29 @@
-"""Owns what a recogniser is: it knows one kind of failure by the exception that a library raises, and what helps."""
+"""What a failure is, what it is judged by, and which event an exception becomes; each file beside this one recognises one kind."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
 
+from backend import registry
+from backend.contract.errors import InputError, LibraryPanic, RunFailed, plain_reason
+from backend.contract.redaction import redacted
+from backend.contract.run.event_summary import landmarks
+from backend.contract.run.events import AnyEvent, PlanMade, RunFinished, RunResumed, RunStarted, StageStarted
 from backend.contract.run.fixes import Mend
-from backend.training.failure_context import Situation
+from backend.contract.run.folder import RunFolder
+from backend.contract.spec import RunSpec
+from backend.models.config import longest_sequence
+from backend.models.inspection import read_config
+from backend.models.location import CONVERT_OPTION
+from backend.preflight.checks import locate_model
+from backend.preflight.resolve import read_run
+from backend.training.checkpoints import Checkpoints
+
+UNKNOWN = "unknown"
+UNKNOWN_HINT = "The log has the details; burnish report {run} gives what to send to whoever may know."
 
 
 @dataclass(frozen=True)
@@ -17,12 +35,144 @@ class Failure:
     mend: Mend | None = None
 
 
+class Situation:
+    """A run at the moment of its failure. What cannot be read is None: it must not hide the failure itself."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+
+    def setting(self, key: str) -> Any:
+        """The value at a dotted key of the complete spec, or None."""
+        found: Any = self.spec.model_dump(mode="json") if self.spec else {}
+        for name in key.split("."):
+            found = found.get(name) if isinstance(found, dict) else None
+        return found
+
+    @cached_property
+    def spec(self) -> RunSpec | None:
+        """The complete spec."""
+        try:
+            return read_run(self.folder)
+        except (InputError, OSError):
+            return None
+
+    @cached_property
+    def plan(self) -> PlanMade | None:
+        """What the present attempt was about to do; None before its data was ready."""
+        plans = [event for event in self._events if isinstance(event, PlanMade)]
+        return plans[-1] if plans else None
+
+    @cached_property
+    def precision(self) -> str:
+        """What the present attempt computes in, for the setting may leave the choice; empty before it began."""
+        begun = [event for event in self._events if isinstance(event, RunStarted | RunResumed)]
+        return begun[-1].precision if begun else ""
+
+    @cached_property
+    def stage(self) -> str:
+        """What the present attempt was doing; compiling is done for the sake of another stage."""
+        stages = [event.stage for event in self._events if isinstance(event, StageStarted)]
+        return next((stage for stage in reversed(stages) if stage != "compiling"), "")
+
+    @cached_property
+    def _events(self) -> list[AnyEvent]:
+        """Those of the present attempt, nearly without its steps: there may be no memory for all of them."""
+        found = landmarks(self.folder.events)
+        begun = [number for number, event in enumerate(found) if isinstance(event, RunStarted | RunResumed)]
+        return found[begun[-1] :] if begun else []
+
+    @cached_property
+    def can_resume(self) -> bool:
+        """Whether there is a checkpoint to go on from."""
+        try:
+            return Checkpoints(self.folder).latest() is not None
+        except OSError:
+            return False
+
+    @cached_property
+    def model(self) -> Path | None:
+        """The model's folder, if it is on this computer."""
+        try:
+            return locate_model(self.spec, local_only=True).folder if self.spec else None
+        except (InputError, OSError):
+            return None
+
+    @cached_property
+    def is_convertible(self) -> bool:
+        """Whether the model is here with weights in an old format that nobody agreed to convert."""
+        try:
+            return self.spec is not None and not locate_model(self.spec, local_only=True)
+        except InputError as refusal:
+            return CONVERT_OPTION in str(refusal)
+
+    @cached_property
+    def positions(self) -> int | None:
+        """Tokens that the model can count; None where it counts without end, or is not here."""
+        try:
+            config = read_config(self.model) if self.model else {}
+        except (InputError, OSError):
+            return None
+        return longest_sequence({**config, **(self.setting("model.config") or {})})
+
+    @property
+    def longest(self) -> int | None:
+        """Most tokens that a row of the run may have."""
+        return self.setting("task.max_length") or self.positions
+
+
 class Recogniser(Protocol):
     """Each file of this folder exports one as FAILURE."""
 
     def __call__(self, error: BaseException, situation: Situation) -> Failure | None:
         """The failure, or None where the exception is of another kind."""
         ...
+
+
+def failed(error: BaseException, step: int, situation: Situation) -> RunFinished:
+    """The final event for an exception: a sentence, a stable code, and what helps where that is known."""
+    code, failure = recognised(error, situation) or _own(error, situation)
+    return RunFinished(
+        time=time.time(),
+        state="failed",
+        step=step,
+        message=redacted(failure.message),
+        code=code,
+        hint=redacted(failure.hint),
+        mend=failure.mend,
+    )
+
+
+def unrecognised(error: BaseException, step: int, situation: Situation) -> RunFinished:
+    """The final event where even telling what happened fails, for example without memory; it looks at nothing of the run."""
+    code, failure = _unknown(error, situation)
+    return RunFinished(
+        time=time.time(), state="failed", step=step, message=redacted(failure.message), code=code, hint=failure.hint
+    )
+
+
+def recognised(error: BaseException, situation: Situation) -> tuple[str, Failure] | None:
+    """The code and words of the first recogniser that knows the exception; a code is the recogniser's file name."""
+    for name in registry.names("failure"):
+        recognise: Recogniser = registry.find("failure", name, "failure")
+        if failure := recognise(error, situation):
+            return name, failure
+    return None
+
+
+def _own(error: BaseException, situation: Situation) -> tuple[str, Failure]:
+    if isinstance(error, RunFailed):
+        return error.code, Failure(str(error), error.hint)
+    if isinstance(error, InputError):
+        return "input", Failure(str(error), f"Change {error.field} and start again." if error.field else "")
+    if isinstance(error, LibraryPanic):
+        return "input", Failure(plain_reason(error) or str(error))
+    return _unknown(error, situation)
+
+
+def _unknown(error: BaseException, situation: Situation) -> tuple[str, Failure]:
+    first = next(iter(str(error).splitlines()), "no further words")
+    sentence = f"unexpected {type(error).__name__}: {first}"
+    return UNKNOWN, Failure(sentence, UNKNOWN_HINT.format(run=situation.folder.name))
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:

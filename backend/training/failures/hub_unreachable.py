@@ -2,8 +2,7 @@
 
 from backend.contract.errors import InputError
 from backend.contract.run.fixes import Mend
-from backend.training.failure_context import Situation
-from backend.training.failures.failure import Failure, chain, kinds
+from backend.training.failures.failure import Failure, Situation, chain, kinds
 
 MESSAGE = "the model hub cannot be reached"
 HINT = "Check the network and try again, or give a folder as model.name_or_path."

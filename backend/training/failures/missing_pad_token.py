@@ -4,8 +4,7 @@ from backend.contract.errors import InputError
 from backend.contract.run.fixes import Mend
 from backend.models.inspection import read_config
 from backend.models.tokenizer_files import end_token
-from backend.training.failure_context import Situation
-from backend.training.failures.failure import Failure, chain
+from backend.training.failures.failure import Failure, Situation, chain
 
 MESSAGE = "the tokenizer has no padding token, so rows of different lengths cannot share a batch"
 HINT = "Name one under model.tokenizer_options, for example {pad_token: <|endoftext|>}."

@@ -3,9 +3,8 @@
 from backend.contract.errors import RunFailed
 from backend.contract.run.fixes import Mend
 from backend.models.weights import UnsoundTensor, first_unsound
-from backend.training.failure_context import Situation
-from backend.training.failures.failure import Failure, chain
-from backend.training.not_a_number import NotANumber
+from backend.training.failures.failure import Failure, Situation, chain
+from backend.training.pending_metrics import NotANumber
 
 MESSAGE = "the computation gave a value that is not a number"
 LOWERED = 10

@@ -6,8 +6,7 @@ from backend.contract.errors import RunFailed
 from backend.contract.run.events import PlanMade
 from backend.contract.run.fixes import Mend, less_memory
 from backend.preflight.steps import evaluation_rows
-from backend.training.failure_context import Situation
-from backend.training.failures.failure import Failure, chain, kinds
+from backend.training.failures.failure import Failure, Situation, chain, kinds
 
 MESSAGE = "the computer's memory is used up"
 ON_ACCELERATOR = "the accelerator's memory is used up"

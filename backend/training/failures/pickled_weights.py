@@ -3,8 +3,7 @@
 from backend.contract.errors import InputError
 from backend.contract.run.fixes import Mend
 from backend.models.location import CONVERT_OPTION
-from backend.training.failure_context import Situation
-from backend.training.failures.failure import Failure, chain, kinds
+from backend.training.failures.failure import Failure, Situation, chain, kinds
 
 MESSAGE = "the model's weights come only as pytorch_model.bin, a format that can hold programs"
 HINT = f"Agree to convert them once to safetensors ({CONVERT_OPTION}), or choose a model with safetensors."

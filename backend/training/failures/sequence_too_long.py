@@ -2,8 +2,7 @@
 
 from backend.contract.errors import InputError
 from backend.contract.run.fixes import Mend
-from backend.training.failure_context import Situation
-from backend.training.failures.failure import Failure, chain
+from backend.training.failures.failure import Failure, Situation, chain
 
 _BEYOND_TABLE = "index out of range in self"
 _BEYOND_BUFFER = ("expanded size of the tensor", "must match the size of tensor", "must match the existing size")

@@ -12,9 +12,8 @@ from app.pages.run.page import Page as Run
 from backend.contract.resources import resource
 from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
-from backend.training.failure import failed
-from backend.training.failure_context import Situation
-from backend.training.not_a_number import NotANumber
+from backend.training.failures.failure import Situation, failed
+from backend.training.pending_metrics import NotANumber
 
 SLOW_MS = 30_000
 

@@ -15,8 +15,7 @@ from backend.contract.run.events import CheckpointRemoved, CheckpointSaved, Warn
 from backend.contract.run.folder import RunFolder
 from backend.data.cache import Damaged, open_or_write
 from backend.models import saved_model
-from backend.training.checkpoint_writer import Saving
-from backend.training.checkpoints import Blocked, Checkpoints, verify
+from backend.training.checkpoints import Blocked, Checkpoints, Saving, verify
 from backend.training.event_log import EventLog, read_events
 from backend.training.requests import Requests
 

@@ -24,8 +24,7 @@ from backend.models import hub
 from backend.training import loop
 from backend.training.checkpoints import Checkpoints
 from backend.training.event_log import EventLog, read_events
-from backend.training.failure import failed
-from backend.training.failure_context import Situation
+from backend.training.failures.failure import Situation, failed
 from backend.training.pending_metrics import WaitingSteps
 
 HUGE = 1 << 46

@@ -15,10 +15,10 @@ from backend.engines.engine import StepNumbers, StepResult
 from backend.engines.hosts import Position
 from backend.engines.jax import JaxEntry
 from backend.training import host_watch, meeting
+from backend.training.background import Interrupted
 from backend.training.checkpoints import Checkpoints
 from backend.training.event_log import EventLog
 from backend.training.hosts import ALONE, Hosts
-from backend.training.interruption import Interrupted
 from backend.training.pending_metrics import WaitingSteps
 from backend.training.requests import Requests
 

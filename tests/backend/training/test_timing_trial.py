@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.training.trial_evaluation import row_seconds
+from backend.training.timing_trial import row_seconds
 
 
 def test_a_whole_batch_tells_by_itself():
