@@ -19,8 +19,8 @@ from backend.preflight import measurements, model_options, throughput, time_esti
 from backend.preflight.checks import check_model
 from backend.preflight.datasets import Material, quiet, read_material
 from backend.preflight.fixes import Measured, remedies
+from backend.preflight.messages import rate_note
 from backend.preflight.model_to_plan import download_note, model_to_plan
-from backend.preflight.rate_words import rate_note
 from backend.preflight.session import Session, open_session
 from backend.preflight.steps import steps_per_epoch, total_steps
 from backend.preflight.truncation import truncation_notes

@@ -7,7 +7,7 @@ import pytest
 from backend.contract.catalog import Device
 from backend.contract.resources import resource
 from backend.preflight.cost import plan
-from backend.preflight.rate_words import rate_note
+from backend.preflight.messages import rate_note
 from backend.preflight.resolve import resolve
 
 CPU = Device("cpu", 0, "Processor", 8000.0, 6000.0, ["float32"])
