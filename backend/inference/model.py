@@ -17,11 +17,10 @@ from backend.inference.checkpoint_target import begun_from, checkpoint_of, note_
 from backend.models import inspection
 from backend.models.saved_model import check_base, damaged_note, read_note
 from backend.preflight import model_options
-from backend.preflight.added_tokens import new_tokens
 from backend.preflight.checks import locate_model
 from backend.preflight.datasets import make_task, model_labels, quiet, with_max_length
 from backend.preflight.engine_choice import check_engine
-from backend.preflight.session import Session
+from backend.preflight.session import Session, new_tokens
 from backend.preflight.timing import Compiled
 from backend.tasks.task import Task
 from backend.tokenizers.added_tokens import rows_needed

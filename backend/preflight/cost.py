@@ -1,4 +1,4 @@
-"""Owns the answer to "what will it cost": steps, tokens, memory by parts and time, before anything is written."""
+"""Answers "what will it cost": steps, tokens, memory by parts and time, before anything is written."""
 
 import time
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from backend.contract.catalog import Device
+from backend.contract.places import cache_folder, is_offline
 from backend.contract.rpc.plan import Placement, PlanPart, RunPlan
 from backend.contract.run.cost import Measurement, TimePart
 from backend.contract.spec import RunSpec
@@ -15,15 +16,15 @@ from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.engines.engine import Split
 from backend.hardware import devices, planner
-from backend.preflight import measurements, model_options, throughput, time_estimate
-from backend.preflight.checks import check_model
+from backend.models import location
+from backend.models.location import ModelLocation
+from backend.preflight import measurements, model_options, time_estimate
+from backend.preflight.checks import check_model, locate_model
 from backend.preflight.datasets import Material, quiet, read_material
 from backend.preflight.fixes import Measured, remedies
-from backend.preflight.messages import rate_note
-from backend.preflight.model_to_plan import download_note, model_to_plan
+from backend.preflight.messages import download_note, memory_problems, plan_notes, rate_note, truncation_notes
 from backend.preflight.session import Session, open_session
 from backend.preflight.steps import steps_per_epoch, total_steps
-from backend.preflight.truncation import truncation_notes
 from backend.tasks.task import encoded
 
 SAMPLE_ROWS = 2000
@@ -93,13 +94,37 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet, *, is_too_mu
         remedies=ways,
         notes=[
             *rate_note(spec),
-            *_notes(spec, material, split, micro, batch_size),
+            *plan_notes(spec, material, split, micro, batch_size),
             *cut,
             *download_note(model),
             *filter(None, [choice.warning]),
         ],
-        problems=_problems(needed, available, micro, any(way.fits for way in ways)),
+        problems=memory_problems(needed, available, micro, any(way.fits for way in ways)),
     )
+
+
+def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec]:
+    """The model's folder, and the spec to plan with.
+
+    Of a hub model whose weights are not here it is the small files, and a spec that needs no weights: sizes then follow
+    from the configuration. What trains only a part of the weights must see them, so it does fetch them. Raises InputError.
+    """
+    if spec.model.initialise != "pretrained" or trains_a_part(spec):
+        model = locate_model(spec, report)
+        planner.check_new_weights(spec, model.folder)
+        return model, spec
+    found = location.look(
+        spec.model.name_or_path, spec.model.revision, cache=cache_folder() / "weights", offline=is_offline()
+    )
+    if found.remote is None or found.remote.weights_format == "none":
+        return locate_model(spec, report), spec
+    weightless = spec.model.model_copy(update={"initialise": "from_config"})
+    return found, spec.model_copy(update={"model": weightless})
+
+
+def trains_a_part(spec: RunSpec) -> bool:
+    """Whether an adapter is trained, or some weights are not."""
+    return spec.adapter is not None or bool(spec.model.frozen)
 
 
 def _time(
@@ -110,7 +135,7 @@ def _time(
     known = measurements.recall(key, float(lengths.mean()), int(lengths.max()))
     if known is not None:
         return known, time_estimate.measured_parts(amounts, known)
-    speed = throughput.expected(amounts.spec, folder, choice.words, choice.precision)
+    speed = measurements.expected_throughput(amounts.spec, folder, choice.words, choice.precision)
     return None, time_estimate.expected_parts(amounts, speed)
 
 
@@ -161,51 +186,3 @@ def placed(names: tuple[str, ...], split: Split, memory: list[PlanPart], rows: i
         Placement(name, min(per_group, max(0, rows - number // size * per_group)), parts["Weights"], parts["Optimizer"])
         for number, name in enumerate(names)
     ]
-
-
-def _filler_note(split: Split, batch_size: int) -> list[str]:
-    """What a batch that the devices cannot share evenly costs, and the nearest that they can."""
-    left = batch_size % split.replicas
-    if not left:
-        return []
-    fitting = [size for size in (batch_size - left, batch_size - left + split.replicas) if size]
-    return [
-        f"{batch_size} rows a step do not divide over {split.replicas}: {split.replicas - left} filler rows are computed and "
-        f"count for nothing; {' or '.join(map(str, fitting))} rows would need none."
-    ]
-
-
-def _notes(spec: RunSpec, material: Material, split: Split, micro: int, batch_size: int) -> list[str]:
-    """What the data and its batches need said; a pass on all devices together has `micro` rows of each group."""
-    rows, together = len(material.rows["train"]), micro * split.replicas
-    notes = [
-        *material.notes,
-        *(
-            f"{len(part.skipped):,} {name} rows cannot be used, the first: {part.skipped[0].place} ({part.skipped[0].reason})."
-            for name, part in material.rows.items()
-            if part.skipped
-        ),
-    ]
-    if spec.training.batch_size > rows:
-        notes.append(
-            f"The batch of {spec.training.batch_size} is larger than the data ({rows} rows); every step uses all rows."
-        )
-    if together < batch_size:
-        notes.append(
-            f"{batch_size} rows per step go through in {-(-batch_size // together)} passes of up to {together}, so that they fit."
-        )
-    return [*notes, *_filler_note(split, batch_size)]
-
-
-def _problems(needed: float, available: float, micro: int, remedied: bool) -> list[str]:
-    if needed <= available:
-        return []
-    advice = "take one of the settings that make it fit" if remedied else "choose a smaller model"
-    return [
-        f"It needs about {_size(needed)} and {_size(available)} are free, even with {micro} "
-        f"{'row' if micro == 1 else 'rows'} at a time: {advice}."
-    ]
-
-
-def _size(megabytes: float) -> str:
-    return f"{megabytes:,.0f} MB" if megabytes < 1000 else f"{megabytes / 1000:.1f} GB"

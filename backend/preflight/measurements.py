@@ -1,4 +1,4 @@
-"""Owns the measured speeds that are kept here, and by what a training finds the ones that are its own."""
+"""The speeds that were measured here, by trials and by runs, and by what a training finds the ones that are its own."""
 
 import json
 from collections.abc import Mapping
@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 
 from backend.contract.places import cache_folder
 from backend.contract.run.cost import Measurement
 from backend.contract.run.folder import write_json
 from backend.contract.spec import RunSpec
 from backend.data.fingerprint import fingerprint
-from backend.hardware.planner import read_config
-from backend.preflight import throughput
+from backend.hardware.planner import Shape, read_config
 
 ALIKE = 0.1
 """Part by which lengths may differ; what was measured is scaled by them."""
@@ -64,12 +64,12 @@ def recall(key: str, mean_length: float, longest: int) -> Measurement | None:
 
 
 def key_of(spec: RunSpec, folder: Path, device: str, precision: str) -> str:
-    """What decides how long a step takes, its lengths apart; the beginning is the key of `throughput`, for people."""
+    """What decides how long a step takes, its lengths apart; the beginning is the `throughput_key`, for people."""
     values = {name: part for name, part in spec.model_dump(mode="json").items() if name not in _LEFT_OUT}
     for section, names in SCALES.items():
         values[section] = {name: value for name, value in values[section].items() if name not in names}
     config = {name: value for name, value in read_config(folder, spec).items() if name not in _NAMES}
-    return f"{throughput.key_of(spec, folder, device, precision)} {fingerprint(values, _plain(config))[:12]}"
+    return f"{throughput_key(spec, folder, device, precision)} {fingerprint(values, _plain(config))[:12]}"
 
 
 def _fits(one: Measurement, mean_length: float, longest: int) -> bool:
@@ -91,3 +91,57 @@ def _read() -> dict[str, list[Measurement]]:
         return msgspec.json.decode(_path().read_bytes(), type=dict[str, list[Measurement]])
     except (OSError, msgspec.DecodeError):
         return {}
+
+
+def remember_throughput(spec: RunSpec, folder: Path, device: str, precision: str, tokens_per_second: float) -> None:
+    """Keep the speed of a run that took at least a few seconds."""
+    path = _throughput_path()
+    with suppress(OSError):  # the next plan has no estimate, which is no reason to end a run
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(
+            path,
+            {**_read_throughput(path), throughput_key(spec, folder, device, precision): round(tokens_per_second, 1)},
+        )
+
+
+def expected_throughput(spec: RunSpec, folder: Path, device: str, precision: str) -> float | None:
+    """Tokens per second of the last run with this shape of model on this device, or None.
+
+    Without a run of the same batch size it is one of the nearest, which computes nearly as fast.
+    """
+    key, known = throughput_key(spec, folder, device, precision), _read_throughput(_throughput_path())
+    if key in known:
+        return known[key]
+    shape, _, size = key.rpartition(" ")
+    others = [one for one in known if one.rpartition(" ")[0] == shape]
+    return known[min(others, key=lambda one: abs(int(one.rpartition(" ")[2]) - int(size)))] if others else None
+
+
+def throughput_key(spec: RunSpec, folder: Path, device: str, precision: str) -> str:
+    """Engine, device, precision, the model's shape and the rows of a step."""
+    config = read_config(folder, spec)
+    shape = Shape(config)
+    size = f"{config.get('model_type')}-{shape.layers}x{shape.hidden}-{shape.vocabulary}"
+    return f"{spec.hardware.engine} {device} {precision} {size} batch {spec.training.batch_size}"
+
+
+def _throughput_path() -> Path:
+    return cache_folder() / "throughput.json"
+
+
+def _read_throughput(path: Path) -> dict[str, float]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def peak_mb() -> float:
+    """Most resident memory, in megabytes (10^6 bytes)."""
+    used = psutil.Process().memory_info()
+    try:
+        import resource  # there is none on Windows, which tells it otherwise
+    except ImportError:
+        return getattr(used, "peak_wset", used.rss) / 1e6
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / 1e6 if psutil.MACOS else most * 1024 / 1e6

@@ -1,14 +1,16 @@
-"""Owns a task, a tokenizer and a model in place, and what can be done with them: features, batches, predictions."""
+"""A task, a tokenizer and a model in place, and what can be done with them: features, batches, predictions."""
 
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.rpc.generation import GenerationStopped, never
 from backend.contract.spec import RunSpec
@@ -18,6 +20,7 @@ from backend.data.fingerprint import generator
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.engines.engine import Batch, Engine
+from backend.engines.initial_weights import NewTokens
 from backend.models.location import ModelLocation
 from backend.preflight.datasets import Material, make_task, quiet
 from backend.preflight.metrics import measured
@@ -33,7 +36,9 @@ from backend.tasks.task import (
     generation,
     trains_apart,
 )
+from backend.tokenizers.added_tokens import extends, first_new, replaced_pieces
 from backend.tokenizers.loading import ensure_pad_token, fingerprint, open_tokenizer
+from backend.tokenizers.options import ADDED, ADDED_SPECIAL
 
 MAX_FILES_APART = 50
 """Of more files than this only the whole is measured."""
@@ -248,3 +253,31 @@ def open_session(spec: RunSpec, material: Material, model: ModelLocation, engine
         pad_token_id=ensure_pad_token(tokenizer),
         engine=engine,  # type: ignore[arg-type]
     )
+
+
+def new_tokens(spec: RunSpec, tokenizer: Any, folder: Path) -> NewTokens:
+    """Which tokens the run's `tokenizer` has beyond the one of the model in `folder`, and how their rows begin."""
+    if spec.model.initialise == "from_config":
+        return NewTokens()  # every row is new
+    own = _own_tokenizer(spec, folder) if _adds_tokens(spec) else None
+    if own is not None and not extends(tokenizer, own):
+        return NewTokens()  # another vocabulary altogether: no row is known to belong to anything
+    pieces = replaced_pieces(tokenizer, own)
+    if spec.model.new_embeddings == "usual":
+        pieces = dict.fromkeys(pieces, ())
+    return NewTokens(pieces, None if own is None else first_new(own))
+
+
+def _adds_tokens(spec: RunSpec) -> bool:
+    options = spec.model.tokenizer_options
+    return spec.model.tokenizer is not None or bool(options.get(ADDED) or options.get(ADDED_SPECIAL))
+
+
+def _own_tokenizer(spec: RunSpec, folder: Path) -> Any:
+    """The tokenizer that the model was trained with; None where its folder has none that opens."""
+    given = spec.model.tokenizer_options if spec.model.tokenizer is None else {}
+    options = {name: value for name, value in given.items() if name not in (ADDED, ADDED_SPECIAL)}
+    try:
+        return open_tokenizer(str(folder), options=options, offline=is_offline())
+    except InputError:
+        return None

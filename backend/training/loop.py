@@ -17,7 +17,7 @@ from backend.contract.run.events import (
 )
 from backend.contract.run.folder import ENDS, RunFolder
 from backend.contract.spec import RunSpec
-from backend.preflight import throughput
+from backend.preflight import measurements
 from backend.preflight.engine_choice import position as hosts_of
 from backend.preflight.resolve import read_run
 from backend.training import artifacts, measured_run, samples
@@ -325,7 +325,7 @@ class Training:
         if self._attempt.hosts.is_first and self._waiting.seconds >= WORTH_REMEMBERING_SECONDS:
             opened = self._opened
             speed = self._waiting.tokens / self._waiting.seconds
-            throughput.remember(self._spec, opened.model_folder, opened.device, opened.precision, speed)
+            measurements.remember_throughput(self._spec, opened.model_folder, opened.device, opened.precision, speed)
 
 
 def _without_metric(metric: str, there: list[str]) -> str:

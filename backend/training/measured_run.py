@@ -22,7 +22,7 @@ from backend.contract.run.events import (
 from backend.contract.run.folder import RunFolder
 from backend.preflight import measurements
 from backend.preflight.cost import SAMPLE_ROWS
-from backend.preflight.peak_memory import peak_mb
+from backend.preflight.measurements import peak_mb
 from backend.training.setup import Opened
 
 

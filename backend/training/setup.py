@@ -22,14 +22,13 @@ from backend.engines.engine import Compiling, Loading, Split
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.preflight import model_options
-from backend.preflight.added_tokens import new_tokens
 from backend.preflight.checks import locate_model
 from backend.preflight.datasets import Material, read_material
+from backend.preflight.messages import truncation_notes
 from backend.preflight.metrics import Directions
 from backend.preflight.resolve import read_run
-from backend.preflight.session import Session, open_session
+from backend.preflight.session import Session, new_tokens, open_session
 from backend.preflight.steps import evaluation_rows, total_steps, training_order
-from backend.preflight.truncation import truncation_notes
 from backend.tasks.task import draws, trains_apart
 from backend.tokenizers.added_tokens import rows_needed
 from backend.training import resume, spec_change

@@ -20,10 +20,9 @@ from backend.data.rows import Rows
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.preflight import engine_choice, measurements
-from backend.preflight.cost import sampled
+from backend.preflight.cost import model_to_plan, sampled
 from backend.preflight.datasets import Material, quiet, read_material
-from backend.preflight.model_to_plan import model_to_plan
-from backend.preflight.peak_memory import peak_mb
+from backend.preflight.measurements import peak_mb
 from backend.preflight.session import Session, open_session
 from backend.preflight.steps import evaluation_rows
 from backend.preflight.timing import Compiled

@@ -12,8 +12,8 @@ from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.engines.cpu_device import cpu_device
 from backend.preflight import cost
+from backend.preflight.messages import truncation_notes
 from backend.preflight.resolve import resolve
-from backend.preflight.truncation import truncation_notes
 from backend.training.event_log import read_events
 from backend.training.loop import run
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.preflight.added_tokens import new_tokens
 from backend.preflight.resolve import resolve
+from backend.preflight.session import new_tokens
 from backend.tokenizers.loading import open_tokenizer
 
 BERT_TINY = Path(__file__).parents[3] / "resources" / "demo" / "bert-tiny"
