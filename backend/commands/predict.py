@@ -147,7 +147,7 @@ def _predict(arguments: Namespace) -> int:
 
 def _in_run(arguments: Namespace) -> tuple[Path, Path]:
     """The CSV file and its Parquet twin in the run's folder, where the window finds them again."""
-    from backend.inference.further_file import free_name
+    from backend.inference.predictions_file import free_name
 
     run = find_run(arguments.target, runs_folder())
     if run is None:

@@ -7,7 +7,7 @@ from backend.contract.run.folder import RunFolder, find_run
 from backend.contract.safe_files import user_path
 from backend.contract.tokens import options
 from backend.data.sources.source import Report
-from backend.inference.checkpoint_target import checkpoint_of
+from backend.inference.spec import checkpoint_of
 from backend.models import location
 from backend.models.adapter_files import is_alone, weights_folder
 from backend.models.remote_code import RemoteCode, find_remote_code

@@ -1,4 +1,4 @@
-"""Owns answers to typed rows: a model is opened once and asked again and again, in memory alone."""
+"""Answers typed rows: a model is opened once and asked again and again, in memory alone."""
 
 import json
 import time
@@ -22,15 +22,16 @@ from backend.data.sources.source import Report
 from backend.inference import feedback_file, predict
 from backend.inference.model import open_model
 from backend.inference.spec import spec_of
-from backend.inference.typed_lengths import cut_sentences
+from backend.inspect.measured_lengths import UNLIMITED, without_limits
 from backend.preflight.datasets import quiet
 from backend.preflight.session import Session
-from backend.tasks.task import generation, used_columns
+from backend.tasks.task import Limit, encoded, generation, limits, used_columns
 
 BATCH_SIZE = 16
 MAX_ROWS = 1000
 """Of one question; more rows are a file for `burnish predict`."""
-
+QUOTED = 48
+"""Characters that are quoted of what is read last."""
 Say = Callable[[str], None]
 """Called with each piece of text as it is written."""
 TypedRow = Mapping[str, Any]
@@ -86,7 +87,7 @@ class Answerer:
             device=self.device,
             rows=answers,
             note=self.note,
-            cuts=[] if _continues(session) else cut_sentences(session, typed.rows),
+            cuts=[] if _continues(session) else _cut_sentences(session, typed.rows),
             seconds=seconds,
             memory_mb=psutil.Process().memory_info().rss / 1e6,
             device_memory_mb=session.engine.device_memory_mb(),
@@ -190,3 +191,49 @@ def _pieces(session: Session, cells: Mapping[str, Any], settings: Mapping[str, A
     if not ids:
         raise InputError("input: the text holds no token; write at least a word")
     return predict.as_text(session.engine.continue_prompt(ids, chosen), session.tokenizer, ids)
+
+
+def _cut_sentences(session: Session, rows: Rows) -> list[str]:
+    """One sentence for each row and limit that loses text, in the rows' order; nothing is written to the disk."""
+    free = without_limits(session)
+    batches = list(encoded(free.task, rows, free.columns, free.tokenizer, free.facts, to_train=False))
+    sentences: list[tuple[int, str]] = []
+    for bound in limits(session.task):
+        own = getattr(session.task.settings, bound.setting, None) or session.facts["max_length"]
+        for batch in batches:
+            for row, length in _lengths(batch, bound):
+                if bound.beyond != "windows" and own < length < UNLIMITED:
+                    sentences.append((row, _sentence(session, rows, row, own, length)))
+    return [sentence for _, sentence in sorted(sentences, key=lambda each: each[0])]
+
+
+def _lengths(batch: pa.RecordBatch, bound: Limit) -> list[tuple[int, int]]:
+    """Row and number of tokens of each feature; of choices the longest counts."""
+    if bound.column not in batch.schema.names:
+        return []
+    owners = batch["row"].to_pylist()
+    if "choice_lengths" in batch.schema.names:
+        return list(zip(owners, map(max, batch["choice_lengths"].to_pylist()), strict=True))
+    return list(zip(owners, map(len, batch[bound.column].to_pylist()), strict=True))
+
+
+def _sentence(session: Session, rows: Rows, row: int, limit: int, length: int) -> str:
+    where = f"Row {row + 1}" if len(rows) > 1 else "This"
+    last = _last_words(session, rows, row, limit, length)
+    read = f"it reads up to “{last}”" if last else "the rest is cut off"
+    return f"{where} is {length:,} tokens long, and the model takes {limit:,}: {read}."
+
+
+def _last_words(session: Session, rows: Rows, row: int, limit: int, length: int) -> str:
+    """The end of what is read of a single text; nothing where that cannot be said, as of pairs."""
+    texts = [str(value) for name in rows.table.column_names if isinstance(value := rows.table[name][row].as_py(), str)]
+    tokenizer: Any = session.tokenizer
+    if len(texts) != 1 or not getattr(tokenizer, "is_fast", False) or tokenizer.truncation_side != "right":
+        return ""
+    offsets = tokenizer(texts[0], add_special_tokens=False, return_offsets_mapping=True, truncation=False)
+    ends = [end for _, end in offsets["offset_mapping"]]
+    kept = limit - (length - len(ends))  # the special tokens stay
+    if not 0 < kept < len(ends):
+        return ""
+    read = texts[0][: ends[kept - 1]]
+    return read if len(read) <= QUOTED else f"…{read[-QUOTED:].lstrip()}"

@@ -13,7 +13,7 @@ from backend.data.sources.source import Report
 from backend.engines.engine import Loaded, Loading
 from backend.engines.initial_weights import NewTokens
 from backend.hardware import devices, planner
-from backend.inference.checkpoint_target import begun_from, checkpoint_of, note_of
+from backend.inference.spec import begun_from, checkpoint_of, note_of
 from backend.models import inspection
 from backend.models.saved_model import check_base, damaged_note, read_note
 from backend.preflight import model_options

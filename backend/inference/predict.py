@@ -16,7 +16,7 @@ from backend.contract.safe_files import user_path
 from backend.contract.spec import RunSpec
 from backend.data.rows import Rows, Skipped
 from backend.data.sources.source import Report
-from backend.inference import glue_file, predictions_file
+from backend.inference import predictions_file
 from backend.inference.model import open_model
 from backend.inference.spec import spec_of
 from backend.preflight.datasets import (
@@ -108,7 +108,7 @@ def predict(
         predictions_file.write(table, output, parquet, documents=documents)
     if glue is not None:
         with output_errors(glue, "--glue", glue.parent):
-            glue_file.write(rows, scored.predictions, glue)
+            predictions_file.write_glue(rows, scored.predictions, glue)
     return PredictionResult(output.absolute(), scored.metrics, len(rows), rows.skipped, timing, notes)
 
 

@@ -1,23 +1,52 @@
-"""Owns `predictions.csv` and its Parquet twin: the input's columns first, then the prediction, rows in input order."""
+"""Writes predictions: `predictions.csv` and its Parquet twin, the file of the GLUE server, and tables for other programs."""
 
 import json
 import os
+import re
+import unicodedata
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
+from backend.contract.output_file import whole_file
+from backend.contract.run.folder import RunFolder
+from backend.data.csv_file import BOM, FORMULA_STARTS
 from backend.data.rows import Rows
 from backend.tasks.task import Predictions
 
 GROUP_ROWS = 5000
 """Rows of a Parquet row group: a page that the window decodes at once."""
 _RESERVED = ("prediction", "actual")
+_OWN_NAMES = ("validation", "test")
+_LONGEST_NAME = 60
+_GLUE_INDEX_NAMES = ("index", "id")
+"""The columns of GLUE's test files that number their rows; without one a file's rows are numbered from 0."""
+PART_ROWS = 4 * GROUP_ROWS
+"""Rows that are written between two looks at the progress."""
+_STARTS = "^[" + "".join(f"\\x{ord(letter):02x}" for letter in FORMULA_STARTS) + "]"
+
+
+def write(
+    table: pa.Table, csv: Path, parquet_path: Path | None = None, documents: dict[str, Any] | None = None
+) -> None:
+    """Write the CSV (UTF-8), its Parquet twin and a task's further documents, each beside and renamed.
+
+    A document of `predictions_test.csv` is called `name_test.json`, one of `mine.csv` `name_mine.json`.
+    """
+    _renamed(csv, lambda path: arrow_csv.write_csv(flat(table), path))
+    if parquet_path is not None:
+        _renamed(parquet_path, lambda path: parquet.write_table(table, path, row_group_size=GROUP_ROWS))
+    for name, content in (documents or {}).items():
+        text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=1)
+        _renamed(_beside(csv, name), partial(_write_text, text))
 
 
 def joined(rows: Rows, predictions: Predictions) -> pa.Table:
@@ -41,21 +70,6 @@ def _free(name: str, taken: dict[str, object], prefix: str = "input_") -> str:
     while name in taken:
         name = prefix + name
     return name
-
-
-def write(
-    table: pa.Table, csv: Path, parquet_path: Path | None = None, documents: dict[str, Any] | None = None
-) -> None:
-    """Write the CSV (UTF-8), its Parquet twin and a task's further documents, each beside and renamed.
-
-    A document of `predictions_test.csv` is called `name_test.json`, one of `mine.csv` `name_mine.json`.
-    """
-    _renamed(csv, lambda path: arrow_csv.write_csv(flat(table), path))
-    if parquet_path is not None:
-        _renamed(parquet_path, lambda path: parquet.write_table(table, path, row_group_size=GROUP_ROWS))
-    for name, content in (documents or {}).items():
-        text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=1)
-        _renamed(_beside(csv, name), partial(_write_text, text))
 
 
 def _beside(csv: Path, name: str) -> Path:
@@ -92,3 +106,116 @@ def as_json(column: pa.ChunkedArray) -> pa.Array:
         [None if value is None else json.dumps(value, ensure_ascii=False, default=str) for value in column.to_pylist()],
         pa.string(),
     )
+
+
+def free_name(folder: RunFolder, data: Path) -> str:
+    """The file's name as a name of predictions that no file bears yet: `reviews`, then `reviews-2`."""
+    plain = unicodedata.normalize("NFC", data.name.partition(".")[0])
+    stem = re.sub(r"[^\w-]+", "-", plain).strip("-_")[:_LONGEST_NAME] or "file"
+    for number in range(1, 10_000):
+        name = stem if number == 1 else f"{stem}-{number}"
+        taken = name in _OWN_NAMES or any(folder.predictions(name, suffix).exists() for suffix in ("csv", "parquet"))
+        if not taken:
+            return name
+    raise RuntimeError(f"{folder.path} holds ten thousand predictions named {stem}")
+
+
+# The file that the GLUE benchmark's server takes: `index<TAB>prediction`
+
+
+def glue_paths(rows: Rows, path: Path) -> list[Path]:
+    """The file, or one for each of several: `mnli.tsv` becomes `mnli_test_matched.tsv` and `mnli_test_mismatched.tsv`."""
+    if len(rows.files) == 1:
+        return [path]
+    return [path.with_name(f"{path.stem}_{Path(file).stem}{path.suffix}") for file in rows.files]
+
+
+def write_glue(rows: Rows, predictions: Predictions, path: Path) -> list[Path]:
+    """Write the prediction of every row under its index: a label by its name, a score with three decimals.
+
+    Beside and renamed: an older file is whole until the new one is.
+    """
+    written = glue_paths(rows, path)
+    answers = predictions.table["prediction"].to_pylist()
+    for number, one in enumerate(written):
+        own = np.flatnonzero(rows.file_index == number)
+        indices = _glue_indices(rows, own, rows.files[number])
+        lines = [f"{index}\t{_glue_text(answers[row])}\n" for index, row in zip(indices, own, strict=True)]
+        beside = one.with_name(f".{one.name}.{os.getpid()}")
+        try:
+            beside.write_text("index\tprediction\n" + "".join(lines), encoding="utf-8", newline="\n")
+            beside.replace(one)
+        finally:
+            beside.unlink(missing_ok=True)
+    return written
+
+
+def _glue_indices(rows: Rows, own: np.ndarray, file: str) -> list[Any]:
+    """The rows' numbers in their file; one that could not be used leaves its number out."""
+    column = next((name for name in _GLUE_INDEX_NAMES if name in rows.table.column_names), None)
+    if column:
+        return rows.table[column].take(own).to_pylist()
+    places = [one.place.rpartition(":") for one in rows.skipped]
+    unused = np.array([int(line) for name, _, line in places if name == file], dtype=np.int64)
+    lines = rows.lines[own]
+    return np.searchsorted(np.sort(np.concatenate([lines, unused])), lines).tolist()
+
+
+def _glue_text(answer: Any) -> str:
+    return f"{answer:.3f}" if isinstance(answer, float) else str(answer)
+
+
+# A table as a file for other programs, harmless to spreadsheets where asked
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How a table is written; `bom` and `defuse` are for spreadsheets and touch no Parquet file."""
+
+    csv: bool = True
+    bom: bool = False
+    defuse: bool = False
+
+
+def write_table(
+    table: pa.Table, path: Path, options: TableOptions, report: Callable[[int, int], None] = lambda done, total: None
+) -> None:
+    """Write all rows; a CSV without options is what `write` makes of the table. Raises InputError."""
+    put = _csv if options.csv else _parquet
+    with whole_file(path) as beside, beside.open("wb") as file:
+        put(table, file, options, report)
+
+
+def _csv(table: pa.Table, file: pa.NativeFile, options: TableOptions, report: Callable[[int, int], None]) -> None:
+    if options.bom:
+        file.write(BOM)
+    names = [_defused(pa.array(table.column_names))[place].as_py() for place in range(table.num_columns)]
+    schema = _prepared(table.slice(0, 0).rename_columns(names if options.defuse else table.column_names), options)
+    with arrow_csv.CSVWriter(file, schema.schema) as writer:
+        for start in range(0, table.num_rows, PART_ROWS):
+            part = _prepared(table.slice(start, PART_ROWS), options)
+            writer.write_table(part.rename_columns(schema.column_names).cast(schema.schema))
+            report(min(table.num_rows, start + PART_ROWS), table.num_rows)
+
+
+def _prepared(part: pa.Table, options: TableOptions) -> pa.Table:
+    part = flat(part)
+    if not options.defuse:
+        return part
+    for place, field in enumerate(part.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            part = part.set_column(place, field.name, _defused(part[field.name]))
+    return part
+
+
+def _defused(texts: pa.Array) -> pa.Array:
+    """An apostrophe before what a spreadsheet would run. Numbers stay numbers: -0.5 begins with a minus, but is no formula."""
+    runs = pc.match_substring_regex(texts, _STARTS)
+    return pc.if_else(runs, pc.binary_join_element_wise("'", texts, ""), texts)
+
+
+def _parquet(table: pa.Table, file: pa.NativeFile, options: TableOptions, report: Callable[[int, int], None]) -> None:
+    with parquet.ParquetWriter(file, table.schema) as writer:
+        for start in range(0, table.num_rows, PART_ROWS):
+            writer.write_table(table.slice(start, PART_ROWS), row_group_size=GROUP_ROWS)
+            report(min(table.num_rows, start + PART_ROWS), table.num_rows)

@@ -116,7 +116,7 @@ def _file_parts(arguments: Arguments, tell: Tell) -> FileFit:
 def _predict_file(arguments: Arguments, tell: Tell) -> PredictedFile:
     tell(Progress(text="Starting"))
     from backend.inference import predict  # loads the framework
-    from backend.inference.further_file import free_name
+    from backend.inference.predictions_file import free_name
 
     folder, data = _run(arguments), _data(arguments)
     name = free_name(folder, data)

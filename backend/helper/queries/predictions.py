@@ -165,13 +165,13 @@ def _export(arguments: Arguments, tell: Tell) -> Exported:
 
 def export(request: ExportRequest, report: Callable[[int, int], None] = lambda done, total: None) -> Exported:
     """Write beside and rename; of a whole file the CSV is that of the run, to the byte. Raises InputError."""
-    from backend.inference import table_file
+    from backend.inference import predictions_file
 
     if request.format not in FORMATS:
         raise InputError(f"{request.format!r} cannot be written; choose {' or '.join(FORMATS)}")
     table = _shaped(request)
-    options = table_file.Options(request.format == "csv", request.bom, request.defuse)
-    table_file.write(table, request.output, options, report)
+    options = predictions_file.TableOptions(request.format == "csv", request.bom, request.defuse)
+    predictions_file.write_table(table, request.output, options, report)
     return Exported(path=str(request.output), rows=table.num_rows)
 
 
