@@ -81,20 +81,20 @@ def _rows(arguments: Namespace) -> int:
 
 def _found(look: "Look", arguments: Namespace) -> "tuple[TrainingRows, list[TrainingFeature]]":
     """The lines, and the features token by token where that is asked for: in JSON always."""
-    from backend.inspect import shown_features
+    from backend.inspect import feature_view
 
     if arguments.step is not None:
-        found = shown_features.rows_of_step(look, arguments.step, 0, arguments.limit)
+        found = feature_view.rows_of_step(look, arguments.step, 0, arguments.limit)
         wanted = [line.feature for line in found.lines]
     elif arguments.row is not None:
         features = look.features_of(arguments.row - 1)
-        found = shown_features.rows_in_order(look, int(features[0]), len(features))
+        found = feature_view.rows_in_order(look, int(features[0]), len(features))
         wanted = features.tolist()
     else:
-        found = shown_features.rows_in_order(look, 0, arguments.limit)
+        found = feature_view.rows_in_order(look, 0, arguments.limit)
         wanted = [line.feature for line in found.lines]
     every = arguments.tokens or arguments.json or arguments.row is not None
-    return found, [shown_features.shown_feature(look, one, arguments.step) for one in wanted] if every else []
+    return found, [feature_view.shown_feature(look, one, arguments.step) for one in wanted] if every else []
 
 
 def _head(found: "TrainingRows") -> list[str]:
@@ -158,7 +158,7 @@ def add_lengths(actions: Any) -> None:
 def _lengths(arguments: Namespace) -> int:
     import msgspec
 
-    from backend.inspect.shown_lengths import training_lengths  # loads the data room
+    from backend.inspect.length_report import training_lengths  # loads the data room
 
     screen = Screen()
     try:

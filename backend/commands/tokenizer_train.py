@@ -19,7 +19,7 @@ from backend.contract.spec.tokenizer_training import TokenizerTraining
 if TYPE_CHECKING:
     from backend.contract.tokens.training import Compression, MadeTokenizer, ProposedToken
     from backend.inspect.column_texts import ColumnTexts
-    from backend.inspect.tokenizer_making import Learnt
+    from backend.inspect.tokenizer_training import Learnt
     from backend.tokenizers.added_tokens import Counted, Extension
 
 OUTPUT = "--output"
@@ -93,7 +93,7 @@ def _option(name: str) -> str:
 
 
 def _train(arguments: Namespace) -> int:
-    from backend.inspect import tokenizer_making  # loads the tokenizers library
+    from backend.inspect import tokenizer_training  # loads the tokenizers library
     from backend.tokenizers import saving
 
     saving.check_free(arguments.output, OUTPUT)
@@ -106,7 +106,7 @@ def _train(arguments: Namespace) -> int:
         screen.line(f"{len(texts.rows):,} rows of {', '.join(texts.columns)}")
         with _named_by_option():
             learnt = _stoppable(
-                lambda: tokenizer_making.learn(texts, settings, arguments.compare or None, _shown_on(screen))
+                lambda: tokenizer_training.learn(texts, settings, arguments.compare or None, _shown_on(screen))
             )
         screen.close()
         made = learnt.written(arguments.output, OUTPUT)

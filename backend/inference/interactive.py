@@ -22,7 +22,7 @@ from backend.data.sources.source import Report
 from backend.inference import feedback_file, predict
 from backend.inference.model import open_model
 from backend.inference.spec import spec_of
-from backend.inspect.measured_lengths import UNLIMITED, without_limits
+from backend.inspect.row_lengths import UNLIMITED, without_limits
 from backend.preflight.datasets import quiet
 from backend.preflight.session import Session
 from backend.tasks.task import Limit, encoded, generation, limits, used_columns

@@ -174,7 +174,7 @@ def _age(name: str) -> float:
 def _train(arguments: Arguments, tell: Tell) -> MadeTokenizer:
     from backend.contract.spec import validated  # these load the data room and the tokenizers library
     from backend.contract.spec.tokenizer_training import TokenizerTraining
-    from backend.inspect import tokenizer_making
+    from backend.inspect import tokenizer_training
     from backend.tokenizers import saving
 
     output = _output(arguments)
@@ -183,7 +183,7 @@ def _train(arguments: Arguments, tell: Tell) -> MadeTokenizer:
     tell(Progress(text="Reading the data"))
     texts = _texts(arguments, tell)
     other = str(arguments.get("compare_with") or "") or None
-    learnt = tokenizer_making.learn(
+    learnt = tokenizer_training.learn(
         texts, settings, other, lambda stage, done, total, unit: tell(Progress(done, total, unit, stage))
     )
     return learnt.written(output, OUTPUT)

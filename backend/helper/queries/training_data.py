@@ -22,31 +22,29 @@ MAX_NUMBERS = 12_000
 
 
 def _lengths(arguments: Arguments, tell: Tell) -> TrainingLengths:
-    from backend.inspect.shown_lengths import training_lengths  # loads the data room
+    from backend.inspect.length_report import training_lengths  # loads the data room
 
     return training_lengths(_look(arguments, tell), _stages(tell))
 
 
 def _rows(arguments: Arguments, tell: Tell) -> TrainingRows:
-    from backend.inspect import shown_features
+    from backend.inspect import feature_view
 
     look = _look(arguments, tell)
     start, count = int(arguments.get("start") or 0), int(arguments.get("count") or PAGE)
     if arguments.get("step") is not None:
-        return shown_features.rows_of_step(_with_news(look, arguments), int(arguments["step"]), start, count)
+        return feature_view.rows_of_step(_with_news(look, arguments), int(arguments["step"]), start, count)
     if arguments.get("row") is not None:
         start = int(look.features_of(int(arguments["row"]))[0])
-    return shown_features.rows_in_order(look, start, count)
+    return feature_view.rows_in_order(look, start, count)
 
 
 def _feature(arguments: Arguments, tell: Tell) -> TrainingFeature:
-    from backend.inspect import shown_features
+    from backend.inspect import feature_view
 
     step = arguments.get("step")
     feature = int(require(arguments, "feature", int))
-    return shown_features.shown_feature(
-        _look(arguments, tell), feature, None if step is None else int(step), MAX_NUMBERS
-    )
+    return feature_view.shown_feature(_look(arguments, tell), feature, None if step is None else int(step), MAX_NUMBERS)
 
 
 def _look(arguments: Arguments, tell: Tell) -> "Look":

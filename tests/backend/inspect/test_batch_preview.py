@@ -13,8 +13,8 @@ from backend.contract.run.folder import RunFolder
 from backend.data.batches import Batch
 from backend.engines.torch.engine import TorchEngine
 from backend.inspect.batch_preview import look, look_at_run
-from backend.inspect.shown_features import rows_of_step, shown_feature
-from backend.inspect.shown_lengths import training_lengths
+from backend.inspect.feature_view import rows_of_step, shown_feature
+from backend.inspect.length_report import training_lengths
 from backend.preflight.datasets import quiet
 from backend.preflight.resolve import resolve
 from backend.training import loop

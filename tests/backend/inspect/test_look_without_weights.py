@@ -21,7 +21,7 @@ from backend.models import inspection, location
 from backend.inspect.batch_preview import look
 from backend.preflight.datasets import quiet
 from backend.preflight.resolve import resolve
-from backend.inspect.shown_lengths import training_lengths
+from backend.inspect.length_report import training_lengths
 
 def refuse(folder):
     raise AssertionError("weights are read")

@@ -8,8 +8,8 @@ import pytest
 
 from backend.contract.rpc.training_data import Loss
 from backend.inspect.batch_preview import look
-from backend.inspect.limit_words import limit_sentence, percent, suggested
-from backend.inspect.shown_lengths import training_lengths
+from backend.inspect.length_report import training_lengths
+from backend.inspect.messages import limit_sentence, percent, suggested
 from backend.preflight.datasets import quiet
 from backend.preflight.resolve import resolve
 from backend.tasks.task import Limit

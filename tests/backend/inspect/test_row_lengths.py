@@ -9,9 +9,9 @@ import pytest
 
 from backend.data.features import Features
 from backend.data.rows import Rows
-from backend.inspect import measured_lengths
-from backend.inspect.measured_lengths import measured
-from backend.inspect.shown_lengths import training_lengths
+from backend.inspect import row_lengths
+from backend.inspect.length_report import training_lengths
+from backend.inspect.row_lengths import measured
 from backend.preflight.datasets import quiet
 from backend.tasks.task import encoded
 from tests.backend.inspect.looked_at import looked
@@ -71,7 +71,7 @@ def test_windows_lose_nothing_and_are_counted(own_cache: Path, kind: str, task: 
 
 def test_rows_of_blocks_are_measured_without_a_second_tokenising(own_cache: Path, monkeypatch: pytest.MonkeyPatch):
     look = looked(own_cache, "blocks")
-    monkeypatch.setattr(measured_lengths, "encoded", _never)
+    monkeypatch.setattr(row_lengths, "encoded", _never)
     counts = measured(look.session, look.rows, look.features, quiet)
     end = look.session.tokenizer.eos_token_id
     texts = look.rows.table["text"].to_pylist()
@@ -82,7 +82,7 @@ def test_rows_of_blocks_are_measured_without_a_second_tokenising(own_cache: Path
 
 def test_what_no_limit_touches_is_not_tokenised_again(own_cache: Path, monkeypatch: pytest.MonkeyPatch):
     look = looked(own_cache, "pairs", max_length=400)
-    monkeypatch.setattr(measured_lengths, "encoded", _never)
+    monkeypatch.setattr(row_lengths, "encoded", _never)
     assert measured(look.session, look.rows, look.features, quiet).needed[0].tolist() == look.features.lengths.tolist()
 
 
@@ -94,7 +94,7 @@ def test_only_rows_that_are_cut_are_tokenised_again(own_cache: Path, monkeypatch
         anew.append(len(rows))
         return encoded(task, rows, *arguments, **options)
 
-    monkeypatch.setattr(measured_lengths, "encoded", counting)
+    monkeypatch.setattr(row_lengths, "encoded", counting)
     measured(look.session, look.rows, look.features, quiet)
     lengths = look.features.lists["labels"].lengths
     assert anew == [np.count_nonzero((look.features.lengths >= 20) | (lengths >= 25))]
@@ -105,7 +105,7 @@ def test_another_limit_finds_the_lengths_that_were_measured(own_cache: Path, mon
     first = looked(own_cache, "classified", max_length=10)
     assert not measured(first.session, first.rows, first.features, quiet).cached
     other = looked(own_cache, "classified", max_length=14)
-    monkeypatch.setattr(measured_lengths, "encoded", _never)
+    monkeypatch.setattr(row_lengths, "encoded", _never)
     assert measured(other.session, other.rows, other.features, quiet).cached
 
 

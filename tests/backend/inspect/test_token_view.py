@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from backend.contract.rpc.training_data import TrainingFeature
-from backend.inspect.shown_features import rows_in_order, rows_of_step, shown_feature
+from backend.inspect.feature_view import rows_in_order, rows_of_step, shown_feature
 from tests.backend.inspect.looked_at import looked, table
 
 

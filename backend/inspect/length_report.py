@@ -19,8 +19,8 @@ from backend.data.lengths import Widths, counted, in_order, of_order, quantiles,
 from backend.data.order import Order
 from backend.data.rows import Rows
 from backend.inspect.batch_preview import Look, Stage
-from backend.inspect.limit_words import limit_notes, limit_sentence, suggested, unknown_sentence
-from backend.inspect.measured_lengths import RowCounts, measured
+from backend.inspect.messages import limit_notes, limit_sentence, suggested, unknown_sentence
+from backend.inspect.row_lengths import RowCounts, measured
 from backend.inspect.row_text import row_text
 from backend.models.config import longest_sequence
 from backend.models.inspection import read_config

@@ -10,7 +10,7 @@ from backend.contract.rpc.training_data import FeatureLine, TrainingFeature, Tra
 from backend.engines.engine import Batch
 from backend.inspect.batch_preview import Look
 from backend.inspect.row_text import row_cells
-from backend.inspect.shown_tokens import Pieces, sequences
+from backend.inspect.token_view import Pieces, sequences
 from backend.tasks.task import draws
 
 LINE_TOKENS = 48

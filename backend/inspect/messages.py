@@ -7,7 +7,7 @@ import numpy as np
 from backend.contract.heads import IGNORE, Head
 from backend.contract.rpc.training_data import Beyond, LengthMeasure, Loss
 from backend.inspect.batch_preview import Look
-from backend.inspect.measured_lengths import without_limits
+from backend.inspect.row_lengths import without_limits
 from backend.tasks.task import Limit
 
 LITTLE = 0.005
