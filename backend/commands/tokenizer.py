@@ -130,7 +130,7 @@ def _read_table(arguments: Namespace) -> "tuple[VocabularyTables, pa.Table]":
 def _frequencies(arguments: Namespace, tokenizer: Any, pieces: "pa.Table") -> "pa.Array":
     import pyarrow as pa
 
-    from backend.inspect.text_column import read_text_column
+    from backend.inspect.column_texts import read_text_column
     from backend.tokenizers.token_counts import count_pieces, in_order_of
 
     column = read_text_column(arguments.data, arguments.column, None)
@@ -213,7 +213,7 @@ def _open_tokenizers(names: list[str]) -> "Tokenizers":
 
 
 def _on_data(opened: "Tokenizers", arguments: Namespace) -> DataComparison:
-    from backend.inspect.text_column import read_text_column
+    from backend.inspect.column_texts import read_text_column
     from backend.tokenizers.compare import compare_data
 
     column = read_text_column(arguments.data, arguments.column, arguments.language_column)

@@ -1,4 +1,4 @@
-"""Owns looking at a training without training: its features and the batch of any step, of a spec or of a run that was."""
+"""Looks at a training without training: its features and the batch of any step, of a spec or of a run that was."""
 
 import math
 from array import array
@@ -13,6 +13,7 @@ from backend.contract.run.events import DataLoaded, PlanMade, RunResumed, RunSta
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_unlinked
 from backend.contract.spec import RunSpec
+from backend.data.column_summary import cell_text
 from backend.data.features import Features
 from backend.data.order import Order
 from backend.data.rows import Rows
@@ -24,9 +25,12 @@ from backend.preflight.datasets import Material, read_material
 from backend.preflight.resolve import read_run
 from backend.preflight.session import Session, open_session
 from backend.preflight.steps import total_steps, training_order
+from backend.tasks.task import used_columns
 
 Stage = Callable[[str], Report]
 """Begins a stage of that name and gives what its progress is told to."""
+MAX_CHARACTERS = 4000
+"""Of a cell that is shown."""
 
 
 @dataclass(frozen=True)
@@ -205,3 +209,16 @@ def _padder(spec: RunSpec, past: Past) -> Padder:
     """Of a run that has not begun and may choose its device, nobody knows that it will be an accelerator."""
     device = past.device or spec.hardware.device
     return Padder(spec.hardware.engine != "torch", not device.startswith(("cpu", "auto")))
+
+
+def row_cells(look: Look, row: int) -> list[tuple[str, str]]:
+    """Column and text of each cell that the task reads, in the task's order."""
+    named = [look.session.columns.get(column.name) for column in used_columns(look.session.task)]
+    there = [name for name in dict.fromkeys(named) if name in look.rows.table.column_names]
+    return [(name, cell_text(look.rows.table[name][row].as_py(), MAX_CHARACTERS)) for name in there if name]
+
+
+def row_text(look: Look, row: int, characters: int = 200) -> str:
+    """The beginning of a row in one line."""
+    text = " ".join(" · ".join(text for _, text in row_cells(look, row) if text).split())
+    return text if len(text) <= characters else f"{text[: characters - 1]}…"

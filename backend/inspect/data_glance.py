@@ -19,7 +19,7 @@ from backend.data.sources.source import Report
 from backend.data.split import split_off
 from backend.data.split_statistics import repeated, row_numbers, shared, spread_of_counts
 from backend.inspect.data_report import Subject, inputs_of, targets_of
-from backend.inspect.glance_words import warnings_of
+from backend.inspect.messages import warnings_of
 from backend.models.config import longest_sequence
 from backend.models.inspection import read_config
 from backend.preflight.datasets import choose_columns, misread, quiet, reading

@@ -1,4 +1,4 @@
-"""Owns features as people look at them: a line for each of many, and one of them token by token, from the batch's arrays."""
+"""Features as people look at them: a line for each of many, and one of them token by token, from the batch's arrays."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +8,7 @@ import numpy as np
 from backend.contract.heads import IGNORE, Head
 from backend.contract.rpc.training_data import FeatureLine, TrainingFeature, TrainingRows, TrainingStep
 from backend.engines.engine import Batch
-from backend.inspect.batch_preview import Look
-from backend.inspect.row_text import row_cells
+from backend.inspect.batch_preview import Look, row_cells
 from backend.inspect.token_view import Pieces, sequences
 from backend.tasks.task import draws
 

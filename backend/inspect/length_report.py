@@ -1,4 +1,4 @@
-"""Owns the answer on lengths: which rows a limit cuts, what the tokenizer does not know, and what padding costs."""
+"""Answers on lengths: which rows a limit cuts, what the tokenizer does not know, and what padding costs."""
 
 import time
 
@@ -18,10 +18,9 @@ from backend.data.batches import CHOICE_LENGTHS
 from backend.data.lengths import Widths, counted, in_order, of_order, quantiles, usual_limits
 from backend.data.order import Order
 from backend.data.rows import Rows
-from backend.inspect.batch_preview import Look, Stage
+from backend.inspect.batch_preview import Look, Stage, row_text
 from backend.inspect.messages import limit_notes, limit_sentence, suggested, unknown_sentence
 from backend.inspect.row_lengths import RowCounts, measured
-from backend.inspect.row_text import row_text
 from backend.models.config import longest_sequence
 from backend.models.inspection import read_config
 from backend.tasks.task import Limit, limits

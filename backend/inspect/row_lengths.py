@@ -1,4 +1,4 @@
-"""Owns how long rows are before any limit: one pass of the task's own encoding, whose counts are kept and mapped."""
+"""How long rows are before any limit: one pass of the task's own encoding, whose counts are kept and mapped."""
 
 import json
 from collections.abc import Iterator, Mapping

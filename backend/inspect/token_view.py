@@ -1,4 +1,4 @@
-"""Owns the tokens of one feature with what each is to the training, read off the arrays that the engine gets."""
+"""The tokens of one feature with what each is to the training, read off the arrays that the engine gets."""
 
 from collections.abc import Sequence
 from typing import Any

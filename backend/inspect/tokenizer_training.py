@@ -1,4 +1,4 @@
-"""Owns how a tokenizer is made from a column of data: learnt, measured beside another one, written."""
+"""Makes a tokenizer from a column of data: learnt, measured beside another one, written."""
 
 import time
 from dataclasses import dataclass

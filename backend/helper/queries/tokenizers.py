@@ -95,7 +95,7 @@ def _compare_text(arguments: Arguments, tell: Tell) -> TextComparison:
 
 
 def _compare_data(arguments: Arguments, tell: Tell) -> DataComparison:
-    from backend.inspect.text_column import read_text_column
+    from backend.inspect.column_texts import read_text_column
     from backend.tokenizers.compare import compare_data
 
     language = arguments.get("language_column")

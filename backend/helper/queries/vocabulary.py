@@ -104,7 +104,7 @@ def _convert(arguments: Arguments, tell: Tell) -> Conversion:
 
 def _count(arguments: Arguments, tell: Tell) -> PieceCounts:
     from backend.helper.query import reporting
-    from backend.inspect.text_column import read_text_column
+    from backend.inspect.column_texts import read_text_column
     from backend.tokenizers.token_counts import count_pieces, in_order_of
 
     started = time.monotonic()
