@@ -16,11 +16,11 @@ def _arguments(parser: ArgumentParser) -> None:
 def _doctor(arguments: Namespace) -> int:
     import msgspec
 
-    from backend.hardware import checkup
+    from backend.hardware import doctor
 
     marks = MARKS if (sys.stdout.encoding or "").lower().startswith("utf") else PLAIN_MARKS
     findings = []
-    for finding in checkup.check_up():
+    for finding in doctor.check_up():
         findings.append(finding)
         if not arguments.json:
             print(f"{marks[finding.state]} {finding.text}", flush=True)

@@ -28,10 +28,10 @@ def _devices(arguments: Arguments, tell: Tell) -> DeviceList:
 
 
 def _doctor(arguments: Arguments, tell: Tell) -> Any:
-    from backend.hardware import checkup
+    from backend.hardware import doctor
 
     findings = []
-    for finding in checkup.check_up():
+    for finding in doctor.check_up():
         findings.append(finding)
         tell(Progress(len(findings), 0, "checks", finding.text))
     return {"findings": findings}

@@ -13,7 +13,7 @@ import psutil
 from backend import registry
 from backend.contract.places import cache_folder, runs_folder
 from backend.contract.redaction import TOKEN_VARIABLES, token_file
-from backend.hardware import engine_checkup, qt_libraries
+from backend.hardware import doctor_engines, qt_libraries
 from backend.hardware.display import has_display
 from backend.hardware.finding import Finding, State, pip, version_of
 
@@ -30,7 +30,7 @@ def check_up(ask_devices: bool = True) -> Iterator[Finding]:
     """Everything, in the order in which it is shown; devices take seconds and come last."""
     yield _python()
     yield from _training_libraries()
-    yield from engine_checkup.libraries()
+    yield from doctor_engines.libraries()
     yield from _plugins()
     yield from _window()
     yield _display()
@@ -39,7 +39,7 @@ def check_up(ask_devices: bool = True) -> Iterator[Finding]:
     yield _runs()
     yield from _room()
     if ask_devices:
-        yield from engine_checkup.devices()
+        yield from doctor_engines.devices()
 
 
 def _python() -> Finding:

@@ -9,8 +9,8 @@ import pytest
 from backend.contract.catalog import Device, EngineEntry
 from backend.contract.processes import child_environment
 from backend.contract.rpc.plan import DeviceList
-from backend.hardware import engine_checkup
-from backend.hardware.engine_checkup import clashes, present, seen, unseen
+from backend.hardware import doctor_engines
+from backend.hardware.doctor_engines import clashes, present, seen, unseen
 
 JAX = EngineEntry("jax", "JAX", "", {})
 TORCH = EngineEntry("torch", "PyTorch", "", {})
@@ -24,15 +24,15 @@ def lacking(name: str, engine: EngineEntry) -> EngineEntry:
 
 @pytest.mark.parametrize("absent", ["jax", "torch"])
 def test_one_engine_is_enough(absent: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(engine_checkup, "engines", lambda: [lacking(absent, JAX), lacking(absent, TORCH)])
-    found = list(engine_checkup.libraries())
+    monkeypatch.setattr(doctor_engines, "engines", lambda: [lacking(absent, JAX), lacking(absent, TORCH)])
+    found = list(doctor_engines.libraries())
     assert "missing" not in {one.state for one in found}
     assert any("engine can be used" in one.text for one in found)
 
 
 def test_without_any_engine_the_command_is_there(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(engine_checkup, "engines", lambda: [lacking("torch", TORCH)])
-    [found, *_] = engine_checkup.libraries()
+    monkeypatch.setattr(doctor_engines, "engines", lambda: [lacking("torch", TORCH)])
+    [found, *_] = doctor_engines.libraries()
     assert (found.state, found.mend) == ("missing", f"{sys.executable} -m pip install 'burnish[torch]'")
 
 
