@@ -1,5 +1,6 @@
-"""Owns what `burnish doctor` looks at: what is needed, what is here, and the exact command that mends it."""
+"""What `burnish doctor` looks at: what is needed, what is here, and the exact command that fixes it."""
 
+import ctypes
 import importlib.util
 import os
 import shutil
@@ -13,9 +14,9 @@ import psutil
 from backend import registry
 from backend.contract.places import cache_folder, runs_folder
 from backend.contract.redaction import TOKEN_VARIABLES, token_file
-from backend.hardware import doctor_engines, qt_libraries
+from backend.hardware import doctor_engines
 from backend.hardware.display import has_display
-from backend.hardware.finding import Finding, State, pip, version_of
+from backend.hardware.doctor_engines import Finding, State, pip, version_of
 
 OLDEST_PYTHON = (3, 11)
 QT_PIN = "6.10.3"
@@ -24,6 +25,33 @@ FREE_MEMORY_GB = 2.0
 GB = 1e9
 TRAINING = ("transformers", "tokenizers", "datasets")
 """What training needs with any engine."""
+_QT_ALWAYS = {
+    "libEGL.so.1": "libegl1",
+    "libGL.so.1": "libgl1",
+    "libxkbcommon.so.0": "libxkbcommon0",
+    "libdbus-1.so.3": "libdbus-1-3",
+    "libfontconfig.so.1": "libfontconfig1",
+    "libfreetype.so.6": "libfreetype6",
+    "libglib-2.0.so.0": "libglib2.0-0",
+}
+"""Needed by every Qt window, even by one that nobody sees."""
+_QT_X11 = {
+    "libX11-xcb.so.1": "libx11-xcb1",
+    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
+    "libxcb-cursor.so.0": "libxcb-cursor0",
+    "libxcb-icccm.so.4": "libxcb-icccm4",
+    "libxcb-image.so.0": "libxcb-image0",
+    "libxcb-keysyms.so.1": "libxcb-keysyms1",
+    "libxcb-randr.so.0": "libxcb-randr0",
+    "libxcb-render-util.so.0": "libxcb-render-util0",
+    "libxcb-render.so.0": "libxcb-render0",
+    "libxcb-shape.so.0": "libxcb-shape0",
+    "libxcb-shm.so.0": "libxcb-shm0",
+    "libxcb-sync.so.1": "libxcb-sync1",
+    "libxcb-xfixes.so.0": "libxcb-xfixes0",
+    "libxcb-xkb.so.1": "libxcb-xkb1",
+}
+_QT_WAYLAND = {"libwayland-cursor.so.0": "libwayland-cursor0", "libwayland-egl.so.1": "libwayland-egl1"}
 
 
 def check_up(ask_devices: bool = True) -> Iterator[Finding]:
@@ -83,17 +111,37 @@ def _window() -> Iterator[Finding]:
 
 
 def _qt_libraries() -> Finding:
-    needed = qt_libraries.absent(qt_libraries.ALWAYS)
+    needed = _absent(_QT_ALWAYS)
     if os.environ.get("WAYLAND_DISPLAY"):
-        for_display = qt_libraries.absent(qt_libraries.WAYLAND)
+        for_display = _absent(_QT_WAYLAND)
     else:
-        for_display = qt_libraries.absent(qt_libraries.X11)
+        for_display = _absent(_QT_X11)
     if not needed and not for_display:
         return Finding("fine", "the system libraries of Qt are here")
     text = f"system libraries of Qt are missing: {', '.join([*needed, *for_display])}"
     if not has_display():
         text += "; only a window needs them"
-    return Finding("missing" if has_display() else "note", text, qt_libraries.install_command([*needed, *for_display]))
+    return Finding("missing" if has_display() else "note", text, _install_command([*needed, *for_display]))
+
+
+def _absent(libraries: dict[str, str]) -> list[str]:
+    """The packages whose library the loader does not find; none on systems other than Linux."""
+    if sys.platform != "linux":
+        return []
+    return [package for library, package in libraries.items() if not _loads(library)]
+
+
+def _loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def _install_command(packages: list[str]) -> str:
+    """The command that installs them on Debian and Ubuntu."""
+    return f"sudo apt-get install --no-install-recommends {' '.join(packages)}"
 
 
 def _display() -> Finding:

@@ -1,20 +1,34 @@
-"""Owns what `burnish doctor` says of the engines: which are installed, what they see, what clashes, and what mends it."""
+"""What `burnish doctor` says of the engines: which are installed, what they see, what clashes, and what fixes it."""
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
+from importlib import metadata
 from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 from backend import registry
 from backend.catalog_building import engine_entry
 from backend.contract.catalog import EngineEntry
 from backend.contract.rpc.plan import DeviceList
 from backend.hardware.devices import ask
-from backend.hardware.finding import Finding, pip, version_of
 
+State = Literal["fine", "note", "missing"]
 _BUILDS = {"cuda": "jax[cuda13]", "tpu": "jax[tpu]"}
 """Kind of device → the build of JAX that sees it."""
 _GOOGLE, _NETWORK = "0x1ae0", "0x0042"
 """The vendor of TPUs on the PCI bus, and its network card, which is no TPU."""
+_OF_JAX = ("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "libtpu", "torch")
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was looked at; `mend` is a command or a sentence where something can be done."""
+
+    state: State
+    text: str
+    mend: str = ""
 
 
 def engines() -> list[EngineEntry]:
@@ -39,9 +53,6 @@ def libraries() -> Iterator[Finding]:
             )
     if version_of("jax"):
         yield from clashes({name: version_of(name) for name in _OF_JAX}, os.environ)
-
-
-_OF_JAX = ("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "libtpu", "torch")
 
 
 def clashes(versions: Mapping[str, str], environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -117,3 +128,17 @@ def _own(engine: EngineEntry) -> list[str]:
     """What an engine requires beside what every one does."""
     shared = {"transformers", "safetensors"}
     return [name for name in registry.find("engine", engine.name, "hardware.engine").requires if name not in shared]
+
+
+def version_of(distribution: str) -> str:
+    """The installed version; empty where there is none."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def pip(*wanted: str) -> str:
+    """The command that installs extras of Burnish, or whole requirements such as `jax[tpu]`, here."""
+    named = [one if "[" in one or "=" in one else f"burnish[{one}]" for one in wanted]
+    return f"{sys.executable} -m pip install {' '.join(repr(one) for one in named)}"

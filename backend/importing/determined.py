@@ -3,8 +3,7 @@
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.importing.foreign import Foreign, Imported
-from backend.importing.glue import glue_columns, hub_data, task_of_glue
+from backend.importing.foreign import Foreign, Imported, glue_columns, hub_data, task_of_glue
 
 TASKS = {
     "sequence-classification": "text_classification",

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.importing.foreign import Foreign, Imported
-from backend.importing.glue import glue_columns, hub_data, task_of_glue
+from backend.importing.foreign import Foreign, Imported, glue_columns, hub_data, task_of_glue
 
 SCRIPTS = {
     "run_glue": "text_classification", "run_classification": "text_classification", "run_xnli": "text_classification",

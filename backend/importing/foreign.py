@@ -1,4 +1,4 @@
-"""Owns the reading of another system's configuration: what was used, and what nobody asked for, by name."""
+"""Reads another system's configuration: what was used, what nobody asked for, and public data sets by their names."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,6 +6,13 @@ from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.spec_include import laid_over
+
+_PAIRS = {
+    "cola": ("sentence", None), "sst2": ("sentence", None), "mnli": ("premise", "hypothesis"),
+    "mrpc": ("sentence1", "sentence2"), "rte": ("sentence1", "sentence2"), "stsb": ("sentence1", "sentence2"),
+    "wnli": ("sentence1", "sentence2"), "qnli": ("question", "sentence"), "qqp": ("question1", "question2"),
+    "xnli": ("premise", "hypothesis"),
+}  # fmt: skip
 
 
 @dataclass
@@ -83,3 +90,24 @@ def _without_nothing(values: dict[str, Any]) -> dict[str, Any]:
 def _short(value: Any) -> str:
     text = str(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def task_of_glue(name: str | None) -> str | None:
+    """The task of a GLUE configuration; None for any other name."""
+    if name is None or name.lower() not in _PAIRS:
+        return None
+    return "text_regression" if name.lower() == "stsb" else "text_classification"
+
+
+def glue_columns(name: str | None) -> dict[str, str] | None:
+    """Role → column of a data set of pairs or sentences; None where the name says nothing."""
+    if name is None or name.lower() not in _PAIRS:
+        return None
+    text, pair = _PAIRS[name.lower()]
+    return {"text": text, **({"text_pair": pair} if pair else {}), "label": "label"}
+
+
+def hub_data(name: str, configuration: str | None) -> dict[str, Any]:
+    """The `data` section for a hub data set with its usual splits."""
+    validation = "validation_matched" if configuration == "mnli" else "validation"
+    return {"source": "hub", "name": name, "configuration": configuration, "train": "train", "validation": validation}

@@ -3,8 +3,7 @@
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.importing.foreign import Foreign, Imported
-from backend.importing.glue import task_of_glue
+from backend.importing.foreign import Foreign, Imported, task_of_glue
 
 _LOGS = (
     "stats",

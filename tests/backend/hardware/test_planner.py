@@ -3,12 +3,15 @@
 from pathlib import Path
 
 import pytest
+import torch
+from transformers import AutoModelForSeq2SeqLM, BartConfig, MarianConfig, MT5Config, T5Config
 
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.resources import resource
 from backend.contract.spec import ModelSection, TrainingSection
 from backend.engines.engine import Loading
 from backend.hardware import planner
+from backend.hardware.planner import Shape
 from backend.preflight import model_options
 from backend.preflight.resolve import resolve
 
@@ -74,3 +77,14 @@ def test_an_adapter_needs_little_for_gradients_and_optimizer():
 def test_the_optimizer_counts_by_what_it_keeps(optimizer, share):
     found = megabytes("Optimizer", training={"optimizer": optimizer})
     assert found == pytest.approx(share * megabytes("Optimizer"))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [MT5Config(), T5Config(), BartConfig(), MarianConfig(vocab_size=65_001)],
+    ids=lambda config: config.model_type,
+)
+def test_encoder_and_decoder_are_both_counted(config):
+    with torch.device("meta"):
+        real = AutoModelForSeq2SeqLM.from_config(config).num_parameters()
+    assert Shape(config.to_dict()).parameters() == pytest.approx(real, rel=0.05)
