@@ -90,7 +90,10 @@ class Rows:
 def encode_blocks(
     tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], options: TokenOptions = USUAL
 ) -> Iterator[Rows]:
-    """The tokens of every text, in order. Raises InputError for options that cannot be."""
+    """The tokens of every text, in order, a block of rows at a time. Raises InputError for options that cannot be.
+
+    While one block is read out, the library's own threads tokenise the next one.
+    """
     check(tokenizer, options, False)
     parts = _blocks(texts)
     if not tokenizer.is_fast:

@@ -13,6 +13,7 @@ from backend.tokenizers.trainer_progress import Say, report_progress
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
+__all__ = ["TokenizerTraining", "train"]
 BYTES = 256
 MAX_PART = 1_000_000
 """Characters of a text that are handed over at once: the library takes 50 times as much memory, and without it aborts."""
@@ -196,9 +197,6 @@ def set_steps(tokenizer: Tokenizer, settings: TokenizerTraining) -> None:
         borders = _with_digits(settings, borders)
     tokenizer.pre_tokenizer = borders[0] if len(borders) == 1 else pre_tokenizers.Sequence(borders)
     tokenizer.decoder = _decoder(settings)
-
-
-__all__ = ["TokenizerTraining", "train"]
 
 
 def _decoder(settings: TokenizerTraining) -> Any:
