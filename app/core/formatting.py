@@ -4,8 +4,8 @@ import math
 from datetime import datetime
 
 from app.core.backend_words import SPLITS, begun, said
-from app.core.draft.draft_settings import in_titles
 from app.core.i18n import figure, grouped, inside, tr
+from app.core.setting_titles import in_titles
 from backend.contract.metrics import METRICS
 from backend.contract.run import events
 

@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from app import theme
 from app.core.backend_sentences import told
-from app.core.draft.draft_settings import in_titles
+from app.core.setting_titles import in_titles
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton, IconLabel
 from backend.contract.errors import Fix

@@ -8,8 +8,8 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.draft.draft_settings import in_titles
 from app.core.i18n import tr
+from app.core.setting_titles import in_titles
 from app.widgets.card import label
 from app.widgets.desktop import open_folder
 from app.widgets.icon_label import IconButton, IconLabel, IconToolButton

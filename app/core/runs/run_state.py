@@ -8,9 +8,9 @@ from typing import Any
 from app.core import formatting
 from app.core.backend_sentences import told_in
 from app.core.backend_words import SPLITS, begun, said
-from app.core.draft.draft_settings import in_titles
 from app.core.i18n import thin, tr, trn
 from app.core.runs.series import Pace, Resume, Series, StepClock
+from app.core.setting_titles import in_titles
 from backend.contract.metrics import METRICS, base_metric
 from backend.contract.run import events
 from backend.contract.run.events import AnyEvent

@@ -8,9 +8,9 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from app.core import formatting, json_schema
+from app.core import formatting, json_schema, setting_titles
 from app.core.backend_sentences import told
-from app.core.draft import data_source, draft_settings
+from app.core.draft import data_source
 from app.core.draft.data_source import change_source, data_name, forget_reading
 from app.core.draft.draft import Draft, DraftState, flat
 from app.core.draft.draft_file import PATTERNS, open_draft, save_draft
@@ -76,7 +76,7 @@ class DraftController(QObject):
         """From now on there is something to choose from."""
         self.catalog = catalog
         spec = catalog.spec
-        draft_settings.learn_titles(every_setting(catalog))
+        setting_titles.learn_titles(every_setting(catalog))
         self.draft.defaults = {
             name: json_schema.defaults(json_schema.section(spec, name)) for name in spec.get("properties", {})
         }
@@ -106,7 +106,7 @@ class DraftController(QObject):
         wanted = (id(self.catalog), *(self.draft.get(key) for key in deciding))
         if self._index[0] != wanted:
             self._index = wanted, settings_of(self.catalog, self.draft)
-            draft_settings.learn_titles(self._index[1].values())
+            setting_titles.learn_titles(self._index[1].values())
         return self._index[1]
 
     def differences(self) -> list[Difference]:

@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.actions import Action
-from app.core.draft.draft_settings import in_titles
 from app.core.i18n import tr, trn
 from app.core.runs.run_spec import read_subject
 from app.core.runs.run_status import Outcome
+from app.core.setting_titles import in_titles
 from app.pages.run.comparison import Comparison
 from app.pages.run.events_card import EventsCard
 from app.pages.run.fix_buttons import FixButtons

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core import formatting
+from app.core import formatting, setting_titles
 from app.core.draft import draft_settings
 from app.core.draft.draft import Draft
 from app.core.draft.draft_settings import (
@@ -77,9 +77,9 @@ def test_a_change_is_one_phrase():
 
 @pytest.fixture(autouse=True)
 def titles(monkeypatch):
-    monkeypatch.setattr(draft_settings, "_titles", {})
+    monkeypatch.setattr(setting_titles, "_titles", {})
     known = {"task.max_length": "Longest text", "training.learning_rate": "Learning rate", "data.train": "Train"}
-    draft_settings.learn_titles(Setting(key, title, "") for key, title in known.items())
+    setting_titles.learn_titles(Setting(key, title, "") for key, title in known.items())
 
 
 @pytest.mark.parametrize(

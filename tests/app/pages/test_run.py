@@ -10,7 +10,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QPushButton
 
-from app.core.draft import draft_settings
+from app.core import setting_titles
 from app.core.draft.draft_settings import Setting
 from app.core.runs.run_library import RunLibrary
 from app.core.runs.run_status import NO_CURVES
@@ -116,7 +116,7 @@ def test_a_finished_run_without_its_events_is_finished_everywhere(qtbot, shown, 
 
 
 def test_a_failed_run_says_why_and_what_helps(shown):
-    draft_settings.learn_titles([ROWS])
+    setting_titles.learn_titles([ROWS])
     panel = shown("sentiment-failed")
     assert panel.controls.pill.text() == "Failed"
     assert "ran out of memory at step 313" in panel.banner.text()
@@ -127,7 +127,7 @@ def test_a_failed_run_says_why_and_what_helps(shown):
 def test_a_failed_run_offers_the_mended_one_by_a_click(qtbot, shown, context, monkeypatch):
     asked = []
     monkeypatch.setattr(context.jobs, "mend", lambda run, mend, *rest: asked.append((run, mend, *rest)))
-    draft_settings.learn_titles([ROWS])
+    setting_titles.learn_titles([ROWS])
     context.library.refresh()
     panel = shown("sentiment-failed")
     button = panel.fix_buttons.mend

@@ -12,8 +12,8 @@ from app.core import json_schema
 from app.core.draft import data_messages
 from app.core.draft.data_source import split_kind
 from app.core.draft.draft import Draft
-from app.core.draft.draft_settings import in_titles
 from app.core.i18n import tr, trn
+from app.core.setting_titles import in_titles
 from app.pages.new_run.data.column_choice import ColumnChoice
 from app.pages.new_run.data.data_view import DataView
 from app.pages.new_run.data.split_fields import SplitFields

@@ -4,8 +4,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core.draft import data_messages
-from app.core.draft.draft_settings import in_titles
 from app.core.i18n import tr
+from app.core.setting_titles import in_titles
 from app.pages.new_run.data.column_choice import ColumnChoice
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton

@@ -1,0 +1,56 @@
+"""Settings and commands in the backend's sentences: by their titles on screen, not by the keys of a spec."""
+
+import re
+from collections.abc import Iterable
+from typing import Protocol
+
+from app.core.i18n import grouped, thin, tr
+
+
+class Titled(Protocol):
+    """A setting, as far as its name goes."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+
+_COMMANDS = (
+    (re.compile(r":\sburnish\strain\s\S[^;]*?spec\.yaml\b"), tr(" with “Duplicate”")),
+    (re.compile(r"\bburnish\sreport\s\S+"), tr("“Copy report”")),
+)
+"""A command that a sentence names → what does the same in the window."""
+_titles: dict[str, str] = {}
+_KEY = re.compile(
+    r"(?<![\w./=-])(?:task|model|data|training|evaluation|adapter|hardware)(?:\.[a-z]\w*)+(?![\w/=-]|\.\w)"
+)
+_COUNTED = "|".join(
+    map(re.escape, (tr("tokens"), tr("rows"), tr("steps"), tr("characters"), tr("or less"), tr("or more")))
+)
+_COUNT = re.compile(
+    rf"(?<![\w.,/-])\d{{4,}}(?= (?:tokens|positions|rows|steps|characters|or (?:less|more)|{_COUNTED})\b)"
+)
+
+
+def learn_titles(settings: Iterable[Titled]) -> None:
+    """Call these settings by their titles from now on."""
+    _titles.update((setting.key, setting.title) for setting in settings)
+
+
+def in_titles(text: str) -> str:
+    """A sentence with the titles of settings and buttons in the place of keys and commands, and thin spaces in great counts."""
+    for command, words in _COMMANDS:
+        text = command.sub(lambda _, words=words: words, text)
+    named = _KEY.sub(lambda found: _quoted(found.group()), text)
+    return thin(_COUNT.sub(lambda found: grouped(int(found.group())), named))
+
+
+def _quoted(key: str) -> str:
+    return tr("“{title}”", title=_titles[key]) if key in _titles else key
+
+
+def title_of_key(key: str) -> str:
+    """What a key is called on screen; the last part of one without a title."""
+    return _titles.get(key, key.rpartition(".")[2])
