@@ -58,8 +58,9 @@ class _Linear(nnx.Module):
         self._body, self._layer, self._read, self._rate = tops.attribute, name, read, rate
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        x = self._read(getattr(self, self._body)(arrays, noise), arrays)
-        return getattr(self, self._layer)(dropout(x, self._rate, noise))
+        x = getattr(self, self._body)(arrays, noise)  # (batch, length, hidden_size)
+        x = self._read(x, arrays)  # (batch, hidden_size) of the last token, or the same of every token
+        return getattr(self, self._layer)(dropout(x, self._rate, noise))  # (…, outputs)
 
 
 class _Classifier(nnx.Module):
@@ -69,7 +70,7 @@ class _Classifier(nnx.Module):
 
     def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
         x = jnp.tanh(self.dense(dropout(x, self._rate, noise)))
-        return self.out_proj(dropout(x, self._rate, noise))
+        return self.out_proj(dropout(x, self._rate, noise))  # (batch, outputs)
 
 
 class _AtEnd(nnx.Module):
@@ -80,9 +81,11 @@ class _AtEnd(nnx.Module):
         self._body, self._end = tops.attribute, config["eos_token_id"]
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        x, ids = getattr(self, self._body)(arrays, noise), arrays["input_ids"]
-        last = jnp.max(jnp.where(ids == self._end, jnp.arange(ids.shape[1]), 0), axis=1)
-        return self.classification_head(jnp.take_along_axis(x, last[:, None, None], axis=1)[:, 0], noise)
+        x = getattr(self, self._body)(arrays, noise)  # (batch, length, hidden_size)
+        ids = arrays["input_ids"]  # (batch, length)
+        last = jnp.max(jnp.where(ids == self._end, jnp.arange(ids.shape[1]), 0), axis=1)  # (batch,)
+        x = jnp.take_along_axis(x, last[:, None, None], axis=1)[:, 0]  # (batch, hidden_size)
+        return self.classification_head(x, noise)  # (batch, outputs)
 
 
 class _NextToken(nnx.Module):
@@ -93,10 +96,12 @@ class _NextToken(nnx.Module):
         self._body, self._embedding = tops.attribute, embedding
 
     def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return getattr(self, self._body)(arrays, noise)
+        return getattr(self, self._body)(arrays, noise)  # (batch, length, hidden_size)
 
     def vocabulary(self, x: jax.Array) -> jax.Array:
-        return self._embedding(getattr(self, self._body)).scores(x) if self.lm_head is None else self.lm_head(x)
+        if self.lm_head is None:
+            return self._embedding(getattr(self, self._body)).scores(x)  # (targets, vocabulary)
+        return self.lm_head(x)  # (targets, vocabulary)
 
 
 def _every_token(x: jax.Array, arrays: Arrays) -> jax.Array:

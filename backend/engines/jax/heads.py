@@ -51,7 +51,7 @@ class _Direct:
         return {name: _small(batch[name]) for name in (*_INPUTS, *self.targets) if name in batch}
 
     def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        logits = model(arrays, noise).astype(jnp.float32)
+        logits = model(arrays, noise).astype(jnp.float32)  # (batch, labels) or (batch, length, labels)
         return cross_entropy(logits, arrays["labels"], self._smoothing, self._weights).sum()
 
     def outputs(self, model: Any, arrays: Arrays) -> Arrays:
@@ -73,12 +73,12 @@ class SequenceRegression(_Direct):
     """One number for each row; a label that is NaN is unknown."""
 
     def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        found, wanted = model(arrays, noise).astype(jnp.float32)[:, 0], arrays["labels"]
+        found, wanted = model(arrays, noise).astype(jnp.float32)[:, 0], arrays["labels"]  # each (batch,)
         known = ~jnp.isnan(wanted)
         return jnp.where(known, jnp.square(found - jnp.where(known, wanted, 0.0)), 0.0).sum()
 
     def outputs(self, model: Any, arrays: Arrays) -> Arrays:
-        return {"logits": model(arrays, None).astype(jnp.float32)[:, 0]}
+        return {"logits": model(arrays, None).astype(jnp.float32)[:, 0]}  # (batch,)
 
 
 class QuestionAnswering(_Direct):
@@ -88,14 +88,14 @@ class QuestionAnswering(_Direct):
 
     def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
         # Padding is no answer; as in the torch engine it does not compete.
-        hidden = jnp.where(arrays["attention_mask"] > 0, 0.0, NEVER)
+        hidden = jnp.where(arrays["attention_mask"] > 0, 0.0, NEVER)  # (batch, length)
         scores = self.outputs(model, arrays, noise)
-        starts = cross_entropy(scores["start_logits"] + hidden, arrays["start_positions"], 0.0)
+        starts = cross_entropy(scores["start_logits"] + hidden, arrays["start_positions"], 0.0)  # (batch,)
         return (starts + cross_entropy(scores["end_logits"] + hidden, arrays["end_positions"], 0.0)).sum() / 2
 
     def outputs(self, model: Any, arrays: Arrays, noise: Noise | None = None) -> Arrays:
-        scores = model(arrays, noise).astype(jnp.float32)
-        return {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}
+        scores = model(arrays, noise).astype(jnp.float32)  # (batch, length, 2)
+        return {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}  # each (batch, length)
 
 
 class MultipleChoice(_Direct):
@@ -109,8 +109,11 @@ class MultipleChoice(_Direct):
 
     def _scores(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
         rows, choices, length = arrays["input_ids"].shape
-        flat = {name: arrays[name].reshape(rows * choices, length) for name in _INPUTS if name in arrays}
-        return model(flat, noise).astype(jnp.float32).reshape(rows, choices)
+        flat = {
+            name: arrays[name].reshape(rows * choices, length) for name in _INPUTS if name in arrays
+        }  # each (batch · choices, length)
+        scores = model(flat, noise).astype(jnp.float32)  # (batch · choices, 1)
+        return scores.reshape(rows, choices)  # (batch, choices)
 
 
 class _Language:
@@ -124,7 +127,7 @@ class _Language:
         return batch["labels"]
 
     def arrays(self, batch: Batch) -> Batch:
-        labels = self.labels(batch).reshape(-1)
+        labels = self.labels(batch).reshape(-1)  # (batch · length,)
         places = np.flatnonzero(labels != IGNORE)
         count = -(-max(len(places), 1) // _TARGETS_TOGETHER) * _TARGETS_TOGETHER
         found = {name: _small(batch[name]) for name in _INPUTS if name in batch}
@@ -137,23 +140,24 @@ class _Language:
         return cross_entropy(self._logits(model, arrays, noise), arrays["targets"], self._smoothing).sum()
 
     def outputs(self, model: Any, arrays: Arrays) -> Arrays:
-        logits = self._logits(model, arrays, None)
-        losses = cross_entropy(logits, arrays["targets"], 0.0)
-        best, tokens = jax.lax.top_k(logits, TOP_TOKENS)
-        chances = jnp.exp(best - jax.nn.logsumexp(logits, axis=-1, keepdims=True))
+        logits = self._logits(model, arrays, None)  # (targets, vocabulary)
+        losses = cross_entropy(logits, arrays["targets"], 0.0)  # (targets,)
+        best, tokens = jax.lax.top_k(logits, TOP_TOKENS)  # each (targets, top)
+        chances = jnp.exp(best - jax.nn.logsumexp(logits, axis=-1, keepdims=True))  # (targets, top)
         return {"token_loss": losses, "top_tokens": tokens, "top_probabilities": chances}
 
     def _logits(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        hidden = model.hidden(arrays, noise)
-        return model.vocabulary(hidden.reshape(-1, hidden.shape[-1])[arrays["places"]]).astype(jnp.float32)
+        hidden = model.hidden(arrays, noise)  # (batch, length, hidden_size)
+        hidden = hidden.reshape(-1, hidden.shape[-1])[arrays["places"]]  # (targets, hidden_size)
+        return model.vocabulary(hidden).astype(jnp.float32)  # (targets, vocabulary)
 
     def _placed(self, values: np.ndarray, batch: Batch) -> np.ndarray:
         """One value per target → one per token."""
         labels = self.labels(batch)
         shape, places = labels.shape, np.flatnonzero(labels.reshape(-1) != IGNORE)
-        spread = np.zeros((shape[0] * shape[1], *values.shape[1:]), values.dtype)
+        spread = np.zeros((shape[0] * shape[1], *values.shape[1:]), values.dtype)  # (batch · length, …)
         spread[places] = values[: len(places)]
-        return spread.reshape(*shape, *values.shape[1:])
+        return spread.reshape(*shape, *values.shape[1:])  # (batch, length, …)
 
 
 class MaskedLanguage(_Language):
@@ -206,8 +210,8 @@ def cross_entropy(
     """Of every label, 0 for -100 (or a label beyond the classes), as torch smooths and weights. (…, classes), (…) → (…)"""
     known = (labels >= 0) & (labels < logits.shape[-1])
     chosen = jnp.where(known, labels, 0)
-    log_probabilities = logits - jax.nn.logsumexp(logits, axis=-1, keepdims=True)
-    own = -jnp.take_along_axis(log_probabilities, chosen[..., None], axis=-1)[..., 0]
+    log_probabilities = logits - jax.nn.logsumexp(logits, axis=-1, keepdims=True)  # (…, classes)
+    own = -jnp.take_along_axis(log_probabilities, chosen[..., None], axis=-1)[..., 0]  # (…)
     own = own if weights is None else own * weights[chosen]
     if smoothing:
         every = -log_probabilities if weights is None else -log_probabilities * weights

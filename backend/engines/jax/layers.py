@@ -64,7 +64,7 @@ def through(layer: Callable[..., jax.Array], x: jax.Array, *given: Any) -> jax.A
 class Memory:
     """Keys and values of what was read before, and of a source, for every attention in the order of asking.
 
-    There is `room` for tokens; those that come now stand at `at`. `shown` (rows, room) says which are no padding. After
+    There is `room` for tokens; those that come now stand at `at`. `shown` (batch, room) says which are no padding. After
     the pass `kept` is what the next one remembers.
     """
 
@@ -76,10 +76,10 @@ class Memory:
         self.kept: list[tuple[jax.Array, jax.Array]] = []
 
     def extend(self, key: jax.Array, value: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """All that is remembered with what came now, (rows, heads, room, width) each."""
+        """All that is remembered with what came now, (batch, heads, room, head_size) each."""
         number, after = len(self.kept), ((0, 0), (0, 0), (0, self.room - key.shape[2]), (0, 0))
         if not self._layers:
-            found = jnp.pad(key, after), jnp.pad(value, after)
+            found = jnp.pad(key, after), jnp.pad(value, after)  # each (batch, heads, room, head_size)
         else:
             before = self._layers[number]
             found = tuple(
@@ -145,8 +145,9 @@ def _kept(key: jax.Array, rate: float, shape: tuple[int, ...]) -> jax.Array:
     One drawn word decides over two neighbours: `jax.random.bernoulli` takes eight times as long on a processor, which was a
     third of a step of question answering.
     """
-    words = jax.random.bits(key, (*shape[:-1], (shape[-1] + 1) // 2), jnp.uint32)
-    halves = jax.lax.bitcast_convert_type(words, jnp.uint16).reshape(*shape[:-1], -1)[..., : shape[-1]]
+    words = jax.random.bits(key, (*shape[:-1], (shape[-1] + 1) // 2), jnp.uint32)  # (…, (width + 1) // 2)
+    halves = jax.lax.bitcast_convert_type(words, jnp.uint16)  # (…, (width + 1) // 2, 2)
+    halves = halves.reshape(*shape[:-1], -1)[..., : shape[-1]]  # (…, width)
     return halves >= jnp.uint16(min(round(rate * 2**16), 2**16 - 1))
 
 
@@ -159,7 +160,7 @@ class Linear(nnx.Module):
 
     def __call__(self, x: jax.Array) -> jax.Array:
         numbers = _NUMBERS.get()
-        y = x.astype(numbers) @ self.weight[...].astype(numbers).T
+        y = x.astype(numbers) @ self.weight[...].astype(numbers).T  # (…, outputs)
         return y if self.bias is None else y + self.bias[...].astype(numbers)
 
 
@@ -172,7 +173,7 @@ class Conv1D(nnx.Module):
 
     def __call__(self, x: jax.Array) -> jax.Array:
         numbers = _NUMBERS.get()
-        return x.astype(numbers) @ self.weight[...].astype(numbers) + self.bias[...].astype(numbers)
+        return x.astype(numbers) @ self.weight[...].astype(numbers) + self.bias[...].astype(numbers)  # (…, outputs)
 
 
 class Embedding(nnx.Module):
@@ -183,7 +184,7 @@ class Embedding(nnx.Module):
         self._padding = padding
 
     def __call__(self, ids: jax.Array) -> jax.Array:
-        found = self.weight[...][ids]
+        found = self.weight[...][ids]  # (…, width)
         if self._padding is None:
             return found
         return jnp.where((ids == self._padding)[..., None], jax.lax.stop_gradient(found), found)
@@ -191,7 +192,7 @@ class Embedding(nnx.Module):
     def scores(self, x: jax.Array) -> jax.Array:
         """As an output layer: x · weightᵀ, (…, rows)."""
         numbers = _NUMBERS.get()
-        return x.astype(numbers) @ self.weight[...].astype(numbers).T
+        return x.astype(numbers) @ self.weight[...].astype(numbers).T  # (…, rows)
 
 
 class LayerNorm(nnx.Module):
@@ -222,15 +223,17 @@ class RMSNorm(nnx.Module):
 
 
 def split_heads(x: jax.Array, heads: int) -> jax.Array:
-    """(batch, length, heads · width) → (batch, heads, length, width)."""
-    batch, length, size = x.shape
-    return x.reshape(batch, length, heads, size // heads).transpose(0, 2, 1, 3)
+    """(batch, length, heads · head_size) → (batch, heads, length, head_size)."""
+    batch, length, width = x.shape
+    x = x.reshape(batch, length, heads, width // heads)  # (batch, length, heads, head_size)
+    return x.transpose(0, 2, 1, 3)  # (batch, heads, length, head_size)
 
 
 def join_heads(x: jax.Array) -> jax.Array:
-    """(batch, heads, length, width) → (batch, length, heads · width)."""
-    batch, heads, length, width = x.shape
-    return x.transpose(0, 2, 1, 3).reshape(batch, length, heads * width)
+    """(batch, heads, length, head_size) → (batch, length, heads · head_size)."""
+    batch, heads, length, head_size = x.shape
+    x = x.transpose(0, 2, 1, 3)  # (batch, length, heads, head_size)
+    return x.reshape(batch, length, heads * head_size)  # (batch, length, heads · head_size)
 
 
 def attend(
@@ -243,45 +246,53 @@ def attend(
     rate: float = 0.0,
     noise: Noise | None = None,
 ) -> jax.Array:
-    """Attention of (batch, heads, length, width); `bias` is added to the scores, `NEVER` where nothing may be seen.
+    """Attention of (batch, heads, length, head_size); `bias` is added to the scores, `NEVER` where nothing may be seen.
 
     Fewer heads of keys and values than of queries are shared by groups of queries. Scores and their softmax are float32.
+    `keys` is the number of places that are looked at.
     """
-    batch, heads, length, width = query.shape
-    groups = heads // key.shape[1]
-    grouped = query.reshape(batch, key.shape[1], groups, length, width)
-    scores = jnp.einsum("bkgqd,bksd->bkgqs", grouped, key, preferred_element_type=jnp.float32)
-    scores = scores.reshape(batch, heads, length, -1) * (1 / math.sqrt(width) if scale is None else scale)
+    batch, heads, length, head_size = query.shape
+    kv_heads = key.shape[1]
+    groups = heads // kv_heads
+    query = query.reshape(batch, kv_heads, groups, length, head_size)  # (batch, kv_heads, groups, length, head_size)
+    scores = jnp.einsum(
+        "bkgqd,bksd->bkgqs", query, key, preferred_element_type=jnp.float32
+    )  # (batch, kv_heads, groups, length, keys)
+    scores = scores.reshape(batch, heads, length, -1)  # (batch, heads, length, keys)
+    scores = scores * (1 / math.sqrt(head_size) if scale is None else scale)
     weights = jax.nn.softmax(scores + bias, axis=-1).astype(value.dtype)
-    weights = dropout(weights, rate, noise).reshape(batch, key.shape[1], groups, length, -1)
-    return jnp.einsum("bkgqs,bksd->bkgqd", weights, value).reshape(batch, heads, length, -1)
+    weights = dropout(weights, rate, noise)
+    weights = weights.reshape(batch, kv_heads, groups, length, -1)  # (batch, kv_heads, groups, length, keys)
+    found = jnp.einsum("bkgqs,bksd->bkgqd", weights, value)  # (batch, kv_heads, groups, length, head_size)
+    return found.reshape(batch, heads, length, -1)  # (batch, heads, length, head_size)
 
 
 def hidden_padding(attention_mask: jax.Array) -> jax.Array:
     """(batch, length) of ones and zeros → (batch, 1, 1, length) to add to scores."""
-    return jnp.where(attention_mask[:, None, None, :] > 0, 0.0, NEVER)
+    return jnp.where(attention_mask[:, None, None, :] > 0, 0.0, NEVER)  # (batch, 1, 1, length)
 
 
 def causal(arrays: dict[str, jax.Array], window: int | None = None) -> jax.Array:
-    """What a decoder's tokens may see, as (batch, 1, length, length) to add to scores.
+    """What a decoder's tokens may see, as (batch, 1, length, keys) to add to scores.
 
     Themselves and what stands before them (within `window` tokens, where there is one), no padding, and of packed rows
     nothing of another `segment`.
     """
-    here, there, shown = places(arrays["attention_mask"])
-    seen = there[None, :] <= here[:, None]
+    here, there, shown = places(arrays["attention_mask"])  # (length,), (keys,), (batch, keys)
+    seen = there[None, :] <= here[:, None]  # (length, keys)
     if window is not None:
         seen &= there[None, :] > here[:, None] - window
-    seen = seen[None] & (shown[:, None, :] > 0)
+    seen = seen[None] & (shown[:, None, :] > 0)  # (batch, length, keys)
     if "segment" in arrays:
         seen &= arrays["segment"][:, None, :] == arrays["segment"][:, :, None]
-    return jnp.where(seen[:, None], 0.0, NEVER)
+    return jnp.where(seen[:, None], 0.0, NEVER)  # (batch, 1, length, keys)
 
 
 def causal_answer(given: jax.Array) -> jax.Array:
-    """The same for an answer, whose padding stands behind what counts: (1, 1, length, length)."""
-    here, there, _ = places(given)
-    return jnp.where(there[None, :] <= here[:, None], 0.0, NEVER)[None, None]
+    """The same for an answer, whose padding stands behind what counts: (1, 1, length, keys)."""
+    here, there, _ = places(given)  # (length,), (keys,), (batch, keys)
+    seen = there[None, :] <= here[:, None]  # (length, keys)
+    return jnp.where(seen, 0.0, NEVER)[None, None]  # (1, 1, length, keys)
 
 
 def places(attention_mask: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:

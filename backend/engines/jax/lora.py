@@ -49,10 +49,10 @@ class AdaptedLinear(nnx.Module):
 
     def __call__(self, x: jax.Array) -> jax.Array:
         read = dropout(x, self._rate, _NOISE.get())
-        own, change = self._own(x), self._scale * self.lora_B(self.lora_A(read))
+        own, change = self._own(x), self._scale * self.lora_B(self.lora_A(read))  # each (…, outputs)
         found = own + change
         if self.lora_magnitude_vector is not None:
-            size = (self.lora_magnitude_vector[...] / self._norm()).astype(own.dtype)
+            size = (self.lora_magnitude_vector[...] / self._norm()).astype(own.dtype)  # (outputs,)
             # PEFT drops no values of what the layer itself reads, but of what is scaled in it.
             scaled = own if read is x else self._own(read)
             found = own - scaled + size * (scaled + change)
@@ -60,13 +60,13 @@ class AdaptedLinear(nnx.Module):
 
     def _own(self, x: jax.Array) -> jax.Array:
         weight = self.weight[...].astype(numbers())
-        return x.astype(numbers()) @ (weight if self._inputs_first else weight.T)
+        return x.astype(numbers()) @ (weight if self._inputs_first else weight.T)  # (…, outputs)
 
     def _norm(self) -> jax.Array:
         """Of every output's row of the whole matrix, a constant to the gradients as in section 4.3 of the paper."""
-        weight = self.weight[...].T if self._inputs_first else self.weight[...]
-        change = self.lora_B.weight[...] @ self.lora_A.weight[...]
-        return jax.lax.stop_gradient(jnp.linalg.norm(weight + self._scale * change, axis=1))
+        weight = self.weight[...].T if self._inputs_first else self.weight[...]  # (outputs, inputs)
+        change = self.lora_B.weight[...] @ self.lora_A.weight[...]  # (outputs, inputs)
+        return jax.lax.stop_gradient(jnp.linalg.norm(weight + self._scale * change, axis=1))  # (outputs,)
 
 
 class AdaptedEmbedding(nnx.Module):
@@ -85,8 +85,8 @@ class AdaptedEmbedding(nnx.Module):
         self._scale = scaling(settings.alpha, settings.rank, rslora=settings.rslora)
 
     def __call__(self, ids: jax.Array) -> jax.Array:
-        first, second = self.lora_embedding_A[...].T[ids], self.lora_embedding_B[...].T
-        change = self._scale * (first.astype(numbers()) @ second.astype(numbers()))
+        first, second = self.lora_embedding_A[...].T[ids], self.lora_embedding_B[...].T  # (…, rank), (rank, width)
+        change = self._scale * (first.astype(numbers()) @ second.astype(numbers()))  # (…, width)
         found = self.weight[...][ids] + change
         if self.lora_magnitude_vector is None:
             return found
@@ -94,5 +94,5 @@ class AdaptedEmbedding(nnx.Module):
 
     def _norm(self) -> jax.Array:
         """Of every column of the whole table, a constant to the gradients."""
-        change = self.lora_embedding_B[...] @ self.lora_embedding_A[...]
-        return jax.lax.stop_gradient(jnp.linalg.norm(self.weight[...].T + self._scale * change, axis=1))
+        change = self.lora_embedding_B[...] @ self.lora_embedding_A[...]  # (width, rows)
+        return jax.lax.stop_gradient(jnp.linalg.norm(self.weight[...].T + self._scale * change, axis=1))  # (width,)

@@ -27,11 +27,15 @@ class Rotary:
         self._frequencies, self._scale = _KINDS[kind](given, width, config)
 
     def turned(self, x: jax.Array, positions: jax.Array) -> jax.Array:
-        """(batch, heads, length, width) at positions (batch, length); computed in float32."""
-        angles = positions[:, None, :, None].astype(jnp.float32) * jnp.asarray(self._frequencies)
-        cosine, sine = (jnp.concatenate([part, part], -1) * self._scale for part in (jnp.cos(angles), jnp.sin(angles)))
-        first, second = jnp.split(x.astype(jnp.float32), 2, axis=-1)
-        return (x * cosine + jnp.concatenate([-second, first], -1) * sine).astype(x.dtype)
+        """(batch, heads, length, head_size) at positions (batch, length); computed in float32."""
+        positions = positions[:, None, :, None]  # (batch, 1, length, 1)
+        angles = positions.astype(jnp.float32) * jnp.asarray(self._frequencies)  # (batch, 1, length, head_size / 2)
+        cosine, sine = (
+            jnp.concatenate([part, part], -1) * self._scale for part in (jnp.cos(angles), jnp.sin(angles))
+        )  # each (batch, 1, length, head_size)
+        first, second = jnp.split(x.astype(jnp.float32), 2, axis=-1)  # each (batch, heads, length, head_size / 2)
+        swapped = jnp.concatenate([-second, first], -1)  # (batch, heads, length, head_size)
+        return (x * cosine + swapped * sine).astype(x.dtype)
 
 
 def _plain(given: dict[str, Any], width: int, config: dict[str, Any]) -> Frequencies:

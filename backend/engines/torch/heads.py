@@ -105,7 +105,7 @@ class SequenceRegression(_Logits):
 
     def answer(self, model: Any, batch: Batch) -> torch.Tensor:
         """Numbers (batch,), also of a single row: against labels (batch,) a column would broadcast to a square."""
-        return super().answer(model, batch).squeeze(-1)
+        return super().answer(model, batch).squeeze(-1)  # (batch,)
 
     def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Squared error; a label that is NaN is unknown."""
@@ -128,14 +128,9 @@ class TokenClassification(_Logits):
 
     def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Cross-entropy at every target."""
-        labels = tensor(batch["labels"], self._device)
-        return cross_entropy(
-            answer.flatten(0, 1).float(),
-            labels.flatten(),
-            ignore_index=IGNORE,
-            reduction="sum",
-            label_smoothing=self._smoothing,
-        )
+        logits = answer.flatten(0, 1).float()  # (batch · length, labels)
+        labels = tensor(batch["labels"], self._device).flatten()  # (batch · length,)
+        return cross_entropy(logits, labels, ignore_index=IGNORE, reduction="sum", label_smoothing=self._smoothing)
 
 
 class MultipleChoice(_Logits):
@@ -168,7 +163,7 @@ class QuestionAnswering:
     def answer(self, model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits of starts and of ends, (batch, length) each."""
         found = model(**arguments(model, batch, self._device))
-        return found.start_logits, found.end_logits
+        return found.start_logits, found.end_logits  # each (batch, length)
 
     def loss(self, answer: tuple[torch.Tensor, torch.Tensor], batch: Batch) -> torch.Tensor:
         """The mean of both cross-entropies."""
@@ -202,14 +197,14 @@ class BeamQuestionAnswering:
         mask = {"p_mask": tensor(batch["p_mask"].astype(np.float32), self._device)} if "p_mask" in batch else {}
         if not model.training:
             return model(**given, **extra, **mask)
-        hidden = model.transformer(**given)[0]
+        hidden = model.transformer(**given)[0]  # (batch, length, hidden_size)
         head = getattr(model, "qa_outputs", model)  # XLM's and FlauBERT's three parts are a module of their own
         starts = tensor(batch["start_positions"].clip(min=0), self._device)
         learnt = "is_impossible" in batch and "cls_index" in batch
         return (
-            head.start_logits(hidden, **mask),
-            head.end_logits(hidden, start_positions=starts, **mask),
-            head.answer_class(hidden, start_positions=starts, **extra) if learnt else None,
+            head.start_logits(hidden, **mask),  # (batch, length)
+            head.end_logits(hidden, start_positions=starts, **mask),  # (batch, length)
+            head.answer_class(hidden, start_positions=starts, **extra) if learnt else None,  # (batch,)
         )
 
     def loss(self, answer: Any, batch: Batch) -> torch.Tensor:
@@ -315,10 +310,10 @@ class MaskedLanguage(_Language):
         """`token_loss` (batch, length) and the likeliest tokens with their probabilities (batch, length, 5)."""
         losses, tokens, probabilities = [], [], []
         for logits, labels in answer.chunks():
-            losses.append(cross_entropy(logits, labels, ignore_index=IGNORE, reduction="none"))
+            losses.append(cross_entropy(logits, labels, ignore_index=IGNORE, reduction="none"))  # (targets,)
             best = logits.topk(TOP_TOKENS, dim=-1)
-            tokens.append(best.indices.int())
-            probabilities.append((best.values - logits.logsumexp(dim=-1, keepdim=True)).exp())
+            tokens.append(best.indices.int())  # (targets, top)
+            probabilities.append((best.values - logits.logsumexp(dim=-1, keepdim=True)).exp())  # (targets, top)
         return {
             "token_loss": answer.spread(losses),
             "top_tokens": answer.spread(tokens),
@@ -366,8 +361,8 @@ def shifted(model: Any, labels: torch.Tensor) -> torch.Tensor:
 def _token_outputs(answer: TargetLogits) -> dict[str, np.ndarray]:
     losses, predictions = [], []
     for logits, labels in answer.chunks():
-        losses.append(cross_entropy(logits, labels, ignore_index=IGNORE, reduction="none"))
-        predictions.append(logits.argmax(dim=-1).int())
+        losses.append(cross_entropy(logits, labels, ignore_index=IGNORE, reduction="none"))  # (targets,)
+        predictions.append(logits.argmax(dim=-1).int())  # (targets,)
     return {"token_loss": answer.spread(losses), "token_prediction": answer.spread(predictions)}
 
 

@@ -78,10 +78,10 @@ def _to_add(seen: torch.Tensor) -> torch.Tensor:
 def _segment_mask(segment: np.ndarray, attention_mask: np.ndarray, causal: bool) -> np.ndarray:
     # (batch, 1, length, length): a token sees its own segment, and itself always, so that no row is masked wholly.
     length = segment.shape[1]
-    seen = (segment[:, :, None] == segment[:, None, :]) & (attention_mask[:, None, :] != 0)
+    seen = (segment[:, :, None] == segment[:, None, :]) & (attention_mask[:, None, :] != 0)  # (batch, length, length)
     if causal:
         seen &= np.tril(np.ones((length, length), dtype=bool))
-    return (seen | np.eye(length, dtype=bool))[:, None]
+    return (seen | np.eye(length, dtype=bool))[:, None]  # (batch, 1, length, length)
 
 
 def check_window(model: Any, batch: Batch) -> None:

@@ -31,9 +31,9 @@ class TargetLogits:
     def compute(self, model: Any, forward: Callable[[], Any]) -> "TargetLogits":
         """Run the forward pass, whose last layer sees only the targets: a vocabulary is wide and targets may be few."""
         with self._selecting(model.get_output_embeddings()) as seen:
-            logits = forward().logits
+            logits = forward().logits  # (1, targets, vocabulary), or (batch, length, vocabulary)
         flat = logits.flatten(0, -2)
-        self.logits = flat if seen else flat[self._places]
+        self.logits = flat if seen else flat[self._places]  # (targets, vocabulary)
         return self
 
     @contextmanager
@@ -45,7 +45,8 @@ class TargetLogits:
             if seen or not given or given[0].shape[:2] != self.shape:
                 return None
             seen.append(True)
-            return (given[0].flatten(0, 1)[self._places][None], *given[1:])
+            hidden = given[0].flatten(0, 1)[self._places][None]  # (1, targets, hidden_size)
+            return (hidden, *given[1:])
 
         handle = last_layer.register_forward_pre_hook(select) if last_layer is not None else None
         try:
@@ -78,11 +79,11 @@ class TargetLogits:
 
     def spread(self, parts: list[torch.Tensor]) -> np.ndarray:
         """Values (targets, …) in their places of the grid, zeros elsewhere. (batch, length, …)"""
-        values = torch.cat(parts)
+        values = torch.cat(parts)  # (targets, …)
         places, known = self._places, self.labels != IGNORE
         grid = torch.zeros((self.shape[0] * self.shape[1], *values.shape[1:]), dtype=values.dtype, device=values.device)
         grid[places[known]] = values[known]
-        return grid.view(*self.shape, *values.shape[1:]).cpu().numpy()
+        return grid.view(*self.shape, *values.shape[1:]).cpu().numpy()  # (batch, length, …)
 
     @property
     def _chunk(self) -> int:

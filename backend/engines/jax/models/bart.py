@@ -57,13 +57,16 @@ class _Attention(nnx.Module):
     def __call__(
         self, x: jax.Array, seen: jax.Array, bias: jax.Array, noise: Noise | None, *, remembers: bool = False
     ) -> jax.Array:
-        query = split_heads(self.q_proj(x), self._heads)
+        query = split_heads(self.q_proj(x), self._heads)  # (batch, heads, length, head_size)
 
         def made() -> tuple[jax.Array, jax.Array]:
             return split_heads(self.k_proj(seen), self._heads), split_heads(self.v_proj(seen), self._heads)
 
-        key, value = remembered(*made()) if remembers else remembered_source(made)
-        return self.out_proj(join_heads(attend(query, key, value, bias, rate=self._rate, noise=noise)))
+        key, value = (
+            remembered(*made()) if remembers else remembered_source(made)
+        )  # each (batch, heads, keys, head_size)
+        found = attend(query, key, value, bias, rate=self._rate, noise=noise)  # (batch, heads, length, head_size)
+        return self.out_proj(join_heads(found))  # (batch, length, hidden_size)
 
 
 class _Layer(nnx.Module):
@@ -87,7 +90,8 @@ class _Layer(nnx.Module):
             return self.self_attn(value, value, bias, noise, remembers=self._is_decoder)
 
         def fed(value: jax.Array) -> jax.Array:
-            return self.fc2(dropout(self._activation(self.fc1(value)), self._inner_rate, noise))
+            inner = self._activation(self.fc1(value))  # (batch, length, intermediate_size)
+            return self.fc2(dropout(inner, self._inner_rate, noise))  # (batch, length, hidden_size)
 
         x = self._added(x, looked_back, self.self_attn_layer_norm, noise)
         if source is not None:
@@ -126,7 +130,7 @@ class _Stack(nnx.Module):
         source: jax.Array | None = None,
         source_bias: jax.Array | None = None,
     ) -> jax.Array:
-        """Of tokens (batch, length, width) at positions (length,); the biases are added to scores."""
+        """Of tokens (batch, length, hidden_size) at positions (length,); the biases are added to scores."""
         x = dropout(self._placed(x, positions), self._rate, noise)
         for layer in self.layers:
             x = through(layer, x, bias, source, source_bias, noise)
@@ -151,32 +155,34 @@ class Body(nnx.Module):
         self._begins_with_last = variant.begins_with_last
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        """A text read as its own answer, (batch, length, width)."""
+        """A text read as its own answer, (batch, length, hidden_size)."""
         return self.answers(arrays["input_ids"], arrays, noise)
 
     def answers(self, labels: jax.Array, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        """What stands before each of the answer's tokens, (batch, length of answers, width)."""
+        """What stands before each of the answer's tokens, (batch, answer, hidden_size)."""
         mask = arrays["attention_mask"]
         return self.answered(self._given(labels), self.read(arrays["input_ids"], mask, noise), mask, noise)
 
     def read(self, ids: jax.Array, attention_mask: jax.Array, noise: Noise | None) -> jax.Array:
         """The source as the decoder sees it."""
-        x, positions = self.shared(ids) * self._scale, jnp.arange(ids.shape[1])
+        x = self.shared(ids) * self._scale  # (batch, length, hidden_size)
+        positions = jnp.arange(ids.shape[1])  # (length,)
         return self.encoder(x, positions, hidden_padding(attention_mask), noise)
 
     def answered(
         self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: Noise | None
     ) -> jax.Array:
         """What stands after each of the tokens that the decoder was given."""
-        x, positions = self.shared(given) * self._scale, places(given)[0]
+        x = self.shared(given) * self._scale  # (batch, answer, hidden_size)
+        positions = places(given)[0]  # (answer,)
         return self.decoder(x, positions, causal_answer(given), noise, source, hidden_padding(attention_mask))
 
     def _given(self, labels: jax.Array) -> jax.Array:
         if not self._begins_with_last:
             return moved(labels, self._start, self._padding)
         known = jnp.where(labels == IGNORE, self._padding, labels)
-        last = jnp.maximum((known != self._padding).sum(axis=1, keepdims=True) - 1, 0)
-        return jnp.concatenate([jnp.take_along_axis(known, last, axis=1), known[:, :-1]], axis=1)
+        last = jnp.maximum((known != self._padding).sum(axis=1, keepdims=True) - 1, 0)  # (batch, 1)
+        return jnp.concatenate([jnp.take_along_axis(known, last, axis=1), known[:, :-1]], axis=1)  # (batch, answer)
 
 
 class ForAnswers(nnx.Module):
@@ -187,7 +193,7 @@ class ForAnswers(nnx.Module):
         self.final_logits_bias = nnx.Param(jnp.zeros((1, config["vocab_size"])))
 
     def read(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.model.read(arrays["input_ids"], arrays["attention_mask"], noise)
+        return self.model.read(arrays["input_ids"], arrays["attention_mask"], noise)  # (batch, length, hidden_size)
 
     def answered(
         self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: Noise | None
@@ -195,10 +201,10 @@ class ForAnswers(nnx.Module):
         return self.model.answered(given, source, attention_mask, noise)
 
     def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.model.answers(arrays["labels"], arrays, noise)
+        return self.model.answers(arrays["labels"], arrays, noise)  # (batch, answer, hidden_size)
 
     def vocabulary(self, x: jax.Array) -> jax.Array:
-        x = self.model.shared.scores(x)
+        x = self.model.shared.scores(x)  # (targets, vocabulary)
         return x + self.final_logits_bias[...].astype(x.dtype)
 
 
@@ -223,7 +229,7 @@ def check(config: Config, variant: Variant) -> None:
 
 
 def _sinusoids(longest: int, width: int) -> np.ndarray:
-    """(positions, width): sines in the first half, cosines in the second."""
+    """(positions, hidden_size): sines in the first half, cosines in the second."""
     angles = np.arange(longest)[:, None] / np.power(10000.0, 2 * (np.arange(width) // 2) / width)
     return np.concatenate([np.sin(angles[:, 0::2]), np.cos(angles[:, 1::2])], axis=1).astype(np.float32)
 

@@ -34,9 +34,10 @@ class _Embeddings(nnx.Module):
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
         ids = arrays["input_ids"]
         kinds = arrays.get("token_type_ids", jnp.zeros_like(ids))
-        positions = jnp.arange(ids.shape[1])[None]
-        found = self.word_embeddings(ids) + self.token_type_embeddings(kinds) + self.position_embeddings(positions)
-        return dropout(self.LayerNorm(found), self._rate, noise)
+        positions = jnp.arange(ids.shape[1])[None]  # (1, length)
+        x = self.word_embeddings(ids) + self.token_type_embeddings(kinds)  # (batch, length, hidden_size)
+        x = x + self.position_embeddings(positions)
+        return dropout(self.LayerNorm(x), self._rate, noise)
 
 
 class _SelfAttention(nnx.Module):
@@ -46,8 +47,11 @@ class _SelfAttention(nnx.Module):
         self._heads, self._rate = config["num_attention_heads"], config["attention_probs_dropout_prob"]
 
     def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
-        query, key, value = (split_heads(layer(x), self._heads) for layer in (self.query, self.key, self.value))
-        return join_heads(attend(query, key, value, bias, rate=self._rate, noise=noise))
+        query, key, value = (
+            split_heads(layer(x), self._heads) for layer in (self.query, self.key, self.value)
+        )  # each (batch, heads, length, head_size)
+        found = attend(query, key, value, bias, rate=self._rate, noise=noise)  # (batch, heads, length, head_size)
+        return join_heads(found)  # (batch, length, hidden_size)
 
 
 class _Output(nnx.Module):
@@ -59,7 +63,8 @@ class _Output(nnx.Module):
         self._rate = config["hidden_dropout_prob"]
 
     def __call__(self, x: jax.Array, before: jax.Array, noise: Noise | None) -> jax.Array:
-        return self.LayerNorm(dropout(self.dense(x), self._rate, noise) + before)
+        x = self.dense(x)  # (batch, length, hidden_size)
+        return self.LayerNorm(dropout(x, self._rate, noise) + before)
 
 
 class _Attention(nnx.Module):
@@ -77,7 +82,7 @@ class _Intermediate(nnx.Module):
         self._activation = activation(config["hidden_act"])
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        return self._activation(self.dense(x))
+        return self._activation(self.dense(x))  # (batch, length, intermediate_size)
 
 
 class _Layer(nnx.Module):
@@ -98,7 +103,7 @@ class Encoder(nnx.Module):
         self.layer = nnx.List([_Layer(config) for _ in range(config["num_hidden_layers"])])
 
     def __call__(self, x: jax.Array, attention_mask: jax.Array, noise: Noise | None) -> jax.Array:
-        bias = hidden_padding(attention_mask)
+        bias = hidden_padding(attention_mask)  # (batch, 1, 1, length)
         for layer in self.layer:
             x = through(layer, x, bias, noise)
         return x
@@ -109,7 +114,7 @@ class _Pooler(nnx.Module):
         self.dense = Linear(config["hidden_size"], config["hidden_size"])
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        return jnp.tanh(self.dense(x[:, 0]))
+        return jnp.tanh(self.dense(x[:, 0]))  # (batch, hidden_size)
 
 
 class Body(nnx.Module):
@@ -121,7 +126,9 @@ class Body(nnx.Module):
         self.pooler = _Pooler(config) if pooler else None
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.encoder(self.embeddings(arrays, noise), arrays["attention_mask"], noise)
+        return self.encoder(
+            self.embeddings(arrays, noise), arrays["attention_mask"], noise
+        )  # (batch, length, hidden_size)
 
 
 def head_dropout(config: Config) -> float:
@@ -140,8 +147,8 @@ class ForSequence(nnx.Module):
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
         assert self.bert.pooler is not None
-        pooled = self.bert.pooler(self.bert(arrays, noise))
-        return self.classifier(dropout(pooled, self._rate, noise))
+        pooled = self.bert.pooler(self.bert(arrays, noise))  # (batch, hidden_size)
+        return self.classifier(dropout(pooled, self._rate, noise))  # (batch, outputs)
 
 
 class _Transform(nnx.Module):
@@ -173,11 +180,11 @@ class ForMaskedWords(nnx.Module):
         self.cls = _Cls(config)
 
     def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.bert(arrays, noise)
+        return self.bert(arrays, noise)  # (batch, length, hidden_size)
 
     def vocabulary(self, x: jax.Array) -> jax.Array:
         predictions = self.cls.predictions
-        x = self.bert.embeddings.word_embeddings.scores(predictions.transform(x))
+        x = self.bert.embeddings.word_embeddings.scores(predictions.transform(x))  # (targets, vocabulary)
         return x + predictions.bias[...].astype(x.dtype)
 
 

@@ -32,8 +32,9 @@ class _Embeddings(nnx.Module):
         self._rate = config["dropout"]
 
     def __call__(self, ids: jax.Array, noise: Noise | None) -> jax.Array:
-        found = self.word_embeddings(ids) + self.position_embeddings(jnp.arange(ids.shape[1])[None])
-        return dropout(self.LayerNorm(found), self._rate, noise)
+        positions = jnp.arange(ids.shape[1])[None]  # (1, length)
+        x = self.word_embeddings(ids) + self.position_embeddings(positions)  # (batch, length, hidden_size)
+        return dropout(self.LayerNorm(x), self._rate, noise)
 
 
 class _Attention(nnx.Module):
@@ -42,8 +43,11 @@ class _Attention(nnx.Module):
         self._heads, self._rate = config["n_heads"], config["attention_dropout"]
 
     def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
-        query, key, value = (split_heads(layer(x), self._heads) for layer in (self.q_lin, self.k_lin, self.v_lin))
-        return self.out_lin(join_heads(attend(query, key, value, bias, rate=self._rate, noise=noise)))
+        query, key, value = (
+            split_heads(layer(x), self._heads) for layer in (self.q_lin, self.k_lin, self.v_lin)
+        )  # each (batch, heads, length, head_size)
+        found = attend(query, key, value, bias, rate=self._rate, noise=noise)  # (batch, heads, length, head_size)
+        return self.out_lin(join_heads(found))  # (batch, length, hidden_size)
 
 
 class _FeedForward(nnx.Module):
@@ -53,7 +57,8 @@ class _FeedForward(nnx.Module):
         self._activation, self._rate = activation(config["activation"]), config["dropout"]
 
     def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
-        return dropout(self.lin2(self._activation(self.lin1(x))), self._rate, noise)
+        x = self._activation(self.lin1(x))  # (batch, length, intermediate_size)
+        return dropout(self.lin2(x), self._rate, noise)  # (batch, length, hidden_size)
 
 
 class _Layer(nnx.Module):
@@ -79,7 +84,8 @@ class Body(nnx.Module):
         self.transformer = _Layers(config)
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        x, bias = self.embeddings(arrays["input_ids"], noise), hidden_padding(arrays["attention_mask"])
+        x = self.embeddings(arrays["input_ids"], noise)  # (batch, length, hidden_size)
+        bias = hidden_padding(arrays["attention_mask"])  # (batch, 1, 1, length)
         for layer in self.transformer.layer:
             x = through(layer, x, bias, noise)
         return x
@@ -95,8 +101,8 @@ class ForSequence(nnx.Module):
         self._rate = config["seq_classif_dropout"]
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        x = jax.nn.relu(self.pre_classifier(self.distilbert(arrays, noise)[:, 0]))
-        return self.classifier(dropout(x, self._rate, noise))
+        x = jax.nn.relu(self.pre_classifier(self.distilbert(arrays, noise)[:, 0]))  # (batch, hidden_size)
+        return self.classifier(dropout(x, self._rate, noise))  # (batch, outputs)
 
 
 class ForMaskedWords(nnx.Module):
@@ -110,11 +116,11 @@ class ForMaskedWords(nnx.Module):
         self._activation = activation(config["activation"])
 
     def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.distilbert(arrays, noise)
+        return self.distilbert(arrays, noise)  # (batch, length, hidden_size)
 
     def vocabulary(self, x: jax.Array) -> jax.Array:
         x = self.vocab_layer_norm(self._activation(self.vocab_transform(x)))
-        x = self.distilbert.embeddings.word_embeddings.scores(x)
+        x = self.distilbert.embeddings.word_embeddings.scores(x)  # (targets, vocabulary)
         return x + self.vocab_projector.bias[...].astype(x.dtype)
 
 

@@ -50,7 +50,7 @@ def refuse_unless(holds: bool, config: Config, what: str) -> None:
 def moved(labels: jax.Array, start: int, padding: int) -> jax.Array:
     """What a decoder sees of its answer: the start token, then all labels but the last. (batch, length)"""
     known = jnp.where(labels == IGNORE, padding, labels)
-    return jnp.concatenate([jnp.full_like(known[:, :1], start), known[:, :-1]], axis=1)
+    return jnp.concatenate([jnp.full_like(known[:, :1], start), known[:, :-1]], axis=1)  # (batch, length)
 
 
 def classifier_dropout(config: Config) -> float:
@@ -63,5 +63,5 @@ def classifier_dropout(config: Config) -> float:
 def last_token(x: jax.Array, arrays: Arrays) -> jax.Array:
     """(batch, length, width) → (batch, width): what stands at the last token that is no padding."""
     length = arrays["attention_mask"].shape[1]
-    last = jnp.max(arrays["attention_mask"] * jnp.arange(length), axis=1)
-    return jnp.take_along_axis(x, last[:, None, None], axis=1)[:, 0]
+    last = jnp.max(arrays["attention_mask"] * jnp.arange(length), axis=1)  # (batch,)
+    return jnp.take_along_axis(x, last[:, None, None], axis=1)[:, 0]  # (batch, hidden_size)

@@ -34,10 +34,13 @@ class _Attention(nnx.Module):
         self._scale = scale / (number + 1) if config["scale_attn_by_inverse_layer_idx"] else scale
 
     def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
-        query, key, value = (split_heads(part, self._heads) for part in jnp.split(self.c_attn(x), 3, axis=-1))
-        key, value = remembered(key, value)
-        found = attend(query, key, value, bias, scale=self._scale, rate=self._rate, noise=noise)
-        return dropout(self.c_proj(join_heads(found)), self._after, noise)
+        parts = jnp.split(self.c_attn(x), 3, axis=-1)  # each (batch, length, hidden_size)
+        query, key, value = (split_heads(part, self._heads) for part in parts)  # each (batch, heads, length, head_size)
+        key, value = remembered(key, value)  # each (batch, heads, keys, head_size)
+        found = attend(
+            query, key, value, bias, scale=self._scale, rate=self._rate, noise=noise
+        )  # (batch, heads, length, head_size)
+        return dropout(self.c_proj(join_heads(found)), self._after, noise)  # (batch, length, hidden_size)
 
 
 class _Mlp(nnx.Module):
@@ -48,7 +51,8 @@ class _Mlp(nnx.Module):
         self._activation, self._rate = activation(config["activation_function"]), config["resid_pdrop"]
 
     def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
-        return dropout(self.c_proj(self._activation(self.c_fc(x))), self._rate, noise)
+        x = self._activation(self.c_fc(x))  # (batch, length, intermediate_size)
+        return dropout(self.c_proj(x), self._rate, noise)  # (batch, length, hidden_size)
 
 
 class _Block(nnx.Module):
@@ -73,8 +77,9 @@ class Body(nnx.Module):
         self._rate = config["embd_pdrop"]
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        x = dropout(self.wte(arrays["input_ids"]) + self.wpe(positions_of(arrays)), self._rate, noise)
-        bias = causal(arrays)
+        x = self.wte(arrays["input_ids"]) + self.wpe(positions_of(arrays))  # (batch, length, hidden_size)
+        x = dropout(x, self._rate, noise)
+        bias = causal(arrays)  # (batch, 1, length, keys)
         for block in self.h:
             x = through(block, x, bias, noise)
         return self.ln_f(x)

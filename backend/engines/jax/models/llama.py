@@ -58,13 +58,16 @@ class _Attention(nnx.Module):
     def __call__(
         self, x: jax.Array, bias: jax.Array, rotary: Rotary, positions: jax.Array, noise: Noise | None
     ) -> jax.Array:
-        query = split_heads(self.q_proj(x), self._heads)
-        key, value = (split_heads(layer(x), self._shared) for layer in (self.k_proj, self.v_proj))
+        query = split_heads(self.q_proj(x), self._heads)  # (batch, heads, length, head_size)
+        key, value = (
+            split_heads(layer(x), self._shared) for layer in (self.k_proj, self.v_proj)
+        )  # each (batch, kv_heads, length, head_size)
         if self._norms:
             query, key = self.q_norm(query).astype(value.dtype), self.k_norm(key).astype(value.dtype)
         query = rotary.turned(query, positions)
-        key, value = remembered(rotary.turned(key, positions), value)
-        return self.o_proj(join_heads(attend(query, key, value, bias, rate=self._rate, noise=noise)))
+        key, value = remembered(rotary.turned(key, positions), value)  # each (batch, kv_heads, keys, head_size)
+        found = attend(query, key, value, bias, rate=self._rate, noise=noise)  # (batch, heads, length, head_size)
+        return self.o_proj(join_heads(found))  # (batch, length, hidden_size)
 
 
 class _Mlp(nnx.Module):
@@ -75,7 +78,8 @@ class _Mlp(nnx.Module):
         self._activation = activation(config["hidden_act"])
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        return self.down_proj(self._activation(self.gate_proj(x)) * self.up_proj(x))
+        x = self._activation(self.gate_proj(x)) * self.up_proj(x)  # (batch, length, intermediate_size)
+        return self.down_proj(x)  # (batch, length, hidden_size)
 
 
 class _Layer(nnx.Module):
@@ -104,8 +108,11 @@ class Body(nnx.Module):
         self._windows = tuple(_window(config, variant, number) for number in range(count))
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        x, positions = self.embed_tokens(arrays["input_ids"]), positions_of(arrays)
-        biases = {window: causal(arrays, window) for window in sorted(set(self._windows), key=str)}
+        x = self.embed_tokens(arrays["input_ids"])  # (batch, length, hidden_size)
+        positions = positions_of(arrays)  # (batch, length)
+        biases = {
+            window: causal(arrays, window) for window in sorted(set(self._windows), key=str)
+        }  # each (batch, 1, length, keys)
         for layer, window in zip(self.layers, self._windows, strict=True):
             x = through(layer, x, biases[window], self._rotary, positions, noise)
         return self.norm(x)

@@ -35,9 +35,12 @@ class _Attention(nnx.Module):
         self._heads, self._rate = config["num_attention_heads"], config["attention_dropout"]
 
     def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
-        query, key, value = (split_heads(layer(x), self._heads) for layer in (self.q_proj, self.k_proj, self.v_proj))
-        key, value = remembered(key, value)
-        return self.out_proj(join_heads(attend(query, key, value, bias, rate=self._rate, noise=noise)))
+        query, key, value = (
+            split_heads(layer(x), self._heads) for layer in (self.q_proj, self.k_proj, self.v_proj)
+        )  # each (batch, heads, length, head_size)
+        key, value = remembered(key, value)  # each (batch, heads, keys, head_size)
+        found = attend(query, key, value, bias, rate=self._rate, noise=noise)  # (batch, heads, length, head_size)
+        return self.out_proj(join_heads(found))  # (batch, length, hidden_size)
 
 
 class _Layer(nnx.Module):
@@ -54,7 +57,8 @@ class _Layer(nnx.Module):
         x = x + dropout(self.self_attn(seen, bias, noise), self._rate, noise)
         x = x if self._norm_first else self.self_attn_layer_norm(x)
         seen = self.final_layer_norm(x) if self._norm_first else x
-        x = x + dropout(self.fc2(self._activation(self.fc1(seen))), self._rate, noise)
+        inner = self._activation(self.fc1(seen))  # (batch, length, intermediate_size)
+        x = x + dropout(self.fc2(inner), self._rate, noise)  # (batch, length, hidden_size)
         return x if self._norm_first else self.final_layer_norm(x)
 
 
@@ -70,14 +74,15 @@ class _Decoder(nnx.Module):
         self.layers = nnx.List([_Layer(config) for _ in range(config["num_hidden_layers"])])
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        x = self.embed_tokens(arrays["input_ids"])
-        x = x if self.project_in is None else self.project_in(x)
-        positions = jnp.where(arrays["attention_mask"] > 0, positions_of(arrays), -1)
-        x, bias = x + self.embed_positions(positions + _OFFSET), causal(arrays)
+        x = self.embed_tokens(arrays["input_ids"])  # (batch, length, embedding_size)
+        x = x if self.project_in is None else self.project_in(x)  # (batch, length, hidden_size)
+        positions = jnp.where(arrays["attention_mask"] > 0, positions_of(arrays), -1)  # (batch, length)
+        x = x + self.embed_positions(positions + _OFFSET)
+        bias = causal(arrays)  # (batch, 1, length, keys)
         for layer in self.layers:
             x = through(layer, x, bias, noise)
         x = x if self.final_layer_norm is None else self.final_layer_norm(x)
-        return x if self.project_out is None else self.project_out(x)
+        return x if self.project_out is None else self.project_out(x)  # (batch, length, embedding_size)
 
 
 class Body(nnx.Module):

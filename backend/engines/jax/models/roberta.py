@@ -23,10 +23,11 @@ class _Embeddings(nnx.Module):
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
         ids = arrays["input_ids"]
         is_token = (ids != self._padding).astype(jnp.int32)
-        positions = jnp.cumsum(is_token, axis=1) * is_token + self._padding
+        positions = jnp.cumsum(is_token, axis=1) * is_token + self._padding  # (batch, length)
         kinds = arrays.get("token_type_ids", jnp.zeros_like(ids))
-        found = self.word_embeddings(ids) + self.token_type_embeddings(kinds) + self.position_embeddings(positions)
-        return dropout(self.LayerNorm(found), self._rate, noise)
+        x = self.word_embeddings(ids) + self.token_type_embeddings(kinds)  # (batch, length, hidden_size)
+        x = x + self.position_embeddings(positions)
+        return dropout(self.LayerNorm(x), self._rate, noise)
 
 
 class Body(nnx.Module):
@@ -37,7 +38,9 @@ class Body(nnx.Module):
         self.encoder = Encoder(config)
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.encoder(self.embeddings(arrays, noise), arrays["attention_mask"], noise)
+        return self.encoder(
+            self.embeddings(arrays, noise), arrays["attention_mask"], noise
+        )  # (batch, length, hidden_size)
 
 
 class _Pooler(nnx.Module):
@@ -58,8 +61,8 @@ class _Classifier(nnx.Module):
         self._rate = head_dropout(config)
 
     def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
-        x = jnp.tanh(self.dense(dropout(x[:, 0], self._rate, noise)))
-        return self.out_proj(dropout(x, self._rate, noise))
+        x = jnp.tanh(self.dense(dropout(x[:, 0], self._rate, noise)))  # (batch, hidden_size)
+        return self.out_proj(dropout(x, self._rate, noise))  # (batch, outputs)
 
 
 class ForSequence(nnx.Module):
@@ -70,7 +73,7 @@ class ForSequence(nnx.Module):
         self.classifier = _Classifier(config, outputs)
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.classifier(self.roberta(arrays, noise), noise)
+        return self.classifier(self.roberta(arrays, noise), noise)  # (batch, outputs)
 
 
 class ForChoices(nnx.Module):
@@ -82,8 +85,10 @@ class ForChoices(nnx.Module):
         self._rate = config["hidden_dropout_prob"]
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        pooled = jnp.tanh(self.roberta.pooler.dense(self.roberta(arrays, noise)[:, 0]))
-        return self.classifier(dropout(pooled, self._rate, noise))
+        pooled = jnp.tanh(
+            self.roberta.pooler.dense(self.roberta(arrays, noise)[:, 0])
+        )  # (batch · choices, hidden_size)
+        return self.classifier(dropout(pooled, self._rate, noise))  # (batch · choices, 1)
 
 
 class _LanguageHead(nnx.Module):
@@ -105,10 +110,10 @@ class ForMaskedWords(nnx.Module):
         self.lm_head = _LanguageHead(config)
 
     def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.roberta(arrays, noise)
+        return self.roberta(arrays, noise)  # (batch, length, hidden_size)
 
     def vocabulary(self, x: jax.Array) -> jax.Array:
-        x = self.roberta.embeddings.word_embeddings.scores(self.lm_head(x))
+        x = self.roberta.embeddings.word_embeddings.scores(self.lm_head(x))  # (targets, vocabulary)
         return x + self.lm_head.bias[...].astype(x.dtype)
 
 

@@ -41,10 +41,11 @@ class _Attention(nnx.Module):
         self._heads, self._rate, self._is_decoder = heads, config["dropout_rate"], is_decoder
 
     def positions(self, here: jax.Array, there: jax.Array) -> jax.Array:
-        """(1, heads, here, there): what the distance of two tokens adds to their score."""
+        """(1, heads, length, keys): what the distance of two tokens adds to their score."""
         assert self.relative_attention_bias is not None
-        found = self.relative_attention_bias(self._bucket(there[None, :] - here[:, None]))
-        return found.transpose(2, 0, 1)[None]
+        distance = there[None, :] - here[:, None]  # (length, keys)
+        found = self.relative_attention_bias(self._bucket(distance))  # (length, keys, heads)
+        return found.transpose(2, 0, 1)[None]  # (1, heads, length, keys)
 
     def _bucket(self, distance: jax.Array) -> jax.Array:
         # Half of the buckets are for near tokens, one each; the other half grow with the logarithm of the distance.
@@ -60,13 +61,18 @@ class _Attention(nnx.Module):
         return first + jnp.where(distance < near, distance, far)
 
     def __call__(self, x: jax.Array, seen: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
-        query = split_heads(self.q(x), self._heads)
+        query = split_heads(self.q(x), self._heads)  # (batch, heads, length, head_size)
 
         def made() -> tuple[jax.Array, jax.Array]:
             return split_heads(self.k(seen), self._heads), split_heads(self.v(seen), self._heads)
 
-        key, value = remembered(*made()) if self._is_decoder and seen is x else remembered_source(made)
-        return self.o(join_heads(attend(query, key, value, bias, scale=1.0, rate=self._rate, noise=noise)))
+        key, value = (
+            remembered(*made()) if self._is_decoder and seen is x else remembered_source(made)
+        )  # each (batch, heads, keys, head_size)
+        found = attend(
+            query, key, value, bias, scale=1.0, rate=self._rate, noise=noise
+        )  # (batch, heads, length, head_size)
+        return self.o(join_heads(found))  # (batch, length, hidden_size)
 
 
 class _SelfAttention(nnx.Module):
@@ -102,8 +108,10 @@ class _Dense(nnx.Module):
         self._activation = activation(config["dense_act_fn"])
 
     def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
-        x = self._activation(self.wi_0(x)) * self.wi_1(x) if self._is_gated else self._activation(self.wi(x))
-        return self.wo(dropout(x, self._rate, noise))
+        x = (
+            self._activation(self.wi_0(x)) * self.wi_1(x) if self._is_gated else self._activation(self.wi(x))
+        )  # (batch, length, intermediate_size)
+        return self.wo(dropout(x, self._rate, noise))  # (batch, length, hidden_size)
 
 
 class _FeedForward(nnx.Module):
@@ -155,9 +163,9 @@ class _Stack(nnx.Module):
     ) -> jax.Array:
         """`hidden` and `source_hidden` are added to scores: `NEVER` where nothing may be seen."""
         x = dropout(x, self._rate, noise)
-        here = jnp.arange(x.shape[1])
-        here, there = places(here[None])[:2] if self._is_decoder else (here, here)
-        bias = hidden + self.block[0].layer[0].SelfAttention.positions(here, there)
+        here = jnp.arange(x.shape[1])  # (length,)
+        here, there = places(here[None])[:2] if self._is_decoder else (here, here)  # (length,), (keys,)
+        bias = hidden + self.block[0].layer[0].SelfAttention.positions(here, there)  # (batch or 1, heads, length, keys)
         for block in self.block:
             x = through(block, x, bias, source, source_hidden, noise)
         return dropout(self.final_layer_norm(x), self._rate, noise)
@@ -184,22 +192,22 @@ class Body(nnx.Module):
         self._start, self._padding = config["decoder_start_token_id"], config["pad_token_id"]
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        """A text read as its own answer, (batch, length, width)."""
+        """A text read as its own answer, (batch, length, hidden_size)."""
         return self.answers(arrays["input_ids"], arrays, noise)
 
     def answers(self, labels: jax.Array, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        """What stands before each of the answer's tokens, (batch, length of answers, width)."""
-        given = moved(labels, self._start, self._padding)
+        """What stands before each of the answer's tokens, (batch, answer, hidden_size)."""
+        given = moved(labels, self._start, self._padding)  # (batch, answer)
         return self.answered(given, self.read(arrays, noise), arrays["attention_mask"], noise)
 
     def read(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        """The source as the decoder sees it, (batch, length, width)."""
+        """The source as the decoder sees it, (batch, length, hidden_size)."""
         return self.encoder(self.shared(arrays["input_ids"]), hidden_padding(arrays["attention_mask"]), noise)
 
     def answered(
         self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: Noise | None
     ) -> jax.Array:
-        """What stands after each of the answer's tokens, (batch, length of answers, width)."""
+        """What stands after each of the answer's tokens, (batch, answer, hidden_size)."""
         return self.decoder(self.shared(given), causal_answer(given), noise, source, hidden_padding(attention_mask))
 
 
@@ -213,11 +221,11 @@ class ForAnswers(Body):
         self._scale = width**-0.5 if config.get("scale_decoder_outputs") else 1.0
 
     def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.answers(arrays["labels"], arrays, noise)
+        return self.answers(arrays["labels"], arrays, noise)  # (batch, answer, hidden_size)
 
     def vocabulary(self, x: jax.Array) -> jax.Array:
-        x = x * self._scale
-        return self.shared.scores(x) if self.lm_head is None else self.lm_head(x)
+        x = x * self._scale  # (targets, hidden_size)
+        return self.shared.scores(x) if self.lm_head is None else self.lm_head(x)  # (targets, vocabulary)
 
 
 class ForSpans(Body):
@@ -228,7 +236,7 @@ class ForSpans(Body):
         self.qa_outputs = Linear(config["d_model"], outputs)
 
     def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
-        return self.qa_outputs(super().__call__(arrays, noise))
+        return self.qa_outputs(super().__call__(arrays, noise))  # (batch, length, 2)
 
 
 _BODY = "transformer"
