@@ -26,7 +26,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _demo(arguments: Namespace) -> int:
-    folder = new_run.written(new_run.prepared(demo_spec(), arguments), arguments.run_folder)
+    folder = new_run.written(new_run.prepare(demo_spec(), arguments), arguments.run_folder)
     if not arguments.headless and not arguments.json and window.can_show():
         return _in_window(folder)
     return _tell(attempt(folder), arguments.json)

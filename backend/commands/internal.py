@@ -125,7 +125,7 @@ def _measured(values: dict[str, Any], own: Path, begun: float, channel: Channel)
     """The one place of this process where an exception becomes a sentence."""
     from backend.preflight import resolve  # these load the data room
     from backend.training import timing_trial
-    from backend.training.failures.failure import Situation, recognised
+    from backend.training.failures.failure import FailureContext, recognise_failure
 
     def tell(stage: str, done: float, most: float) -> None:
         channel.send(Reply(0, progress=Progress(STAGES.index(stage), len(STAGES), "", "", stage, done, most)))
@@ -138,7 +138,7 @@ def _measured(values: dict[str, Any], own: Path, begun: float, channel: Channel)
         return Reply(0, error=Mistake(redacted(str(error)), error.field, error.line))
     except Exception as error:
         sys.stderr.write(redacted(traceback.format_exc()))
-        code, failure = recognised(error, Situation(RunFolder(own))) or ("", None)
+        code, failure = recognise_failure(error, FailureContext(RunFolder(own))) or ("", None)
         if code == "out_of_memory" and failure is not None:
             return Reply(0, MeasuredTime(shortage=redacted(failure.message)))
         if failure is not None:

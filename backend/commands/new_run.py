@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from backend.contract.spec import RunSpec
 
 
-def prepared(path: Path, arguments: Namespace) -> "RunSpec":
+def prepare(path: Path, arguments: Namespace) -> "RunSpec":
     """The spec, changed as asked and checked in full; nothing has been written. Raises InputError."""
     from backend.commands.screen import Screen  # these load pydantic, pyarrow and the data room
     from backend.preflight import checks, resolve
 
-    spec = agreed(resolve.read_spec(path, wished(arguments)), arguments)
+    spec = agree_to_code(resolve.read_spec(path, requested_changes(arguments)), arguments)
     if arguments.run_folder is not None:
         _refuse_existing(arguments.run_folder)
     screen = Screen()
@@ -116,13 +116,13 @@ def start(folder: RunFolder, *, queue: bool = False) -> "subprocess.Popen[bytes]
     return registry.find("launcher", "local", "launcher")().start(folder, queue=queue)
 
 
-def wished(arguments: Namespace) -> list[str]:
+def requested_changes(arguments: Namespace) -> list[str]:
     """The changes of the command line, the wish to run the model's code among them."""
     wish = ["model.trust_remote_code=true"] if arguments.trust_remote_code else []
     return [*arguments.changes, *wish]
 
 
-def agreed(spec: "RunSpec", arguments: Namespace) -> "RunSpec":
+def agree_to_code(spec: "RunSpec", arguments: Namespace) -> "RunSpec":
     """The spec, of a hub model with the commit to whose code the person has just agreed. Raises InputError."""
     model = spec.model
     versions = consents.agree_if_asked(

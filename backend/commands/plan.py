@@ -47,7 +47,7 @@ def _plan(arguments: Namespace) -> int:
     from backend.hardware import devices  # these load the data room
     from backend.preflight import cost, resolve
 
-    spec = new_run.agreed(resolve.read_spec(arguments.spec, new_run.wished(arguments)), arguments)
+    spec = new_run.agree_to_code(resolve.read_spec(arguments.spec, new_run.requested_changes(arguments)), arguments)
     screen = Screen()
     screen.line("reading model and data")
     here = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
@@ -76,7 +76,7 @@ def _measured(spec: "RunSpec", here: "list[Device]", screen: Screen) -> str | No
             screen.begin(f"measuring: {WORDS[progress.part]}", round(progress.part_total), "s")
         screen.advance(round(progress.part_done), round(progress.part_total))
 
-    return timing_trial_process.measured(spec, here, tell).shortage or None
+    return timing_trial_process.measure_in_process(spec, here, tell).shortage or None
 
 
 def _in_words(plan: "RunPlan") -> str:

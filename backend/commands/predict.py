@@ -163,7 +163,7 @@ def _answer(arguments: Namespace) -> int:
         check_appended(user_path(arguments.append).absolute(), "--append")
     from backend.inference import interactive  # loads the framework, which takes seconds
 
-    answerer = interactive.Answerer(arguments.target, arguments.task, arguments.changes)
+    answerer = interactive.InteractivePredictor(arguments.target, arguments.task, arguments.changes)
     answer = answerer.answer(rows)
     for sentence in filter(None, [answer.note, *answer.cuts]):
         print(sentence, file=sys.stderr)

@@ -145,9 +145,9 @@ def _stoppable(learn: "Callable[[], Learnt]") -> "Learnt":
     # Meanwhile 2 is a pipe (`trainer_progress`), whose reader would not live to pass the last sentence on.
     stderr = None if sys.stderr is None else os.dup(2)
     try:
-        from backend.training.background import beside  # within, as a Ctrl-C may come while it loads
+        from backend.training.background import run_beside  # within, as a Ctrl-C may come while it loads
 
-        return beside(learn, lambda: None, "learning")
+        return run_beside(learn, lambda: None, "learning")
     except KeyboardInterrupt:
         if stderr is not None:
             os.write(stderr, b"\nstopped; nothing was written\n")

@@ -60,9 +60,9 @@ def _train(arguments: Namespace) -> int:
         from backend.preflight import resolve  # loads pydantic, pyarrow and the data room
 
         spec = resolve.read_spec(arguments.spec, arguments.changes)
-        new_run.agreed(spec, arguments)  # each host has consents of its own
+        new_run.agree_to_code(spec, arguments)  # each host has consents of its own
         return _run(joining.joined(arguments.run_folder, here), arguments)
-    spec = new_run.prepared(arguments.spec, arguments)
+    spec = new_run.prepare(arguments.spec, arguments)
     return _run(new_run.written(spec, arguments.run_folder), arguments)
 
 

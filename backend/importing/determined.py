@@ -3,7 +3,7 @@
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.importing.foreign import Foreign, Imported, glue_columns, hub_data, task_of_glue
+from backend.importing.foreign import ForeignConfig, Imported, glue_columns, hub_data, task_of_glue
 
 TASKS = {
     "sequence-classification": "text_classification",
@@ -31,10 +31,10 @@ def recognises(values: dict[str, Any]) -> bool:
 
 def imported(values: dict[str, Any]) -> Imported:
     """The experiment as a spec. Raises InputError where its kind of model cannot be trained here."""
-    experiment, result = Foreign(values), Imported()
+    experiment, result = ForeignConfig(values), Imported()
     constants, searched = _constants(values["hyperparameters"])
     experiment.take("hyperparameters")
-    hyper, data = Foreign(constants, "hyperparameters."), experiment.within("data")
+    hyper, data = ForeignConfig(constants, "hyperparameters."), experiment.within("data")
     result.unmatched += [
         f"hyperparameters.{name}: a range to search (a run trains one value; set it)" for name in searched
     ]
@@ -64,12 +64,12 @@ def _constants(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     return constants, searched
 
 
-def _name(experiment: Foreign) -> str:
+def _name(experiment: ForeignConfig) -> str:
     name, description = experiment.take("name"), experiment.take("description")
     return str(name or description or "determined")[:100]
 
 
-def _task(hyper: Foreign, configuration: str | None, result: Imported) -> str:
+def _task(hyper: ForeignConfig, configuration: str | None, result: Imported) -> str:
     mode, tuned_for = hyper.take("model_mode"), hyper.take("finetuning_task")
     if mode is not None and mode not in TASKS:
         raise InputError(
@@ -86,7 +86,7 @@ def _task(hyper: Foreign, configuration: str | None, result: Imported) -> str:
     return task
 
 
-def _data(data: Foreign, configuration: str | None, task: str, result: Imported) -> None:
+def _data(data: ForeignConfig, configuration: str | None, task: str, result: Imported) -> None:
     name, train_file, validation_file = (data.take(key) for key in ("dataset_name", "train_file", "validation_file"))
     percentage = data.take("validation_split_percentage", 0)
     if name:
@@ -115,7 +115,7 @@ def _data(data: Foreign, configuration: str | None, task: str, result: Imported)
     )
 
 
-def _model(hyper: Foreign, result: Imported) -> None:
+def _model(hyper: ForeignConfig, result: Imported) -> None:
     shared, model = hyper.take("pretrained_model_name_or_path"), hyper.take("model_name")
     pretrained = hyper.take("use_pretrained_weights", True)
     options = {
@@ -135,7 +135,7 @@ def _model(hyper: Foreign, result: Imported) -> None:
     hyper.skip("cache_dir", "use_auth_token", "num_labels")
 
 
-def _training(hyper: Foreign, experiment: Foreign, result: Imported) -> tuple[int, int]:
+def _training(hyper: ForeignConfig, experiment: ForeignConfig, result: Imported) -> tuple[int, int]:
     """Rows of one batch there, and how many batches make one step."""
     per_step = hyper.take("global_batch_size")
     if not isinstance(per_step, int):
@@ -184,10 +184,10 @@ def _training(hyper: Foreign, experiment: Foreign, result: Imported) -> tuple[in
     return per_step, aggregation
 
 
-def _length(experiment: Foreign, per_batch: int, batches: int, result: Imported) -> None:
+def _length(experiment: ForeignConfig, per_batch: int, batches: int, result: Imported) -> None:
     searcher = experiment.within("searcher")
     given, records = searcher.take("max_length", {}), experiment.take("records_per_epoch", 0)
-    length = Foreign(given if isinstance(given, dict) else {"batches": given}, "searcher.max_length.")
+    length = ForeignConfig(given if isinstance(given, dict) else {"batches": given}, "searcher.max_length.")
     if epochs := length.take("epochs", 0):
         result.add(training={"epochs": epochs})
         if records:
@@ -212,7 +212,7 @@ def _length(experiment: Foreign, per_batch: int, batches: int, result: Imported)
     result.unmatched += searcher.left()
 
 
-def _measuring(experiment: Foreign, per_batch: int, batches: int, result: Imported) -> None:
+def _measuring(experiment: ForeignConfig, per_batch: int, batches: int, result: Imported) -> None:
     every, saved = (
         _steps(experiment, f"min_{what}_period", per_batch, batches) for what in ("validation", "checkpoint")
     )
@@ -228,16 +228,16 @@ def _measuring(experiment: Foreign, per_batch: int, batches: int, result: Import
     experiment.skip("save_experiment_best", "save_trial_best")
 
 
-def _steps(experiment: Foreign, key: str, per_batch: int, batches: int) -> int | str | None:
+def _steps(experiment: ForeignConfig, key: str, per_batch: int, batches: int) -> int | str | None:
     given = experiment.take(key, {})
-    period = Foreign(given if isinstance(given, dict) else {"batches": given}, f"{key}.")
+    period = ForeignConfig(given if isinstance(given, dict) else {"batches": given}, f"{key}.")
     count = period.take("batches", 0) or period.take("records", 0) // per_batch
     if count:
         return max(1, int(count) // batches)
     return "epoch" if period.take("epochs") else None
 
 
-def _settings_of_task(task: str, data: Foreign, result: Imported) -> None:
+def _settings_of_task(task: str, data: ForeignConfig, result: Imported) -> None:
     length = data.take("max_seq_length")
     names = {
         "question_answering": {

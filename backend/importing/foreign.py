@@ -30,7 +30,7 @@ class Imported:
         self.spec = laid_over(self.spec, _without_nothing(sections))
 
 
-class Foreign:
+class ForeignConfig:
     """A nested configuration. `take` gives a value and remembers that it was asked for."""
 
     def __init__(self, values: dict[str, Any], prefix: str = "") -> None:
@@ -57,10 +57,10 @@ class Foreign:
                 continue
         raise InputError(f"{self._prefix}{key}: {value!r} is no number; write one", key)
 
-    def within(self, key: str) -> "Foreign":
+    def within(self, key: str) -> "ForeignConfig":
         """The mapping under a key; an empty one where there is none."""
         value = self.take(key, {})
-        return Foreign(value if isinstance(value, dict) else {}, f"{self._prefix}{key}.")
+        return ForeignConfig(value if isinstance(value, dict) else {}, f"{self._prefix}{key}.")
 
     def skip(self, *keys: str) -> None:
         """Keys that say nothing about the training itself, such as where a cache lies."""

@@ -46,7 +46,7 @@ class _Typed:
     columns: dict[str, str]
 
 
-class Answerer:
+class InteractivePredictor:
     """A run's or a folder's model in place. Raises InputError, RunFailed where it cannot be opened.
 
     A model that was never trained for the task is taken too: `note` says so.

@@ -115,14 +115,14 @@ def _check_changes(changes: list[str]) -> None:
 
 
 @dataclass(frozen=True)
-class AskedCheckpoint:
+class CheckpointTarget:
     """The weights after one step of a run; what else a model folder holds is the run's."""
 
     run: RunFolder
     folder: Path
 
 
-def checkpoint_of(target: str) -> AskedCheckpoint | None:
+def checkpoint_of(target: str) -> CheckpointTarget | None:
     """The checkpoint in that folder, `RUN/checkpoints/step-000500`; None if the target is something else. Raises InputError."""
     for path in (runs_folder() / target, user_path(target)):
         run = RunFolder(path.absolute().parent.parent)
@@ -133,7 +133,7 @@ def checkpoint_of(target: str) -> AskedCheckpoint | None:
             raise InputError(fault)
         if run.exists():
             run.check()
-            return AskedCheckpoint(run, path.absolute())
+            return CheckpointTarget(run, path.absolute())
     return None
 
 
@@ -142,7 +142,7 @@ def has_model(run: RunFolder) -> bool:
     return (run.model / "config.json").is_file()
 
 
-def note_of(checkpoint: AskedCheckpoint) -> dict[str, Any]:
+def note_of(checkpoint: CheckpointTarget) -> dict[str, Any]:
     """What its task must know. Raises InputError for a checkpoint that does not say it, in a run without a model."""
     note = read_note(checkpoint.folder) or read_note(checkpoint.run.model)
     if note is None:
@@ -153,7 +153,7 @@ def note_of(checkpoint: AskedCheckpoint) -> dict[str, Any]:
     return note
 
 
-def begun_from(checkpoint: AskedCheckpoint) -> RunSpec | None:
+def begun_from(checkpoint: CheckpointTarget) -> RunSpec | None:
     """The spec by which its weights are put in place as in training: onto the model that the run began from.
 
     None where the run's `model/` is a whole one of the same shape, which needs nothing else.

@@ -14,10 +14,10 @@ from backend.models.remote_code import agree_to_copy, copy_code
 from backend.models.saved_model import BASE, base_fact
 from backend.preflight.session import Scored
 from backend.training.event_log import EventLog
-from backend.training.setup import Opened
+from backend.training.setup import RunSetup
 
 
-def export(folder: RunFolder, opened: Opened, log: EventLog, step: int) -> None:
+def export(folder: RunFolder, opened: RunSetup, log: EventLog, step: int) -> None:
     """Make the weights of the engine, which are those of `step`, the run's `model/`."""
     session = opened.session
 
@@ -40,7 +40,7 @@ def export(folder: RunFolder, opened: Opened, log: EventLog, step: int) -> None:
     log.write(ModelExported(time=time.time(), folder=folder.model.name, step=step))
 
 
-def note_of(opened: Opened) -> dict[str, Any]:
+def note_of(opened: RunSetup) -> dict[str, Any]:
     """What whoever asks a model must know of its task, and of the model that an adapter was trained on."""
     session = opened.session
     note: dict[str, Any] = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
@@ -59,7 +59,7 @@ def _save_tokenizer(task: Any, tokenizer: Any, path: Path) -> None:
 
 
 def predict(
-    folder: RunFolder, opened: Opened, log: EventLog, split: str, tick: Callable[[int, int], None]
+    folder: RunFolder, opened: RunSetup, log: EventLog, split: str, tick: Callable[[int, int], None]
 ) -> dict[str, float]:
     """Write the predictions of one split, every row of it; returns its metrics."""
     rows, features = opened.rows[split], opened.features[split]

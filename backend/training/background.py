@@ -17,7 +17,7 @@ class Interrupted(Exception):
         self.request = request
 
 
-def beside(work: Callable[[], Any], look: Callable[[], None], name: str) -> Any:
+def run_beside(work: Callable[[], Any], look: Callable[[], None], name: str) -> Any:
     """What `work` gives or raises. `look` is called meanwhile; what it raises leaves the work to itself."""
     given: list[tuple[Any, Exception | None]] = []
 

@@ -213,7 +213,7 @@ class _PendingSave:
     seconds: float
 
 
-class Saving:
+class CheckpointWriter:
     """Saves what an engine holds, keeps `keep` checkpoints and the best one, and writes the events."""
 
     def __init__(

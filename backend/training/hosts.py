@@ -12,7 +12,7 @@ from backend.contract.spec import RunSpec
 from backend.engines.hosts import Board, EngineOfHosts, Position
 from backend.preflight.engine_choice import engine_of_hosts, position
 from backend.training import meeting
-from backend.training.background import beside
+from backend.training.background import run_beside
 from backend.training.host_watch import LOST_SECONDS, PAGE, Watch
 
 Said = TypeVar("Said")
@@ -60,7 +60,7 @@ class Hosts:
             look_around = meeting.Arrival(run, here, look).look
         else:
             look_around = partial(look, here.count)
-        return beside(lambda: engine.join(here), look_around, "joining")
+        return run_beside(lambda: engine.join(here), look_around, "joining")
 
     def go_together(self) -> None:
         """From here on every host takes the same steps, so whatever a person asks is heard by all at the same one.

@@ -22,14 +22,14 @@ from backend.preflight.engine_choice import position as hosts_of
 from backend.preflight.resolve import read_run
 from backend.training import artifacts, measured_run, samples
 from backend.training.background import Interrupted
-from backend.training.checkpoints import Checkpoints, Saving
+from backend.training.checkpoints import Checkpoints, CheckpointWriter
 from backend.training.event_log import EventLog
-from backend.training.failures.failure import Situation, failed, unrecognised
+from backend.training.failures.failure import FailureContext, failure_event, unknown_failure_event
 from backend.training.hosts import Hosts
-from backend.training.pending_metrics import NotANumber, WaitingSteps
+from backend.training.pending_metrics import NotANumber, PendingSteps
 from backend.training.requests import Requests
 from backend.training.schedule import learning_rate
-from backend.training.setup import Opened, open_run
+from backend.training.setup import RunSetup, set_up_run
 from backend.training.stages import Stages
 
 WORTH_REMEMBERING_SECONDS = 1.0
@@ -74,13 +74,13 @@ class Attempt:
         self.ended = RunFinished(time=time.time(), state="failed", step=0)
         self.folder, self.log, self.requests, self.hosts = folder, log, requests, hosts
         self.stages = Stages(log, requests.interrupt, requests.interrupt_compiling)
-        self.situation = Situation(folder)
+        self.failure_context = FailureContext(folder)
 
     def run(self) -> RunFinished:
         """Open the run, train it, leave its model and predictions; returns the final event."""
         try:
             self._meet_hosts(read_run(self.folder))
-            opened = open_run(self.folder, self.log, self.stages, self.hosts)
+            opened = set_up_run(self.folder, self.log, self.stages, self.hosts)
             self.hosts.go_together()
         except Interrupted as wish:
             return self._ended(wish.request)
@@ -104,9 +104,9 @@ class Attempt:
     def write_failure(self, error: Exception) -> None:
         """Write the final event for an exception, in any case: without memory, looking for its cause may raise as well."""
         step = error.step if isinstance(error, NotANumber) else self.step
-        self.ended = unrecognised(error, step, self.situation)
+        self.ended = unknown_failure_event(error, step, self.failure_context)
         try:
-            self.ended = failed(error, step, self.situation)
+            self.ended = failure_event(error, step, self.failure_context)
         finally:
             self.log.write(self.ended)
 
@@ -128,7 +128,7 @@ class Attempt:
         self.answer(request)
         return self._end_as(request)
 
-    def _ended_early(self, request: str, training: "Training", opened: Opened) -> RunFinished:
+    def _ended_early(self, request: str, training: "Training", opened: RunSetup) -> RunFinished:
         """A checkpoint keeps the last weights; stop also leaves them as `model/`."""
         self.answer(request)
         self.stages.quiet()
@@ -144,7 +144,7 @@ class Attempt:
         message = INTERRUPTION_MESSAGE if request == "interrupt" else ""
         return RunFinished(time=time.time(), state=ENDS[request], step=self.step, message=message, best_step=best_step)
 
-    def _finished(self, training: "Training", opened: Opened) -> RunFinished:
+    def _finished(self, training: "Training", opened: RunSetup) -> RunFinished:
         """The best weights (else the last) become `model/`, predict the validation data and score the test data once."""
         best = training.best_step()
         if best is not None and best != self.step:
@@ -177,12 +177,12 @@ class Attempt:
 class Training:
     """The steps of one attempt, with their evaluations and checkpoints."""
 
-    def __init__(self, attempt: Attempt, opened: Opened) -> None:
+    def __init__(self, attempt: Attempt, opened: RunSetup) -> None:
         self._attempt, self._opened, self._log = attempt, opened, attempt.log
         self._session, self._order, self._best = opened.session, opened.order, opened.best
         self._spec = opened.session.spec
         self._total = opened.plan.total_steps
-        self._saving = Saving(
+        self._saving = CheckpointWriter(
             attempt.folder,
             attempt.log,
             opened.session.engine,
@@ -191,7 +191,7 @@ class Training:
             artifacts.note_of(opened) if attempt.hosts.is_first else None,
         )
         self._told = False  # that evaluations lack the metric that decides
-        self._waiting = WaitingSteps(opened.session.engine, attempt.log, attempt.stages.clock, attempt.hosts)
+        self._pending = PendingSteps(opened.session.engine, attempt.log, attempt.stages.clock, attempt.hosts)
 
     def train(self) -> str | None:
         """Every step that is left; returns the request that ended it early, if one did."""
@@ -200,7 +200,7 @@ class Training:
         if self._owes_evaluation():
             self._evaluate()
         self._attempt.stages.start("training", self._total, "steps")
-        self._waiting.resume_clock()
+        self._pending.resume_clock()
         while self._attempt.step < self._total and not self._best.should_stop():
             self._one_step()
             self._saving.look()
@@ -214,7 +214,7 @@ class Training:
             if request == "checkpoint":
                 self.finish_saving()
                 self._attempt.answer(request)
-        self._waiting.read()
+        self._pending.read()
         self.finish_saving()
         self._remember_speed()
         return None
@@ -241,7 +241,7 @@ class Training:
             tokens=int(features.lengths[indices].sum()),
             seconds=0.0,
         )
-        self._waiting.add(event, result)
+        self._pending.add(event, result)
 
     def _owes_evaluation(self) -> bool:
         """Before the first step if asked for; else where the last attempt ended between a step and its evaluation."""
@@ -259,13 +259,13 @@ class Training:
         """Measure on the validation data (and on training rows, if asked for); keep a checkpoint of the best."""
         if not self._opened.evaluated:
             return
-        self._waiting.read()
+        self._pending.read()
         is_best = [self._evaluate_split(split) for split in self._opened.evaluated]
         if any(is_best) and self._best.keeps_checkpoint:
             self.checkpoint()
         if self._attempt.step < self._total:
             self._attempt.stages.start("training", self._total, "steps")
-        self._waiting.resume_clock()
+        self._pending.resume_clock()
 
     def _evaluate_split(self, split: str) -> bool:
         """Whether the validation data has never been better."""
@@ -283,7 +283,7 @@ class Training:
         if split == "validation" and len(rows):
             seed, columns = self._spec.training.seed, self._session.columns
             numbers = self._opened.numbers(split)
-            self._log.append(samples.sampled(step, rows, scored.predictions, columns, seed, numbers))
+            self._log.append(samples.choose_samples(step, rows, scored.predictions, columns, seed, numbers))
         self._log.write(
             EvaluationFinished(
                 time=time.time(),
@@ -302,9 +302,9 @@ class Training:
         """Save this step, beside training where the engine can. Unread losses are read first: a bad step is never saved."""
         if self._saving.has(self._attempt.step):
             return
-        self._waiting.read()
+        self._pending.read()
         self._saving.begin(self._attempt.step, self.best_step())
-        self._waiting.resume_clock()
+        self._pending.resume_clock()
 
     def finish_saving(self) -> None:
         """Wait until the last checkpoint is whole. Raises OSError (disk full)."""
@@ -317,14 +317,14 @@ class Training:
     def remember_parts(self) -> None:
         """Keep how long the parts of this attempt took, for the plans of runs like it."""
         steps = self._attempt.step - self._opened.from_step
-        if steps and self._attempt.hosts.count == 1 and self._waiting.seconds >= WORTH_REMEMBERING_SECONDS:
-            trained = measured_run.Trained(steps, self._waiting.seconds)
+        if steps and self._attempt.hosts.count == 1 and self._pending.seconds >= WORTH_REMEMBERING_SECONDS:
+            trained = measured_run.Trained(steps, self._pending.seconds)
             measured_run.remember(self._attempt.folder, self._opened, trained)
 
     def _remember_speed(self) -> None:
-        if self._attempt.hosts.is_first and self._waiting.seconds >= WORTH_REMEMBERING_SECONDS:
+        if self._attempt.hosts.is_first and self._pending.seconds >= WORTH_REMEMBERING_SECONDS:
             opened = self._opened
-            speed = self._waiting.tokens / self._waiting.seconds
+            speed = self._pending.tokens / self._pending.seconds
             measurements.remember_throughput(self._spec, opened.model_folder, opened.device, opened.precision, speed)
 
 

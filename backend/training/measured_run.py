@@ -23,7 +23,7 @@ from backend.contract.run.folder import RunFolder
 from backend.preflight import measurements
 from backend.preflight.cost import SAMPLE_ROWS
 from backend.preflight.measurements import peak_mb
-from backend.training.setup import Opened
+from backend.training.setup import RunSetup
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Trained:
     """Of all of them, evaluations and checkpoints apart."""
 
 
-def remember(folder: RunFolder, opened: Opened, trained: Trained) -> None:
+def remember(folder: RunFolder, opened: RunSetup, trained: Trained) -> None:
     """Keep what the present attempt of the run tells. Its events are read, but hardly any of its steps."""
     process = folder.process_record()
     found = msgspec.structs.replace(
-        told(landmarks(folder.events), process.started if process else None, trained, _lengths(opened)),
+        measure_events(landmarks(folder.events), process.started if process else None, trained, _lengths(opened)),
         memory_mb=peak_mb(),
         device_memory_mb=opened.session.engine.device_memory_mb(),
     )
@@ -47,7 +47,9 @@ def remember(folder: RunFolder, opened: Opened, trained: Trained) -> None:
     measurements.remember(key, found)
 
 
-def told(events: Sequence[AnyEvent], started: float | None, trained: Trained, lengths: np.ndarray) -> Measurement:
+def measure_events(
+    events: Sequence[AnyEvent], started: float | None, trained: Trained, lengths: np.ndarray
+) -> Measurement:
     """What the events of the last attempt say; `started` is when its process was, `lengths` (features,) its tokens."""
     begun = [number for number, event in enumerate(events) if isinstance(event, RunStarted | RunResumed)]
     events = events[begun[-1] :] if begun else events
@@ -80,7 +82,7 @@ def _between(events: Sequence[AnyEvent], stage: str, end: type[AnyEvent]) -> flo
     return None if begun is None or ended is None else ended - begun
 
 
-def _lengths(opened: Opened) -> np.ndarray:
+def _lengths(opened: RunSetup) -> np.ndarray:
     """Of as many features, from everywhere, as a plan looks at, so that both tell the same longest one."""
     lengths = opened.features["train"].lengths
     return lengths[np.linspace(0, len(lengths) - 1, min(len(lengths), SAMPLE_ROWS)).astype(np.int64)]

@@ -34,7 +34,7 @@ class NotANumber(RunFailed):
         self.before_change = before_change
 
 
-class WaitingSteps:
+class PendingSteps:
     """Steps since the last read, and the sums from which a run's speed follows; `clock` gives seconds."""
 
     def __init__(self, engine: Engine, log: EventLog, clock: Callable[[], float], hosts: Hosts = ALONE) -> None:

@@ -22,7 +22,7 @@ PLAN_BYTES = 10_000
 """A plan is much shorter; what is longer is none."""
 
 
-def read(folder: RunFolder, hosts: Hosts) -> list[AnyEvent]:
+def read_earlier(folder: RunFolder, hosts: Hosts) -> list[AnyEvent]:
     """What the attempts before this one have said; the first host may be writing anew by the time another reads."""
     if hosts.count == 1:
         return read_events(folder.events)
@@ -30,7 +30,7 @@ def read(folder: RunFolder, hosts: Hosts) -> list[AnyEvent]:
     return read_events(folder.events, size)
 
 
-def begin(
+def write_first_events(
     folder: RunFolder, spec: RunSpec, log: EventLog, stages: Stages, earlier: list[AnyEvent], from_step: int,
     choice: devices.Choice,
 ) -> None:  # fmt: skip

@@ -26,7 +26,7 @@ LONGEST_ROW = 6000
 """Characters of all values of a row; columns that come when they are used up are left out."""
 
 
-def sampled(
+def choose_samples(
     step: int, rows: Rows, predictions: Predictions, columns: Columns, seed: int, numbers: np.ndarray
 ) -> RowsSampled:
     """The worst rows first, then the best, then those that are drawn from the seed and are the same at every step.

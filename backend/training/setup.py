@@ -40,7 +40,7 @@ from backend.training.stages import Stages
 
 
 @dataclass(frozen=True)
-class Opened:
+class RunSetup:
     """An attempt that is ready to take its next step."""
 
     hosts: Hosts
@@ -65,19 +65,19 @@ class Opened:
         return _chosen(len(self.rows[split]), len(self.evaluated[split][0]), self.session.spec.training.seed)
 
 
-def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> Opened:
+def set_up_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> RunSetup:
     """Bring a run to where it can take its next step; `hosts` have met. Raises InputError, RunFailed or Interrupted."""
     spec = read_run(folder)
     if not spec_change.compare_started(folder, spec) and hosts.is_first:
         spec_change.keep_started(folder, spec)
-    earlier = resume.read(folder, hosts)
+    earlier = resume.read_earlier(folder, hosts)
     checkpoints = Checkpoints(folder, hosts)
     checkpoints.clear_leftovers()
     from_step = hosts.agree(lambda: checkpoints.latest() or 0)
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     choice = _choose_device(spec, engine_kind.devices)
     hosts.same([choice.words, choice.precision], f"computes on {choice.words} in {choice.precision}")
-    resume.begin(folder, spec, log, stages, earlier, from_step, choice)
+    resume.write_first_events(folder, spec, log, stages, earlier, from_step, choice)
     if choice.warning:
         stages.warn("precision", choice.warning)
     stages.start("finding model", unit="bytes")
@@ -101,7 +101,7 @@ def open_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> 
     log.write(_load(session, spec, model, choice, features, stages))
     if from_step and (left := session.engine.restore(folder.checkpoint(from_step))):
         stages.warn("new_optimizer", left)
-    return Opened(
+    return RunSetup(
         hosts=hosts,
         session=session,
         rows=material.rows,

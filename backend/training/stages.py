@@ -7,7 +7,7 @@ from typing import Any
 from backend.contract.run.events import DataLoaded, ProgramCompiled, RowsSkipped, StageProgress, StageStarted, Warned
 from backend.data.features import Features
 from backend.data.rows import Rows
-from backend.training.background import beside
+from backend.training.background import run_beside
 from backend.training.event_log import EventLog
 
 SHOWN_SECONDS = 1.0
@@ -62,7 +62,7 @@ class Stages:
             if self._stage is before and time.perf_counter() - started >= SHOWN_SECONDS:
                 self.start("compiling")
 
-        program = beside(build, look, "compiling")
+        program = run_beside(build, look, "compiling")
         if self._stage is not before:
             self.start(*before)
         self._tell_compiled(time.perf_counter() - started)

@@ -85,7 +85,7 @@ def measure(spec: RunSpec, scratch: Path, begun: float, tell: Tell) -> Measureme
     processor = _Processor()
     trial = _open_trial(spec, begun, tell)
     lengths = Lengths(trial.session, trial.train, trial.rows_in_pass)
-    steps = timing_trial_steps.measured(
+    steps = timing_trial_steps.measure_steps(
         trial.session, lengths, trial.compiled, lambda done, most: tell("training", done, most)
     )
     tell("evaluation", 0, 0)

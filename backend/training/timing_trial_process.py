@@ -36,7 +36,7 @@ class _Line(msgspec.Struct):
     error: Mistake | None = None
 
 
-def measured(spec: RunSpec, here: list[Device], tell: Callable[[Progress], None]) -> MeasuredTime:
+def measure_in_process(spec: RunSpec, here: list[Device], tell: Callable[[Progress], None]) -> MeasuredTime:
     """Try `spec` out in a process of its own; where its memory is not enough, what would need less.
 
     It has the priority of whoever calls this, so a caller that gives way to others measures too much.

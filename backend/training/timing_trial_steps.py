@@ -95,7 +95,9 @@ def van_der_corput(number: int) -> float:
     return value
 
 
-def measured(session: Session, lengths: Lengths, compiled: Compiled, tell: Callable[[float, float], None]) -> Steps:
+def measure_steps(
+    session: Session, lengths: Lengths, compiled: Compiled, tell: Callable[[float, float], None]
+) -> Steps:
     """Take steps until they tell enough; what is compiled meanwhile is not in their time."""
     order, known = lengths.spread_out(), set[object]()
     numbers, groups = iter(range(1, 1_000_000)), list[tuple[int, int, float]]()

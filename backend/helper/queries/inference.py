@@ -20,7 +20,7 @@ from backend.contract.safe_files import user_path
 from backend.helper.query import DEVICE_GIVEN_UP, Arguments, Query, Tell, reporting, require
 
 if TYPE_CHECKING:
-    from backend.inference.interactive import Answerer
+    from backend.inference.interactive import InteractivePredictor
 
 LISTED = 100
 FIRST_CHARACTERS = 120
@@ -53,12 +53,12 @@ def _remember(tell: Tell) -> None:
 
 
 @lru_cache(maxsize=1)
-def _opened(target: str, task: str, settings: str, version: str) -> "Answerer":
+def _opened(target: str, task: str, settings: str, version: str) -> "InteractivePredictor":
     from backend.hardware import claims
     from backend.inference import interactive  # loads the framework
 
     changes = [f"task.{name}={json.dumps(value)}" for name, value in json.loads(settings).items()]
-    answerer = interactive.Answerer(target, task or None, changes, reporting(_present["tell"]))
+    answerer = interactive.InteractivePredictor(target, task or None, changes, reporting(_present["tell"]))
     if not answerer.device.startswith("cpu"):
         claims.Waiting(lambda: os._exit(DEVICE_GIVEN_UP))
     return answerer

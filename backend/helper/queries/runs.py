@@ -29,7 +29,7 @@ def _measure(arguments: Arguments, tell: Tell) -> MeasuredTime:
 
     spec = resolve.resolve(require(arguments, "spec", dict), Path(str(arguments.get("folder") or Path.home())))
     here = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
-    return timing_trial_process.measured(spec, here, tell)
+    return timing_trial_process.measure_in_process(spec, here, tell)
 
 
 def _export_curves(arguments: Arguments, tell: Tell) -> Exported:

@@ -4,7 +4,7 @@ import errno
 import re
 
 from backend.contract.run.fixes import Mend
-from backend.training.failures.failure import Failure, Situation, chain, kinds
+from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
 MESSAGE = "the disk is full, so nothing more could be saved; earlier checkpoints are untouched"
 HINT = "Make room, or lower training.keep_checkpoints, then resume the run."
@@ -13,11 +13,11 @@ _NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _WRITTEN_IN_PART = re.compile(r"\d+ requested and \d+ written")
 
 
-def recognise(error: BaseException, situation: Situation) -> Failure | None:
+def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     """The system's OSError, and those of safetensors and numpy, which tell it in their words only."""
     if not any(map(_is_full, chain(error))):
         return None
-    kept = situation.setting("training.keep_checkpoints")
+    kept = context.setting("training.keep_checkpoints")
     changes = {"training.keep_checkpoints": 1} if kept and kept > 1 else {}
     return Failure(MESSAGE, HINT, Mend(changes, resume=True))
 

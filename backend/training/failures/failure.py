@@ -35,7 +35,7 @@ class Failure:
     mend: Mend | None = None
 
 
-class Situation:
+class FailureContext:
     """A run at the moment of its failure. What cannot be read is None: it must not hide the failure itself."""
 
     def __init__(self, folder: RunFolder) -> None:
@@ -123,14 +123,14 @@ class Situation:
 class Recogniser(Protocol):
     """Each file of this folder exports one as FAILURE."""
 
-    def __call__(self, error: BaseException, situation: Situation) -> Failure | None:
+    def __call__(self, error: BaseException, context: FailureContext) -> Failure | None:
         """The failure, or None where the exception is of another kind."""
         ...
 
 
-def failed(error: BaseException, step: int, situation: Situation) -> RunFinished:
+def failure_event(error: BaseException, step: int, context: FailureContext) -> RunFinished:
     """The final event for an exception: a sentence, a stable code, and what helps where that is known."""
-    code, failure = recognised(error, situation) or _own(error, situation)
+    code, failure = recognise_failure(error, context) or _own(error, context)
     return RunFinished(
         time=time.time(),
         state="failed",
@@ -142,37 +142,37 @@ def failed(error: BaseException, step: int, situation: Situation) -> RunFinished
     )
 
 
-def unrecognised(error: BaseException, step: int, situation: Situation) -> RunFinished:
+def unknown_failure_event(error: BaseException, step: int, context: FailureContext) -> RunFinished:
     """The final event where even telling what happened fails, for example without memory; it looks at nothing of the run."""
-    code, failure = _unknown(error, situation)
+    code, failure = _unknown(error, context)
     return RunFinished(
         time=time.time(), state="failed", step=step, message=redacted(failure.message), code=code, hint=failure.hint
     )
 
 
-def recognised(error: BaseException, situation: Situation) -> tuple[str, Failure] | None:
+def recognise_failure(error: BaseException, context: FailureContext) -> tuple[str, Failure] | None:
     """The code and words of the first recogniser that knows the exception; a code is the recogniser's file name."""
     for name in registry.names("failure"):
         recognise: Recogniser = registry.find("failure", name, "failure")
-        if failure := recognise(error, situation):
+        if failure := recognise(error, context):
             return name, failure
     return None
 
 
-def _own(error: BaseException, situation: Situation) -> tuple[str, Failure]:
+def _own(error: BaseException, context: FailureContext) -> tuple[str, Failure]:
     if isinstance(error, RunFailed):
         return error.code, Failure(str(error), error.hint)
     if isinstance(error, InputError):
         return "input", Failure(str(error), f"Change {error.field} and start again." if error.field else "")
     if isinstance(error, LibraryPanic):
         return "input", Failure(plain_reason(error) or str(error))
-    return _unknown(error, situation)
+    return _unknown(error, context)
 
 
-def _unknown(error: BaseException, situation: Situation) -> tuple[str, Failure]:
+def _unknown(error: BaseException, context: FailureContext) -> tuple[str, Failure]:
     first = next(iter(str(error).splitlines()), "no further words")
     sentence = f"unexpected {type(error).__name__}: {first}"
-    return UNKNOWN, Failure(sentence, UNKNOWN_HINT.format(run=situation.folder.name))
+    return UNKNOWN, Failure(sentence, UNKNOWN_HINT.format(run=context.folder.name))
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:

@@ -2,7 +2,7 @@
 
 from backend.contract.errors import InputError
 from backend.contract.run.fixes import Mend
-from backend.training.failures.failure import Failure, Situation, chain, kinds
+from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
 MESSAGE = "the model hub cannot be reached"
 HINT = "Check the network and try again, or give a folder as model.name_or_path."
@@ -15,7 +15,7 @@ _LIBRARIES = ("httpx", "httpcore", "requests", "huggingface_hub")
 """What their modules' names begin with."""
 
 
-def recognise(error: BaseException, situation: Situation) -> Failure | None:
+def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     """The hub library's own errors, those of the HTTP library below it, datasets', and our sentence about each."""
     found = list(chain(error))
     own = next((str(each) for each in found if isinstance(each, InputError)), "")

@@ -4,7 +4,7 @@ from backend.contract.errors import InputError
 from backend.contract.run.fixes import Mend
 from backend.models.inspection import read_config
 from backend.models.tokenizer_files import end_token
-from backend.training.failures.failure import Failure, Situation, chain
+from backend.training.failures.failure import Failure, FailureContext, chain
 
 MESSAGE = "the tokenizer has no padding token, so rows of different lengths cannot share a batch"
 HINT = "Name one under model.tokenizer_options, for example {pad_token: <|endoftext|>}."
@@ -13,7 +13,7 @@ _OF_MODEL = "if no padding token is defined"
 _PAD_TOKEN = "model.tokenizer_options.pad_token"
 
 
-def recognise(error: BaseException, situation: Situation) -> Failure | None:
+def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     """`Asking to pad but the tokenizer does not have a padding token`, `Cannot handle batch sizes > 1 if no padding …`."""
     for each in chain(error):
         own = isinstance(each, InputError)
@@ -22,15 +22,15 @@ def recognise(error: BaseException, situation: Situation) -> Failure | None:
             and not own
             and any(words in str(each) for words in (*_OF_TOKENIZER, _OF_MODEL))
         ):
-            return Failure(MESSAGE, HINT, _mend(situation))
+            return Failure(MESSAGE, HINT, _mend(context))
     return None
 
 
-def _mend(situation: Situation) -> Mend | None:
+def _mend(context: FailureContext) -> Mend | None:
     """The end of a text fills: filler is known by the attention mask, so no real token is mistaken for it."""
-    folder = situation.model
+    folder = context.model
     token = end_token(folder) if folder else ""
-    if not folder or not token or situation.setting(_PAD_TOKEN) == token:
+    if not folder or not token or context.setting(_PAD_TOKEN) == token:
         return None
     config = read_config(folder)
     end, rows = config.get("eos_token_id"), config.get("vocab_size")

@@ -3,7 +3,7 @@
 from backend.contract.errors import RunFailed
 from backend.contract.run.fixes import Mend
 from backend.models.weights import UnsoundTensor, first_unsound
-from backend.training.failures.failure import Failure, Situation, chain
+from backend.training.failures.failure import Failure, FailureContext, chain
 from backend.training.pending_metrics import NotANumber
 
 MESSAGE = "the computation gave a value that is not a number"
@@ -11,16 +11,16 @@ LOWERED = 10
 """A rate at which training blows up is seldom just a little too high."""
 
 
-def recognise(error: BaseException, situation: Situation) -> Failure | None:
+def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     """The run's own check of every loss; JAX's and numpy's FloatingPointError; torch's anomaly detection."""
     never = next((one for one in chain(error) if isinstance(one, NotANumber) and one.before_change), None)
     if never is not None:
-        return _never_a_number(str(never), situation)
+        return _never_a_number(str(never), context)
     message = next(filter(None, map(_message, chain(error))), "")
     if not message:
         return None
-    kept = "; checkpoints from before it are kept" if situation.can_resume else ""
-    return Failure(f"{message}{kept}", _hint(situation), _mend(situation))
+    kept = "; checkpoints from before it are kept" if context.can_resume else ""
+    return Failure(f"{message}{kept}", _hint(context), _mend(context))
 
 
 def _message(error: BaseException) -> str:
@@ -30,28 +30,28 @@ def _message(error: BaseException) -> str:
     return MESSAGE if isinstance(error, FloatingPointError) or detected else ""
 
 
-def _hint(situation: Situation) -> str:
-    warm_up = "lengthen training.warmup" if situation.setting("training.warmup") else "add training.warmup"
-    if situation.precision == "float32":
+def _hint(context: FailureContext) -> str:
+    warm_up = "lengthen training.warmup" if context.setting("training.warmup") else "add training.warmup"
+    if context.precision == "float32":
         return f"Lower training.learning_rate or {warm_up}."
     return f"Lower training.learning_rate, {warm_up}, or compute in float32 (hardware.precision)."
 
 
-def _mend(situation: Situation) -> Mend | None:
+def _mend(context: FailureContext) -> Mend | None:
     """A new run from the beginning: weights that led to this are no good start."""
-    if _is_half(situation):
+    if _is_half(context):
         return Mend({"hardware.precision": "float32"})
-    rate = situation.setting("training.learning_rate")
+    rate = context.setting("training.learning_rate")
     return Mend({"training.learning_rate": float(f"{rate / LOWERED:.3g}")}) if rate else None
 
 
-def _is_half(situation: Situation) -> bool:
-    return "float16" in (situation.precision, situation.setting("hardware.precision"))
+def _is_half(context: FailureContext) -> bool:
+    return "float16" in (context.precision, context.setting("hardware.precision"))
 
 
-def _never_a_number(message: str, situation: Situation) -> Failure:
+def _never_a_number(message: str, context: FailureContext) -> Failure:
     """No weight was changed yet, so neither learning rate nor warm-up is to blame, and going on would give the same."""
-    unsound = _unsound(situation)
+    unsound = _unsound(context)
     if unsound is not None:
         return Failure(
             f"{message}, for the model's weights are not all numbers: {unsound.name} in {unsound.file.name}",
@@ -59,9 +59,9 @@ def _never_a_number(message: str, situation: Situation) -> Failure:
             "infinite or NaN.",
         )
     message = f"{message}, though no weight had been changed before it"
-    if _is_half(situation):
+    if _is_half(context):
         return Failure(message, "Compute in float32 (hardware.precision).", Mend({"hardware.precision": "float32"}))
-    elsewhere = "" if situation.precision in ("", "float32") else ", or compute in float32 (hardware.precision)"
+    elsewhere = "" if context.precision in ("", "float32") else ", or compute in float32 (hardware.precision)"
     return Failure(
         message,
         "Look at the rows for labels, scores or weights that are missing or far too large, and at model.config"
@@ -69,11 +69,11 @@ def _never_a_number(message: str, situation: Situation) -> Failure:
     )
 
 
-def _unsound(situation: Situation) -> UnsoundTensor | None:
-    if situation.model is None or situation.setting("model.initialise") == "from_config":
+def _unsound(context: FailureContext) -> UnsoundTensor | None:
+    if context.model is None or context.setting("model.initialise") == "from_config":
         return None
     try:
-        return first_unsound(situation.model)
+        return first_unsound(context.model)
     except (OSError, ValueError):
         return None
 

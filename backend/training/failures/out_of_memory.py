@@ -6,7 +6,7 @@ from backend.contract.errors import RunFailed
 from backend.contract.run.events import PlanMade
 from backend.contract.run.fixes import Mend, less_memory
 from backend.preflight.steps import evaluation_rows
-from backend.training.failures.failure import Failure, Situation, chain, kinds
+from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
 MESSAGE = "the computer's memory is used up"
 ON_ACCELERATOR = "the accelerator's memory is used up"
@@ -17,26 +17,26 @@ _TWICE = "training.gradient_checkpointing"
 _PROCESSOR_SAYS = ("can't allocate memory", "not enough memory", "Unable to allocate")
 
 
-def recognise(error: BaseException, situation: Situation) -> Failure | None:
+def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     """torch's OutOfMemoryError and its allocator's RuntimeError, XLA's RESOURCE_EXHAUSTED, MemoryError, ENOMEM."""
     message = next(filter(None, map(_message, chain(error))), "")
     if not message:
         return None
-    if situation.plan is None:
+    if context.plan is None:
         return Failure(message, BEFORE_TRAINING)
-    if situation.stage in ("evaluating", "predicting"):
-        return Failure(message, OF_EVALUATION, _smaller_evaluation(situation, situation.plan))
-    settings = {_TWICE: situation.setting(_TWICE)}
-    mend = less_memory(settings, situation.plan.micro_batch_size, situation.longest, can_resume=situation.can_resume)
+    if context.stage in ("evaluating", "predicting"):
+        return Failure(message, OF_EVALUATION, _smaller_evaluation(context, context.plan))
+    settings = {_TWICE: context.setting(_TWICE)}
+    mend = less_memory(settings, context.plan.micro_batch_size, context.longest, can_resume=context.can_resume)
     return Failure(message, HINT, mend)
 
 
-def _smaller_evaluation(situation: Situation, plan: PlanMade) -> Mend | None:
+def _smaller_evaluation(context: FailureContext, plan: PlanMade) -> Mend | None:
     """Half as many rows at once; what helps training is no help here, except for shorter texts."""
-    rows = evaluation_rows(situation.setting("evaluation.batch_size"), plan.micro_batch_size, plan.replicas)
+    rows = evaluation_rows(context.setting("evaluation.batch_size"), plan.micro_batch_size, plan.replicas)
     if rows > 1:
-        return Mend({"evaluation.batch_size": rows // 2}, resume=situation.can_resume)
-    return less_memory({_TWICE: True}, None, situation.longest, can_resume=situation.can_resume)
+        return Mend({"evaluation.batch_size": rows // 2}, resume=context.can_resume)
+    return less_memory({_TWICE: True}, None, context.longest, can_resume=context.can_resume)
 
 
 def _message(error: BaseException) -> str:

@@ -3,7 +3,7 @@
 from backend.contract.errors import InputError
 from backend.contract.run.fixes import Mend
 from backend.models.location import CONVERT_OPTION
-from backend.training.failures.failure import Failure, Situation, chain, kinds
+from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
 MESSAGE = "the model's weights come only as pytorch_model.bin, a format that can hold programs"
 HINT = f"Agree to convert them once to safetensors ({CONVERT_OPTION}), or choose a model with safetensors."
@@ -11,7 +11,7 @@ MORE_THAN_NUMBERS = "the model's weights file holds more than numbers, so it was
 ELSEWHERE = "Choose a model that comes as safetensors."
 
 
-def recognise(error: BaseException, situation: Situation) -> Failure | None:
+def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     """Our own refusal, transformers' (`a serious vulnerability issue in torch.load`), and torch's UnpicklingError."""
     for each in chain(error):
         if "UnpicklingError" in kinds(each):
@@ -19,7 +19,7 @@ def recognise(error: BaseException, situation: Situation) -> Failure | None:
         if isinstance(each, InputError) and CONVERT_OPTION in str(each):
             return Failure(str(each), "", Mend(convert_weights=True))
         if isinstance(each, ValueError | OSError) and _says_so(str(each)):
-            return Failure(MESSAGE, HINT, Mend(convert_weights=True) if situation.is_convertible else None)
+            return Failure(MESSAGE, HINT, Mend(convert_weights=True) if context.is_convertible else None)
     return None
 
 

@@ -2,15 +2,15 @@
 
 from backend.contract.errors import InputError
 from backend.contract.run.fixes import Mend
-from backend.training.failures.failure import Failure, Situation, chain
+from backend.training.failures.failure import Failure, FailureContext, chain
 
 _BEYOND_TABLE = "index out of range in self"
 _BEYOND_BUFFER = ("expanded size of the tensor", "must match the size of tensor", "must match the existing size")
 
 
-def recognise(error: BaseException, situation: Situation) -> Failure | None:
+def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     """The check before training; torch's IndexError of an embedding and RuntimeError of a position buffer."""
-    longest, positions = situation.setting("task.max_length"), situation.positions
+    longest, positions = context.setting("task.max_length"), context.positions
     if longest is None or positions is None or longest <= positions:
         return None  # then the same exception means something else, for example a vocabulary that does not fit
     if not any(map(_is_too_long, chain(error))):

@@ -15,7 +15,7 @@ from backend.contract.run.events import CheckpointRemoved, CheckpointSaved, Warn
 from backend.contract.run.folder import RunFolder
 from backend.data.cache import Damaged, open_or_write
 from backend.models import saved_model
-from backend.training.checkpoints import Blocked, Checkpoints, Saving, verify
+from backend.training.checkpoints import Blocked, Checkpoints, CheckpointWriter, verify
 from backend.training.event_log import EventLog, read_events
 from backend.training.requests import Requests
 
@@ -184,7 +184,7 @@ def test_a_request_that_cannot_be_deleted_is_answered_once(place: Path):
 def test_a_run_goes_on_beside_an_old_checkpoint_that_cannot_be_deleted_and_warns_once(place: Path):
     folder, log = RunFolder(place), EventLog(place / "events.jsonl")
     engine: Any = SimpleNamespace(save=filled_with("weights"))
-    saving = Saving(folder, log, engine, Checkpoints(folder), keep=1)
+    saving = CheckpointWriter(folder, log, engine, Checkpoints(folder), keep=1)
     for step in (1, 2, 3, 4):
         saving.begin(step, None)
         saving.finish()
@@ -204,7 +204,7 @@ def test_a_run_goes_on_without_the_checkpoint_whose_place_is_blocked(place: Path
     folder, log = RunFolder(place), EventLog(place / "events.jsonl")
     blocked(Checkpoints(folder), place)
     engine: Any = SimpleNamespace(save=filled_with("again"))
-    saving = Saving(folder, log, engine, Checkpoints(folder), keep=1)
+    saving = CheckpointWriter(folder, log, engine, Checkpoints(folder), keep=1)
     for step in (1, 2):
         saving.begin(step, None)
         saving.finish()

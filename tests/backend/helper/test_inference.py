@@ -26,33 +26,35 @@ MODEL = str(resource("demo", "bert-tiny"))
 
 
 @pytest.fixture(scope="module")
-def answerer() -> interactive.Answerer:
+def answerer() -> interactive.InteractivePredictor:
     """The demo's encoder with a head that was drawn by chance."""
-    return interactive.Answerer(MODEL, "text_classification", ['task.labels=["no","yes"]', "hardware.device=cpu"])
+    return interactive.InteractivePredictor(
+        MODEL, "text_classification", ['task.labels=["no","yes"]', "hardware.device=cpu"]
+    )
 
 
-def test_answer_has_the_columns_of_a_predictions_file(answerer: interactive.Answerer) -> None:
+def test_answer_has_the_columns_of_a_predictions_file(answerer: interactive.InteractivePredictor) -> None:
     row = answerer.answer([{"text": "a good film"}]).rows[0]
 
     assert list(row) == ["text", "prediction", "probability_no", "probability_yes"]
     assert row["probability_no"] + row["probability_yes"] == pytest.approx(1)
 
 
-def test_untrained_head_is_said(answerer: interactive.Answerer) -> None:
+def test_untrained_head_is_said(answerer: interactive.InteractivePredictor) -> None:
     assert "a new head was drawn by chance" in answerer.answer([{"text": "film"}]).note
 
 
-def test_typed_label_is_the_actual_value(answerer: interactive.Answerer) -> None:
+def test_typed_label_is_the_actual_value(answerer: interactive.InteractivePredictor) -> None:
     assert answerer.answer([{"text": "film", "label": "yes"}]).rows[0]["actual"] == "yes"
 
 
-def test_several_rows_are_answered_in_their_order(answerer: interactive.Answerer) -> None:
+def test_several_rows_are_answered_in_their_order(answerer: interactive.InteractivePredictor) -> None:
     texts = ["a much longer text about films", "short"]
 
     assert [row["text"] for row in answerer.answer([{"text": text} for text in texts]).rows] == texts
 
 
-def test_second_text_changes_the_answer(answerer: interactive.Answerer) -> None:
+def test_second_text_changes_the_answer(answerer: interactive.InteractivePredictor) -> None:
     alone, pair = answerer.answer([{"text": "film"}]), answerer.answer([{"text": "film", "text_pair": "and book"}])
 
     assert alone.rows[0]["probability_no"] != pair.rows[0]["probability_no"]
@@ -71,14 +73,14 @@ def test_second_text_changes_the_answer(answerer: interactive.Answerer) -> None:
     ],
 )
 def test_row_that_cannot_be_answered_is_refused_in_a_sentence(
-    answerer: interactive.Answerer, row: dict[str, Any], sentence: str
+    answerer: interactive.InteractivePredictor, row: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(InputError, match=sentence):
         answerer.answer([row])
 
 
 def test_typed_rows_leave_nothing_on_the_disk(
-    answerer: interactive.Answerer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    answerer: interactive.InteractivePredictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BURNISH_CACHE", str(tmp_path / "cache"))
     answerer.answer([{"text": "a text that nobody else asks for"}])
@@ -87,7 +89,11 @@ def test_typed_rows_leave_nothing_on_the_disk(
 
 
 def test_labels_are_invented_where_nobody_named_them() -> None:
-    row = interactive.Answerer(MODEL, "text_classification", ["hardware.device=cpu"]).answer([{"text": "x"}]).rows[0]
+    row = (
+        interactive.InteractivePredictor(MODEL, "text_classification", ["hardware.device=cpu"])
+        .answer([{"text": "x"}])
+        .rows[0]
+    )
 
     assert {"probability_LABEL_0", "probability_LABEL_1"} <= row.keys()
 
@@ -95,7 +101,7 @@ def test_labels_are_invented_where_nobody_named_them() -> None:
 def test_language_model_continues_what_was_typed(writer: Path) -> None:
     pieces: list[str] = []
 
-    answer = interactive.Answerer(str(writer), "causal_lm", ["hardware.device=cpu"]).answer(
+    answer = interactive.InteractivePredictor(str(writer), "causal_lm", ["hardware.device=cpu"]).answer(
         [{"text": "the film"}], {"max_new_tokens": 5, "sample": True, "seed": 3}, pieces.append
     )
 
@@ -105,7 +111,9 @@ def test_language_model_continues_what_was_typed(writer: Path) -> None:
 
 def test_decoding_setting_that_cannot_be_is_refused_by_its_name(writer: Path) -> None:
     with pytest.raises(InputError, match=r"task\.top_k"):
-        interactive.Answerer(str(writer), "causal_lm", ["hardware.device=cpu"]).answer([{"text": "film"}], {"top_k": 0})
+        interactive.InteractivePredictor(str(writer), "causal_lm", ["hardware.device=cpu"]).answer(
+            [{"text": "film"}], {"top_k": 0}
+        )
 
 
 def test_helper_keeps_the_model_open(helper) -> None:
@@ -171,7 +179,7 @@ def burnish_lines():
     return run
 
 
-def test_text_that_is_too_long_is_said_with_where_it_is_cut(answerer: interactive.Answerer) -> None:
+def test_text_that_is_too_long_is_said_with_where_it_is_cut(answerer: interactive.InteractivePredictor) -> None:
     answer = answerer.answer([{"text": "word " * 200 + "end"}, {"text": "short"}])
 
     assert answer.cuts == [
@@ -181,7 +189,7 @@ def test_text_that_is_too_long_is_said_with_where_it_is_cut(answerer: interactiv
     assert answer.memory_mb > 100
 
 
-def test_answered_row_is_collected_under_its_parts(answerer: interactive.Answerer, tmp_path: Path) -> None:
+def test_answered_row_is_collected_under_its_parts(answerer: interactive.InteractivePredictor, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     row = answerer.answer([{"text": "a good film"}]).rows[0]
 
@@ -212,7 +220,7 @@ def test_each_word_needs_its_right_tag(tmp_path: Path) -> None:
 
 
 def test_answer_that_is_stopped_leaves_the_model_open(writer: Path) -> None:
-    answerer = interactive.Answerer(str(writer), "causal_lm", ["hardware.device=cpu"])
+    answerer = interactive.InteractivePredictor(str(writer), "causal_lm", ["hardware.device=cpu"])
     row, settings, pieces = {"text": "the film"}, {"max_new_tokens": 20, "min_new_tokens": 20}, list[str]()
     whole = answerer.answer([row], settings).rows[0]["prediction"]
 
@@ -223,7 +231,7 @@ def test_answer_that_is_stopped_leaves_the_model_open(writer: Path) -> None:
     assert answerer.answer([row], settings).rows[0]["prediction"] == whole
 
 
-def test_stopped_batch_of_rows_raises_too(answerer: interactive.Answerer) -> None:
+def test_stopped_batch_of_rows_raises_too(answerer: interactive.InteractivePredictor) -> None:
     with pytest.raises(GenerationStopped):
         answerer.answer([{"text": "a good film"}], stop_requested=lambda: True)
 
@@ -308,7 +316,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 @pytest.mark.parametrize("beams", [1, 2])
 def test_try_and_generate_write_a_question_by_the_template(writer: Path, given: list[list[int]], beams: int) -> None:
     changes = [*CHANGES, f"task.num_beams={beams}"]
-    answerer = interactive.Answerer(str(writer), "causal_lm", changes)
+    answerer = interactive.InteractivePredictor(str(writer), "causal_lm", changes)
     answerer.answer([{"prompt": "red"}])
     list(predict.generate(str(writer), "red", changes))
 
@@ -317,14 +325,14 @@ def test_try_and_generate_write_a_question_by_the_template(writer: Path, given: 
 
 def test_a_text_to_be_continued_is_given_as_it_stands(writer: Path, given: list[list[int]]) -> None:
     list(predict.generate(str(writer), "the film"))
-    answerer = interactive.Answerer(str(writer), "causal_lm")
+    answerer = interactive.InteractivePredictor(str(writer), "causal_lm")
     answerer.answer([{"text": "the film"}])
 
     assert [answerer._session.tokenizer.decode(ids) for ids in given] == ["[CLS] the film"] * 2
 
 
 def test_plain_text_typed_where_a_chat_is_wanted_is_what_the_user_says(writer: Path, given: list[list[int]]) -> None:
-    answerer = interactive.Answerer(
+    answerer = interactive.InteractivePredictor(
         str(writer), "causal_lm", [CHANGES[0].replace("instructions", "chat"), *CHANGES[1:]]
     )
     answerer.answer([{"messages": "red"}, {"messages": '[{"role": "user", "content": "blue"}]'}])

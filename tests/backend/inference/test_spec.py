@@ -37,7 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 def said(target: Path) -> str:
-    return interactive.Answerer(str(target)).answer([{"text": "Is it?"}]).rows[0]["prediction"]
+    return interactive.InteractivePredictor(str(target)).answer([{"text": "Is it?"}]).rows[0]["prediction"]
 
 
 def test_checkpoint_answers_with_its_own_weights(run: RunFolder) -> None:
@@ -50,12 +50,12 @@ def test_damaged_checkpoint_is_said(run: RunFolder) -> None:
     (folder / "model.safetensors").write_bytes(b"nothing")
 
     with pytest.raises(RunFailed, match="this checkpoint cannot be read"):
-        interactive.Answerer(str(folder))
+        interactive.InteractivePredictor(str(folder))
 
 
 def test_checkpoint_that_does_not_say_its_labels_waits_for_the_model(run: RunFolder) -> None:
     (run.model / "config.json").rename(run.model / "gone.json")
 
     with pytest.raises(InputError, match="cannot be asked alone; let the run finish"):
-        interactive.Answerer(str(run.checkpoint(4)))
+        interactive.InteractivePredictor(str(run.checkpoint(4)))
     (run.model / "gone.json").rename(run.model / "config.json")

@@ -24,6 +24,6 @@ def test_the_language_model_finds_an_unread_novel_likelier_than_n_grams_do() -> 
 
 
 def test_the_translator_translates_an_unread_verse() -> None:
-    translator = interactive.Answerer(str(demo_model("seq2seq_lm").folder))
+    translator = interactive.InteractivePredictor(str(demo_model("seq2seq_lm").folder))
     (answer,) = translator.answer([{"source": "And the LORD spake unto Moses, saying,"}]).rows
     assert "Jehová" in answer["prediction"]

@@ -58,7 +58,11 @@ def agree(folder: Path) -> None:
 
 def ask(target: str) -> str:
     changes = ["hardware.device=cpu", 'task.labels=["no","yes"]']
-    return interactive.Answerer(target, "text_classification", changes).answer([{"text": "x"}]).rows[0]["prediction"]
+    return (
+        interactive.InteractivePredictor(target, "text_classification", changes)
+        .answer([{"text": "x"}])
+        .rows[0]["prediction"]
+    )
 
 
 def test_without_consent_no_line_runs(model: Path, mark: Path) -> None:
@@ -288,7 +292,7 @@ def test_spec_cannot_let_the_code_of_another_place_run(model: Path) -> None:
     agree(model)
     for key in ("_name_or_path", "name_or_path", "_attn_implementation", "auto_map"):
         with pytest.raises(InputError, match=r"cannot be changed|no such key|never run"):
-            interactive.Answerer(
+            interactive.InteractivePredictor(
                 str(model), "text_classification", [f"model.config.{key}=stranger/model", "hardware.device=cpu"]
             )
 

@@ -79,7 +79,7 @@ def adapted(tmp_path_factory: pytest.TempPathFactory) -> Adapted:
 
 
 def said(target: Path) -> str:
-    return interactive.Answerer(str(target)).answer([{"text": "Is it?"}]).rows[0]["prediction"]
+    return interactive.InteractivePredictor(str(target)).answer([{"text": "Is it?"}]).rows[0]["prediction"]
 
 
 def test_run_and_its_checkpoint_answer_with_their_own_weights(adapted: Adapted) -> None:

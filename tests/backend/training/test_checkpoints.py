@@ -18,7 +18,7 @@ from backend.contract.run.events import CheckpointRemoved, CheckpointSaved, RunR
 from backend.contract.run.folder import RunFolder
 from backend.preflight.resolve import read_spec
 from backend.training import loop
-from backend.training.checkpoints import Checkpoints, Saving, verify
+from backend.training.checkpoints import Checkpoints, CheckpointWriter, verify
 from backend.training.event_log import EventLog, read_events
 from tests.backend.conftest import Until
 
@@ -164,8 +164,8 @@ def log(tmp_path: Path) -> Any:
     log.close()
 
 
-def saving(tmp_path: Path, log: EventLog, engine: Any, keep: int = 2) -> Saving:
-    return Saving(RunFolder(tmp_path), log, engine, Checkpoints(RunFolder(tmp_path)), keep)
+def saving(tmp_path: Path, log: EventLog, engine: Any, keep: int = 2) -> CheckpointWriter:
+    return CheckpointWriter(RunFolder(tmp_path), log, engine, Checkpoints(RunFolder(tmp_path)), keep)
 
 
 def test_training_goes_on_and_nothing_counts_until_it_is_whole(tmp_path: Path, log: EventLog):

@@ -24,18 +24,18 @@ from backend.models import hub
 from backend.training import loop
 from backend.training.checkpoints import Checkpoints
 from backend.training.event_log import EventLog, read_events
-from backend.training.failures.failure import Situation, failed
-from backend.training.pending_metrics import WaitingSteps
+from backend.training.failures.failure import FailureContext, failure_event
+from backend.training.pending_metrics import PendingSteps
 
 HUGE = 1 << 46
 BERT = resource("demo", "bert-tiny")
 
 
 @pytest.fixture
-def situation(tmp_path: Path):
+def context(tmp_path: Path):
     """A run that has a plan, with changes to its spec."""
 
-    def make(model: Path = BERT, planned: bool = True, **sections: Any) -> Situation:
+    def make(model: Path = BERT, planned: bool = True, **sections: Any) -> FailureContext:
         folder = RunFolder(tmp_path / "run")
         folder.path.mkdir()
         spec: dict[str, Any] = {
@@ -60,16 +60,16 @@ def situation(tmp_path: Path):
                 )
             )
         folder.events.write_bytes(b"".join(map(events.encode, said)))
-        return Situation(folder)
+        return FailureContext(folder)
 
     return make
 
 
-def ended(cause: Callable[[], Any], situation: Situation) -> events.RunFinished:
+def ended(cause: Callable[[], Any], context: FailureContext) -> events.RunFinished:
     """The final event of what `cause` raises."""
     with pytest.raises(Exception) as raised:  # noqa: PT011 (each library raises its own)
         cause()
-    event = failed(raised.value, 3, situation)
+    event = failure_event(raised.value, 3, context)
     assert events.decode(events.encode(event)) == event
     return event
 
@@ -93,28 +93,28 @@ def jax_without_room() -> None:
     [lambda: torch.empty(HUGE), lambda: np.empty(1 << 55), engine_without_room, jax_without_room],
     ids=["torch", "numpy", "engine", "jax"],
 )
-def test_memory_that_runs_out_is_mended_by_half_as_many_rows(cause, situation):
-    event = ended(cause, situation())
+def test_memory_that_runs_out_is_mended_by_half_as_many_rows(cause, context):
+    event = ended(cause, context())
     assert event.code == "out_of_memory"
     assert event.mend == Mend({"hardware.micro_batch_size": 4})
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator of CUDA")
-def test_memory_that_runs_out_on_cuda_is_mended_by_half_as_many_rows(situation):
-    event = ended(lambda: torch.empty(HUGE, device="cuda"), situation())
+def test_memory_that_runs_out_on_cuda_is_mended_by_half_as_many_rows(context):
+    event = ended(lambda: torch.empty(HUGE, device="cuda"), context())
     assert (event.code, event.mend) == ("out_of_memory", Mend({"hardware.micro_batch_size": 4}))
     assert "accelerator" in event.message
 
 
-def test_memory_that_runs_out_before_training_asks_for_fewer_rows_of_data(situation):
-    event = ended(lambda: torch.empty(HUGE), situation(planned=False))
+def test_memory_that_runs_out_before_training_asks_for_fewer_rows_of_data(context):
+    event = ended(lambda: torch.empty(HUGE), context(planned=False))
     assert (event.code, event.mend) == ("out_of_memory", None)
     assert "data.max_rows" in event.hint
 
 
 @pytest.mark.parametrize(("settings", "rows"), [({}, 32), ({"batch_size": 9}, 4)])
-def test_memory_that_runs_out_in_an_evaluation_is_mended_by_half_of_its_rows(situation, settings: dict, rows: int):
-    here = situation(evaluation=settings)
+def test_memory_that_runs_out_in_an_evaluation_is_mended_by_half_of_its_rows(context, settings: dict, rows: int):
+    here = context(evaluation=settings)
     stages = [events.StageStarted(time=3, stage=stage) for stage in ("training", "evaluating", "compiling")]
     with here.folder.events.open("ab") as file:
         file.write(b"".join(map(events.encode, stages)))
@@ -135,7 +135,7 @@ class Engine:
 
 def loss_without_value(folder: RunFolder, step: int = 2) -> None:
     log = EventLog(folder.path / "other.jsonl")
-    waiting = WaitingSteps(Engine(), log, lambda: 0.0)  # type: ignore[arg-type]
+    waiting = PendingSteps(Engine(), log, lambda: 0.0)  # type: ignore[arg-type]
     event = events.StepFinished(
         time=0, step=step, epoch=0, loss=None, learning_rate=1, gradient_norm=None, rows=1, tokens=1, seconds=0
     )
@@ -161,50 +161,50 @@ def jax_without_value() -> None:
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection:UserWarning", "ignore:Error detected in:UserWarning")
 @pytest.mark.parametrize("cause", [gradient_without_value, jax_without_value], ids=["torch", "jax"])
-def test_what_is_no_number_is_mended_by_a_tenth_of_the_learning_rate(cause, situation):
-    event = ended(cause, situation(training={"learning_rate": 0.002}))
+def test_what_is_no_number_is_mended_by_a_tenth_of_the_learning_rate(cause, context):
+    event = ended(cause, context(training={"learning_rate": 0.002}))
     assert (event.code, event.mend) == ("nan_loss", Mend({"training.learning_rate": 0.0002}))
 
 
-def test_a_loss_that_is_no_number_in_half_precision_is_mended_by_whole_precision(situation):
-    here = situation(hardware={"precision": "float16"})
+def test_a_loss_that_is_no_number_in_half_precision_is_mended_by_whole_precision(context):
+    here = context(hardware={"precision": "float16"})
     event = ended(lambda: loss_without_value(here.folder), here)
     assert (event.code, event.mend) == ("nan_loss", Mend({"hardware.precision": "float32"}))
     assert "step 2" in event.message
 
 
-def test_half_precision_that_was_chosen_by_itself_is_mended_by_whole_precision_too(situation):
-    here = situation()
+def test_half_precision_that_was_chosen_by_itself_is_mended_by_whole_precision_too(context):
+    here = context()
     with here.folder.events.open("ab") as file:
         file.write(events.encode(events.RunResumed(time=3, attempt=2, from_step=0, precision="float16")))
     event = ended(lambda: loss_without_value(here.folder), here)
     assert (event.code, event.mend) == ("nan_loss", Mend({"hardware.precision": "float32"}))
 
 
-def computing_in(here: Situation, precision: str) -> Situation:
+def computing_in(here: FailureContext, precision: str) -> FailureContext:
     with here.folder.events.open("ab") as file:
         file.write(events.encode(events.RunResumed(time=3, attempt=2, from_step=0, precision=precision)))
     return here
 
 
 @pytest.mark.parametrize(("precision", "is_offered"), [("float32", False), ("bfloat16", True)])
-def test_whole_precision_is_proposed_only_where_it_is_not_computed_in(situation, precision: str, is_offered: bool):
-    here = computing_in(situation(training={"warmup": 0.1}), precision)
+def test_whole_precision_is_proposed_only_where_it_is_not_computed_in(context, precision: str, is_offered: bool):
+    here = computing_in(context(training={"warmup": 0.1}), precision)
     event = ended(lambda: loss_without_value(here.folder), here)
     assert ("float32" in event.hint) is is_offered
     assert "lengthen training.warmup" in event.hint
     assert "checkpoints" not in event.message
 
 
-def test_checkpoints_are_named_where_there_are_any(situation):
-    here = situation()
+def test_checkpoints_are_named_where_there_are_any(context):
+    here = context()
     Checkpoints(here.folder).save(1, lambda folder: (folder / "weights").touch())
     event = ended(lambda: loss_without_value(here.folder), here)
     assert event.message == "the loss at step 2 is not a number; checkpoints from before it are kept"
 
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
-def test_a_loss_that_never_was_a_number_names_the_tensor_that_holds_none(situation, tmp_path: Path, kind: str):
+def test_a_loss_that_never_was_a_number_names_the_tensor_that_holds_none(context, tmp_path: Path, kind: str):
     from safetensors.torch import save_file as save_tensors  # takes seconds
 
     shutil.copytree(BERT, tmp_path / "model")
@@ -212,15 +212,15 @@ def test_a_loss_that_never_was_a_number_names_the_tensor_that_holds_none(situati
     broken[69, 3] = torch.nan
     tensors = {"sound.weight": torch.ones(3), "broken.weight": broken}
     save_tensors(tensors, tmp_path / "model" / "model.safetensors")
-    here = computing_in(situation(tmp_path / "model"), "float32")
+    here = computing_in(context(tmp_path / "model"), "float32")
     event = ended(lambda: loss_without_value(here.folder, step=1), here)
     assert (event.code, event.mend) == ("nan_loss", None)
     assert "broken.weight in model.safetensors" in event.message
     assert "learning_rate" not in event.hint
 
 
-def test_a_loss_that_never_was_a_number_of_sound_weights_sends_to_the_data(situation):
-    here = computing_in(situation(), "float32")
+def test_a_loss_that_never_was_a_number_of_sound_weights_sends_to_the_data(context):
+    here = computing_in(context(), "float32")
     event = ended(lambda: loss_without_value(here.folder, step=1), here)
     assert event.message == "the loss at step 1 is not a number, though no weight had been changed before it"
     assert event.hint.startswith("Look at the rows")
@@ -258,21 +258,21 @@ def classifying(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("cause", [padding, classifying])
-def test_a_missing_pad_token_is_mended_by_the_end_of_the_text(cause, situation, unpadded: Path):
-    event = ended(lambda: cause(unpadded), situation(model=unpadded))
+def test_a_missing_pad_token_is_mended_by_the_end_of_the_text(cause, context, unpadded: Path):
+    event = ended(lambda: cause(unpadded), context(model=unpadded))
     assert event.code == "missing_pad_token"
     assert event.mend == Mend({"model.tokenizer_options.pad_token": "<end>", "model.config.pad_token_id": 0})
 
 
-def test_other_words_about_padding_are_not_taken_for_a_missing_pad_token(situation):
-    here = situation()
-    assert failed(ValueError("pad_token_id must be below the vocabulary's size"), 0, here).code == "unknown"
+def test_other_words_about_padding_are_not_taken_for_a_missing_pad_token(context):
+    here = context()
+    assert failure_event(ValueError("pad_token_id must be below the vocabulary's size"), 0, here).code == "unknown"
     own = InputError("model.tokenizer: one that does not have a padding token", "model.tokenizer")
-    assert failed(own, 0, here).code == "input"
+    assert failure_event(own, 0, here).code == "input"
 
 
-def test_a_pad_token_that_is_set_already_is_not_proposed_again(situation, unpadded: Path):
-    here = situation(model={"name_or_path": str(unpadded), "tokenizer_options": {"pad_token": "<end>"}})
+def test_a_pad_token_that_is_set_already_is_not_proposed_again(context, unpadded: Path):
+    here = context(model={"name_or_path": str(unpadded), "tokenizer_options": {"pad_token": "<end>"}})
     event = ended(lambda: padding(unpadded), here)
     assert (event.code, event.mend) == ("missing_pad_token", None)
 
@@ -281,21 +281,21 @@ def embedding(positions: int, length: int) -> None:
     torch.nn.Embedding(positions, 2)(torch.arange(length))
 
 
-def test_rows_beyond_the_positions_of_a_model_are_mended_by_its_limit(situation):
-    event = ended(lambda: embedding(512, 600), situation(task={"max_length": 600}))
+def test_rows_beyond_the_positions_of_a_model_are_mended_by_its_limit(context):
+    event = ended(lambda: embedding(512, 600), context(task={"max_length": 600}))
     assert (event.code, event.mend) == ("sequence_too_long", Mend({"task.max_length": 512}))
 
 
-def test_the_check_before_training_is_mended_by_the_limit_too(situation):
+def test_the_check_before_training_is_mended_by_the_limit_too(context):
     from backend.preflight.checks import check_model
 
-    here = situation(task={"max_length": 600})
+    here = context(task={"max_length": 600})
     event = ended(lambda: check_model(here.spec, here.model), here)
     assert (event.code, event.mend) == ("sequence_too_long", Mend({"task.max_length": 512}))
 
 
-def test_the_same_exception_of_a_row_that_fits_is_not_taken_for_a_long_one(situation):
-    event = ended(lambda: embedding(30_522, 30_600), situation(task={"max_length": 128}))
+def test_the_same_exception_of_a_row_that_fits_is_not_taken_for_a_long_one(context):
+    event = ended(lambda: embedding(30_522, 30_600), context(task={"max_length": 128}))
     assert (event.code, event.mend) == ("unknown", None)
 
 
@@ -325,16 +325,16 @@ def loading_safely(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("cause", [locating, loading_safely])
-def test_pickled_weights_are_mended_by_a_consent(cause, situation, pickled: Path):
-    event = ended(lambda: cause(pickled), situation(model=pickled))
+def test_pickled_weights_are_mended_by_a_consent(cause, context, pickled: Path):
+    event = ended(lambda: cause(pickled), context(model=pickled))
     assert (event.code, event.mend) == ("pickled_weights", Mend(convert_weights=True))
     assert event.mend is not None
     assert "--convert-weights" in event.mend.command(Path("run"))
 
 
-def test_a_pickle_with_a_program_in_it_is_never_opened(situation, pickled: Path):
+def test_a_pickle_with_a_program_in_it_is_never_opened(context, pickled: Path):
     torch.save(os.system, pickled / "pytorch_model.bin")
-    event = ended(lambda: torch.load(pickled / "pytorch_model.bin", weights_only=True), situation(model=pickled))
+    event = ended(lambda: torch.load(pickled / "pytorch_model.bin", weights_only=True), context(model=pickled))
     assert (event.code, event.mend) == ("pickled_weights", None)
 
 
@@ -357,15 +357,15 @@ def small_files():
     ],
     ids=["file", "numpy", "safetensors"],
 )
-def test_a_full_disk_is_mended_by_fewer_checkpoints(write, situation, tmp_path: Path, small_files):
-    event = ended(lambda: write(tmp_path / "file"), situation())
+def test_a_full_disk_is_mended_by_fewer_checkpoints(write, context, tmp_path: Path, small_files):
+    event = ended(lambda: write(tmp_path / "file"), context())
     assert (event.code, event.mend) == ("disk_full", Mend({"training.keep_checkpoints": 1}, resume=True))
 
 
-def test_a_hub_that_cannot_be_reached_is_asked_again(situation, monkeypatch):
+def test_a_hub_that_cannot_be_reached_is_asked_again(context, monkeypatch):
     monkeypatch.setattr(hub.HfApi, "__init__", _elsewhere(hub.HfApi.__init__))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    event = ended(lambda: hub.remote_model("some/model", "main"), situation(planned=False))
+    event = ended(lambda: hub.remote_model("some/model", "main"), context(planned=False))
     assert (event.code, event.mend) == ("hub_unreachable", Mend(resume=True))
     assert "some/model" in event.message
 
@@ -379,8 +379,8 @@ def _elsewhere(make: Callable[..., None]) -> Callable[..., None]:
     return made
 
 
-def test_the_offline_switch_is_named_where_it_keeps_the_hub_from_being_asked(situation):
-    event = ended(lambda: hub.remote_model("some/model", "main"), situation(planned=False))
+def test_the_offline_switch_is_named_where_it_keeps_the_hub_from_being_asked(context):
+    event = ended(lambda: hub.remote_model("some/model", "main"), context(planned=False))
     assert event.code == "hub_unreachable"
     assert "offline" in event.hint.lower()
 
@@ -388,34 +388,34 @@ def test_the_offline_switch_is_named_where_it_keeps_the_hub_from_being_asked(sit
 # The rest
 
 
-def test_what_nobody_knows_is_said_to_be_unknown(situation):
-    event = ended(lambda: {}["missing"], situation())
+def test_what_nobody_knows_is_said_to_be_unknown(context):
+    event = ended(lambda: {}["missing"], context())
     assert (event.code, event.mend) == ("unknown", None)
     assert event.message == "unexpected KeyError: 'missing'"
     assert "burnish report run" in event.hint
 
 
-def test_mistakes_and_failures_of_our_own_keep_their_words(situation):
-    here = situation()
-    mistake = failed(InputError("task.x: wrong", "task.x"), 0, here)
+def test_mistakes_and_failures_of_our_own_keep_their_words(context):
+    here = context()
+    mistake = failure_event(InputError("task.x: wrong", "task.x"), 0, here)
     assert (mistake.code, mistake.hint) == ("input", "Change task.x and start again.")
-    own = failed(RunFailed("gone", "folder_gone", "Start again."), 0, here)
+    own = failure_event(RunFailed("gone", "folder_gone", "Start again."), 0, here)
     assert (own.code, own.hint) == ("folder_gone", "Start again.")
 
 
-def test_a_spec_that_cannot_be_read_does_not_hide_the_failure(situation):
-    here = situation()
+def test_a_spec_that_cannot_be_read_does_not_hide_the_failure(context):
+    here = context()
     here.folder.spec.write_text("task: [")
-    event = failed(MemoryError(), 0, here)
+    event = failure_event(MemoryError(), 0, here)
     assert event.code == "out_of_memory"
 
 
-def test_a_run_ends_in_words_even_where_looking_for_the_cause_fails(situation, monkeypatch):
+def test_a_run_ends_in_words_even_where_looking_for_the_cause_fails(context, monkeypatch):
     def fails(*given: Any) -> events.RunFinished:
         raise MemoryError
 
-    folder = situation(data={"source": "demo", "max_rows": "many"}).folder
-    monkeypatch.setattr(loop, "failed", fails)
+    folder = context(data={"source": "demo", "max_rows": "many"}).folder
+    monkeypatch.setattr(loop, "failure_event", fails)
     with pytest.raises(MemoryError):
         loop.run(folder)
     ended = read_events(folder.events)[-1]
@@ -423,8 +423,8 @@ def test_a_run_ends_in_words_even_where_looking_for_the_cause_fails(situation, m
     assert (ended.state, ended.code) == ("failed", "unknown")
 
 
-def test_the_plan_of_an_earlier_attempt_is_not_the_present_one(situation):
-    here = situation()
+def test_the_plan_of_an_earlier_attempt_is_not_the_present_one(context):
+    here = context()
     with here.folder.events.open("ab") as file:
         file.write(events.encode(events.RunResumed(time=3, attempt=2, from_step=0)))
     assert here.plan is None

@@ -19,7 +19,7 @@ from backend.training.background import Interrupted
 from backend.training.checkpoints import Checkpoints
 from backend.training.event_log import EventLog
 from backend.training.hosts import ALONE, Hosts
-from backend.training.pending_metrics import WaitingSteps
+from backend.training.pending_metrics import PendingSteps
 from backend.training.requests import Requests
 
 Until = Callable[[Callable[[], object]], None]
@@ -212,7 +212,7 @@ def test_all_hosts_read_the_same_groups_of_losses(pair: Pair, tmp_path: Path):
     first, other = Reading(), Reading()
     for engine, hosts, clock in ((first, pair.first, lambda: next(hours)), (other, pair.other, lambda: 0.0)):
         log = EventLog(tmp_path / f"{id(engine)}.jsonl")
-        waiting = WaitingSteps(engine, log, clock, hosts)  # type: ignore[arg-type]
+        waiting = PendingSteps(engine, log, clock, hosts)  # type: ignore[arg-type]
         for step in range(1, 4):
             waiting.add(step_finished(step), StepResult(1.0, 1.0))
         log.close()

@@ -7,7 +7,7 @@ import pytest
 from backend.contract.run.events import StepFinished
 from backend.engines.engine import StepNumbers, StepResult
 from backend.training.event_log import EventLog, read_events
-from backend.training.pending_metrics import WaitingSteps
+from backend.training.pending_metrics import PendingSteps
 
 
 class Engine:
@@ -30,7 +30,7 @@ def step(number: int, tokens: int) -> StepFinished:
 def test_the_seconds_of_a_group_are_shared_out_by_tokens(tmp_path: Path):
     now = 100.0
     log = EventLog(tmp_path / "events.jsonl")
-    waiting = WaitingSteps(Engine(), log, lambda: now)  # type: ignore[arg-type]
+    waiting = PendingSteps(Engine(), log, lambda: now)  # type: ignore[arg-type]
     for number, tokens in enumerate((10, 30)):
         waiting.add(step(number, tokens), StepResult(0.5, 1.0))
     assert waiting.seconds == 0.0
@@ -44,7 +44,7 @@ def test_the_seconds_of_a_group_are_shared_out_by_tokens(tmp_path: Path):
 
 def test_all_steps_of_a_group_are_on_the_disk_once_they_have_been_read(tmp_path: Path):
     log = EventLog(tmp_path / "events.jsonl")
-    waiting = WaitingSteps(Engine(), log, lambda: 100.0)  # type: ignore[arg-type]
+    waiting = PendingSteps(Engine(), log, lambda: 100.0)  # type: ignore[arg-type]
     for number in range(1, 6):
         waiting.add(step(number, 8), StepResult(0.5, 1.0))
     waiting.read()

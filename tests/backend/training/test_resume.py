@@ -98,7 +98,7 @@ def begun(folder: RunFolder, log: EventLog, from_step: int) -> list[object]:
     """The events with which an attempt begins after what is in the folder."""
     earlier = read_events(folder.events)
     choice = Choice(("cpu",), Device("cpu", "CPU", "cpu", 8000.0, 8000.0), "float32", "")
-    resume.begin(folder, spec(), log, Stages(log, lambda: None), earlier, from_step, choice)
+    resume.write_first_events(folder, spec(), log, Stages(log, lambda: None), earlier, from_step, choice)
     return read_events(folder.events)[len(earlier) :]
 
 

@@ -35,7 +35,7 @@ def of_kind(event: events.RowsSampled, kind: str) -> list[int]:
 
 
 def sampled(rows: Rows, probabilities: np.ndarray, seed: int = 1) -> events.RowsSampled:
-    return samples.sampled(
+    return samples.choose_samples(
         7, rows, classified(probabilities), {"text": "text", "label": "label"}, seed, np.arange(COUNT)
     )
 
@@ -61,7 +61,7 @@ def test_drawn_rows_are_the_same_at_each_evaluation_and_others_with_another_seed
 
 def test_a_row_bears_its_number_in_the_split(rows: Rows):
     numbers = np.arange(COUNT) * 10
-    event = samples.sampled(7, rows, classified(np.linspace(0.01, 0.99, COUNT)), {}, 1, numbers)
+    event = samples.choose_samples(7, rows, classified(np.linspace(0.01, 0.99, COUNT)), {}, 1, numbers)
     assert [row.values["text"] for row in event.rows] == [f"text {row.row // 10}" for row in event.rows]
 
 
@@ -78,7 +78,7 @@ def test_the_event_is_read_back_as_it_was_written(rows: Rows):
 
 def test_rows_whose_answers_nobody_knows_are_only_drawn(rows: Rows):
     table = pa.table({"prediction": ["good"] * COUNT, "actual": pa.nulls(COUNT, pa.string())})
-    event = samples.sampled(7, rows, Predictions(table), {}, 1, np.arange(COUNT))
+    event = samples.choose_samples(7, rows, Predictions(table), {}, 1, np.arange(COUNT))
     assert [(row.kind, row.rating) for row in event.rows] == [("drawn", None)] * 3
 
 
