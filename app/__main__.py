@@ -1,4 +1,4 @@
-"""Owns opening the window: `python -P -m app [--run RUN] [--page PAGE]`."""
+"""Owns opening the window: `python -m app [--run RUN] [--page PAGE]`."""
 
 import argparse
 import json

@@ -1,6 +1,6 @@
 """Owns one attempt of a run: waits its turn, starts its engine, passes stop requests on, ends its whole tree, writes how it ended.
 
-`python -P -m backend.supervisor RUN [--queue]`, in a session of its own. It imports nothing but the standard library and
+`python -m backend.supervisor RUN [--queue]`, in a session of its own. It imports nothing but the standard library and
 the run folder, so it needs a few megabytes and outlives whatever the engine does to the machine's memory.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from backend import process_tree
 from backend.contract.errors import NO_ROOM, InputError
-from backend.contract.processes import INTERRUPTIONS, child_environment, on_interruption, python_command
+from backend.contract.processes import INTERRUPTIONS, on_interruption, python_command
 from backend.contract.run import queue as run_queue
 from backend.contract.run.folder import (
     ENDS,
@@ -46,7 +46,7 @@ def main() -> int:
     """Carry the run named on the command line."""
     run, options = sys.argv[1:2], sys.argv[2:]
     if not run or options not in ([], [QUEUE]):
-        return _refuse(f"usage: python -P -m backend.supervisor RUN [{QUEUE}]")
+        return _refuse(f"usage: python -m backend.supervisor RUN [{QUEUE}]")
     folder = RunFolder(run[0])
     return supervise(folder, python_command("backend", "_run", str(folder.path)), queue=bool(options))
 
@@ -255,7 +255,7 @@ def _start(folder: RunFolder, command: Sequence[str]) -> subprocess.Popen[bytes]
             stdout=log,
             stderr=log,
             start_new_session=True,
-            env=child_environment({process_tree.MARKER: str(folder.path), "PYTHONUNBUFFERED": "1"}),
+            env={**os.environ, process_tree.MARKER: str(folder.path), "PYTHONUNBUFFERED": "1"},
             preexec_fn=bind if sys.platform == "linux" else None,
         )
 

@@ -1,12 +1,13 @@
 """What each picture of README and guide shows: a function for each, which brings the window there (`docs/screenshots.py`)."""
 
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from backend.contract.processes import python_command
 
 HIGH = (1280, 1700)
 """A window that shows a card of New run whole."""
@@ -52,7 +53,7 @@ class Stage:
 
 def backend(*arguments: str) -> str:
     """What a command prints."""
-    command = [sys.executable, "-P", "-m", "backend", *arguments]
+    command = python_command("backend", *arguments)
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 

@@ -18,6 +18,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from app.core.i18n import DOMAIN, QUESTIONS, SENTENCES, SHOWN
+from backend.contract.processes import python_command
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ROOT / "resources" / "languages"
@@ -102,7 +103,7 @@ def _is_whole(message: Any) -> bool:
 
 
 def _of_the_backend() -> Iterator[str]:
-    command = [sys.executable, "-P", "-m", "backend", "describe", "--json"]
+    command = python_command("backend", "describe", "--json")
     done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
     catalog = msgspec.json.decode(done.stdout)
     yield from _texts({name: part for name, part in catalog.items() if name not in ("devices", "problems", "versions")})

@@ -13,6 +13,9 @@ atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
     os.environ[_variable] = "1"
 
+# A script of a test's own finds the packages of this checkout, wherever it is started.
+os.environ["PYTHONPATH"] = str(Path(__file__).parents[1])
+
 # No test sees or changes the runs, caches and preferences of the person who runs it, nor a network.
 os.environ.update(
     BURNISH_RUNS=str(_HOME / "runs"),

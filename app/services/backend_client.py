@@ -13,19 +13,19 @@ from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signa
 
 from app.core.backend_sentences import told_in
 from app.core.i18n import tr, translated
-from backend.contract.processes import child_environment, python_command
+from backend.contract.processes import python_command
 from backend.contract.rpc import protocol
 from backend.contract.rpc.answers import ANSWERS
 
 
 def backend_process(arguments: list[str], environment: Mapping[str, str], parent: QObject) -> QProcess:
-    """`python -P -m backend …`, not started yet."""
+    """A command of the backend with `environment` added to ours, not started yet."""
     program, *words = python_command("backend", *arguments)
     process = QProcess(parent)
     process.setProgram(program)
     process.setArguments(words)
-    variables = QProcessEnvironment()
-    for name, value in child_environment(environment).items():
+    variables = QProcessEnvironment.systemEnvironment()
+    for name, value in environment.items():
         variables.insert(name, value)
     process.setProcessEnvironment(variables)
     return process

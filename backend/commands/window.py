@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 from backend.commands.command import Command
 from backend.contract.errors import RunFailed
-from backend.contract.processes import OPEN_AGAIN, child_environment, python_command
+from backend.contract.processes import OPEN_AGAIN, python_command
 from backend.hardware.display import has_display
 
 MISSING = "the window needs PySide6 and pyqtgraph; install them with: pip install 'burnish[window]'"
@@ -30,7 +30,7 @@ def show(*arguments: str) -> int:
     code = OPEN_AGAIN
     try:
         while code == OPEN_AGAIN:
-            code = subprocess.call(python_command("app", *arguments), env=child_environment())
+            code = subprocess.call(python_command("app", *arguments))
     except KeyboardInterrupt:
         return 0  # the same Ctrl-C has reached the window
     if code < 0 or code == 1:

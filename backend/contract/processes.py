@@ -1,11 +1,15 @@
-"""Starts Python processes of Burnish from a checkout or a wheel, and hears when the system tells them to end (stdlib only)."""
+"""Starts Python processes of Burnish from a checkout or a wheel, and hears when the system tells them to end (stdlib only).
 
-import os
+It is also the program that such a process runs: `python -P processes.py MODULE …` is `python -m MODULE …` with our packages
+ahead of everybody else's on that process's path. `python -P -m` would find an installed `app` or `backend` of somebody
+else, and PYTHONPATH would reach whatever our processes start in turn, a file manager or a compiler.
+"""
+
+import runpy
 import signal
 import sys
-import sysconfig
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 OPEN_AGAIN = 75
@@ -16,22 +20,12 @@ INTERRUPTIONS = ("SIGTERM", "SIGUSR1")
 CONSOLE_ENDS = (2, 5, 6)
 """Windows' CTRL_CLOSE_EVENT, CTRL_LOGOFF_EVENT and CTRL_SHUTDOWN_EVENT."""
 
-_ROOT = Path(__file__).resolve().parents[2]
+_THIS_FILE = Path(__file__).resolve()
 
 
 def python_command(module: str, *arguments: str) -> list[str]:
-    """The command that runs a module of Burnish; `-P` keeps a folder named `app` in the working folder out of the way."""
-    return [sys.executable, "-P", "-m", module, *arguments]
-
-
-def child_environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment with `changes`, in which a child finds the packages of a checkout too."""
-    environment = {**os.environ, **(changes or {})}
-    # An installed package is found anyway, and site-packages in PYTHONPATH would come before the standard library.
-    if str(_ROOT) not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
-        known = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part and part != str(_ROOT)]
-        environment["PYTHONPATH"] = os.pathsep.join([str(_ROOT), *known])
-    return environment
+    """The command that runs a module of Burnish; `-P` keeps the modules beside this file off its path."""
+    return [sys.executable, "-P", str(_THIS_FILE), module, *arguments]
 
 
 def on_interruption(call: Callable[[int], object]) -> Callable[[], None]:
@@ -69,3 +63,12 @@ def _on_console_end(call: Callable[[], object]) -> Callable[[], None]:
     handler = ctypes.WINFUNCTYPE(wintypes.BOOL, wintypes.DWORD)(handle)
     ctypes.windll.kernel32.SetConsoleCtrlHandler(handler, True)
     return lambda: ctypes.windll.kernel32.SetConsoleCtrlHandler(handler, False)
+
+
+def _run_module() -> None:
+    sys.path.insert(0, str(_THIS_FILE.parents[2]))
+    runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    _run_module()

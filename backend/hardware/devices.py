@@ -1,5 +1,6 @@
 """Owns what is here to compute on, and which of it a run takes with which precision."""
 
+import os
 import re
 import subprocess
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from backend import registry
 from backend.catalog_building import missing
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
-from backend.contract.processes import child_environment, python_command
+from backend.contract.processes import python_command
 from backend.contract.rpc.plan import DeviceList
 from backend.contract.spec import RunSpec
 from backend.engines.cpu_device import cpu_device
@@ -66,7 +67,7 @@ def ask(
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=True,
-            env=child_environment(environment),
+            env={**os.environ, **(environment or {})},
         )  # fmt: skip
         return DeviceList(msgspec.json.decode(done.stdout.splitlines()[-1], type=list[Device]))
     except subprocess.TimeoutExpired:

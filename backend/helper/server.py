@@ -19,7 +19,7 @@ import msgspec
 
 from backend import process_tree
 from backend.contract import places
-from backend.contract.processes import child_environment, python_command
+from backend.contract.processes import python_command
 from backend.contract.rpc.interactive import OpenModels
 from backend.contract.rpc.protocol import CANCEL, CANCELLED, LONGEST_LINE, Mistake, Reply, Request, id_in
 from backend.helper.channel import Channel
@@ -189,7 +189,6 @@ class Helper:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
-            env=child_environment(),
         )
         worker = Worker(process)
         self._workers.append(worker)

@@ -1,10 +1,11 @@
 """Owns starting a run on this computer: its supervisor, in a session of its own that outlives whoever started it."""
 
+import os
 import subprocess
 
 from backend.contract import spec_file
 from backend.contract.errors import InputError, RunFailed
-from backend.contract.processes import child_environment, python_command
+from backend.contract.processes import python_command
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import HardwareSection, validated
 
@@ -27,7 +28,7 @@ class Local:
             stderr=subprocess.PIPE,
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-            env=child_environment(_environment(folder)),
+            env={**os.environ, **_environment(folder)},
         )
         assert supervisor.stderr
         with supervisor.stderr as words:

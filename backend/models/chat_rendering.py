@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from backend.contract.processes import child_environment, python_command
+from backend.contract.processes import python_command
 from backend.contract.tokens.chat_template import STUMBLES, line_of, reason_of
 
 SECONDS = 5.0
@@ -129,7 +129,7 @@ class Renderer:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # what interrupts this process is for this process to answer
-                env=child_environment({"OPENBLAS_NUM_THREADS": "1"}),  # whose threads would take address space
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # whose threads would take address space
             )
         return self._process
 

@@ -1,11 +1,12 @@
 """Converts pickled and Flax weights once: a throwaway process reads them, a safetensors copy stays."""
 
 import hashlib
+import os
 import subprocess
 from pathlib import Path
 
 from backend.contract.errors import InputError
-from backend.contract.processes import child_environment, python_command
+from backend.contract.processes import python_command
 from backend.contract.redaction import TOKEN_VARIABLES
 from backend.data.cache import Damaged, open_or_write
 from backend.data.sources.source import Report
@@ -59,16 +60,14 @@ def _content(path: Path) -> bytes:
 def _run(folder: Path, target: Path) -> None:
     # The process has no other task, so whatever a file from elsewhere does to it ends with it; it gets no hub token.
     # JAX is told to leave accelerators alone, of which a run may hold the only one.
-    environment = child_environment(
-        {"HF_HUB_OFFLINE": "1", "JAX_PLATFORMS": "cpu", **dict.fromkeys(TOKEN_VARIABLES, "")}
-    )
+    changes = {"HF_HUB_OFFLINE": "1", "JAX_PLATFORMS": "cpu", **dict.fromkeys(TOKEN_VARIABLES, "")}
     ended = subprocess.run(
         python_command(_CONVERTERS[read_weights(folder).format], str(folder), str(target)),
         capture_output=True,
         text=True,
         encoding="utf-8",
         errors="replace",
-        env=environment,
+        env={**os.environ, **changes},
         check=False,
     )
     if ended.returncode:

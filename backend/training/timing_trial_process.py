@@ -1,5 +1,6 @@
 """Owns the process in which a training is tried out, as whoever starts it sees it: progress, the outcome, a sure end."""
 
+import os
 import subprocess
 import threading
 import time
@@ -14,7 +15,7 @@ from backend import process_tree
 from backend.contract import places
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError, RunFailed
-from backend.contract.processes import child_environment, python_command
+from backend.contract.processes import python_command
 from backend.contract.redaction import redacted
 from backend.contract.rpc.protocol import Mistake, Progress
 from backend.contract.run.cost import MeasuredTime
@@ -69,7 +70,7 @@ def _started(spec: RunSpec) -> "Iterator[subprocess.Popen[bytes]]":
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,  # as a run: Linux shares the processor out by sessions
-        env=child_environment(spec.hardware.environment),
+        env={**os.environ, **spec.hardware.environment},
     )
     try:
         assert process.stdin

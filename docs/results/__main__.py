@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from backend.contract.processes import python_command
 from docs.results import demo_models
 from docs.results.experiments import EXPERIMENTS, HERE, MINILM, TINY, Experiment
 
@@ -79,7 +80,7 @@ def _trained(experiment: Experiment, model: str, folder: Path, seed: int) -> dic
     changes = (f"model.name_or_path={folder.absolute()}", f"training.seed={seed}", *own)
     made_by = hashlib.sha256("\n".join([spec.read_text(encoding="utf-8"), *own]).encode()).hexdigest()[:12]
     with tempfile.TemporaryDirectory(prefix="burnish-results-") as runs:
-        command = [sys.executable, "-P", "-m", "backend", "train", str(spec), "--run-folder", f"{runs}/run", "--json"]
+        command = python_command("backend", "train", str(spec), "--run-folder", f"{runs}/run", "--json")
         started = time.perf_counter()
         done = subprocess.run(
             [*command, *(word for change in changes for word in ("--set", change))],

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from backend.contract.processes import python_command
 from docs.results.experiments import HERE, MINILM, TINY
 
 ROOT = HERE.parents[1]
@@ -124,7 +125,7 @@ def _trained(folder: Path, task: Task, model: str, model_folder: Path, seed: int
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="run-", dir=folder) as runs:
         run = Path(runs) / "run"
-        command = [sys.executable, "-P", "-m", "backend", "train", str(spec), "--run-folder", str(run), "--json"]
+        command = python_command("backend", "train", str(spec), "--run-folder", str(run), "--json")
         subprocess.run(
             [*command, *(word for setting in settings for word in ("--set", setting))],
             cwd=ROOT, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=True,

@@ -14,12 +14,12 @@ and measured as they are shipped.
 import json
 import math
 import subprocess
-import sys
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from backend.contract.processes import python_command
 from docs.results.baselines import KneserNey
 
 ROOT = Path(__file__).parents[2]
@@ -96,7 +96,7 @@ def _copied(sources: Sequence[str], references: Sequence[str]) -> dict[str, floa
 
 
 def _evaluated(model: str, data: Path, *changes: str) -> dict[str, Any]:
-    command = [sys.executable, "-P", "-m", "backend", "evaluate", str(DEMO / model), "--data", str(data), "--json"]
+    command = python_command("backend", "evaluate", str(DEMO / model), "--data", str(data), "--json")
     done = subprocess.run(
         [*command, *chain.from_iterable(("--set", change) for change in changes)],
         cwd=ROOT, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, check=True,

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from backend.contract.processes import child_environment
 from tests.app.window_walk import unmarked
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +30,7 @@ CHOICES = ("QuietComboBox.item", "RowTable.header", "TextTable.header", "QAction
 def walked(mode: str, home: Path, *more: str) -> dict[str, str]:
     """Text → where, of one walk."""
     command = [sys.executable, "-m", "tests.app.window_walk", mode, str(home), *more]
-    environment = {**child_environment(), "QT_QPA_PLATFORM": "offscreen", "HF_HUB_OFFLINE": "1"}
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "HF_HUB_OFFLINE": "1"}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment.get("PYTHONPATH", "")])
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

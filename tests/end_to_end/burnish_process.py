@@ -3,7 +3,6 @@
 import csv
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from backend.contract import spec_file
+from backend.contract.processes import python_command
 from backend.contract.resources import resource
 from backend.contract.run.events import AnyEvent, decode_all
 from backend.contract.run.folder import RunFolder, run_folders
@@ -37,7 +37,7 @@ class Burnish:
         return {**os.environ, **own, **self.environment}
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
-        command = [sys.executable, "-P", "-m", "backend", *arguments]
+        command = python_command("backend", *arguments)
         return subprocess.Popen(
             command,
             stdout=subprocess.PIPE,

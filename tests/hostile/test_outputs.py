@@ -1,6 +1,7 @@
 """Whatever a person names as an output, no command replaces a device, a FIFO, a link, a run's own file or its own input."""
 
 import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from backend.__main__ import main
 from backend.contract import spec_file
+from backend.contract.processes import python_command
 from backend.contract.resources import resource
 from tests.hostile.case import MODEL, ROWS
 
@@ -120,7 +122,7 @@ def test_tokenize_leaves_its_input(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def shell(line: str, tmp_path: Path) -> "subprocess.CompletedProcess[str]":
-    command = line.replace("burnish", f"'{sys.executable}' -P -m backend")
+    command = line.replace("burnish", shlex.join(python_command("backend")))
     environment = {**os.environ, "BURNISH_RUNS": str(tmp_path / "runs")}
     return subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from app.services import notifications
-from backend.contract.processes import child_environment
 
 ROOT = Path(__file__).parents[3]
 BUS = """<busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen>
@@ -55,7 +54,7 @@ def test_without_the_program_the_message_arrives_at_the_desktops_portal(tmp_path
     configuration.write_text(BUS)
     bus = [str(shutil.which("dbus-run-session")), f"--dbus-daemon={shutil.which('dbus-daemon')}"]
     command = [*bus, f"--config-file={configuration}", "--", sys.executable, "-m", "tests.app.services.portal_desktop"]
-    environment = {**child_environment(), "PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [*command, "<b>reviews</b> & more has failed.", "error"],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60,

@@ -1,13 +1,13 @@
 """Owns the calling of `burnish` as people do, with runs and caches of its own."""
 
+import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from backend.contract.processes import child_environment
+from backend.contract.processes import python_command
 
 Burnish = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -26,9 +26,9 @@ def burnish(tmp_path: Path, runs: Path) -> Burnish:
 
     def call(*arguments: str | Path, **environment: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [sys.executable, "-P", "-m", "backend", *map(str, arguments)],
+            python_command("backend", *map(str, arguments)),
             cwd=here,
-            env=child_environment({"BURNISH_RUNS": str(runs), **environment}),
+            env={**os.environ, "BURNISH_RUNS": str(runs), **environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

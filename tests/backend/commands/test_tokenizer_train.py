@@ -1,19 +1,15 @@
 """`burnish tokenizer train` and `extend` make folders that others open, and refuse what they cannot use."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from transformers import AutoTokenizer
 
 from backend.__main__ import main
+from backend.contract.processes import python_command
 from backend.contract.resources import resource
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -93,22 +89,8 @@ def _hears_interrupts() -> None:
 def test_a_stopped_training_leaves_nothing(tmp_path):
     path = tmp_path / "long.txt"
     path.write_text("\n".join(f"{n * n} {n:b} words that never end" for n in range(400_000)))
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "backend",
-        "tokenizer",
-        "train",
-        "--data",
-        str(path),
-        "--output",
-        str(tmp_path / "made"),
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=_hears_interrupts
-    )
+    command = python_command("backend", "tokenizer", "train", "--data", str(path), "--output", str(tmp_path / "made"))
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=_hears_interrupts)
     assert process.stderr is not None
     assert "rows of" in process.stderr.readline()
     process.send_signal(signal.SIGINT)

@@ -16,7 +16,7 @@ import pytest
 from backend.commands import train
 from backend.contract import spec_file
 from backend.contract.errors import InputError
-from backend.contract.processes import child_environment, python_command
+from backend.contract.processes import python_command
 from backend.contract.resources import resource
 from backend.contract.run import events
 from backend.contract.run.fixes import Mend
@@ -39,7 +39,7 @@ class Terminal:
     def __init__(self, runs: Path, *arguments: str | Path) -> None:
         self.process = subprocess.Popen(
             python_command("backend", *map(str, arguments)),
-            env=child_environment({"BURNISH_RUNS": str(runs)}),
+            env={**os.environ, "BURNISH_RUNS": str(runs)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -72,7 +72,7 @@ def started(runs: Path, spec: Path) -> Iterator[tuple[Terminal, RunFolder]]:
     terminal.process.kill()
     terminal.process.communicate()
     if RunFolder(path).life() == "alive":
-        subprocess.run(python_command("backend", "stop", str(path), "--now"), env=child_environment(), check=True)
+        subprocess.run(python_command("backend", "stop", str(path), "--now"), check=True)
 
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz012345"
@@ -86,7 +86,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, subprocess.C
     command = python_command("backend", "train", str(resource("demo", "sentiment.yaml")), *SHORT, "--json")
     done = subprocess.run(
         [*command, "--run-folder", str(folder)],
-        env=child_environment({"BURNISH_RUNS": str(place / "runs"), "HF_TOKEN": SECRET}),
+        env={**os.environ, "BURNISH_RUNS": str(place / "runs"), "HF_TOKEN": SECRET},
         capture_output=True,
         text=True,
         check=False,

@@ -10,7 +10,7 @@ import pytest
 
 from backend.contract import spec_file
 from backend.contract.errors import InputError
-from backend.contract.processes import child_environment, python_command
+from backend.contract.processes import python_command
 from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
 from backend.helper.worker import QUERIES
@@ -27,7 +27,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = python_command(
         "backend", "train", str(resource("demo", "sentiment.yaml")), *changes, "--run-folder", str(folder)
     )
-    subprocess.run(command, env=child_environment(), capture_output=True, check=True)
+    subprocess.run(command, capture_output=True, check=True)
     return folder
 
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from backend.contract.errors import InputError
-from backend.contract.processes import child_environment
 from backend.contract.spec.section import validated
 from backend.engines.hosts import Position
 from backend.engines.jax import JaxEntry, Settings, cluster
@@ -36,7 +35,7 @@ def on_processors(count: int, *arguments: str) -> subprocess.Popen[str]:
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={count}"
     command = [sys.executable, "-m", "tests.backend.engines.on_devices", *arguments]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=child_environment({"XLA_FLAGS": flags})
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "XLA_FLAGS": flags}
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.contract.catalog import Device, EngineEntry
-from backend.contract.processes import child_environment
+from backend.contract.processes import python_command
 from backend.contract.rpc.plan import DeviceList
 from backend.hardware import doctor_engines
 from backend.hardware.doctor_engines import clashes, present, seen, unseen
@@ -84,7 +84,7 @@ def test_what_belongs_together_clashes_with_nothing():
 
 def test_the_processor_is_listed_by_a_child_that_has_ended():
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "backend.engines.jax.devices"],
-        env=child_environment(), capture_output=True, text=True, check=True,
+        python_command("backend.engines.jax.devices"),
+        capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert '"kind":"cpu"' in done.stdout

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backend import process_tree
-from backend.contract.processes import child_environment, python_command
+from backend.contract.processes import python_command
 from backend.contract.resources import resource
 
 
@@ -22,7 +22,6 @@ class Helper:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=child_environment(),
         )
         self.progress: list[dict[str, Any]] = []
         self._replies: dict[int, dict[str, Any]] = {}

@@ -168,12 +168,10 @@ def burnish_lines():
     """Runs the command line; what it said on stdout by line, and on stderr."""
     import subprocess
 
-    from backend.contract.processes import child_environment, python_command
+    from backend.contract.processes import python_command
 
     def run(*words: str) -> tuple[list[str], str]:
-        done = subprocess.run(
-            python_command("backend", *words), env=child_environment(), capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(python_command("backend", *words), capture_output=True, text=True, check=True)
         return done.stdout.splitlines(), done.stderr
 
     return run

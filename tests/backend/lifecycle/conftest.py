@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from backend import process_tree
-from backend.contract.processes import child_environment
 from backend.contract.run.folder import RunFolder
 
 SUPERVISE = """
@@ -47,7 +46,6 @@ def supervise(folder: RunFolder) -> Iterator[Supervise]:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            env=child_environment(),
         )
         started.append(process)
         return process

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.contract.errors import InputError
-from backend.contract.processes import child_environment, python_command
+from backend.contract.processes import python_command
 from backend.contract.run.folder import RunFolder
 from backend.launchers.local import LAUNCHER
 
@@ -57,7 +57,7 @@ def test_resume_of_a_running_run_exits_with_two(folder: RunFolder, supervise, un
     until((folder.path / "ready").exists)
     command = python_command("backend", "resume", str(folder.path))
 
-    done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert done.returncode == 2
     assert "already running" in done.stderr
@@ -73,7 +73,7 @@ def test_started_run_outlives_who_started_it(folder: RunFolder, until) -> None:
         "import os; os._exit(0)"
     )
     command = [sys.executable, "-P", "-c", starter, str(folder.path)]
-    done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
 
     record = folder.process_record()
     assert record
@@ -118,7 +118,7 @@ def test_request_of_a_person_reaches_the_run_folder(folder: RunFolder, supervise
     until((folder.path / "ready").exists)
     command = python_command("backend", kind, str(folder.path))
 
-    done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert folder.requested() == kind
@@ -130,7 +130,7 @@ def test_stop_now_ends_an_engine_that_does_not_listen(folder: RunFolder, supervi
     until(lambda: folder.process_record().engine_pid)
 
     command = python_command("backend", "stop", str(folder.path), "--now")
-    subprocess.run(command, env=child_environment(), capture_output=True, check=True)
+    subprocess.run(command, capture_output=True, check=True)
 
     assert supervisor.wait() == 1
     record = folder.exit_record()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.contract.processes import child_environment
+from backend.contract.processes import python_command
 from backend.contract.run.folder import RunFolder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -240,7 +240,7 @@ def test_running_run_refuses_a_second_supervisor(folder: RunFolder, supervise, u
 def test_looking_at_the_lock_all_the_time_is_no_reason_to_refuse(folder: RunFolder, supervise) -> None:
     folder.lock.touch()
     look = "import sys; from backend.contract.run.folder import RunFolder; f = RunFolder(sys.argv[1])\nwhile True: f.life()"
-    watcher = subprocess.Popen([sys.executable, "-P", "-c", look, str(folder.path)], env=child_environment())
+    watcher = subprocess.Popen([sys.executable, "-P", "-c", look, str(folder.path)])
     try:
         assert [supervise("pass").wait() for _ in range(5)] == [0] * 5
     finally:
@@ -261,8 +261,8 @@ def test_folder_deleted_under_the_run_ends_it_without_a_trace(folder: RunFolder,
 
 
 def test_something_else_than_a_run_is_refused(tmp_path: Path) -> None:
-    command = [sys.executable, "-P", "-m", "backend.supervisor", str(tmp_path)]
-    done = subprocess.run(command, cwd=tmp_path, env=child_environment(), capture_output=True, text=True, check=False)
+    command = python_command("backend.supervisor", str(tmp_path))
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert done.returncode == 2
     assert "is no run folder" in done.stderr
@@ -277,7 +277,7 @@ def test_supervisor_is_small() -> None:
         "print(int(next(l for l in open('/proc/self/status') if l.startswith('VmRSS')).split()[1]) // 1024)"
     )
     command = [sys.executable, "-P", "-c", script]
-    done = subprocess.run(command, env=child_environment(), capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
 
     assert int(done.stdout) < 24
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import pytest
 
 from backend import process_tree
-from backend.contract.processes import child_environment
 from backend.models.chat_rendering import RenderedChat, Renderer, RenderRequest, TemplateRefusal
 
 ROLES = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
@@ -113,9 +112,7 @@ def test_process_ends_with_who_started_it_even_in_a_loop():
         "one.render('x', {}, [RenderRequest([{'role': 'user', 'content': 'x'}])])\n"
         "print(one._process.pid, flush=True); one.render(sys.argv[1], {}, [RenderRequest([{'role': 'user', 'content': 'x'}])])"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, LOOP], stdout=subprocess.PIPE, env=child_environment(), stderr=subprocess.DEVNULL
-    )
+    process = subprocess.Popen([sys.executable, "-c", code, LOOP], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout
     with process.stdout as said:
         worker = json.loads(said.readline())

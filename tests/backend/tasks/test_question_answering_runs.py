@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.contract.processes import child_environment, python_command
+from backend.contract.processes import python_command
 from backend.contract.resources import resource
 from tests.backend.tasks.questions import xlnet
 
@@ -23,7 +23,6 @@ Burnish = Callable[..., "subprocess.CompletedProcess[str]"]
 def burnish(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         python_command("backend", *map(str, arguments)),
-        env=child_environment(),
         capture_output=True,
         text=True,
         check=False,
