@@ -1,16 +1,14 @@
-"""Says where the shipped resources lie, in a checkout beside the packages, in a wheel as `burnish_resources`; and lists the demo models among them."""
+"""Says where the shipped resources lie, in a checkout as in a wheel beside the packages; and lists the demo models among them."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-_ROOT = Path(__file__).resolve().parents[2]
+_FOLDER = Path(__file__).resolve().parents[2] / "resources"
 
 
 def resource(*parts: str) -> Path:
     """The path of a shipped file or folder, for example `resource("demo", "sentiment.yaml")`."""
-    installed = _ROOT / "burnish_resources"
-    base = installed if installed.is_dir() else _ROOT / "resources"
-    return base.joinpath(*parts)
+    return _FOLDER.joinpath(*parts)
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,7 @@ def collect(part: object, names: set[str], choices: set[str]) -> None:
     ("path", "function"),
     [
         (f"{backend.__path__[0]}/training/loop.py", "run"),
+        (r"C:\elsewhere\Lib\site-packages\burnish\backend\training\loop.py", "run"),
         (r"C:\elsewhere\Lib\site-packages\backend\training\loop.py", "run"),
         ("/home/me/.venv/lib/python3.11/site-packages/torch/nn/modules/module.py", "_call_impl"),
         ("/usr/lib/python3.11/json/decoder.py", "decode"),
@@ -192,6 +193,7 @@ def test_frame_of_public_code_keeps_its_function(path: str, function: str):
         f"{backend.__path__[0]}/training/loop.py",
         "/home/me/backend/training/loop.py",
         "/home/me/backend/../loop.py",
+        "/home/me/burnish/merger_with_acme.py",
         "/home/me/.venv/lib/python3.11/site-packages/acme_plugin/torch.py",
         "/home/me/site-packages/torch/merger_with_acme.py",
         "/home/me/site-packages/torch/nn/modules/module.py",

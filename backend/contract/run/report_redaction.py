@@ -74,7 +74,7 @@ _FROZEN = re.compile(r"<frozen [\w.]{1,60}>")
 _FUNCTION = re.compile(r"\bdef (\w+)")
 _NAMELESS = {"<module>", "<lambda>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 _ROOT = Path(__file__).parents[3]
-_OWN_FOLDERS = ("backend", "app")
+_OWN_FOLDERS = ("backend", "app", "burnish")
 _PACKAGE = re.compile(r"[\\/](?:site|dist)-packages[\\/](\w+)")
 _STANDARD = re.compile(r"[\\/](?:lib(?:64)?[\\/]python3\.\d{1,2}t?|Python3\d{1,2}[\\/]Lib)[\\/](\w+)")
 """Where Linux and macOS, and where Windows has Python's own modules."""
