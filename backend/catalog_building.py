@@ -16,10 +16,11 @@ from backend.contract.catalog import (
     TaskEntry,
 )
 from backend.contract.errors import InputError
-from backend.contract.metrics import Metric, declared
+from backend.contract.metrics import Range
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec, Section
 from backend.contract.spec.tokenizer_training import TokenizerTraining
+from backend.metrics.metric import declared
 
 
 def built(versions: dict[str, str]) -> Catalog:
@@ -84,11 +85,11 @@ def _with_choices(spec: dict[str, Any]) -> dict[str, Any]:
 
 def _task_metrics() -> list[MetricEntry]:
     """Each metric that tasks give once, with those that give it."""
-    tasks: dict[Metric, list[str]] = {}
+    tasks: dict[tuple[str, str, bool | None, Range], list[str]] = {}
     for name, task in registry.all_of("task").items():
-        for metric in declared(task.metrics):
-            tasks.setdefault(metric, []).append(name)
-    return [MetricEntry(one.name, one.title, names, one.greater_is_better) for one, names in tasks.items()]
+        for one in declared(task.metrics):
+            tasks.setdefault((one.name, one.title, one.greater_is_better, one.range), []).append(name)
+    return [MetricEntry(name, title, names, greater, range) for (name, title, greater, range), names in tasks.items()]
 
 
 def _metric(name: str, metric: Any) -> MetricEntry:

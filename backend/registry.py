@@ -1,4 +1,4 @@
-"""Finds tasks, sources, engines, failures and other plugins by name; the only dynamic imports of the house.
+"""Finds tasks, sources, engines, metrics, failures and other plugins by name; the only dynamic imports of the house.
 
 Installed packages may add members through entry points (`burnish.tasks` and so on). They are loaded when first asked
 for; one that cannot be used is named in `problems` and left out.
@@ -23,6 +23,7 @@ _ROOMS = {
     "family": ("backend.engines.jax.models", "FAMILY"),
     "launcher": ("backend.launchers", "LAUNCHER"),
     "failure": ("backend.training.failures", "FAILURE"),
+    "metrics": ("backend.metrics", "METRICS"),
 }
 """Kind → (package, the name that each module of it exports)."""
 
@@ -34,7 +35,7 @@ PLUGGED = {
     "optimizer": ("title", "description", "Settings", "state_per_weight", "make"),
     "metric": ("title", "tasks", "greater_is_better", "score"),
 }  # fmt: skip
-"""Kinds that installed packages may add to, as entry points of `burnish.<kind>s`, and what such an object must have."""
+"""Kinds that installed packages may add to (a metric of theirs is measured where a spec names it), as entry points of `burnish.<kind>s`, and what such an object must have."""
 
 
 @cache
@@ -92,7 +93,7 @@ def _own(kind: str) -> tuple[str, ...]:
 def _is_shared(kind: str, found: pkgutil.ModuleInfo) -> bool:
     # Beside its members a room holds what they share: the protocol named after the kind, and private modules. An engine
     # is always a package, so the modules beside the engines are what they share.
-    return found.name == kind or found.name.startswith("_") or (kind == "engine" and not found.ispkg)
+    return found.name == kind.removesuffix("s") or found.name.startswith("_") or (kind == "engine" and not found.ispkg)
 
 
 @cache

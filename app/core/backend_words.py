@@ -45,11 +45,6 @@ KINDS = (tr("text"), tr("label"), tr("number"), tr("list"), tr("mapping"), tr("e
 """What the cells of a column hold."""
 TYPES = (tr("normal"), tr("special"), tr("added"), tr("byte"), tr("unused"))
 """Of a vocabulary's pieces."""
-METRICS = (
-    tr("Loss"), tr("Perplexity"), tr("Accuracy"), tr("Precision"), tr("Recall"), tr("Macro F1"), tr("Weighted F1"),
-    tr("Combined"), tr("Matthews correlation"), tr("Exact match"),
-)  # fmt: skip
-"""Titles that are translated; the others are names."""
 OTHERS = (tr("Processor"), tr("a usual name for it"), tr("Optimizer options"))
 
 COLUMNS = {

@@ -1,12 +1,13 @@
 """Owns how numbers, times and events read on screen."""
 
 import math
+from collections.abc import Iterable
 from datetime import datetime
 
 from app.core.backend_words import SPLITS, begun, said
 from app.core.i18n import figure, grouped, inside, tr
 from app.core.setting_titles import in_titles
-from backend.contract.metrics import METRICS
+from backend.contract.catalog import MetricEntry
 from backend.contract.run import events
 
 
@@ -106,14 +107,22 @@ def _local_time(seconds: float | None) -> datetime | None:
         return None
 
 
+_metric_titles: dict[str, str] = {}
+
+
+def learn_metrics(metrics: Iterable[MetricEntry]) -> None:
+    """Call these metrics by their titles from now on."""
+    _metric_titles.update((metric.name, metric.title) for metric in metrics)
+
+
 def metric_title(name: str) -> str:
-    """A metric's name for people: `Macro F1`, `Accuracy`, `RTE.tsv · accuracy`."""
-    if name in METRICS:
-        return said(METRICS[name].title)
+    """A metric's name for people: `Macro F1`, `Accuracy`, `RTE.tsv · accuracy`; its own name until the catalog has come."""
+    if name in _metric_titles:
+        return _metric_titles[name]
     if "/" in name:
         part, _, metric = name.rpartition("/")
         return f"{part} · {inside(metric_title(metric))}"
-    return begun(name.replace("_", " ").lower())
+    return said(begun(name.replace("_", " ").lower()))
 
 
 def name_of_path(path: str) -> str:

@@ -11,8 +11,10 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
 
+from app.core import formatting
 from app.core.backend_sentences import told_in
 from app.core.i18n import tr, translated
+from backend.contract.catalog import Catalog
 from backend.contract.processes import python_command
 from backend.contract.rpc import protocol
 from backend.contract.rpc.answers import ANSWERS
@@ -392,4 +394,7 @@ def _shaped(query: str, answer: Any) -> Any:
     if query == "catalog":
         answer = translated(answer)
     kind = ANSWERS.get(query)
-    return answer if kind is None else told_in(msgspec.convert(answer, kind))
+    found = answer if kind is None else told_in(msgspec.convert(answer, kind))
+    if isinstance(found, Catalog):
+        formatting.learn_metrics(found.metrics)
+    return found

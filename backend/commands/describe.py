@@ -51,9 +51,11 @@ def _in_words(catalog: "Catalog") -> str:
 
 
 def _direction(metric: "MetricEntry") -> str:
+    least, greatest = ("" if limit is None else f"{limit:g}" for limit in metric.range)
+    limits = f", {least} to {greatest}" if least and greatest else f", {least} or more" if least else ""
     if metric.greater_is_better is None:
-        return f"{metric.title}; nobody has declared whether greater is better"
-    return f"{metric.title}; {'greater' if metric.greater_is_better else 'smaller'} is better"
+        return f"{metric.title}{limits}; nobody has declared whether greater is better"
+    return f"{metric.title}{limits}; {'greater' if metric.greater_is_better else 'smaller'} is better"
 
 
 COMMANDS = (Command("describe", "what can be chosen: tasks, sources, engines, devices", _arguments, _describe),)

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from backend.contract.metrics import Range
 from backend.contract.versions import CONTRACT_VERSION
 
 
@@ -128,6 +129,8 @@ class MetricEntry(msgspec.Struct, frozen=True):
     tasks: list[str]
     greater_is_better: bool | None
     """None where nobody has declared it; then no best checkpoint can be kept by it."""
+    range: Range = (None, None)
+    """The least and the greatest possible value; None where there is no limit."""
 
 
 class Preset(msgspec.Struct, frozen=True):

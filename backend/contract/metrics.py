@@ -1,51 +1,31 @@
-"""Declares each metric once, with whether a greater value is better; backend, catalog and window read it here."""
+"""What a metric is: a value with its name, its title, whether greater is better, its range, its tasks and its function."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+Range = tuple[float | None, float | None]
+"""The least and the greatest possible value; None where there is no limit."""
+Score = Callable[[Any, Any, Any], Mapping[str, float]]
+"""(predictions, the task's facts, the task's settings) → values by name; empty if nothing can be measured."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric. A task lists those of its own as such values, or names those that are declared below."""
+    """One metric. A file of `backend.metrics` exports such values; a task of another package may list some of its own."""
 
     name: str
     title: str
     greater_is_better: bool | None
-    """None where nobody can say; such a metric is shown, and neither a best checkpoint nor early stopping follows it."""
+    """None if nobody can say; such a metric is shown, and neither a best checkpoint nor early stopping follows it."""
+    range: Range = (None, None)
+    tasks: tuple[str, ...] = ()
+    """The tasks whose evaluations give it."""
+    score: Score | None = None
+    """Computes it. Metrics of one calculation share a function, which is called once for all of them.
 
-
-METRICS = {
-    metric.name: metric
-    for metric in (
-        Metric("loss", "Loss", greater_is_better=False),
-        Metric("perplexity", "Perplexity", greater_is_better=False),
-        Metric("accuracy", "Accuracy", greater_is_better=True),
-        Metric("precision", "Precision", greater_is_better=True),
-        Metric("recall", "Recall", greater_is_better=True),
-        Metric("f1", "F1", greater_is_better=True),
-        Metric("f1_macro", "Macro F1", greater_is_better=True),
-        Metric("f1_weighted", "Weighted F1", greater_is_better=True),
-        Metric("combined", "Combined", greater_is_better=True),
-        Metric("matthews", "Matthews correlation", greater_is_better=True),
-        Metric("pearson", "Pearson", greater_is_better=True),
-        Metric("spearman", "Spearman", greater_is_better=True),
-        Metric("exact_match", "Exact match", greater_is_better=True),
-        Metric("bleu", "BLEU", greater_is_better=True),
-        Metric("chrf", "chrF", greater_is_better=True),
-        Metric("rouge1", "ROUGE-1", greater_is_better=True),
-        Metric("rouge2", "ROUGE-2", greater_is_better=True),
-        Metric("rougeL", "ROUGE-L", greater_is_better=True),
-        Metric("rougeLsum", "ROUGE-Lsum", greater_is_better=True),
-    )
-}
-
-
-def declared(metrics: Iterable[str | Metric]) -> list[Metric]:
-    """A task's metrics; one that is only named, and that nobody has declared, has no direction."""
-    return [
-        one if isinstance(one, Metric) else METRICS.get(one, Metric(one, one, greater_is_better=None))
-        for one in metrics
-    ]
+    It may give variants with a suffix too (`f1_PER`); they inherit what is declared here.
+    """
 
 
 def base_metric(name: str, known: Iterable[str]) -> str | None:

@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from backend import registry
 from backend.contract.errors import InputError
-from backend.contract.metrics import base_metric, declared
+from backend.contract.metrics import base_metric
 from backend.contract.spec import RunSpec, validated
+from backend.metrics.metric import declared
 from backend.tasks.task import Task
 
 _FIELD = "evaluation.metrics"

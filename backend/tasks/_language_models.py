@@ -1,4 +1,4 @@
-"""What tasks of language models share: their texts, loss and perplexity, and the settings of generation."""
+"""What tasks of language models share: their texts, the loss of each row, and the settings of generation."""
 
 from typing import Annotated, Any
 
@@ -11,7 +11,6 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section
 from backend.contract.spec.training import DECODING
 from backend.data.rows import Rows
-from backend.tasks.task import Predictions
 
 
 def texts(rows: Rows, column: str, chunk: range | None = None) -> list[str]:
@@ -19,10 +18,6 @@ def texts(rows: Rows, column: str, chunk: range | None = None) -> list[str]:
     chunk = range(len(rows)) if chunk is None else chunk
     found = rows.table[column].slice(chunk.start, len(chunk))
     return pc.fill_null(found.cast(pa.string()), "").to_pylist()
-
-
-LARGEST_EXPONENT = 700.0
-"""A perplexity beyond it would be infinite, which JSON cannot say."""
 
 
 def loss_table(loss: np.ndarray, tokens: np.ndarray) -> dict[str, pa.Array]:
@@ -35,16 +30,6 @@ def loss_table(loss: np.ndarray, tokens: np.ndarray) -> dict[str, pa.Array]:
         "tokens": pa.array(tokens),
         "perplexity": pa.array(perplexity, from_pandas=True),
     }
-
-
-def language_scores(predictions: Predictions) -> dict[str, float]:
-    """Mean loss over all tokens, its exponential, and the share that were the likeliest; empty without tokens."""
-    total, count = predictions.total("loss")
-    if not count:
-        return {}
-    correct, _ = predictions.total("accuracy")
-    perplexity = float(np.exp(min(total / count, LARGEST_EXPONENT)))
-    return {"loss": total / count, "perplexity": perplexity, "accuracy": correct / count}
 
 
 class WritingSettings(Section):

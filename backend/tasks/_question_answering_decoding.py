@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.data.rows import Rows
+from backend.metrics.answers import exact_match, f1
+from backend.metrics.metric import Sums
 from backend.tasks._question_answering_features import OUTSIDE, Answers
-from backend.tasks._squad_metrics import best_threshold, exact_match, f1
 from backend.tasks._texts import strings
-from backend.tasks.task import Columns, Outputs, Predictions, Sums
+from backend.tasks.task import Columns, Outputs
 
 _PAIRS = 1 << 19
 """Pairs of starts and ends that are ranked at once, some MB of them."""
@@ -346,21 +347,3 @@ def answer_scores(said: list[Said], answers: list[Answers | None], may_be_none: 
         null_scores = [one.null_score for one in said]
         sums |= {"null_score": (np.array(null_scores, dtype=np.float64), known), "has_answer": (has_answer, known)}
     return sums
-
-
-def mean_scores(predictions: Predictions) -> dict[str, float]:
-    """Every measure over the rows whose answers are known; empty where none is."""
-    found = {}
-    for name in ("loss", "exact_match", "f1"):
-        for variant in (name, f"{name}_HasAns", f"{name}_NoAns"):
-            total, count = predictions.total(variant)
-            found |= {variant: total / count} if count else {}
-    if "exact_match" not in found or "null_score" not in predictions.sums:
-        return found if "exact_match" in found else {}
-    (null_scores, known), (has_answer, _) = predictions.sums["null_score"], predictions.sums["has_answer"]
-    kept = known > 0
-    for name in ("exact_match", "f1"):
-        own = predictions.sums[f"answered_{name}"][0][kept]
-        best, threshold = best_threshold(own, null_scores[kept], has_answer[kept] > 0)
-        found |= {f"best_{name}": best, f"best_{name}_threshold": threshold}
-    return found

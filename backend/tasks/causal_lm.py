@@ -11,10 +11,13 @@ from pydantic import Field, ValidationInfo, field_validator
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head, HeadFacts
+from backend.contract.metrics import Metric
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
+from backend.metrics.generated_text import Kind, metrics_of_kinds, signatures
+from backend.metrics.metric import measure, metrics_of
 from backend.tasks._chat import (
     Message,
     Template,
@@ -28,7 +31,7 @@ from backend.tasks._chat import (
     question_ids,
     written_tokens,
 )
-from backend.tasks._language_models import WritingSettings, generation_settings, language_scores, loss_table, texts
+from backend.tasks._language_models import WritingSettings, generation_settings, loss_table, texts
 from backend.tasks._packing import (
     Tokens,
     by_row,
@@ -40,7 +43,6 @@ from backend.tasks._packing import (
     starts,
     tokens_of,
 )
-from backend.tasks._text_metrics import METRICS, Kind, signatures, text_scores
 from backend.tasks._texts import is_blank, reasons
 from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks
 
@@ -48,7 +50,6 @@ ANSWERS = ("instructions", "chat")
 """Kinds of rows that are prompts with answers."""
 SCORES: tuple[Kind, ...] = ("exact_match", "bleu", "chrf", "rouge")
 SIGNATURES = "signatures.json"
-_TEACHER_FORCED = ("loss", "perplexity", "accuracy")
 
 
 class Settings(WritingSettings):
@@ -117,7 +118,7 @@ class CausalLm:
         Column("response", "Response", "What the model is to answer.", holds="text", needed_to_predict=False, usual_names=["response", "output", "completion", "answer", "chosen"], when={"rows": ["instructions"]}),
         Column("messages", "Messages", "A list of messages, each with role and content.", holds="messages", usual_names=["messages", "conversations", "conversation", "chat", "dialog"], when={"rows": ["chat"]}),
     )  # fmt: skip
-    metrics: tuple[str, ...] = (*_TEACHER_FORCED, *(name for kind in SCORES for name in METRICS[kind]))
+    metrics: tuple[Metric, ...] = metrics_of("causal_lm")
     default_metric: ClassVar[str] = "perplexity"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
     trains_apart: bool = False
@@ -136,7 +137,7 @@ class CausalLm:
         if settings.generate:
             self.evaluates_by = "generate"
         else:
-            self.metrics = _TEACHER_FORCED
+            self.metrics = metrics_of_kinds(metrics_of("causal_lm"), ())
 
     @property
     def split_by(self) -> SplitBy:
@@ -318,13 +319,8 @@ class CausalLm:
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Mean loss over all targets, its exponential, the share of them that were the likeliest; scores of written text."""
-        scores = language_scores(predictions)
-        if self.evaluates_by != "generate":
-            return scores
-        known = predictions.table.filter(predictions.table["actual"].is_valid())
-        if known.num_rows == 0:
-            return scores
-        return scores | text_scores(known["prediction"].to_pylist(), known["actual"].to_pylist(), SCORES)
+        kinds = SCORES if self.evaluates_by == "generate" else ()
+        return measure(metrics_of_kinds(metrics_of("causal_lm"), kinds), predictions, facts, self.settings)
 
 
 TASK = CausalLm

@@ -12,10 +12,12 @@ from pydantic import Field
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head, HeadFacts
+from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
-from backend.tasks._language_models import language_scores, loss_table, texts
+from backend.metrics.metric import measure, metrics_of
+from backend.tasks._language_models import loss_table, texts
 from backend.tasks._packing import Tokens, by_row, cut_into_blocks, features_of_rows, flat, flattened, owners, tokens_of
 from backend.tasks._texts import is_blank, reasons
 from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks
@@ -53,7 +55,7 @@ class MaskedLm:
             usual_names=["text", "content", "body", "story", "sentence", "document"], holds="text",
         ),
     )  # fmt: skip
-    metrics: ClassVar[tuple[str, ...]] = ("loss", "perplexity", "accuracy")
+    metrics: ClassVar[tuple[Metric, ...]] = metrics_of("masked_lm")
     default_metric: ClassVar[str] = "perplexity"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
     trains_apart: bool = True
@@ -217,7 +219,7 @@ class MaskedLm:
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Mean loss over all hidden tokens, its exponential, and the share whose likeliest token was right."""
-        return language_scores(predictions)
+        return measure(metrics_of("masked_lm"), predictions, facts, self.settings)
 
 
 def _check_tokenizer(tokenizer: Any, whole_words: bool) -> None:

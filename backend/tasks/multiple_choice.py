@@ -9,9 +9,11 @@ from pydantic import Field
 
 from backend.contract.catalog import Column
 from backend.contract.heads import IGNORE, Head, HeadFacts
+from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
+from backend.metrics.metric import measure, metrics_of
 from backend.tasks._choices import (
     CHOICE_COLUMNS,
     Written,
@@ -55,7 +57,7 @@ class MultipleChoice:
         *CHOICE_COLUMNS,
         Column("label", "Right choice", "Its number, letter or text.", needed_to_predict=False, usual_names=["label", "answerkey", "answer", "correct", "target", "gold"]),
     )  # fmt: skip
-    metrics: ClassVar[tuple[str, ...]] = ("loss", "accuracy")
+    metrics: ClassVar[tuple[Metric, ...]] = metrics_of("multiple_choice")
     default_metric: ClassVar[str] = "accuracy"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
     limits: ClassVar[tuple[Limit, ...]] = (Limit(what="texts with their longest choices"),)
@@ -157,11 +159,7 @@ class MultipleChoice:
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Loss, and the share of the rows whose right choice was the likeliest."""
-        total, count = predictions.total("loss")
-        if not count:
-            return {}
-        right, _ = predictions.total("accuracy")
-        return {"loss": total / count, "accuracy": right / count}
+        return measure(metrics_of("multiple_choice"), predictions, facts, self.settings)
 
 
 def _ids(numbers: list[int | None]) -> np.ndarray:

@@ -10,9 +10,11 @@ from pydantic import Field, model_validator
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
 from backend.data.rows import Rows
+from backend.metrics.metric import measure, metrics_of
 from backend.tasks._question_answering_decoding import (
     Candidate,
     Nulls,
@@ -24,7 +26,6 @@ from backend.tasks._question_answering_decoding import (
     candidate,
     choose_beam,
     choose_plain,
-    mean_scores,
     plain_spans,
     question_names,
     span_loss,
@@ -117,7 +118,7 @@ class QuestionAnswering:
             required=False, needed_to_predict=False, usual_names=["id", "qid", "question_id"],
         ),
     )  # fmt: skip
-    metrics: ClassVar[tuple[str, ...]] = ("loss", "exact_match", "f1")
+    metrics: ClassVar[tuple[Metric, ...]] = metrics_of("question_answering")
     default_metric: ClassVar[str] = "f1"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
     defaults: ClassVar[dict[str, Any]] = {
@@ -318,7 +319,7 @@ class QuestionAnswering:
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Exact match and F1, and all that concerns questions without answer where there are such."""
-        return mean_scores(predictions)
+        return measure(metrics_of("question_answering"), predictions, facts, self.settings)
 
 
 def _texts(rows: Rows, column: str, part: slice) -> list[str]:

@@ -12,14 +12,16 @@ from pydantic import Field
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.metrics import Metric
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
 from backend.data.rows import Rows
+from backend.metrics.generated_text import BleuWords, Kind, check_words, metrics_of_kinds, signatures
+from backend.metrics.metric import Sums, measure, metrics_of
 from backend.tasks._language_models import WritingSettings, generation_settings
-from backend.tasks._text_metrics import METRICS, BleuWords, Kind, check_words, signatures, text_scores
 from backend.tasks._texts import is_blank, reasons, strings
-from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Sums, Use, in_chunks
+from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks
 
 SIGNATURES = "signatures.json"
 """Written beside the predictions: how each score was computed."""
@@ -33,7 +35,6 @@ _SCORES: dict[str, tuple[Kind, ...]] = {
     "translation": ("bleu", "chrf", "exact_match"),
     "summarisation": ("rouge", "exact_match"),
 }
-_TEACHER_FORCED = ("loss", "perplexity", "accuracy")
 
 
 class Settings(WritingSettings):
@@ -81,7 +82,7 @@ class Seq2SeqLm:
         Column("source_language", "Source language", "The language token of the row's source.", required=False, needed_to_predict=False),
         Column("target_language", "Target language", "The language token of the row's target.", required=False, needed_to_predict=False),
     )  # fmt: skip
-    metrics: tuple[str, ...] = (*_TEACHER_FORCED, *(name for kind in _SCORES["all"] for name in METRICS[kind]))
+    metrics: tuple[Metric, ...] = metrics_of("seq2seq_lm")
     default_metric: ClassVar[str] = "bleu"
     evaluates_by: Literal["outputs", "generate"] = "generate"
     limits: ClassVar[tuple[Limit, ...]] = (Limit(what="sources"), Limit("max_target_length", "labels", "targets"))
@@ -94,7 +95,7 @@ class Seq2SeqLm:
     def __init__(self, settings: Any) -> None:
         self.settings = settings
         self._kinds = _SCORES[settings.scores]
-        self.metrics = (*_TEACHER_FORCED, *(name for kind in self._kinds for name in METRICS[kind]))
+        self.metrics = metrics_of_kinds(metrics_of("seq2seq_lm"), self._kinds)
 
     @property
     def split_by(self) -> SplitBy:
@@ -198,16 +199,9 @@ class Seq2SeqLm:
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Loss, its exponential and the share of tokens hit under teacher forcing; BLEU and the like of what was written."""
-        known = predictions.table.filter(predictions.table["actual"].is_valid())
-        if known.num_rows == 0:
+        if predictions.labelled().num_rows == 0:
             return {}
-        scores = {}
-        total, count = predictions.total("loss")
-        if count:
-            loss, (hits, _) = total / count, predictions.total("accuracy")
-            scores = {"loss": loss, "perplexity": float(np.exp(min(loss, 700.0))), "accuracy": hits / count}
-        written, references = known["prediction"].to_pylist(), known["actual"].to_pylist()
-        return scores | text_scores(written, references, self._kinds, self.settings.bleu_words)
+        return measure(self.metrics, predictions, facts, self.settings)
 
 
 def _cells(rows: Rows, columns: Columns, role: str, chunk: range) -> list[str]:

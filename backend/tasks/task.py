@@ -1,7 +1,7 @@
 """Owns what a task is: rows to features, outputs to predictions, predictions to scores; never a tensor."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.rpc.training_data import Beyond
 from backend.contract.spec import Section
 from backend.data.rows import Rows
+from backend.metrics.metric import Predictions
 
 Facts = dict[str, Any]
 """What a task learnt from the training rows, as plain JSON values; stored with the model, so that it can predict.
@@ -34,34 +35,6 @@ Where the task `evaluates_by` generation also `generated`: the new ids of each f
 SplitBy = Literal["label", "random", "contiguous"]
 
 
-Sums = dict[str, tuple[np.ndarray, np.ndarray]]
-"""Name → numerator and denominator of each row, both (rows,) float64, for what is summed over rows before dividing."""
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """One prediction per row, in the rows' order.
-
-    `table` has `prediction`, `actual` (null where unknown) and the task's own columns, under the names that
-    `predictions.csv` uses. `sums` are what a metric needs beside the table, for example `loss`. `squad_documents` are further
-    files to write beside the CSV, name → text or JSON value.
-    """
-
-    table: pa.Table
-    sums: Sums = field(default_factory=dict)
-    documents: dict[str, Any] = field(default_factory=dict)
-
-    def take(self, rows: np.ndarray) -> "Predictions":
-        """Those of some rows, without documents."""
-        sums = {name: (above[rows], below[rows]) for name, (above, below) in self.sums.items()}
-        return Predictions(self.table.take(pa.array(rows)), sums)
-
-    def total(self, name: str) -> tuple[float, float]:
-        """Summed numerator and denominator; nothing over nothing where there are none."""
-        above, below = self.sums.get(name, (np.zeros(0), np.zeros(0)))
-        return float(above.sum()), float(below.sum())
-
-
 Use = Literal["training", "measuring", "predicting"]
 """What rows are for: the first two need answers, and only the first must find them where they are said to be."""
 
@@ -73,7 +46,7 @@ class Task(Protocol):
     description: ClassVar[str]
     columns: ClassVar[tuple[Column, ...]]
     metrics: ClassVar[tuple[str | Metric, ...]]
-    """What every evaluation gives: names of `contract.metrics`, or declarations of the task's own.
+    """What every evaluation gives: those of `backend.metrics`, by `metrics_of` or by name, and a task's own.
 
     Variants with a suffix (`f1_PER`) may come beside them and inherit what is declared.
     """

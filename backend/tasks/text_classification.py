@@ -12,10 +12,12 @@ from pydantic import Field, field_validator
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 from backend.data.formats.class_labels import names_in_order
 from backend.data.rows import Rows
+from backend.metrics.metric import measure, metrics_of
 from backend.tasks import _texts
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, key_of
 
@@ -65,17 +67,7 @@ class TextClassification:
         *_texts.text_columns("The text to classify."),
         Column("label", "Label", "The label of the row.", holds="label", needed_to_predict=False, usual_names=["label", "labels", "class", "category", "sentiment", "target", "answer", "stars", "rating", "gold_label", "is_duplicate", "quality"]),
     )  # fmt: skip
-    metrics: ClassVar[tuple[str, ...]] = (
-        "loss",
-        "accuracy",
-        "f1",
-        "precision",
-        "recall",
-        "combined",
-        "f1_macro",
-        "f1_weighted",
-        "matthews",
-    )
+    metrics: ClassVar[tuple[Metric, ...]] = metrics_of("text_classification")
     default_metric: ClassVar[str] = "accuracy"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
     defaults: ClassVar[dict[str, Any]] = {
@@ -197,37 +189,8 @@ class TextClassification:
         return Predictions(pa.table(table), {"loss": (loss, row_weights)})
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
-        """Accuracy, F1 (macro, weighted), Matthews; with two labels also precision, recall and F1 of the second.
-
-        `combined` is then the mean of accuracy and F1, as MRPC and QQP of GLUE are measured.
-        """
-        from sklearn import metrics  # heavy; the catalog reads this module without it
-
-        # A label that training did not know can be in new rows only; there is no loss for it either.
-        labels = pa.array(facts["labels"], pa.string())
-        known = predictions.table.filter(pc.is_in(predictions.table["actual"], labels))
-        if known.num_rows == 0:
-            return {}
-        labels, actual, predicted = facts["labels"], known["actual"].to_pylist(), known["prediction"].to_pylist()
-        total, count = predictions.total("loss")
-        scores = {"loss": total / count, "accuracy": float(metrics.accuracy_score(actual, predicted))}
-        if len(labels) == 2:
-            precision, recall, f1, _ = metrics.precision_recall_fscore_support(
-                actual,
-                predicted,
-                labels=labels,
-                pos_label=labels[1],
-                average="binary",
-                zero_division=0,  # pyright: ignore[reportArgumentType]  scikit-learn's own annotation is too narrow
-            )
-            scores |= {"f1": float(f1), "precision": float(precision), "recall": float(recall)}
-            scores["combined"] = (scores["accuracy"] + scores["f1"]) / 2
-        for average in ("macro", "weighted"):
-            f1 = metrics.f1_score(actual, predicted, labels=labels, average=average, zero_division=0)  # pyright: ignore[reportArgumentType]
-            scores[f"f1_{average}"] = float(f1)
-        # The coefficient of a constant is undefined; scikit-learn's 0 for it comes with a warning.
-        varies = len(set(actual) | set(predicted)) > 1
-        return scores | {"matthews": float(metrics.matthews_corrcoef(actual, predicted)) if varies else 0.0}
+        """Accuracy, F1 (macro, weighted), Matthews; with two labels also precision, recall and F1 of the second."""
+        return measure(metrics_of("text_classification"), predictions, facts, self.settings)
 
 
 def _known_labels(rows: Rows, columns: Columns, facts: Facts) -> pa.ChunkedArray:

@@ -11,8 +11,10 @@ from pydantic import Field
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.data.rows import Rows
+from backend.metrics.metric import measure, metrics_of
 from backend.tasks import _texts
 from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, key_of
 
@@ -48,7 +50,7 @@ class TextRegression:
             usual_names=["score", "label", "labels", "similarity", "rating", "stars", "target", "value", "number"],
         ),
     )
-    metrics: ClassVar[tuple[str, ...]] = ("loss", "pearson", "spearman", "combined")
+    metrics: ClassVar[tuple[Metric, ...]] = metrics_of("text_regression")
     default_metric: ClassVar[str] = "combined"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
     defaults: ClassVar[dict[str, Any]] = {
@@ -130,28 +132,7 @@ class TextRegression:
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Mean squared error, both correlations and their mean, as the STS-B of GLUE is measured."""
-        known = predictions.table.filter(predictions.table["actual"].is_valid())
-        if known.num_rows == 0:
-            return {}
-        actual, predicted = (known[name].to_numpy().astype(np.float64) for name in ("actual", "prediction"))
-        pearson, spearman = _correlations(actual, predicted)
-        total, count = predictions.total("loss")
-        return {"loss": total / count, "pearson": pearson, "spearman": spearman, "combined": (pearson + spearman) / 2}
-
-
-def _correlations(actual: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
-    """Pearson's and Spearman's; the correlation with a constant is undefined and counts as 0."""
-    from scipy import stats  # heavy; the catalog reads this module without it
-
-    if not (_varies(actual) and _varies(predicted)):
-        return 0.0, 0.0
-    pearson, spearman = stats.pearsonr(actual, predicted), stats.spearmanr(actual, predicted)
-    return float(pearson.statistic), float(spearman.statistic)  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def _varies(values: np.ndarray) -> bool:
-    """Whether the numbers differ by more than the rounding of their mean, below which scipy warns."""
-    return bool(np.ptp(values) > 1e-12 * np.abs(values).max())
+        return measure(metrics_of("text_regression"), predictions, facts, self.settings)
 
 
 def _scores(rows: Rows, columns: Columns) -> np.ndarray:

@@ -10,11 +10,12 @@ from pydantic import Field, model_validator
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head, HeadFacts
+from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
 from backend.data.rows import Rows
+from backend.metrics.metric import measure, metrics_of
 from backend.tasks import _tagging
-from backend.tasks._entity_metrics import scores
 from backend.tasks._tagging import Scheme
 from backend.tasks._token_classification_features import (
     NO_WORD,
@@ -92,7 +93,7 @@ class TokenClassification:
             usual_names=["tags", "ner_tags", "slot", "slots", "labels", "label", "ner", "entities", "tag", "pos_tags", "pos", "chunk_tags", "upos"], holds="tags",
         ),
     )  # fmt: skip
-    metrics: ClassVar[tuple[str, ...]] = ("loss", "f1", "precision", "recall", "accuracy")
+    metrics: ClassVar[tuple[Metric, ...]] = metrics_of("token_classification")
     default_metric: ClassVar[str] = "f1"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
     defaults: ClassVar[dict[str, Any]] = {
@@ -310,9 +311,7 @@ class TokenClassification:
 
         Without a scheme the three are those of the tags, averaged over them.
         """
-        found = scores(predictions.table, facts["scheme"], self.settings.strict_entities)
-        total, count = predictions.total("loss")
-        return {"loss": total / count, **found} if count and found else found
+        return measure(metrics_of("token_classification"), predictions, facts, self.settings)
 
 
 def _listed(names: list[str]) -> str:

@@ -7,7 +7,6 @@ import pytest
 from pydantic.fields import FieldInfo
 
 from backend import registry
-from backend.contract.metrics import declared
 from backend.contract.spec import (
     DataSection,
     EvaluationSection,
@@ -17,6 +16,7 @@ from backend.contract.spec import (
     Section,
     TrainingSection,
 )
+from backend.metrics.metric import declared
 
 OPEN_SECTIONS = {"source": DataSection, "engine": HardwareSection}
 """Kinds whose own settings stand beside those of a section of the contract."""
@@ -84,3 +84,18 @@ def test_task_defaults_are_a_fragment_of_a_spec(name: str):
     directions = {metric.name: metric.greater_is_better for metric in declared(task.metrics)}
     assert directions[task.default_metric] is not None
     assert None not in directions.values()
+
+
+def test_files_that_declare_the_same_metric_agree_on_its_title_and_direction():
+    found: dict[str, set[tuple[str, bool | None]]] = {}
+    for metrics in registry.all_of("metrics").values():
+        for metric in metrics:
+            found.setdefault(metric.name, set()).add((metric.title, metric.greater_is_better))
+    assert {name for name, declarations in found.items() if len(declarations) > 1} == set()
+
+
+def test_every_metric_belongs_to_a_task_and_is_computed():
+    for metrics in registry.all_of("metrics").values():
+        for metric in metrics:
+            assert metric.score is not None, metric.name
+            assert set(metric.tasks) & set(registry.names("task")), metric.name

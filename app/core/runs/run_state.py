@@ -11,7 +11,7 @@ from app.core.backend_words import SPLITS, begun, said
 from app.core.i18n import thin, tr, trn
 from app.core.runs.series import Pace, Resume, Series, StepClock
 from app.core.setting_titles import in_titles
-from backend.contract.metrics import METRICS, base_metric
+from backend.contract.metrics import base_metric
 from backend.contract.run import events
 from backend.contract.run.events import AnyEvent
 
@@ -169,8 +169,8 @@ class RunState:
     def greater_is_better(self, metric: str) -> bool | None:
         """Whether a greater value of a metric, or of a variant such as `f1_PER`, is better; None where nobody says."""
         known = self.plan.metrics if self.plan else {}
-        if not known:  # the run is of an older Burnish, which had no metrics but these
-            known = {name: one.greater_is_better for name, one in METRICS.items()}
+        if not known:  # the run is of an older Burnish, of whose metrics only these two were better when smaller
+            known = {metric.rpartition("/")[2]: True, "loss": False, "perplexity": False}
             if self.plan is not None and self.plan.best_metric:
                 known[self.plan.best_metric] = self.plan.greater_is_better
         base = base_metric(metric, known)

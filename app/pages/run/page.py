@@ -99,6 +99,7 @@ class Page(QWidget):
         self.engines.run_started.connect(self._on_repeated)
         self.engines.resume_asked.connect(self.resume)
         self.engines.offered.connect(self._show_buttons)
+        self.engines.offered.connect(self._refresh_soon)  # the catalog has come, which has the titles of metrics
         self.empty = EmptyState(
             "chart", tr("No run is open"), tr("Start one under New run, or open an earlier one."), tr("Show all runs")
         )

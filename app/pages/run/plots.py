@@ -87,6 +87,7 @@ class Plots(RememberedSplitter):
         self.axis, self.smoothing, self._run_name = "step", SMOOTHING, ""
         self._marks: tuple = ()
         self._metric_names: list[str] = []
+        self._metric_titles: list[str] = []
         self._feeds: list[Feed] = []
         self._metric_feeds: list[Feed] = []
         self._other_feeds: list[Feed] = []
@@ -219,7 +220,7 @@ class Plots(RememberedSplitter):
     def show_state(self, state: RunState) -> bool:
         """Feed all plots with what is new, for a few milliseconds; says whether more is waiting."""
         names = [name for name in state.metric_series if name != "loss" and not name.endswith("/loss")][: len(COLORS)]
-        if names != self._metric_names:
+        if names != self._metric_names or [*map(formatting.metric_title, names)] != self._metric_titles:
             self._use_metrics(names)
         self._show_marks(state)
         waiting = feed_plots([*self._feeds, *self._metric_feeds], state, self.axis)
@@ -272,7 +273,7 @@ class Plots(RememberedSplitter):
         old.deleteLater()
         self._pages.setCurrentIndex(shown)
         self._join(self.metrics)
-        self._metric_names = names
+        self._metric_names, self._metric_titles = names, [*map(formatting.metric_title, names)]
         self._metric_feeds = [Feed(self.metrics, name) for name in names]
         self._other_feeds = []  # those of the old plot are gone; `show_other` begins anew
 

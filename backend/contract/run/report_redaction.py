@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from backend.contract.metrics import METRICS as DECLARED
 from backend.contract.spec.environment import VARIABLES
 
 _SETTINGS = """
@@ -52,7 +51,6 @@ _VARIANTS = """
     mae mse f1_micro precision_macro recall_macro accuracy_mm best_f1 best_f1_threshold best_exact best_exact_threshold
     f1_HasAns f1_NoAns exact_match_HasAns exact_match_NoAns
 """
-METRICS = frozenset(DECLARED) | frozenset(_VARIANTS.split())
 TEXT, PATH, NAME = "[text]", "[path]", "[name]"
 _ENDINGS = {".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow", ".txt", ".conll", ".gz", ".xlsx", ".ods", ".zip"}
 _VERSION = re.compile(
@@ -72,6 +70,7 @@ _COUNT = re.compile(r"\d{1,5}|true|false")
 _FRAME = re.compile(r'\s+File "(?P<path>[^"]{1,4096})", line (?P<line>\d{1,7}),? in (?P<function>[\w.<>]{1,80})')
 _FROZEN = re.compile(r"<frozen [\w.]{1,60}>")
 _FUNCTION = re.compile(r"\bdef (\w+)")
+_METRIC = re.compile(r"\bMetric\(\s*\"(\w+)\"")
 _NAMELESS = {"<module>", "<lambda>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 _ROOT = Path(__file__).parents[3]
 _OWN_FOLDERS = ("backend", "app", "burnish")
@@ -91,7 +90,7 @@ YOUR_CODE = "(your code)"
 
 def public_choice(text: str) -> str:
     """A choice among our own words stays, a path keeps its kind, any other text goes."""
-    if text in CHOICES or text in METRICS:
+    if text in CHOICES or text in metric_names():
         return text
     ending = PurePosixPath(text).suffix.lower()
     if ending in _ENDINGS:
@@ -129,7 +128,16 @@ def public_version(text: str) -> str:
 
 def public_metrics(metrics: Mapping[str, float | None]) -> dict[str, float | None]:
     """Scores by name; a name that has a label or a file in it is numbered."""
-    return {name if name in METRICS else f"[metric {at}]": score for at, (name, score) in enumerate(metrics.items())}
+    known = metric_names()
+    return {name if name in known else f"[metric {at}]": score for at, (name, score) in enumerate(metrics.items())}
+
+
+@cache
+def metric_names() -> frozenset[str]:
+    """The metrics that our own files declare, and their usual variants; those of other packages may say anything."""
+    files = sorted((_ROOT / "backend" / "metrics").glob("*.py"))
+    declared = {name for file in files for name in _METRIC.findall(file.read_text(encoding="utf-8"))}
+    return frozenset(declared) | frozenset(_VARIANTS.split())
 
 
 def extract_facts(text: str) -> str:

@@ -6,10 +6,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from app.core import formatting
 from app.core.runs.diagnosis import verdict
 from app.core.runs.run_state import RunState
+from backend.contract.catalog import MetricEntry
 from backend.contract.run import events
-from backend.tasks._entity_metrics import scores
+from backend.metrics.entities import scores
 
 
 def steps(
@@ -103,6 +105,7 @@ def test_one_worse_evaluation_is_no_alarm():
 
 
 def test_a_metric_is_judged_where_no_loss_is_measured():
+    formatting.learn_metrics([MetricEntry("bleu", "BLEU", [], greater_is_better=True)])
     many = [*steps(falling(300)), *(evaluation(100 * n, bleu=value) for n, value in ((1, 30.0), (2, 29.0), (3, 28.0)))]
     assert told(many)[0] == "BLEU has fallen for two evaluations; best was step 100."
 

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from app.core import formatting
 from app.core.runs.finished_runs import Endings
 from app.core.runs.run_library import RunSummary
+from backend.contract.catalog import MetricEntry
 
 
 def run(state: str, name: str = "reviews", started: float = 50.0, **more) -> RunSummary:
@@ -18,6 +20,7 @@ def endings() -> Endings:
 
 
 def test_a_run_that_was_alive_and_ends_is_news_once(endings: Endings):
+    formatting.learn_metrics([MetricEntry("f1_macro", "Macro F1", [], greater_is_better=True)])
     assert endings.take([run("running")]) == []
     [ended] = endings.take([run("finished", seconds=260.0, metric="f1_macro", best=0.9, metrics={"f1_macro": 0.8812})])
     assert ended.text == "reviews has finished after 4 min 20 s: Macro F1 0.8812."

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from backend.tasks._squad_metrics import best_threshold, exact_match, f1, normalised
+from backend.metrics.answers import best_threshold, exact_match, f1, normalised
 from backend.tasks.question_answering import QuestionAnswering, Settings
 from backend.tasks.task import Predictions
 from tests.backend.tasks.questions import COLUMNS, answered, bert, features_of, rows_of

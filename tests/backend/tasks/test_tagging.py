@@ -12,7 +12,7 @@ import seqeval.metrics
 from seqeval import scheme as schemes
 from seqeval.metrics.sequence_labeling import get_entities
 
-from backend.tasks._entity_metrics import scores
+from backend.metrics.entities import scores
 from backend.tasks._tagging import likelier_scheme, offences, taken_apart
 
 SEQEVAL: dict[str, Any] = {"BIO": schemes.IOB2, "IOB1": schemes.IOB1, "IOBES": schemes.IOBES, "BILOU": schemes.BILOU}

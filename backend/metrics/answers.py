@@ -1,4 +1,4 @@
-"""Owns SQuAD's own measures: how answers are normalised and compared, and which null threshold would be best.
+"""Scores of answers as SQuAD has them: how they are normalised and compared, and which null threshold would be best.
 
 As the official evaluation script (v2.0, Rajpurkar et al. 2018) does it, but as fractions: 0.9 is its 90.0.
 """
@@ -7,8 +7,12 @@ import re
 import string
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+
+from backend.contract.metrics import Metric
+from backend.metrics.metric import Predictions
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
 _PUNCTUATION = str.maketrans("", "", string.punctuation)  # ASCII only: a dash of Unicode stays
@@ -56,3 +60,29 @@ def best_threshold(scores: np.ndarray, null_scores: np.ndarray, has_answer: np.n
     totals = np.concatenate([[0.0], np.cumsum(gains)]) + np.count_nonzero(~has_answer)
     best = int(totals.argmax())
     return float(totals[best] / len(scores)), float(null_scores[order[best - 1]]) if best else 0.0
+
+
+def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, float]:
+    """Every measure over the rows whose answers are known; empty where none is."""
+    found = {}
+    for name in ("loss", "exact_match", "f1"):
+        for variant in (name, f"{name}_HasAns", f"{name}_NoAns"):
+            total, count = predictions.total(variant)
+            found |= {variant: total / count} if count else {}
+    if "exact_match" not in found or "null_score" not in predictions.sums:
+        return found if "exact_match" in found else {}
+    (null_scores, known), (has_answer, _) = predictions.sums["null_score"], predictions.sums["has_answer"]
+    kept = known > 0
+    for name in ("exact_match", "f1"):
+        own = predictions.sums[f"answered_{name}"][0][kept]
+        best, threshold = best_threshold(own, null_scores[kept], has_answer[kept] > 0)
+        found |= {f"best_{name}": best, f"best_{name}_threshold": threshold}
+    return found
+
+
+_TASKS = ("question_answering",)
+METRICS = (
+    Metric("loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score),
+    Metric("exact_match", "Exact match", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
+    Metric("f1", "F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
+)

@@ -1,4 +1,4 @@
-"""Owns the scores of tags: of whole entities as seqeval counts them, or of single tags where they follow no scheme."""
+"""Scores of tags: of whole entities as seqeval counts them, or of single tags where they follow no scheme."""
 
 from typing import Any
 
@@ -6,8 +6,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from backend.contract.metrics import Metric
+from backend.metrics.metric import Predictions
+
 _STRICT = {"BIO": "IOB2", "IOB1": "IOB1", "IOBES": "IOBES", "BILOU": "BILOU"}
 _AS_IOBES = str.maketrans({"L": "E", "U": "S"})
+
+
+def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, float]:
+    found = scores(predictions.table, facts["scheme"], settings.strict_entities)
+    total, count = predictions.total("loss")
+    return {"loss": total / count, **found} if count and found else found
 
 
 def scores(table: pa.Table, scheme: str, strict: bool) -> dict[str, float]:
@@ -83,3 +92,13 @@ def _tag_scores(actual: list[list[str]], predicted: list[list[str]]) -> dict[str
         f1 = np.nan_to_num(2 * precision * recall / (precision + recall))
     means = {"precision": float(precision.mean()), "recall": float(recall.mean()), "f1": float(f1.mean())}
     return means | {f"f1_{name}": float(value) for name, value in zip(names, f1, strict=True)}
+
+
+_TASKS = ("token_classification",)
+METRICS = (
+    Metric("loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score),
+    Metric("f1", "F1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
+    Metric("precision", "Precision", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
+    Metric("recall", "Recall", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
+    Metric("accuracy", "Accuracy", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
+)

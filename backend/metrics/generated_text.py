@@ -1,4 +1,4 @@
-"""Owns how written text is measured against references: BLEU and chrF as sacreBLEU has them, ROUGE, exact match.
+"""Scores of generated text against references: BLEU and chrF as sacreBLEU has them, ROUGE, exact match.
 
 BLEU and chrF stand on sacreBLEU's scale of 0 to 100, ROUGE (F-measure, mean over rows, Porter's stemmer) and exact
 match on 0 to 1. `signatures` says exactly how each was computed, so that figures can be compared with published ones.
@@ -7,28 +7,23 @@ match on 0 to 1. `signatures` says exactly how each was computed, so that figure
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from backend.contract.errors import InputError
+from backend.contract.metrics import Metric, Score
+from backend.metrics.metric import Predictions
 
 if TYPE_CHECKING:
-    from sacrebleu.metrics.base import Metric
+    from sacrebleu.metrics.base import Metric as SacreMetric
 
 BleuWords = Literal["auto", "13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "none"]
 Kind = Literal["bleu", "chrf", "rouge", "exact_match"]
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-METRICS: dict[Kind, tuple[str, ...]] = {
-    "bleu": ("bleu",),
-    "chrf": ("chrf",),
-    "rouge": ROUGE,
-    "exact_match": ("exact_match",),
-}
-"""Kind of score → the metrics that come of it."""
 _MECAB = {"ja-mecab": ("MeCab", "ja"), "ko-mecab": ("mecab_ko", "ko")}
 _SAMPLE = 500
 """References that are looked at to tell the kind of writing."""
@@ -45,21 +40,34 @@ def check_words(words: BleuWords) -> None:
         )
 
 
-def text_scores(
-    written: Sequence[str], references: Sequence[str], kinds: Sequence[Kind], words: BleuWords = "auto"
-) -> dict[str, float]:
-    """The metrics of `kinds` over all rows, one reference each; there is at least one row."""
-    scores: dict[str, float] = {}
-    for kind in kinds:
-        if kind == "rouge":
-            scores |= _rouge(written, references)
-        elif kind == "exact_match":
-            hits = sum(_spaced(one) == _spaced(other) for one, other in zip(written, references, strict=True))
-            scores["exact_match"] = hits / len(references)
-        else:
-            metric = _sacrebleu(kind, references, words)
-            scores[kind] = float(metric.corpus_score(list(written), [list(references)]).score)
-    return scores
+def metrics_of_kinds(metrics: Iterable[Metric], kinds: Sequence[Kind]) -> tuple[Metric, ...]:
+    """Those that are of one of these kinds, or not of generated text at all."""
+    others = {metric.score for metric in METRICS} - {_SCORES[kind] for kind in kinds}
+    return tuple(metric for metric in metrics if metric.score not in others)
+
+
+def _of_rows(score: Callable[[list[str], list[str], BleuWords], dict[str, float]]) -> Score:
+    """The score of the rows whose text is known, one reference each; none if there is no such row."""
+
+    def scored(predictions: Predictions, facts: Any, settings: Any) -> dict[str, float]:
+        known = predictions.labelled()
+        written, references = known["prediction"].to_pylist(), known["actual"].to_pylist()
+        return score(written, references, getattr(settings, "bleu_words", "auto")) if references else {}
+
+    return scored
+
+
+def _bleu(written: list[str], references: list[str], words: BleuWords) -> dict[str, float]:
+    return {"bleu": float(_sacrebleu("bleu", references, words).corpus_score(written, [references]).score)}
+
+
+def _chrf(written: list[str], references: list[str], words: BleuWords) -> dict[str, float]:
+    return {"chrf": float(_sacrebleu("chrf", references, words).corpus_score(written, [references]).score)}
+
+
+def _exact_match(written: list[str], references: list[str], words: BleuWords) -> dict[str, float]:
+    hits = sum(_spaced(one) == _spaced(other) for one, other in zip(written, references, strict=True))
+    return {"exact_match": hits / len(references)}
 
 
 def signatures(references: Sequence[str], kinds: Sequence[Kind], words: BleuWords = "auto") -> dict[str, str]:
@@ -79,7 +87,7 @@ def signatures(references: Sequence[str], kinds: Sequence[Kind], words: BleuWord
     return found
 
 
-def _sacrebleu(kind: str, references: Sequence[str], words: BleuWords) -> "Metric":
+def _sacrebleu(kind: str, references: Sequence[str], words: BleuWords) -> "SacreMetric":
     from sacrebleu.metrics.bleu import BLEU  # the catalog reads this module without it
     from sacrebleu.metrics.chrf import CHRF
 
@@ -89,7 +97,7 @@ def _sacrebleu(kind: str, references: Sequence[str], words: BleuWords) -> "Metri
     return BLEU(tokenize=_words_for(references) if words == "auto" else words, force=True)
 
 
-def _rouge(written: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+def _rouge(written: list[str], references: list[str], words: BleuWords) -> dict[str, float]:
     from rouge_score.rouge_scorer import RougeScorer  # brings nltk along, which takes seconds
 
     cut = _Words() if _rouge_words(references) == "unicode" else None
@@ -159,3 +167,23 @@ def _replaced(character: str) -> str:
     if _writing(character) != "spaced" and unicodedata.category(character)[0] == "L":
         return f" {character} "
     return " " if unicodedata.category(character)[0] in "PSZ" else character
+
+
+_TASKS = ("causal_lm", "seq2seq_lm")
+_SCORES: dict[Kind, Score] = {
+    "bleu": _of_rows(_bleu),
+    "chrf": _of_rows(_chrf),
+    "rouge": _of_rows(_rouge),
+    "exact_match": _of_rows(_exact_match),
+}
+METRICS = (
+    Metric("bleu", "BLEU", greater_is_better=True, range=(0, 100), tasks=_TASKS, score=_SCORES["bleu"]),
+    Metric("chrf", "chrF", greater_is_better=True, range=(0, 100), tasks=_TASKS, score=_SCORES["chrf"]),
+    Metric("rouge1", "ROUGE-1", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_SCORES["rouge"]),
+    Metric("rouge2", "ROUGE-2", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_SCORES["rouge"]),
+    Metric("rougeL", "ROUGE-L", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_SCORES["rouge"]),
+    Metric("rougeLsum", "ROUGE-Lsum", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_SCORES["rouge"]),
+    Metric(
+        "exact_match", "Exact match", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_SCORES["exact_match"]
+    ),
+)

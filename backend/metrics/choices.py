@@ -1,0 +1,21 @@
+"""Scores of choices: how often the right one was the likeliest."""
+
+from typing import Any
+
+from backend.contract.metrics import Metric
+from backend.metrics.metric import Predictions
+
+
+def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, float]:
+    total, count = predictions.total("loss")
+    if not count:
+        return {}
+    right, _ = predictions.total("accuracy")
+    return {"loss": total / count, "accuracy": right / count}
+
+
+_TASKS = ("multiple_choice",)
+METRICS = (
+    Metric("loss", "Loss", greater_is_better=False, range=(0, None), tasks=_TASKS, score=_score),
+    Metric("accuracy", "Accuracy", greater_is_better=True, range=(0, 1), tasks=_TASKS, score=_score),
+)

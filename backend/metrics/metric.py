@@ -1,0 +1,75 @@
+"""What metrics are computed from, and which ones a task has."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from backend import registry
+from backend.contract.metrics import Metric
+
+Sums = dict[str, tuple[np.ndarray, np.ndarray]]
+"""Name → numerator and denominator of each row, both (rows,) float64, for what is summed over rows before dividing."""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """One prediction per row, in the rows' order.
+
+    `table` has `prediction`, `actual` (null where unknown) and the task's own columns, under the names that
+    `predictions.csv` uses. `sums` are what a metric needs beside the table, for example `loss`. `documents` are further
+    files to write beside the CSV, name → text or JSON value.
+    """
+
+    table: pa.Table
+    sums: Sums = field(default_factory=dict)
+    documents: dict[str, Any] = field(default_factory=dict)
+
+    def take(self, rows: np.ndarray) -> "Predictions":
+        """Those of some rows, without documents."""
+        sums = {name: (above[rows], below[rows]) for name, (above, below) in self.sums.items()}
+        return Predictions(self.table.take(pa.array(rows)), sums)
+
+    def total(self, name: str) -> tuple[float, float]:
+        """Summed numerator and denominator; nothing over nothing where there are none."""
+        above, below = self.sums.get(name, (np.zeros(0), np.zeros(0)))
+        return float(above.sum()), float(below.sum())
+
+    def labelled(self) -> pa.Table:
+        """The rows whose `actual` is known."""
+        return self.table.filter(self.table["actual"].is_valid())
+
+
+@cache
+def metrics_of(task: str) -> tuple[Metric, ...]:
+    """What every evaluation of a task gives: the loss and what is computed with it, then the other files in order."""
+    files = [[one for one in metrics if task in one.tasks] for metrics in registry.all_of("metrics").values()]
+    return tuple(metric for metrics in sorted(files, key=_without_loss) for metric in metrics)
+
+
+def _without_loss(metrics: Iterable[Metric]) -> bool:
+    return all(metric.name != "loss" for metric in metrics)
+
+
+def measure(metrics: Iterable[Metric], predictions: Predictions, facts: Any, settings: Any) -> dict[str, float]:
+    """The values of these metrics and their variants; empty if no label is known."""
+    scores: dict[str, float] = {}
+    for score in dict.fromkeys(metric.score for metric in metrics):
+        scores |= score(predictions, facts, settings) if score else {}
+    return scores
+
+
+def declared(metrics: Iterable[str | Metric]) -> list[Metric]:
+    """A task's metrics as values; one that is only named, and that no file declares, has no direction."""
+    known = _by_name()
+    return [
+        one if isinstance(one, Metric) else known.get(one, Metric(one, one, greater_is_better=None)) for one in metrics
+    ]
+
+
+@cache
+def _by_name() -> Mapping[str, Metric]:
+    return {metric.name: metric for metrics in registry.all_of("metrics").values() for metric in metrics}
