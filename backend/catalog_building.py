@@ -109,6 +109,9 @@ def _task(name: str, task: Any) -> TaskEntry:
         default_metric=task.default_metric,
         settings=_schema(task.Settings),
         defaults=task.defaults,
+        # A package that was made for an older Burnish declares neither.
+        examples=list(getattr(task, "examples", ())),
+        trained_architecture=getattr(task, "trained_architecture", ""),
     )
 
 

@@ -44,6 +44,10 @@ class TaskEntry(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
     defaults: dict[str, Any] = {}
     """Sensible other sections for this task, as a fragment of a spec."""
+    examples: list[dict[str, Any]] = []
+    """Rows to try a model with if no run's data is at hand, by part."""
+    trained_architecture: str = ""
+    """How the name of an architecture ends whose head was trained for the task; empty if every model of it was."""
 
 
 class SourceEntry(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from huggingface_hub.utils import hf_raise_for_status
 from msgspec.structs import replace
 
+from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.rpc.models import DownloadedModel, HubModel, HubSearch, ModelChoice
 from backend.data.hub_answers import guard
@@ -24,17 +25,6 @@ MOST = 40
 WANTED: Any = [
     "config", "safetensors", "downloads", "gated", "private", "disabled", "pipeline_tag", "tags", "siblings", "gguf",
 ]  # fmt: skip
-_POPULAR = {
-    "causal_lm": "text-generation",
-    "seq2seq_lm": "text2text-generation",
-    "question_answering": "fill-mask",
-    "token_classification": "fill-mask",
-    "text_classification": "fill-mask",
-    "text_regression": "fill-mask",
-    "multiple_choice": "fill-mask",
-    "masked_lm": "fill-mask",
-}
-"""What a task is usually trained from, shown before anything is typed."""
 _BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 _OTHER = ((".gguf", "gguf"), (".onnx", "onnx"), ("tf_model.h5", "tensorflow"), ("adapter_config.json", "adapter"))
 SECONDS = 12.0
@@ -46,7 +36,7 @@ def search(query: str, needs: RunNeeds, *, is_offline: bool = False, most: int =
     if is_offline:
         raise offline()
     words = query.strip()
-    usual = {} if words else {"filter": "transformers", "pipeline_tag": _POPULAR.get(needs.task)}
+    usual = {} if words else {"filter": "transformers", "pipeline_tag": _usual(needs.task)}
     try:
         with asked_once():
             found = list(
@@ -137,6 +127,12 @@ def asked_once(seconds: float = SECONDS) -> Iterator[None]:
         yield
     finally:
         del session.request
+
+
+def _usual(task: str) -> str | None:
+    """The hub's name of what a task is usually trained from, shown before anything is typed."""
+    known = registry.find("task", task, "task.type") if task in registry.names("task") else None
+    return getattr(known, "hub_filter", "") or None
 
 
 def choice_of(info: ModelInfo, needs: RunNeeds) -> ModelChoice:

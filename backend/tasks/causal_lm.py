@@ -126,6 +126,12 @@ class CausalLm:
         "training": {"epochs": 1, "batch_size": 8, "learning_rate": 5e-5, "warmup": 0.03},
         "evaluation": {"best_metric": "loss"},
     }
+    examples: ClassVar[tuple[dict[str, Any], ...]] = (
+        {"text": "It is a truth universally acknowledged,", "prompt": "Name three rivers of Europe."},
+        {"text": "She looked out of the window and", "prompt": "Explain in one sentence what a tokenizer does."},
+    )
+    trained_architecture: ClassVar[str] = ""
+    hub_filter: ClassVar[str] = "text-generation"
     Settings: ClassVar[type[Section]] = Settings
 
     def __init__(self, settings: Any) -> None:

@@ -63,6 +63,12 @@ class MaskedLm:
         "training": {"epochs": 3, "batch_size": 16, "learning_rate": 5e-5, "warmup": 0.06},
         "evaluation": {"best_metric": "loss"},
     }
+    examples: ClassVar[tuple[dict[str, Any], ...]] = (
+        {"text": "The capital of France is [MASK]."},
+        {"text": "She poured a cup of [MASK] tea."},
+    )
+    trained_architecture: ClassVar[str] = ""
+    hub_filter: ClassVar[str] = "fill-mask"
     Settings: ClassVar[type[Section]] = Settings
 
     def __init__(self, settings: Any) -> None:

@@ -65,6 +65,15 @@ class MultipleChoice:
         "training": {"epochs": 3, "batch_size": 16, "learning_rate": 2e-5, "warmup": 0.06},
         "evaluation": {"best_metric": "accuracy"},
     }
+    examples: ClassVar[tuple[dict[str, Any], ...]] = (
+        {
+            "text": "She opened her umbrella",
+            "choices": ["because it began to rain.", "because the sun went down.", "and ate it with a spoon."],
+        },
+        {"text": "The glass fell to the floor", "choices": ["and broke.", "and flew away.", "and sang a song."]},
+    )
+    trained_architecture: ClassVar[str] = "ForMultipleChoice"
+    hub_filter: ClassVar[str] = "fill-mask"
     Settings: ClassVar[type[Section]] = Settings
 
     def __init__(self, settings: Any) -> None:

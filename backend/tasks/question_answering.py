@@ -127,6 +127,20 @@ class QuestionAnswering:
     }
     head: Head = Head.QUESTION_ANSWERING
     limits: ClassVar[tuple[Limit, ...]] = (Limit(what="questions with their contexts", beyond="windows"),)
+    examples: ClassVar[tuple[dict[str, Any], ...]] = (
+        {
+            "question": "Where did Marie Curie study?",
+            "context": "Marie Curie was born in Warsaw in 1867. At the age of 24 she followed her sister to Paris, where "
+            "she studied at the Sorbonne and did most of her scientific work.",
+        },
+        {
+            "question": "How high is the tower?",
+            "context": "The tower was built in 1889 for the world's fair. It is 330 metres high, as tall as a building "
+            "of 81 storeys.",
+        },
+    )
+    trained_architecture: ClassVar[str] = "ForQuestionAnswering"
+    hub_filter: ClassVar[str] = "fill-mask"
     Settings: ClassVar[type[Section]] = Settings
 
     def __init__(self, settings: Any) -> None:

@@ -90,6 +90,12 @@ class Seq2SeqLm:
         "training": {"epochs": 3, "batch_size": 16, "learning_rate": 1e-4, "warmup": 0.06},
         "evaluation": {"best_metric": "loss"},
     }
+    examples: ClassVar[tuple[dict[str, Any], ...]] = (
+        {"source": "I have a small house near the river."},
+        {"source": "The children are playing in the garden."},
+    )
+    trained_architecture: ClassVar[str] = ""
+    hub_filter: ClassVar[str] = "text2text-generation"
     Settings: ClassVar[type[Section]] = Settings
 
     def __init__(self, settings: Any) -> None:

@@ -56,6 +56,12 @@ class Task(Protocol):
     evaluates_by: Literal["outputs", "generate"]
     defaults: ClassVar[dict[str, Any]]
     """Sensible other sections for this task, as a fragment of a spec."""
+    examples: ClassVar[tuple[dict[str, Any], ...]]
+    """Rows to try a model with if no run's data is at hand, by part."""
+    trained_architecture: ClassVar[str]
+    """How the name of an architecture ends whose head was trained for the task; empty if every model of it was."""
+    hub_filter: ClassVar[str]
+    """The hub's own task of the models that this one is usually trained from."""
     Settings: ClassVar[type[Section]]
 
     settings: Any

@@ -74,6 +74,13 @@ class TextClassification:
         "training": {"epochs": 3, "batch_size": 32, "learning_rate": 2e-5, "warmup": 0.06},
         "evaluation": {"best_metric": "accuracy"},
     }
+    examples: ClassVar[tuple[dict[str, Any], ...]] = (
+        {"text": "Funny, warm and beautifully played."},
+        {"text": "The waiter was rude and the soup was cold.", "text_pair": "The service was poor."},
+        {"text": "A man is playing a guitar on the street.", "text_pair": "Nobody is making music."},
+    )
+    trained_architecture: ClassVar[str] = "ForSequenceClassification"
+    hub_filter: ClassVar[str] = "fill-mask"
     Settings: ClassVar[type[Section]] = Settings
 
     def __init__(self, settings: Any) -> None:

@@ -57,6 +57,12 @@ class TextRegression:
         "training": {"epochs": 3, "batch_size": 32, "learning_rate": 2e-5, "warmup": 0.06},
         "evaluation": {"best_metric": "combined"},
     }
+    examples: ClassVar[tuple[dict[str, Any], ...]] = (
+        {"text": "A plane is taking off.", "text_pair": "An air plane is taking off."},
+        {"text": "A cat sleeps on the sofa.", "text_pair": "Stock prices fell today."},
+    )
+    trained_architecture: ClassVar[str] = "ForSequenceClassification"
+    hub_filter: ClassVar[str] = "fill-mask"
     Settings: ClassVar[type[Section]] = Settings
 
     def __init__(self, settings: Any) -> None:

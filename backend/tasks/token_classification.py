@@ -100,6 +100,12 @@ class TokenClassification:
         "training": {"epochs": 3, "batch_size": 8, "learning_rate": 5e-5, "weight_decay": 0.0},
         "evaluation": {"best_metric": "f1"},
     }
+    examples: ClassVar[tuple[dict[str, Any], ...]] = (
+        {"tokens": "Ada Lovelace met Charles Babbage in London in 1833 ."},
+        {"tokens": "The European Commission sits in Brussels ."},
+    )
+    trained_architecture: ClassVar[str] = "ForTokenClassification"
+    hub_filter: ClassVar[str] = "fill-mask"
     Settings: ClassVar[type[Section]] = Settings
 
     def __init__(self, settings: Any) -> None:

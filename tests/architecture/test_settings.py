@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from pydantic.fields import FieldInfo
 
-from backend import registry
+from backend import catalog_building, registry
 from backend.contract.spec import (
     DataSection,
     EvaluationSection,
@@ -99,3 +99,18 @@ def test_every_metric_belongs_to_a_task_and_is_computed():
         for metric in metrics:
             assert metric.score is not None, metric.name
             assert set(metric.tasks) & set(registry.names("task")), metric.name
+
+
+@pytest.mark.parametrize("name", registry.names("task"))
+def test_task_has_examples_of_its_own_columns(name: str):
+    task = registry.find("task", name, "task.type")
+    roles = {column.name for column in task.columns}
+    assert task.examples
+    for row in task.examples:
+        assert set(row) <= roles, row
+
+
+def test_the_catalog_says_what_tasks_declare():
+    for entry in catalog_building.built({}).tasks:
+        task = registry.find("task", entry.name, "task.type")
+        assert (tuple(entry.examples), entry.trained_architecture) == (task.examples, task.trained_architecture)

@@ -19,6 +19,7 @@ from backend.contract.run.report_redaction import (
     CHOICES,
     SETTINGS,
     extract_facts,
+    metric_names,
     public_version,
     traceback_lines,
 )

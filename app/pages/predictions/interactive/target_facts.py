@@ -64,7 +64,8 @@ class TargetFacts(QObject):
     def _on_described(self, choice: TargetChoice, one: ModelDescription) -> None:
         if self._is_still(choice):
             self._code[choice] = one.code
-            choice.show_description(one, self._form.task_chosen.kind)
+            entry = self._form.entry
+            choice.show_description(one, entry.trained_architecture if entry else "")
 
     def ask_about_code(self, place: int) -> None:
         """A model was not opened because its own code was not agreed to: show that code."""

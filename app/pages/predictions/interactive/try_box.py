@@ -13,7 +13,6 @@ from app import theme
 from app.core.draft.model_consent import CODE_FIELD
 from app.core.formatting import megabytes, sentence
 from app.core.i18n import inside, tr
-from app.core.predictions.example_rows import EXAMPLES
 from app.core.predictions.interactive import Asked, Question, name_of, run_of
 from app.core.runs.run_spec import RunTask, answer_role
 from app.pages.predictions.interactive.answer_card import AnswerCard
@@ -27,7 +26,7 @@ from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.text.directed_text import DirectedText
-from backend.contract.catalog import Catalog
+from backend.contract.catalog import Catalog, TaskEntry
 from backend.contract.rpc.interactive import OpenModels
 from backend.contract.rpc.models import CachedModel, CachedModels
 from backend.contract.rpc.protocol import Mistake
@@ -127,7 +126,7 @@ class TryBox(QWidget):
         """Put the next row of the run's validation data into the form, or an example of the task."""
         if (entry := self.form.entry) is None:
             return
-        row, columns = self.examples.next(self.form.first.chosen_whole(), self.form.task_chosen)
+        row, columns = self.examples.next(self.form.first.chosen_whole(), self.form.task_chosen, entry)
         if row is None:
             self.message.emit("info", tr("There is no example for {title}.", title=inside(entry.title)))
             return
@@ -298,15 +297,14 @@ class Examples:
     def __init__(self) -> None:
         self._given: dict[str, int] = {}
 
-    def next(self, target: str, task: RunTask) -> tuple[Mapping[str, Any] | None, Mapping[str, str]]:
+    def next(self, target: str, task: RunTask, entry: TaskEntry) -> tuple[Mapping[str, Any] | None, Mapping[str, str]]:
         """A row, and which column plays which part; no row where there is none."""
         run = RunFolder(run_of(target))
         path = run.predictions("validation", "parquet")
         if task.columns and path.is_file():
             return self._of_file(run, path), task.columns
-        rows = EXAMPLES.get(task.kind, [])
-        number = self._count(task.kind)
-        return (rows[number % len(rows)] if rows else None), {}
+        number = self._count(entry.name)
+        return (entry.examples[number % len(entry.examples)] if entry.examples else None), {}
 
     def _of_file(self, run: RunFolder, path: Path) -> Mapping[str, Any] | None:
         try:

@@ -23,14 +23,6 @@ from backend.contract.rpc.models import CachedModel, ModelDescription
 HINT = tr("A run, or type a folder or the id of a model on the hub and press Enter")
 FINAL = tr("Final model")
 UNTRAINED = tr("It was not trained for this task: its answers will be random.")
-_HEADS = {
-    "text_classification": "ForSequenceClassification",
-    "text_regression": "ForSequenceClassification",
-    "token_classification": "ForTokenClassification",
-    "question_answering": "ForQuestionAnswering",
-    "multiple_choice": "ForMultipleChoice",
-}
-"""Task → how the name of an architecture ends that holds a head for it."""
 _FOUND = {"cache": tr("in the cache"), "hub": tr("on the hub"), "converted": tr("converted copy")}
 
 
@@ -220,8 +212,11 @@ class TargetChoice(QWidget):
         self.facts.setVisible(bool(text))
         theme.role(self.facts, "mistake" if is_problem else "caption")
 
-    def show_description(self, one: ModelDescription, task: str) -> None:
-        """What the model is, or why it does not fit the task; of a head that was never trained what to expect."""
+    def show_description(self, one: ModelDescription, trained: str) -> None:
+        """What the model is, or why it does not fit the task; of a head that was never trained what to expect.
+
+        `trained` is how the name of an architecture ends that was trained for the task.
+        """
         if one.problem:
             self.show_facts(sentence(one.problem), is_problem=True)
             return
@@ -234,6 +229,6 @@ class TargetChoice(QWidget):
             tr("{number} parameters", number=short_count(one.parameters)) if one.parameters else "",
         ]
         words += [_FOUND.get(one.found, "")]
-        is_trained = one.architecture.endswith(_HEADS.get(task, ""))
+        is_trained = one.architecture.endswith(trained)
         facts = " · ".join(filter(None, words))
         self.show_facts(facts if is_trained else f"{facts}\n{UNTRAINED}")
