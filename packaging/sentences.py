@@ -236,6 +236,8 @@ def _quiet(node: ast.AST) -> Iterator[ast.AST]:
             yield key
         case ast.Call(func=function, args=arguments, keywords=named) if _name(function) in QUIET:
             yield from (*arguments, *named)
+        case ast.AnnAssign(target=ast.Name(id="examples"), value=ast.expr() as rows):  # of a task: data, as it were
+            yield rows
         case (
             ast.arg(annotation=ast.expr() as kind)
             | ast.AnnAssign(annotation=kind)

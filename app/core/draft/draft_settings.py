@@ -1,4 +1,4 @@
-"""All settings of a draft: their titles, keys, help and defaults, to search, to compare and to name in sentences."""
+"""All settings of a draft: their titles, keys, help and defaults, to search and to compare."""
 
 import json
 import re

@@ -6,7 +6,7 @@ window can open a run of a newer minor version.
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import msgspec
 
@@ -300,7 +300,7 @@ def decode_lines(data: bytes) -> tuple[list[AnyEvent], int]:
     return list(decode_all(data[:end].split(b"\n"))), end
 
 
-def lines_of(file: BinaryIO, size: int | None = None) -> Iterator[bytes]:
+def lines_of(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
     """The lines in the first `size` bytes of an open events file; one that is too long for an event is passed over.
 
     Raises InputError where one never seems to end.
