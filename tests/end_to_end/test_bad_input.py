@@ -27,16 +27,14 @@ def refused(burnish: Burnish, spec: Path, *says: str) -> None:
     assert not burnish.runs.exists() or list(burnish.runs.iterdir()) == []
 
 
+LATIN_1 = "text,label\ncafé,yes\nthé,no\n".encode("latin-1")
 DATA = {
     "missing file": (None, ["data.train", "train.csv"]),
     "empty file": (b"", ["train.csv", "empty"]),
     "header only": (b"text,label\n", ["train.csv", "no row"]),
     "duplicate columns": (b"text,label,text\na,b,c\n", ["train.csv", "two columns", "rename"]),
     "nul bytes": (b"text,label\na\x00b,yes\nc,no\n", ["train.csv", "NUL"]),
-    "latin-1": (
-        "text,label\ncafé,yes\nthé,no\n".encode("latin-1"),
-        ["train.csv", "line 2", "“café,yes”", "data.encoding=windows-1252"],
-    ),
+    "latin-1 beside utf-8": (LATIN_1, ["train.csv", "different encodings", "UTF-8: validation.csv", "again as UTF-8"]),
     "unbalanced quotes": (b'text,label\n"open,yes\nother,no\n', ["train.csv", "quot", "line 2"]),
     "single class": (b"text,label\na,yes\nb,yes\n", ["label", "single label"]),
 }
@@ -49,6 +47,12 @@ def test_unusable_training_data_is_named(burnish: Burnish, case: str):
     if content is not None:
         (burnish.home / "train.csv").write_bytes(content)
     refused(burnish, burnish.spec(), *says)
+
+
+def test_latin_1_is_shown_as_windows_1252_would_read_it(burnish: Burnish):
+    for name in ("train.csv", "validation.csv"):
+        (burnish.home / name).write_bytes(LATIN_1)
+    refused(burnish, burnish.spec(), "train.csv", "line 2", "“café,yes”", "data.encoding=windows-1252")
 
 
 def test_a_wrong_column_is_answered_with_those_there_are(burnish: Burnish):
