@@ -15,8 +15,8 @@ from app.core import actions
 from app.core.actions import Action, OffersActions
 from app.core.i18n import tr
 from app.core.preferences import Preferences
-from app.widgets.accessibility import FocusRing, ReadInOrder
-from app.widgets.appearance import WindowLook
+from app.widgets.accessibility import FocusRing, TabOrder
+from app.widgets.appearance import Appearance
 from app.widgets.commands import Commands
 from app.widgets.desktop import DesktopMessages
 from app.widgets.question import may_close, may_restart
@@ -25,9 +25,9 @@ from app.widgets.tables.layout_memory import layout_file
 from app.widgets.toast import ToastOverlay
 
 if TYPE_CHECKING:
-    from app.core.runs.finished_runs import Endings
+    from app.core.runs.finished_runs import FinishedRuns
     from app.services.context import AppContext
-    from app.services.preloading import Warming
+    from app.services.preloading import Preloader
     from app.widgets.tour import Tour
 
 
@@ -80,8 +80,8 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.preferences = preferences
         self.context: AppContext | None = None
-        self._endings: Endings | None = None
-        self._warming: Warming | None = None
+        self._endings: FinishedRuns | None = None
+        self._warming: Preloader | None = None
         self.tour: Tour | None = None
         self._panels: dict[str, QWidget] = {}
         self._painted = False
@@ -97,7 +97,7 @@ class MainWindow(QMainWindow):
         self.toasts = ToastOverlay(self.centralWidget())
         self.desktop = DesktopMessages(self, self._on_desktop_answered)
         self.ring = FocusRing(self)
-        self.look = WindowLook(preferences, self)
+        self.look = Appearance(preferences, self)
         self.look.changed.connect(self._on_look_changed)
         self.sidebar.page_chosen.connect(self._on_page_chosen)
         self.commands = Commands(self.centralWidget(), self)
@@ -105,7 +105,7 @@ class MainWindow(QMainWindow):
         self._restore_geometry()
 
     def _place(self) -> None:
-        whole = ReadInOrder()
+        whole = TabOrder()
         row = QHBoxLayout(whole)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
@@ -152,19 +152,19 @@ class MainWindow(QMainWindow):
     def open_services(self) -> None:
         """Start the services and show the page that was asked for; called once, after the first paint."""
         # Services bring msgspec and more: the frame is on the screen before they are imported.
-        from app.core.runs.finished_runs import Endings
+        from app.core.runs.finished_runs import FinishedRuns
         from app.services.context import AppContext
         from app.services.library_watcher import EngineStatus
-        from app.services.preloading import Warming
+        from app.services.preloading import Preloader
 
         self.context = AppContext.create(self.preferences, self)
-        self._endings = Endings(time.time())
+        self._endings = FinishedRuns(time.time())
         self.context.library_watcher.changed.connect(self._on_runs_changed)
         status = EngineStatus(self.context.client, self.context.library_watcher, self)
         status.changed.connect(self.sidebar.set_engine)
         status.start()
         self.show_page(self._waiting_page)
-        self._warming = Warming((*LIBRARIES, *(f"app.pages.{name}.page" for _, _, name in PAGES), *SIDES), self)
+        self._warming = Preloader((*LIBRARIES, *(f"app.pages.{name}.page" for _, _, name in PAGES), *SIDES), self)
         self._warming.start()
         if self.preferences.damaged:
             self.show_message(
@@ -321,7 +321,7 @@ class MainWindow(QMainWindow):
 
     def show_tour(self) -> None:
         """Show the few cards that a person sees when the window is opened for the first time."""
-        from app.widgets.tour import TOUR, Stop, Tour  # once in a window's life
+        from app.widgets.tour import TOUR, Tour, TourStep  # once in a window's life
 
         self.preferences.set("tour_seen", True)
         new_run = self.show_page("new_run")
@@ -330,7 +330,7 @@ class MainWindow(QMainWindow):
         if self.tour is None:
             targets = (new_run.demo, new_run.cards.cost, self.sidebar.buttons()[RUNS], None)  # type: ignore[attr-defined]
             stops = zip(TOUR, targets, strict=True)
-            self.tour = Tour(self.centralWidget(), [Stop(*words, lambda at=at: at) for words, at in stops])
+            self.tour = Tour(self.centralWidget(), [TourStep(*words, lambda at=at: at) for words, at in stops])
         self.tour.begin()
 
     def _on_look_chosen(self) -> None:

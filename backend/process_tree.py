@@ -18,7 +18,7 @@ Supervisors are left out: the one that looks holds the lock, so any other is jus
 
 
 @dataclass(frozen=True)
-class Process:
+class ProcessInfo:
     """One living process as the system lists it; `session` is its process group where sessions are not told."""
 
     pid: int
@@ -28,7 +28,7 @@ class Process:
     run: str = ""
 
 
-def processes() -> list[Process]:
+def processes() -> list[ProcessInfo]:
     """All living processes that this user may look at; zombies are left out."""
     if Path("/proc/self/stat").exists():
         found = (_from_proc(int(entry.name)) for entry in Path("/proc").iterdir() if entry.name.isdigit())
@@ -83,19 +83,19 @@ def _reap() -> None:
         return
 
 
-def _below(roots: set[int], every: list[Process]) -> set[int]:
+def _below(roots: set[int], every: list[ProcessInfo]) -> set[int]:
     found = set(roots)
     while more := {process.pid for process in every if process.parent in found} - found:
         found |= more
     return found
 
 
-def _is_engine(process: Process, run: str) -> bool:
+def _is_engine(process: ProcessInfo, run: str) -> bool:
     # The path alone is not enough: an editor or the window may have it in its command line too.
     return f" {ROLE} {run} " in f" {' '.join(process.command)} "
 
 
-def _from_proc(pid: int) -> Process | None:
+def _from_proc(pid: int) -> ProcessInfo | None:
     folder = Path(f"/proc/{pid}")
     try:
         state, parent, _, session = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[:4]
@@ -104,7 +104,7 @@ def _from_proc(pid: int) -> Process | None:
         return None  # it ended while we looked
     if state in "ZX":
         return None
-    return Process(pid, int(parent), int(session), tuple(command), _run_of(folder / "environ"))
+    return ProcessInfo(pid, int(parent), int(session), tuple(command), _run_of(folder / "environ"))
 
 
 def _run_of(environment: Path) -> str:
@@ -116,12 +116,12 @@ def _run_of(environment: Path) -> str:
     return next((os.fsdecode(line[len(prefix) :]) for line in variables if line.startswith(prefix)), "")
 
 
-def _from_ps() -> list[Process]:
+def _from_ps() -> list[ProcessInfo]:
     columns = ["ps", "-axww", "-o", "pid=,ppid=,pgid=,stat=,command="]
     lines = subprocess.run(columns, capture_output=True, text=True, check=True).stdout.splitlines()
     rows = (line.split(None, 4) for line in lines)
     return [
-        Process(int(row[0]), int(row[1]), int(row[2]), tuple(row[4].split(" ")))
+        ProcessInfo(int(row[0]), int(row[1]), int(row[2]), tuple(row[4].split(" ")))
         for row in rows
         if len(row) == 5 and not row[3].startswith("Z")
     ]

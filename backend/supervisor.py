@@ -36,7 +36,7 @@ LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class Patience:
+class GracePeriods:
     """Seconds in which the engine must answer the request to end before its tree is killed."""
 
     polite: float = 60.0
@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def supervise(
-    folder: RunFolder, command: Sequence[str], patience: Patience = Patience(), *, queue: bool = False
+    folder: RunFolder, command: Sequence[str], patience: GracePeriods = GracePeriods(), *, queue: bool = False
 ) -> int:
     """Run `command` as the run's next attempt; 0 if it ended well, 1 if not, 2 if the run cannot be started.
 
@@ -83,14 +83,14 @@ def supervise(
         os.close(lock)
 
 
-def _attempt(folder: RunFolder, command: Sequence[str], patience: Patience, queue: bool) -> int:
+def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, queue: bool) -> int:
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     _sweep_leftovers(folder)
     try:
         folder.clear_requests()
     except OSError as error:  # the attempt would obey at its first look what was asked of another one
         return _refuse(f"{error.filename} cannot be deleted ({error.strerror}); delete it, then start the run again")
-    stopping = _Stopping(folder, patience)
+    stopping = _Shutdown(folder, patience)
     if queue:
         run_queue.join(folder)
     else:
@@ -120,7 +120,7 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: Patience, queu
     return _record_exit(folder, ExitRecord(record.attempt, returncode, time.time(), message, state))
 
 
-def _wait_its_turn(folder: RunFolder, stopping: "_Stopping") -> str:
+def _wait_its_turn(folder: RunFolder, stopping: "_Shutdown") -> str:
     """Until the run may begin, or until it is asked to end: what it was asked."""
     before: RunFolder | None = None
     while folder.queued.exists():
@@ -159,14 +159,14 @@ def _record_exit(folder: RunFolder, record: ExitRecord) -> int:
     return 0 if record.returncode == 0 else 1
 
 
-class _Stopping:
+class _Shutdown:
     """Ends the run when the supervisor itself is told to end: first it asks the engine, then it kills the engine's tree.
 
     SIGTERM and SIGUSR1 interrupt the run, SIGINT stops it. What kills is a second SIGTERM or SIGINT, or an engine that has not
     answered in time; one that has is given the time that its checkpoint takes. SIGUSR1 is a warning and never kills.
     """
 
-    def __init__(self, folder: RunFolder, patience: Patience) -> None:
+    def __init__(self, folder: RunFolder, patience: GracePeriods) -> None:
         self.engine: subprocess.Popen[bytes] | None = None
         self.request = ""
         """What the supervisor was told, as the request of a run; even if that could not be written."""

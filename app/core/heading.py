@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Heading:
+class GroupHeading:
     """What the group is called, and how many lines it has."""
 
     title: str

@@ -35,7 +35,7 @@ _WRITTEN = re.compile(r"[-−+]?(?:\d+(?:\u202f\d{3})*(?:[.,]\d+)?|[.,]\d+)(?:e[
 """A number as the window writes it, and as people type it there."""
 
 
-class _Filling(string.Formatter):
+class _LocalisedFormatter(string.Formatter):
     """Numbers are written as the language writes them."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
@@ -43,7 +43,7 @@ class _Filling(string.Formatter):
         return figure(value, format_spec) if is_number else format(value, format_spec)
 
 
-_FILLING = _Filling()
+_FILLING = _LocalisedFormatter()
 _present: gettext.NullTranslations = gettext.NullTranslations()
 _code = ENGLISH
 _writes_commas = False

@@ -7,7 +7,7 @@ from typing import Protocol
 from app.core.i18n import grouped, thin, tr
 
 
-class Titled(Protocol):
+class SettingTitle(Protocol):
     """A setting, as far as its name goes."""
 
     @property
@@ -34,7 +34,7 @@ _COUNT = re.compile(
 )
 
 
-def learn_titles(settings: Iterable[Titled]) -> None:
+def learn_titles(settings: Iterable[SettingTitle]) -> None:
     """Call these settings by their titles from now on."""
     _titles.update((setting.key, setting.title) for setting in settings)
 

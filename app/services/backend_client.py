@@ -39,7 +39,7 @@ def last_line(text: str) -> str:
 
 
 OnAnswer = Callable[[Any], None]
-OnError = Callable[[protocol.Mistake], None]
+OnError = Callable[[protocol.ErrorReply], None]
 OnProgress = Callable[[protocol.Progress], None]
 MakeProcess = Callable[[QObject], QProcess]
 DEATHS_WITHOUT_ANSWER = 3
@@ -70,7 +70,7 @@ class _Question:
     deaths: int = 0
 
 
-class Ticket:
+class PendingQuery:
     """One open question; `cancel` forgets it on both sides."""
 
     def __init__(self, client: "BackendClient", number: int) -> None:
@@ -132,7 +132,7 @@ class BackendClient(QObject):
         on_answer: OnAnswer,
         on_error: OnError,
         on_progress: OnProgress | None = None,
-    ) -> Ticket:
+    ) -> PendingQuery:
         """Ask; exactly one of `on_answer` and `on_error` is called later, never from inside this call."""
         self._number += 1
         request = protocol.Request(self._number, query, dict(arguments))
@@ -143,7 +143,7 @@ class BackendClient(QObject):
         elif not self._closing:
             self._start("starting")
         self._tell()
-        return Ticket(self, request.id)
+        return PendingQuery(self, request.id)
 
     def is_open(self, number: int) -> bool:
         """Whether that question waits for its answer."""
@@ -243,7 +243,7 @@ class BackendClient(QObject):
             self._deaths = 0
             self._set_state("stopped")
         for question in given_up:
-            question.on_error(protocol.Mistake(self._epitaph(question.request.query)))
+            question.on_error(protocol.ErrorReply(self._epitaph(question.request.query)))
 
     def _given_up(self) -> list[_Question]:
         """Questions that have seen the helper die before, or all where it only dies; the others are asked again."""
@@ -315,7 +315,7 @@ class BackendClient(QObject):
                 "The helper's answer to “{query}” cannot be read; try again, or run `burnish doctor`.",
                 query=question.request.query,
             )
-            question.on_error(protocol.Mistake(words))
+            question.on_error(protocol.ErrorReply(words))
 
     def _replace(self) -> None:
         """End the helper without listening to it any more, and start another if there are open questions."""
@@ -372,7 +372,7 @@ def _deliver(question: _Question, reply: protocol.Reply) -> None:
         answer = _shaped(question.request.query, reply.answer)
     except msgspec.ValidationError as error:
         question.on_error(
-            protocol.Mistake(
+            protocol.ErrorReply(
                 tr(
                     "The helper's answer to “{query}” has another shape: {error}",
                     query=question.request.query,

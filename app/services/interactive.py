@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 
 from app.core.i18n import tr
-from app.core.predictions.interactive import Asked, Question
-from app.services.backend_client import BackendClient, Ticket
+from app.core.predictions.interactive import AnsweredQuestion, Question
+from app.services.backend_client import BackendClient, PendingQuery
 from backend.contract.rpc.interactive import Answer
-from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.rpc.protocol import ErrorReply, Progress
 
 TOO_LONG = tr("The answer is too long to be shown; use burnish predict with a file.")
 
 
-class Asking(QObject):
+class InteractiveSession(QObject):
     """At most one round of questions is open. `place` counts the models from 0."""
 
     opening = Signal(int, float, float, str)
@@ -21,19 +21,19 @@ class Asking(QObject):
     written = Signal(int, str)
     """All text that this model has written so far."""
     one_answered = Signal(int, object)
-    """An Asked, while the round goes on."""
+    """An AnsweredQuestion, while the round goes on."""
     finished = Signal(object)
-    """The round as one Asked, the second model's beside the first's."""
+    """The round as one AnsweredQuestion, the second model's beside the first's."""
     failed = Signal(int, object)
-    """A Mistake of one model; the round is over, with what was answered before in `answered`."""
+    """An ErrorReply of one model; the round is over, with what was answered before in `answered`."""
 
     def __init__(self, client: BackendClient, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._client = client
-        self._ticket: Ticket | None = None
+        self._ticket: PendingQuery | None = None
         self._questions: Sequence[Question] = ()
         self._text = ""
-        self.answered: list[Asked] = []
+        self.answered: list[AnsweredQuestion] = []
 
     @property
     def open(self) -> bool:
@@ -83,18 +83,18 @@ class Asking(QObject):
 
     def _on_answer(self, answer: object) -> None:
         if not isinstance(answer, Answer):
-            self._on_mistake(Mistake(TOO_LONG))
+            self._on_mistake(ErrorReply(TOO_LONG))
             return
         place = self.place
-        self.answered.append(Asked(self._questions[place], answer))
+        self.answered.append(AnsweredQuestion(self._questions[place], answer))
         if self.place < len(self._questions):
             self.one_answered.emit(place, self.answered[-1])
             self._next()
             return
         self._ticket = None
         first, *rest = self.answered
-        self.finished.emit(Asked(first.question, first.answer, beside=rest[0]) if rest else first)
+        self.finished.emit(AnsweredQuestion(first.question, first.answer, beside=rest[0]) if rest else first)
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self._ticket = None
         self.failed.emit(self.place, mistake)

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QProcess, Signal
 from app.core.backend_sentences import told
 from app.core.i18n import tr
 from app.services.backend_client import backend_process, last_line
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import REQUESTS, RunFolder
 from backend.contract.run.queue import queue_of
 
@@ -104,7 +104,7 @@ class Jobs(QObject):
     def mend(
         self,
         run: Path | str,
-        mend: Mend,
+        mend: RunFix,
         on_started: OnStarted,
         on_error: OnError,
         consent: Consent = NO_CONSENT,

@@ -10,8 +10,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer
 
-from app.services.backend_client import ArrowAnswer, BackendClient, OnAnswer, OnError, OnProgress, Ticket
-from backend.contract.rpc.protocol import Mistake
+from app.services.backend_client import ArrowAnswer, BackendClient, OnAnswer, OnError, OnProgress, PendingQuery
+from backend.contract.rpc.protocol import ErrorReply
 
 MakeArguments = Callable[[], Mapping[str, Any] | None]
 """The question's arguments at the moment of asking, or None where there is nothing to ask."""
@@ -41,7 +41,7 @@ class LatestQuestion(QObject):
         self._client, self._query = client, query
         self._opened, self._arguments = opened, arguments
         self._on_answer, self._on_error, self._on_progress = on_answer, on_error, on_progress
-        self._ticket: Ticket | None = None
+        self._ticket: PendingQuery | None = None
         self._asked: dict[str, Any] = {}
         self._answered_question: dict[str, Any] = {}
         self._waiting: dict[str, Any] | None = None
@@ -131,7 +131,7 @@ class LatestQuestion(QObject):
         elif isinstance(answer, ArrowAnswer):
             answer.discard()
 
-    def _refused(self, mistake: Mistake) -> None:
+    def _refused(self, mistake: ErrorReply) -> None:
         is_wanted = self._is_wanted
         self._go_on()
         if is_wanted and self._ticket is None:

@@ -13,14 +13,14 @@ from PySide6.QtCore import QObject, QSettings, Signal
 from app.core.backend_sentences import told
 from app.core.i18n import tr
 from app.core.predictions.row_filter import RowFilter
-from app.services.backend_client import ArrowAnswer, BackendClient, Ticket
+from app.services.backend_client import ArrowAnswer, BackendClient, PendingQuery
 from app.services.latest_question import LatestQuestion
 from app.services.table_pages import FILTER_ROWS, TablePages
 from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.places import config_folder
 from backend.contract.rpc.predictions import AT_THRESHOLD, PredictionPages
 from backend.contract.rpc.predictions import PredictionRows as RowsAnswer
-from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.rpc.protocol import ErrorReply, Progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -227,7 +227,7 @@ class ChosenRows(QObject):
         self._client = client
         self._rows: PredictionRows | None = None
         self._wanted: tuple[RowFilter, tuple[str, bool]] = (RowFilter(), ("", False))
-        self._opening: Ticket | None = None
+        self._opening: PendingQuery | None = None
         self._question = LatestQuestion(client, "filter_predictions", self._answered, self._on_mistake, None, "parquet")
 
     def open(self, rows: PredictionRows) -> None:
@@ -283,7 +283,7 @@ class ChosenRows(QObject):
             return
         self._tell(rows.pages.read_indices(answer.arrow))  # type: ignore[arg-type]
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self.waiting.emit(False)
         self.refused.emit(mistake.message)
 
@@ -299,7 +299,7 @@ class ChosenRows(QObject):
         self.opened.emit()
         self.want(*self._wanted)
 
-    def _on_not_opened(self, mistake: Mistake) -> None:
+    def _on_not_opened(self, mistake: ErrorReply) -> None:
         self._opening = None
         self.opened.emit()
         self._on_mistake(mistake)

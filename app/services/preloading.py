@@ -25,7 +25,7 @@ BINDINGS = ("QtCore", "QtGui", "QtWidgets", "QtSvg", "QtTest", "QtOpenGLWidgets"
 """PySide makes a class when it is first named, and pyqtgraph names them all at once, which takes 150 ms."""
 
 
-class Warming(QObject):
+class Preloader(QObject):
     """Imports `modules` in their order; a page that is asked for meanwhile simply finds less to load."""
 
     done = Signal()

@@ -13,7 +13,7 @@ from app.core.i18n import tr
 from app.core.runs.diagnosis import doubt
 from app.core.runs.run_library import changed_at, file_stamp, has_settled
 from app.core.runs.run_state import RunState
-from app.core.runs.run_status import Outcome, look_at
+from app.core.runs.run_status import RunStatus, look_at
 from backend.contract.errors import InputError
 from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
@@ -42,7 +42,7 @@ class RunWatcher(QObject):
     logged = Signal(list)
     """New lines of `process.log`."""
     outcome_changed = Signal(object)
-    """An `Outcome`: how the run stands."""
+    """A `RunStatus`: how the run stands."""
     caught_up = Signal()
     """Everything that was on disk is in `state`; once."""
     vanished = Signal(str)
@@ -52,7 +52,7 @@ class RunWatcher(QObject):
         super().__init__(parent)
         self.folder = RunFolder(path)
         self.state = RunState()
-        self.outcome = Outcome("starting")
+        self.outcome = RunStatus("starting")
         self.is_caught_up = False
         self.is_gone = self._is_checked = False
         self._offset = 0

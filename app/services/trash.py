@@ -11,7 +11,7 @@ from backend.contract.run.folder import RunFolder
 
 
 @dataclass(frozen=True)
-class Trashed:
+class TrashResult:
     """What became of a run that was to be deleted."""
 
     run: Path
@@ -21,13 +21,13 @@ class Trashed:
     """Where it lies now; None where the system does not tell, so that only its own trash can give it back."""
 
 
-def move_to_trash(run: Path) -> Trashed:
+def move_to_trash(run: Path) -> TrashResult:
     """Move a run there. One that a process carries is refused."""
     folder = RunFolder(run)
     if not folder.exists():
-        return Trashed(run, tr("{run} is no run folder, so nothing was deleted.", run=run))
+        return TrashResult(run, tr("{run} is no run folder, so nothing was deleted.", run=run))
     if folder.life() == "alive":
-        return Trashed(run, tr("{name} is still running; stop it first, then delete it.", name=folder.name))
+        return TrashResult(run, tr("{name} is still running; stop it first, then delete it.", name=folder.name))
     # An object, as the static form has no way to say why. Afterwards its name is that of the file in the trash.
     file = QFile(str(folder.path))
     with suppress(OSError):  # Qt makes the trash, but not the folder that it lies in, and then tells no reason
@@ -41,12 +41,12 @@ def move_to_trash(run: Path) -> Trashed:
             errorString=file.errorString(),
             path=folder.path,
         )
-        return Trashed(run, said)
+        return TrashResult(run, said)
     place = Path(file.fileName()) if file.fileName() else None
-    return Trashed(run, place=place if place != folder.path else None)
+    return TrashResult(run, place=place if place != folder.path else None)
 
 
-def take_back(trashed: Trashed) -> str:
+def take_back(trashed: TrashResult) -> str:
     """Why a run could not be taken out of the trash again, or nothing."""
     run, place = trashed.run, trashed.place
     if place is None or not place.exists():

@@ -55,7 +55,7 @@ TOLERANCE = 4
 """Pixels by which neighbours may overlap and still stand apart."""
 
 
-class ReadInOrder(QWidget):
+class TabOrder(QWidget):
     """What stands in it is put in order at every Tab; what is hidden keeps its place."""
 
     def focusNextPrevChild(self, next: bool) -> bool:

@@ -9,7 +9,7 @@ from app.core.i18n import tr
 from app.core.preferences import Preferences
 
 
-class WindowLook(QObject):
+class Appearance(QObject):
     """What is chosen is kept in `preferences`; whoever writes it there itself calls `apply`."""
 
     changed = Signal()

@@ -71,7 +71,7 @@ def label(text: str = "", role: str = "", wrap: bool = False, selectable: bool =
 CAPTION_WIDTH = 104
 
 
-class Rows(QGridLayout):
+class FormGrid(QGridLayout):
     """Rows of caption and field; captions name their fields for screen readers."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QFrame, QGridLayout, QHBoxLayout,
 from app.core.actions import Action
 from app.core.i18n import tr
 from app.widgets.card import label
-from app.widgets.curtain import Curtain
+from app.widgets.curtain import ModalOverlay
 from app.widgets.icon_label import IconToolButton
 from app.widgets.palette import Palette, native
 
@@ -101,7 +101,7 @@ SHEET_WIDTH = 780
 SHEET_COLUMNS = 2
 
 
-class ShortcutSheet(Curtain):
+class ShortcutSheet(ModalOverlay):
     """Every key of the window and its pages. `open_with` shows the groups in their order; a group without keys is left out."""
 
     def __init__(self, over: QWidget) -> None:

@@ -10,7 +10,7 @@ SHADE = 105
 """How strongly the window is dimmed, of 255."""
 
 
-class Curtain(QWidget):
+class ModalOverlay(QWidget):
     """Covers `over`; put content into `card` and say where it stands in `place_card`."""
 
     closed = Signal()

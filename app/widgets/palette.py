@@ -20,7 +20,7 @@ from app.core import fuzzy
 from app.core.actions import Action
 from app.core.i18n import tr
 from app.widgets.card import label
-from app.widgets.curtain import Curtain
+from app.widgets.curtain import ModalOverlay
 
 WIDTH = 620
 ROW = 38
@@ -89,7 +89,7 @@ class _Line(QStyledItemDelegate):
         painter.restore()
 
 
-class Palette(Curtain):
+class Palette(ModalOverlay):
     """`open_with` shows what can be done now."""
 
     def __init__(self, over: QWidget, do: Callable[[Action], object]) -> None:

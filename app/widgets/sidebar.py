@@ -17,7 +17,7 @@ BADGE, MARGIN = 18, 12
 MOST = 100
 
 
-class Mark(QWidget):
+class Logo(QWidget):
     """The small mark of Burnish: a falling curve that becomes a bright point."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -120,7 +120,7 @@ class Sidebar(QFrame):
         row = QHBoxLayout()
         row.setContentsMargins(4, 0, 0, 0)
         row.setSpacing(9)
-        row.addWidget(Mark())
+        row.addWidget(Logo())
         row.addWidget(label(tr("Burnish"), "logo"))
         row.addStretch(1)
         return row

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from app import theme
 from app.core.i18n import tr
 from app.widgets.card import label
-from app.widgets.curtain import SHADE, Curtain
+from app.widgets.curtain import SHADE, ModalOverlay
 
 TOUR = (
     (
@@ -43,7 +43,7 @@ BESIDE = 14
 
 
 @dataclass(frozen=True)
-class Stop:
+class TourStep:
     """One card; `target` finds the control, or None where the card stands alone."""
 
     title: str
@@ -51,12 +51,12 @@ class Stop:
     target: Callable[[], QWidget | None]
 
 
-class Tour(Curtain):
+class Tour(ModalOverlay):
     """`begin` shows the first card."""
 
     ended = Signal()
 
-    def __init__(self, over: QWidget, stops: Sequence[Stop]) -> None:
+    def __init__(self, over: QWidget, stops: Sequence[TourStep]) -> None:
         super().__init__(over)
         self._stops = stops
         self.place = 0

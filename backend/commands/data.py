@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import Command, add_changes, add_json
-from backend.commands.screen import Screen
+from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.safe_files import user_path
 
 if TYPE_CHECKING:
-    from backend.contract.rpc.data import ColumnReport, DataReport, RecognisedData, SplitReport, Spread
-    from backend.inspect.data_report import Subject
+    from backend.contract.rpc.data import ColumnReport, DataReport, NumberSummary, RecognisedData, SplitReport
+    from backend.inspect.data_report import ReportRequest
 
 SHOWN_LABELS = 20
 _MEASURES = ("mean", "std", "min", "p50", "p95", "p99", "p99_9", "max")
@@ -55,7 +55,7 @@ def _report(arguments: Namespace) -> int:
 
     from backend.inspect import data_report  # loads the data room
 
-    screen = Screen()
+    screen = ProgressScreen()
     try:
         found = data_report.data_report(_subject(arguments), screen.report("reading data"))
     finally:
@@ -68,7 +68,7 @@ def _prepare(arguments: Namespace) -> int:
     from backend.inspect import pretokenize
     from backend.preflight import resolve  # load the data room
 
-    screen = Screen()
+    screen = ProgressScreen()
     try:
         spec = resolve.read_spec(arguments.spec, arguments.changes)
         found = pretokenize.prepare(spec, screen.report, arguments.export, arguments.format)
@@ -90,7 +90,7 @@ def _prepare(arguments: Namespace) -> int:
     return 0
 
 
-def _subject(arguments: Namespace) -> "Subject":
+def _subject(arguments: Namespace) -> "ReportRequest":
     from backend.contract import spec_file
     from backend.inspect import data_report
     from backend.preflight import resolve
@@ -165,7 +165,7 @@ def _spreads(name: str, column: "ColumnReport") -> list[tuple[str, list[str]]]:
     return [(title, _cells(spread)) for title, spread in measured if spread is not None]
 
 
-def _cells(spread: "Spread") -> list[str]:
+def _cells(spread: "NumberSummary") -> list[str]:
     values = [getattr(spread, name) for name in _MEASURES]
     return ["" if value is None else f"{value:.1f}" if abs(value) < 1e6 else f"{value:.3g}" for value in values]
 
@@ -197,7 +197,7 @@ def _import(arguments: Namespace) -> int:
     from backend.contract.places import cache_folder, is_offline  # these load the data room
     from backend.contract.spec import validated
     from backend.data.prefixed_tables import language_names, write_tables
-    from backend.data.sources.source import Reading
+    from backend.data.sources.source import ReadOptions
     from backend.data.sources.tatoeba import Settings, pair_folder
 
     where = user_path(arguments.data)
@@ -205,9 +205,9 @@ def _import(arguments: Namespace) -> int:
     check_output_folder(output, "--output")
     languages = language_names(arguments.languages, re.sub(r"(\.tar)?(\.gz)?$", "", where.absolute().name))
     given = {"folder": str(where)} if where.exists() else {"pair": arguments.data}
-    screen = Screen()
+    screen = ProgressScreen()
     try:
-        reading = Reading(cache_folder() / "tables", screen.report("bringing the data"), offline=is_offline())
+        reading = ReadOptions(cache_folder() / "tables", screen.report("bringing the data"), offline=is_offline())
         folder = pair_folder(validated(Settings, given, "data"), reading)
         with output_errors(output, "--output", output):
             output.mkdir(parents=True, exist_ok=True)

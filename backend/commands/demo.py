@@ -5,8 +5,8 @@ from pathlib import Path
 
 from backend.commands import new_run, window
 from backend.commands.command import Command, add_json
-from backend.commands.follow import EventReader, Follower, Outcome, in_words, tell
-from backend.commands.screen import Screen
+from backend.commands.follow import EventReader, Follower, RunOutcome, in_words, tell
+from backend.commands.screen import ProgressScreen
 from backend.commands.train import attempt
 from backend.contract.errors import RunFailed
 from backend.contract.resources import resource
@@ -38,14 +38,14 @@ def _in_window(folder: RunFolder) -> int:
         return window.show("--run", str(folder.path))
     except RunFailed as error:
         # The run goes on without the window, so the terminal takes over.
-        screen = Screen()
+        screen = ProgressScreen()
         screen.line(str(error))
         return _tell(Follower(folder, EventReader(folder.events), screen).watch(), False)
     finally:
         supervisor.returncode = supervisor.poll() or 0  # a run that still goes on outlives this process on purpose
 
 
-def _tell(outcome: Outcome, as_json: bool) -> int:
+def _tell(outcome: RunOutcome, as_json: bool) -> int:
     if as_json or outcome.exit_code or outcome.predictions is None:
         return tell(outcome, as_json)
     print(f"{outcome.state}: {in_words(outcome.metrics)}")

@@ -11,10 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from backend.commands.screen import Screen
+from backend.commands.screen import ProgressScreen
 from backend.contract.processes import on_interruption
 from backend.contract.run import events
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.queue import queue_of
 from backend.contract.safe_files import open_unlinked
@@ -32,14 +32,14 @@ MAX_METRICS = 12
 
 
 @dataclass
-class Outcome:
+class RunOutcome:
     """How an attempt ended and what it made."""
 
     folder: RunFolder
     state: str = "lost"
     message: str = ""
     hint: str = ""
-    mend: Mend | None = None
+    mend: RunFix | None = None
     metrics: dict[str, float | None] = field(default_factory=dict)
     predictions: Path | None = None
 
@@ -106,18 +106,18 @@ class EventReader:
 class Follower:
     """Shows a run's events and gathers its outcome."""
 
-    def __init__(self, folder: RunFolder, reader: EventReader, screen: Screen) -> None:
+    def __init__(self, folder: RunFolder, reader: EventReader, screen: ProgressScreen) -> None:
         self._folder, self._reader, self._screen = folder, reader, screen
         self._run = folder.whole()
-        self._queue = QueueTeller(self._run, screen)
-        self._outcome = Outcome(self._run)
+        self._queue = QueueReporter(self._run, screen)
+        self._outcome = RunOutcome(self._run)
         self._finished: events.RunFinished | None = None
         self._total = 0
         self._is_interrupted = False
         self._evaluated: list[events.EvaluationFinished] = []
         """What was measured after one step, one split after another; it becomes one line."""
 
-    def watch(self) -> Outcome:
+    def watch(self) -> RunOutcome:
         """Until the attempt is over. The first Ctrl-C asks the run to stop, a second one leaves it alone.
 
         SIGTERM and SIGUSR1 interrupt the run; a second SIGTERM ends this process alone.
@@ -167,7 +167,7 @@ class Follower:
             self._screen.line(evaluation_line(self._evaluated))
             self._evaluated = []
 
-    def _concluded(self) -> Outcome:
+    def _concluded(self) -> RunOutcome:
         outcome, finished = self._outcome, self._finished
         if finished:
             outcome.state, outcome.message, outcome.hint = finished.state, finished.message, finished.hint
@@ -237,10 +237,10 @@ class Follower:
             self._outcome.metrics = dict(event.metrics)
 
 
-class QueueTeller:
+class QueueReporter:
     """Tells in lines what a run waits for, and when it begins."""
 
-    def __init__(self, folder: RunFolder, screen: Screen) -> None:
+    def __init__(self, folder: RunFolder, screen: ProgressScreen) -> None:
         self._folder, self._screen = folder, screen
         self._told, self._looked = "", 0.0
 
@@ -279,7 +279,7 @@ def waits_for(folder: RunFolder) -> str:
     return f"waits for {ahead[0].name}{more} {place}"
 
 
-def tell(outcome: Outcome, as_json: bool) -> int:
+def tell(outcome: RunOutcome, as_json: bool) -> int:
     """Print how a run ended; the exit code. The last line on stderr says in one sentence why a run failed.
 
     Where a command mends it, that stands in the line above.
@@ -299,7 +299,7 @@ def tell(outcome: Outcome, as_json: bool) -> int:
     return outcome.exit_code
 
 
-def _tell_in_words(outcome: Outcome) -> None:
+def _tell_in_words(outcome: RunOutcome) -> None:
     if outcome.exit_code == 0:
         print(f"{outcome.state}: {in_words(outcome.metrics)}" if outcome.metrics else outcome.state)
         if outcome.state in ("stopped", "paused"):

@@ -12,7 +12,7 @@ from backend.contract.output_file import whole_file
 from backend.contract.safe_files import MAX_SPEC, read_regular
 
 if TYPE_CHECKING:
-    from backend.importing.foreign import Imported
+    from backend.importing.foreign import ImportedSpec
 
 _SCRIPT_FILES = (".sh", ".txt", ".bash", ".cmd")
 
@@ -49,7 +49,7 @@ def _import(arguments: Namespace) -> int:
     return 0
 
 
-def _imported(arguments: Namespace) -> "tuple[str, Imported]":
+def _imported(arguments: Namespace) -> "tuple[str, ImportedSpec]":
     """The name of the system, and what was made of it."""
     from backend.importing import determined, example_scripts, pymarlin
 
@@ -90,7 +90,7 @@ def _checked(spec: dict[str, Any], arguments: Namespace) -> dict[str, Any]:
     return changed
 
 
-def _with_remarks(spec: dict[str, Any], system: str, found: "Imported") -> str:
+def _with_remarks(spec: dict[str, Any], system: str, found: "ImportedSpec") -> str:
     from backend.contract import spec_file
 
     remarks = [f"Imported from a {system}."]

@@ -18,7 +18,7 @@ from backend.contract import places
 from backend.contract.errors import InputError, RunFailed, panics_as_errors
 from backend.contract.processes import on_interruption
 from backend.contract.redaction import redacted
-from backend.contract.rpc.protocol import Mistake, Progress, Reply
+from backend.contract.rpc.protocol import ErrorReply, Progress, Reply
 from backend.contract.run.cost import STAGES, MeasuredTime
 from backend.contract.run.folder import RunFolder
 from backend.helper.channel import Channel
@@ -33,7 +33,7 @@ def _run_arguments(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace) -> int:
     folder = RunFolder(arguments.run)
-    on_interruption(_Interruption(folder).request)
+    on_interruption(_InterruptOnce(folder).request)
     sys.stdout = sys.stderr = RedactedStream(sys.stderr)
     try:
         from backend.training import loop  # loads the data room and the framework
@@ -43,7 +43,7 @@ def _run(arguments: Namespace) -> int:
     return loop.run(folder)
 
 
-class _Interruption:
+class _InterruptOnce:
     """Requests the interruption of a run once.
 
     The supervisor may have been told as well, and a request that comes after the answer would count as a new one.
@@ -135,18 +135,18 @@ def _measured(values: dict[str, Any], own: Path, begun: float, channel: Channel)
             found = timing_trial.measure(resolve.resolve(values, Path("/")), own, begun, tell)
         return Reply(0, MeasuredTime(measurement=found))
     except InputError as error:
-        return Reply(0, error=Mistake(redacted(str(error)), error.field, error.line))
+        return Reply(0, error=ErrorReply(redacted(str(error)), error.field, error.line))
     except Exception as error:
         sys.stderr.write(redacted(traceback.format_exc()))
         code, failure = recognise_failure(error, FailureContext(RunFolder(own))) or ("", None)
         if code == "out_of_memory" and failure is not None:
             return Reply(0, MeasuredTime(shortage=redacted(failure.message)))
         if failure is not None:
-            return Reply(0, error=Mistake(redacted(f"{failure.message}. {failure.hint}")))
+            return Reply(0, error=ErrorReply(redacted(f"{failure.message}. {failure.hint}")))
         if isinstance(error, RunFailed):
-            return Reply(0, error=Mistake(redacted(f"{error}. {error.hint}")))
+            return Reply(0, error=ErrorReply(redacted(f"{error}. {error.hint}")))
         first = next(iter(str(error).splitlines()), "it has no words")
-        return Reply(0, error=Mistake(redacted(f"measuring failed unexpectedly: {type(error).__name__}: {first}")))
+        return Reply(0, error=ErrorReply(redacted(f"measuring failed unexpectedly: {type(error).__name__}: {first}")))
 
 
 def _end_with_the_asker() -> None:

@@ -4,7 +4,7 @@ import socket
 import time
 from pathlib import Path
 
-from backend.commands.screen import Screen
+from backend.commands.screen import ProgressScreen
 from backend.contract import offline, spec_file
 from backend.contract.errors import InputError
 from backend.contract.run.folder import RunFolder
@@ -34,7 +34,7 @@ def require_folder(here: Position, folder: Path | None) -> None:
 
 def joined(folder: Path, here: Position) -> RunFolder:
     """This host's folder in the run that the first host has begun at `folder`, once it listens. Raises InputError."""
-    run, screen = RunFolder(folder), Screen()
+    run, screen = RunFolder(folder), ProgressScreen()
     screen.line(f"host {here.number} of {here.count} waits for the first one, up to {here.timeout:g} s")
     try:
         return _come(run, here)

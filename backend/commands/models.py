@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from backend.commands.command import Command, add_json
-from backend.commands.screen import Screen
+from backend.commands.screen import ProgressScreen
 from backend.contract.places import cache_folder, is_offline, runs_folder
 from backend.contract.run.folder import run_folders
 
@@ -89,8 +89,8 @@ def _download(arguments: Namespace) -> int:
 
     from backend.models import hub_search
 
-    screen = Screen()
-    shown = _Shown(screen, f"downloading {arguments.name}")
+    screen = ProgressScreen()
+    shown = _DownloadProgress(screen, f"downloading {arguments.name}")
     try:
         found = hub_search.download(
             arguments.name, arguments.revision, cache_folder() / "weights", shown, None, is_offline=is_offline()
@@ -105,10 +105,10 @@ def _download(arguments: Namespace) -> int:
     return 0
 
 
-class _Shown:
+class _DownloadProgress:
     """Shows a download with its speed and the time that is left."""
 
-    def __init__(self, screen: Screen, name: str) -> None:
+    def __init__(self, screen: ProgressScreen, name: str) -> None:
         self._screen, self._name = screen, name
         self._began: tuple[float, int] | None = None
 

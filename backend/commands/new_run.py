@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 def prepare(path: Path, arguments: Namespace) -> "RunSpec":
     """The spec, changed as asked and checked in full; nothing has been written. Raises InputError."""
-    from backend.commands.screen import Screen  # these load pydantic, pyarrow and the data room
+    from backend.commands.screen import ProgressScreen  # these load pydantic, pyarrow and the data room
     from backend.preflight import checks, resolve
 
     spec = agree_to_code(resolve.read_spec(path, requested_changes(arguments)), arguments)
     if arguments.run_folder is not None:
         _refuse_existing(arguments.run_folder)
-    screen = Screen()
+    screen = ProgressScreen()
     try:
         return checks.check(spec, screen.report("checking"), convert=arguments.convert_weights, say=screen.line)
     finally:

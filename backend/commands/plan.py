@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from backend.commands import new_run
 from backend.commands.command import Command, add_changes, add_consents, add_json
-from backend.commands.screen import Screen
+from backend.commands.screen import ProgressScreen
 from backend.contract import time_span
 
 if TYPE_CHECKING:
     from backend.contract.catalog import Device
     from backend.contract.rpc.plan import Placement, RunPlan
     from backend.contract.rpc.protocol import Progress
-    from backend.contract.run.cost import Measurement, Remedy
+    from backend.contract.run.cost import Measurement, MemoryFix
     from backend.contract.spec import RunSpec
 
 WORDS = {
@@ -48,7 +48,7 @@ def _plan(arguments: Namespace) -> int:
     from backend.preflight import cost, resolve
 
     spec = new_run.agree_to_code(resolve.read_spec(arguments.spec, new_run.requested_changes(arguments)), arguments)
-    screen = Screen()
+    screen = ProgressScreen()
     screen.line("reading model and data")
     here = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
     try:
@@ -64,7 +64,7 @@ def _plan(arguments: Namespace) -> int:
     return 0 if shortage is None else 1
 
 
-def _measured(spec: "RunSpec", here: "list[Device]", screen: Screen) -> str | None:
+def _measured(spec: "RunSpec", here: "list[Device]", screen: ProgressScreen) -> str | None:
     """Measure; the sentence where the memory was not enough."""
     from backend.training import timing_trial_process
 
@@ -115,7 +115,7 @@ def _seconds(seconds: float | None) -> str:
     return "not known" if seconds is None else f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
 
 
-def _remedied(remedy: "Remedy") -> str:
+def _remedied(remedy: "MemoryFix") -> str:
     """What would help, with the memory that it leaves, and how to say it on the command line."""
     changes = " ".join(f"--set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in remedy.changes.items())
     verdict = "fits" if remedy.fits else "still too much"

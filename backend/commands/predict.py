@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from backend.commands import consents
 from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json
 from backend.commands.follow import number
-from backend.commands.screen import Screen
+from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 from backend.contract.output_file import check_appended
 from backend.contract.places import runs_folder
@@ -81,7 +81,7 @@ def _predict_arguments(parser: ArgumentParser) -> None:
 def _evaluate(arguments: Namespace) -> int:
     consents.agree_if_asked(arguments, arguments.target)
     consents.convert_if_asked(arguments, arguments.target)
-    screen = Screen()
+    screen = ProgressScreen()
     from backend.inference import predict  # loads the framework, which takes seconds
 
     try:
@@ -110,7 +110,7 @@ def _predict(arguments: Namespace) -> int:
     if arguments.input:
         return _answer(arguments)
     output, parquet = (arguments.output, None) if arguments.output else _in_run(arguments)
-    screen = Screen()
+    screen = ProgressScreen()
     from backend.inference import predict  # loads the framework, which takes seconds
 
     try:

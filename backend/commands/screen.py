@@ -81,7 +81,7 @@ def _raw(stream: Any) -> Any:
     return stream.stream if isinstance(stream, PlainStream) else stream
 
 
-class Screen:
+class ProgressScreen:
     """One progress at a time on stderr, with lines above it."""
 
     def __init__(self) -> None:
@@ -126,9 +126,9 @@ class Screen:
         else:
             print(text, file=sys.stderr, flush=True)
 
-    def report(self, name: str) -> "Report":
+    def report(self, name: str) -> "StageReport":
         """A stage as the function that data and models report their progress to."""
-        return Report(self, name)
+        return StageReport(self, name)
 
     def close(self) -> None:
         """Take the bar away."""
@@ -137,10 +137,10 @@ class Screen:
             self._bar = None
 
 
-class Report:
+class StageReport:
     """Shows a stage from its first report on; where there is no bar, only if it takes long."""
 
-    def __init__(self, screen: Screen, name: str) -> None:
+    def __init__(self, screen: ProgressScreen, name: str) -> None:
         self._screen, self._name, self._begun = screen, name, False
 
     def __call__(self, done: int, total: int, unit: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from backend.commands.screen import Screen
+from backend.commands.screen import ProgressScreen
 from backend.contract.tokens.batches import BatchQuestion
 from backend.contract.tokens.steps import StepsQuestion
 from backend.contract.tokens.tokens import COUNTS, TokenizeQuestion, Tokens
@@ -58,7 +58,7 @@ def decoded(tokenizer: "PreTrainedTokenizerBase", rows: Sequence[Sequence[int]],
     missing = [ids[place] for row, ids in zip(found.rows, rows, strict=True) for place in row.missing]
     if missing:
         names = ", ".join(str(one) for one in dict.fromkeys(missing))
-        Screen().line(f"the tokenizer has no token {names}")
+        ProgressScreen().line(f"the tokenizer has no token {names}")
     return 0
 
 
@@ -95,7 +95,7 @@ def batch_of_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuest
 
 def written_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, arguments: Namespace) -> int:
     """The lines of a file into an Arrow file."""
-    screen = Screen()
+    screen = ProgressScreen()
     screen.begin("tokenising", announce=False)
     rows, count = tokenize_file.write(tokenizer, arguments.file, arguments.output, question, _advancing(screen))
     screen.close()
@@ -132,7 +132,7 @@ def steps(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, part
 
 def _streamed(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) -> Tokens:
     stream = Stream(tokenizer, File(question.file or ""), question.special_tokens)
-    screen = Screen()
+    screen = ProgressScreen()
     screen.begin("tokenising", announce=False)
     for _ in stream.arrays(_advancing(screen)):
         pass
@@ -140,7 +140,7 @@ def _streamed(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) 
     return stream.rest()
 
 
-def _advancing(screen: Screen) -> Callable[[int, int, str], None]:
+def _advancing(screen: ProgressScreen) -> Callable[[int, int, str], None]:
     return lambda done, total, unit: screen.advance(done, total, unit)
 
 
@@ -162,7 +162,7 @@ def _sentences(rest: Tokens) -> None:
         f"{rest.tokens} tokens, {rest.characters} characters, {rest.words} words, {rest.unknown} unknown{cut}"
         + (f", the model reads {rest.limit} at most" if rest.limit is not None and rest.tokens > rest.limit else "")
     )
-    screen = Screen()
+    screen = ProgressScreen()
     trip = rest.round_trip
     if not trip.same:
         screen.line(f"decoded it differs from character {trip.place}: {trip.decoded_part!r} for {trip.text_part!r}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from backend.commands.command import Command, add_json
-from backend.commands.screen import Screen
+from backend.commands.screen import ProgressScreen
 from backend.commands.tokenizer_rows import add_lengths, add_rows
 from backend.commands.tokenizer_train import add_extend, add_train
 from backend.contract.errors import InputError
@@ -134,7 +134,7 @@ def _frequencies(arguments: Namespace, tokenizer: Any, pieces: "pa.Table") -> "p
     from backend.tokenizers.token_counts import count_pieces, in_order_of
 
     column = read_text_column(arguments.data, arguments.column, None)
-    screen = Screen()
+    screen = ProgressScreen()
     screen.begin(f"counting the pieces of {column.name}", len(column), "rows")
     counts = count_pieces(tokenizer, column.texts(), lambda done: screen.advance(done, len(column)))
     screen.close()
@@ -217,7 +217,7 @@ def _on_data(opened: "Tokenizers", arguments: Namespace) -> DataComparison:
     from backend.tokenizers.compare import compare_data
 
     column = read_text_column(arguments.data, arguments.column, arguments.language_column)
-    screen = Screen()
+    screen = ProgressScreen()
     screen.begin(f"comparing on {column.name}", len(column), "rows")
     found = compare_data(
         opened,

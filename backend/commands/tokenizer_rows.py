@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import add_changes, add_json, named_run
-from backend.commands.screen import Screen
+from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         TrainingRows,
         TrainingStep,
     )
-    from backend.inspect.batch_preview import Look
+    from backend.inspect.batch_preview import BatchPreview
 
 SPLITS = ("train", "validation", "test")
 SHOWN = 20
@@ -32,7 +32,7 @@ def _add_subject(parser: ArgumentParser) -> None:
     parser.add_argument("--split", choices=SPLITS, default="train", help="which of its data (train)")
 
 
-def _open_look(arguments: Namespace, screen: Screen) -> "Look":
+def _open_look(arguments: Namespace, screen: ProgressScreen) -> "BatchPreview":
     """Open what `_add_subject` named. Raises InputError."""
     from backend.inspect import batch_preview
     from backend.preflight import resolve  # load the data room
@@ -64,7 +64,7 @@ def add_rows(actions: Any) -> None:
 def _rows(arguments: Namespace) -> int:
     import msgspec
 
-    screen = Screen()
+    screen = ProgressScreen()
     try:
         look = _open_look(arguments, screen)
     finally:
@@ -79,7 +79,7 @@ def _rows(arguments: Namespace) -> int:
     return 0
 
 
-def _found(look: "Look", arguments: Namespace) -> "tuple[TrainingRows, list[TrainingFeature]]":
+def _found(look: "BatchPreview", arguments: Namespace) -> "tuple[TrainingRows, list[TrainingFeature]]":
     """The lines, and the features token by token where that is asked for: in JSON always."""
     from backend.inspect import feature_view
 
@@ -160,7 +160,7 @@ def _lengths(arguments: Namespace) -> int:
 
     from backend.inspect.length_report import training_lengths  # loads the data room
 
-    screen = Screen()
+    screen = ProgressScreen()
     try:
         found = training_lengths(_open_look(arguments, screen), screen.report)
     finally:

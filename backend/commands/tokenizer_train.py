@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.commands.command import CTRL_C_EXIT_CODE, add_changes, add_json
-from backend.commands.screen import Screen
+from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
 from backend.contract.safe_files import MAX_TEXT, read_regular
@@ -17,9 +17,9 @@ from backend.contract.spec import validated
 from backend.contract.spec.tokenizer_training import TokenizerTraining
 
 if TYPE_CHECKING:
-    from backend.contract.tokens.training import Compression, MadeTokenizer, ProposedToken
+    from backend.contract.tokens.training import Compression, ProposedToken, TrainedTokenizer
     from backend.inspect.column_texts import ColumnTexts
-    from backend.inspect.tokenizer_training import Learnt
+    from backend.inspect.tokenizer_training import LearnedTokenizer
     from backend.tokenizers.added_tokens import Counted, Extension
 
 OUTPUT = "--output"
@@ -74,7 +74,7 @@ def _add_data(parser: Any, *, required: bool) -> None:
     add_changes(parser)
 
 
-def _read_texts(arguments: Namespace, screen: Screen) -> "ColumnTexts":
+def _read_texts(arguments: Namespace, screen: ProgressScreen) -> "ColumnTexts":
     """The texts that `_add_data`'s words name. Raises InputError."""
     from backend.contract import spec_file
     from backend.inspect.column_texts import read_column_texts  # loads the data room
@@ -100,7 +100,7 @@ def _train(arguments: Namespace) -> int:
     given = {name: value for name in _WORDS if (value := getattr(arguments, name)) is not None}
     with _named_by_option():
         settings = validated(TokenizerTraining, {**given, "special_tokens": arguments.special or []})
-    screen = Screen()
+    screen = ProgressScreen()
     try:
         texts = _read_texts(arguments, screen)
         screen.line(f"{len(texts.rows):,} rows of {', '.join(texts.columns)}")
@@ -128,7 +128,7 @@ def _named_by_option() -> Iterator[None]:
         raise InputError(option + str(error).removeprefix(error.field), option) from None
 
 
-def _shown_on(screen: Screen) -> Any:
+def _shown_on(screen: ProgressScreen) -> Any:
     stages: list[str] = []
 
     def say(stage: str, done: int, total: int, unit: str) -> None:
@@ -140,7 +140,7 @@ def _shown_on(screen: Screen) -> Any:
     return say
 
 
-def _stoppable(learn: "Callable[[], Learnt]") -> "Learnt":
+def _stoppable(learn: "Callable[[], LearnedTokenizer]") -> "LearnedTokenizer":
     """The library learns pieces for minutes and would hear of Ctrl-C only afterwards, so it works beside."""
     # Meanwhile 2 is a pipe (`trainer_progress`), whose reader would not live to pass the last sentence on.
     stderr = None if sys.stderr is None else os.dup(2)
@@ -157,7 +157,7 @@ def _stoppable(learn: "Callable[[], Learnt]") -> "Learnt":
             os.close(stderr)
 
 
-def _made_as_json(made: "MadeTokenizer") -> str:
+def _made_as_json(made: "TrainedTokenizer") -> str:
     """The answer as one line, with the ratios that it implies."""
     import msgspec
 
@@ -171,7 +171,7 @@ def _made_as_json(made: "MadeTokenizer") -> str:
     return msgspec.json.encode(values).decode()
 
 
-def _describe_made(made: "MadeTokenizer") -> str:
+def _describe_made(made: "TrainedTokenizer") -> str:
     """A table of what was measured, and last where the tokenizer lies."""
     lines = []
     if made.compression:
@@ -245,7 +245,7 @@ def _read_tokens(file: Path | None) -> list[str]:
 def _counted(arguments: Namespace, before: Any, after: Any, extension: "Extension") -> "Counted":
     from backend.tokenizers.added_tokens import count
 
-    screen = Screen()
+    screen = ProgressScreen()
     try:
         texts = _read_texts(arguments, screen)
         screen.begin("counting", len(texts), "rows", announce=False)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from backend.commands import consents, follow, joining, new_run
 from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json, named_run
-from backend.commands.follow import EventReader, Follower, Outcome, tell
+from backend.commands.follow import EventReader, Follower, RunOutcome, tell
 from backend.commands.runs import last_end
-from backend.commands.screen import Screen
+from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 from backend.contract.run.event_summary import landmarks
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_text import one_line
 from backend.engines.hosts import Position
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from backend.contract.spec import RunSpec
 
 
-def attempt(folder: RunFolder, *, queue: bool = False) -> Outcome:
+def attempt(folder: RunFolder, *, queue: bool = False) -> RunOutcome:
     """Start the run's next attempt, or let it wait its turn, and watch it until it is over."""
-    screen = Screen()
+    screen = ProgressScreen()
     reader = EventReader.at_end(folder.events)
     supervisor = new_run.start(folder, queue=queue)
     if not folder.is_queued():
@@ -113,7 +113,7 @@ def refuse_the_same_end(folder: RunFolder, arguments: Namespace) -> None:
     if end.state == "finished":
         raise InputError(f"{folder.name}: this run has finished, so there is nothing to resume; start a new one")
     if arguments.engine is None and not end.can_go_on(has_checkpoint=Checkpoints(folder).latest() is not None):
-        anew = (end.mend or Mend()).command(folder.path)
+        anew = (end.mend or RunFix()).command(folder.path)
         raise InputError(
             f"{folder.name}: its loss became NaN before its first checkpoint, so resuming it would compute the same "
             f"again; start a new run: {anew}"

@@ -25,7 +25,7 @@ _BIG_ENDIAN = {codecs.BOM_UTF16_BE: "utf-16-be", codecs.BOM_UTF32_BE: "utf-32-be
 
 
 @dataclass(frozen=True)
-class Appended:
+class AppendResult:
     """The file's columns, how many rows it has now (None: not counted), and whether it is new."""
 
     columns: list[str]
@@ -65,7 +65,7 @@ class _Layout:
     rows: int | None
 
 
-def append_row(path: Path, row: NewRow, *, defuse: bool = False, bom: bool = False) -> Appended:
+def append_row(path: Path, row: NewRow, *, defuse: bool = False, bom: bool = False) -> AppendResult:
     """Add the row to the file, which is made where it is not there. Raises InputError.
 
     Encoding, delimiter, quoting and line ends stay those of the file, and its columns must be the row's.
@@ -76,7 +76,7 @@ def append_row(path: Path, row: NewRow, *, defuse: bool = False, bom: bool = Fal
             kept = {name: cell(value) for name, value in row.values.items() if name not in _untold(row)}
             content = (BOM if bom else b"") + _written([list(kept), list(kept.values())], _fresh(path)).encode()
             _write(file, size, content, path)
-            return Appended(list(kept), 1, True)
+            return AppendResult(list(kept), 1, True)
         if packer_of(path) or is_workbook(path):
             raise InputError(
                 f"{path.name} is packed or a workbook, to whose end no row can be added; name a CSV or TSV file"
@@ -87,7 +87,7 @@ def append_row(path: Path, row: NewRow, *, defuse: bool = False, bom: bool = Fal
         if not _ends_a_line(file, layout):
             text = layout.line_end + text
         _write(file, size, _encoded(path, text, layout), path)
-        return Appended(layout.columns, None if layout.rows is None else layout.rows + 1, False)
+        return AppendResult(layout.columns, None if layout.rows is None else layout.rows + 1, False)
 
 
 def _untold(row: NewRow) -> set[str]:

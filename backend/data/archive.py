@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from backend.contract.errors import InputError
 from backend.contract.safe_files import LARGEST_RATIO, LARGEST_UNPACKED, MB, max_unpacked
 from backend.data import network_limits
-from backend.data.network_limits import TooSlow
+from backend.data.network_limits import SlowServerError
 from backend.data.sources.source import Report
 
 SECONDS_TO_ANSWER = 60
@@ -35,7 +35,7 @@ _HEADERS = (
 )  # fmt: skip
 
 
-class Unreachable(Exception):
+class DownloadError(Exception):
     """The archive could not be fetched; the text says why, in a few words."""
 
 
@@ -43,7 +43,7 @@ def fetch(address: str, path: Path, report: Report) -> None:
     """Bring what `address` (http or https) holds to `path`; `report` is told of bytes and may raise to stop.
 
     What has come lies beside as `.part`, and another call goes on where it stopped, if the server says that the file is
-    still the same. Raises Unreachable, and InputError for an address of another kind.
+    still the same. Raises DownloadError, and InputError for an address of another kind.
     """
     _check_address(address)
     part = path.with_name(f"{path.name}.part")
@@ -60,14 +60,14 @@ def fetch(address: str, path: Path, report: Report) -> None:
         except urllib.error.HTTPError as error:
             error.close()
             if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                raise Unreachable(f"the server answers {error.code} {error.reason}") from None
+                raise DownloadError(f"the server answers {error.code} {error.reason}") from None
             part.unlink()  # it holds more than the file does, so it was another file
-        except TooSlow:
-            raise Unreachable("the server answers too slowly") from None
+        except SlowServerError:
+            raise DownloadError("the server answers too slowly") from None
         except _BROKEN as error:
             reason = str(getattr(error, "reason", error)) or type(error).__name__
         failures = 0 if _size(part) - before >= _PROGRESS else failures + 1
-    raise Unreachable(reason)
+    raise DownloadError(reason)
 
 
 def _check_address(address: str) -> None:
@@ -92,13 +92,13 @@ def _web() -> urllib.request.OpenerDirector:
 
 
 def _size_of_rest(answer: http.client.HTTPResponse, folder: Path) -> int | None:
-    """Bytes that the server says are to come; None where it does not say. Raises Unreachable where that cannot be."""
+    """Bytes that the server says are to come; None where it does not say. Raises DownloadError where that cannot be."""
     said = answer.headers.get("Content-Length")
     if said is not None and not re.fullmatch(r"[0-9]{1,18}", said.strip()):
-        raise Unreachable(f"the server gives the impossible size {said[:80]!r}")
+        raise DownloadError(f"the server gives the impossible size {said[:80]!r}")
     free = shutil.disk_usage(folder).free
     if said is not None and int(said) > free:
-        raise Unreachable(f"it has {int(said) / MB:,.0f} MB more, and the disk has room for {free / MB:,.0f} MB")
+        raise DownloadError(f"it has {int(said) / MB:,.0f} MB more, and the disk has room for {free / MB:,.0f} MB")
     return None if said is None else int(said)
 
 
@@ -120,7 +120,7 @@ def _fetch_rest(address: str, part: Path, report: Report) -> bool:
                 file.write(block)
                 done += len(block)
                 if rest is None and done > LARGEST_UNPACKED:
-                    raise Unreachable(f"the server gives no size, and more than {LARGEST_UNPACKED / MB:,.0f} MB")
+                    raise DownloadError(f"the server gives no size, and more than {LARGEST_UNPACKED / MB:,.0f} MB")
                 report(done, total, "bytes")
     return done >= total
 

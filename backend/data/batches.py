@@ -8,13 +8,13 @@ import pyarrow.compute as pc
 
 from backend.contract.heads import IGNORE, Head
 from backend.data.features import Features
-from backend.data.order import Order
+from backend.data.order import DataOrder
 
 __all__ = [
     "CHOICE_LENGTHS",
     "PER_TOKEN",
     "Batch",
-    "Order",
+    "DataOrder",
     "collate",
     "decoder_inputs",
     "evaluation_batches",

@@ -13,7 +13,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from backend.contract.errors import InputError
-from backend.data.removal import Leftover, remove
+from backend.data.removal import RemovalFailure, remove
 from backend.data.sources.source import Report
 
 Content = TypeVar("Content")
@@ -24,14 +24,14 @@ PARTS = ("features", "lengths", "report", "tables", "pages", "weights", "jax")
 """Folders of the cache."""
 
 
-class Damaged(Exception):
+class DamagedCacheError(Exception):
     """What lies in the folder is not what was written there."""
 
 
 def open_or_write(
     folder: Path, open_folder: Callable[[Path], Content], write: Callable[[Path], None], report: Report
 ) -> Content:
-    """What `open_folder` makes of `folder`; where it is absent or Damaged, `write` fills it first.
+    """What `open_folder` makes of `folder`; where it is absent or DamagedCacheError, `write` fills it first.
 
     `write` fills a folder beside, which is flushed and renamed, so a reader sees nothing or the whole. Two processes
     that want the same folder write it once.
@@ -51,7 +51,7 @@ def open_or_write(
 def _opened(folder: Path, open_folder: Callable[[Path], Content]) -> Content | None:
     try:
         content = open_folder(folder)
-    except Damaged:
+    except DamagedCacheError:
         return None
     with suppress(OSError):  # a cache that may only be read
         os.utime(folder)  # whoever makes room sees when it was used last
@@ -98,7 +98,7 @@ def _write(folder: Path, write: Callable[[Path], None]) -> None:
 def _make_way(path: Path) -> None:
     """What another run left here is renamed and deleted as far as can be; the cache's `clear` tries the rest again."""
     match remove(path):
-        case Leftover(path=left, reason=reason) if left == path:
+        case RemovalFailure(path=left, reason=reason) if left == path:
             raise InputError(
                 f"the cache cannot be written: {path} is damaged and cannot be replaced ({reason}); delete it, or set "
                 "BURNISH_CACHE to another folder"
@@ -112,7 +112,7 @@ def _flush(path: Path) -> None:
 
 
 @dataclass
-class Room:
+class ClearedSpace:
     """Bytes that were freed and kept, and what could not be taken away."""
 
     freed: int = 0
@@ -133,12 +133,12 @@ def size_of(folder: Path) -> int:
     return total
 
 
-def clear(folder: Path, used_since: float | None) -> Room:
+def clear(folder: Path, used_since: float | None) -> ClearedSpace:
     """Take away everything in one part of the cache but what was used since (seconds since the epoch; None: nothing was).
 
     What another process is just writing stays too.
     """
-    room = Room()
+    room = ClearedSpace()
     for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
         if entry.suffix in (".lock", ".part"):
             continue  # a lock that is taken away would let two write at once

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from backend.contract.rpc.data import ColumnLook
+from backend.contract.rpc.data import ColumnSummary
 
 LOOKED_AT = 20_000
 """Rows, so that a look takes no longer at large data."""
@@ -20,18 +20,18 @@ MAX_MEMBERS = 200
 """Of a list; what comes after is not read, let alone shown."""
 
 
-def looks_of(table: pa.Table) -> dict[str, ColumnLook]:
+def looks_of(table: pa.Table) -> dict[str, ColumnSummary]:
     """Column → what its first rows hold."""
     first = table.slice(0, LOOKED_AT)
     return {name: _look(name, first[name]) for name in first.column_names}
 
 
-def _look(name: str, column: pa.ChunkedArray) -> ColumnLook:
+def _look(name: str, column: pa.ChunkedArray) -> ColumnSummary:
     kind = kind_of(column.type)
     column = shortened(column, LONGEST)
     filled = column.filter(_is_filled(column))
     flat = not pa.types.is_nested(column.type)
-    return ColumnLook(
+    return ColumnSummary(
         name=name,
         kind=kind,
         rows=len(column),
@@ -68,7 +68,7 @@ def shortened(column: pa.ChunkedArray, most: int) -> pa.ChunkedArray:
 
 
 def kind_of(kind: pa.DataType) -> str:
-    """The kind of a column's values in words, as `ColumnLook.kind` lists them."""
+    """The kind of a column's values in words, as `ColumnSummary.kind` lists them."""
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return "text"
     if pa.types.is_boolean(kind):

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.errors import InputError
-from backend.data.cache import Damaged, open_or_write
+from backend.data.cache import DamagedCacheError, open_or_write
 from backend.data.fingerprint import fingerprint
 from backend.data.row_cache import mapped_array, mapped_table, read_facts
 from backend.data.sources.source import Report
@@ -131,7 +131,7 @@ def _open(folder: Path, name: str) -> Features:
     facts = read_facts(folder)
     table, lengths = mapped_table(folder / "table.arrow"), mapped_array(folder / "lengths.bin", np.int32)
     if not (table.num_rows == len(lengths) == facts["features"]):
-        raise Damaged(str(folder))
+        raise DamagedCacheError(str(folder))
     return Features(table, lengths, name)
 
 

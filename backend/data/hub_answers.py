@@ -19,7 +19,7 @@ from huggingface_hub.utils._http import default_client_factory
 from backend.contract.errors import InputError
 from backend.contract.safe_files import MAX_VOCABULARY, MB, read_regular
 from backend.data import network_limits
-from backend.data.network_limits import TooSlow
+from backend.data.network_limits import SlowServerError
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _DIGEST = re.compile(r"[0-9a-fA-F]{32,128}")
@@ -150,7 +150,7 @@ def _in_time(send: Callable[..., Any]) -> Callable[..., Any]:
     def send_in_time(request: Any, *, stream: bool = False, **options: Any) -> Any:
         try:
             response = network_limits.in_time(lambda: send(request, stream=True, **options))
-        except TooSlow:
+        except SlowServerError:
             raise _too_slow() from None
         if not stream:
             with closing(response):
@@ -179,7 +179,7 @@ def _limit_body(response: Any) -> None:
                 if count > MAX_ANSWER and not is_file:
                     raise _too_large()
                 yield piece
-        except TooSlow:
+        except SlowServerError:
             raise _too_slow() from None
 
     response.iter_raw = bounded

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from backend.data.batches import padded_length
-from backend.data.order import Order
+from backend.data.order import DataOrder
 
 USUAL = (
     16, 32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 16384,
@@ -43,7 +43,7 @@ def usual_limits(longest: int, own: int, most: int) -> list[int]:
     )
 
 
-class Widths:
+class PaddedLengths:
     """What the batches of some features are padded to: `lengths` (features,) tokens of the longest of `each` sequences."""
 
     def __init__(self, lengths: np.ndarray, used: np.ndarray, each: int, multiple: int, limit: int | None) -> None:
@@ -60,13 +60,13 @@ class Widths:
         return int(self._used.sum()), max(length, int(self._lengths.max(initial=0))) * len(self._used) * self._each
 
 
-def of_order(widths: Sequence[Widths], order: Order) -> tuple[int, int]:
+def of_order(widths: Sequence[PaddedLengths], order: DataOrder) -> tuple[int, int]:
     """Tokens with data, and computed ones, of the first epoch's steps (of MAX_STEPS of them where there are more)."""
     steps = range(1, min(order.steps_per_epoch, MAX_STEPS) + 1)
     return _summed(widths, (order.indices(step) for step in steps))
 
 
-def in_order(widths: Sequence[Widths], features: int, batch_size: int) -> tuple[int, int]:
+def in_order(widths: Sequence[PaddedLengths], features: int, batch_size: int) -> tuple[int, int]:
     """The same of batches cut from the features as they stand."""
     starts = np.arange(0, features, batch_size)
     if len(starts) > MAX_STEPS:
@@ -74,7 +74,7 @@ def in_order(widths: Sequence[Widths], features: int, batch_size: int) -> tuple[
     return _summed(widths, (np.arange(start, min(start + batch_size, features)) for start in starts))
 
 
-def _summed(widths: Sequence[Widths], batches: Iterable[np.ndarray]) -> tuple[int, int]:
+def _summed(widths: Sequence[PaddedLengths], batches: Iterable[np.ndarray]) -> tuple[int, int]:
     used = computed = 0
     for batch in batches:
         for one in widths:

@@ -15,12 +15,12 @@ STALL_SECONDS, LEAST_BYTES = 60.0, 60_000
 """While a file arrives: waiting so long must bring so many bytes."""
 
 
-class TooSlow(Exception):
+class SlowServerError(Exception):
     """A server has not answered in time, or sends next to nothing."""
 
 
 def in_time(ask: Callable[[], Any]) -> Any:
-    """What `ask` opens, which runs in a thread so that no server can hold it up. Raises TooSlow, and what `ask` raises."""
+    """What `ask` opens, which runs in a thread so that no server can hold it up. Raises SlowServerError, and what `ask` raises."""
     answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
 
     def run() -> None:
@@ -33,31 +33,31 @@ def in_time(ask: Callable[[], Any]) -> Any:
     try:
         answer, error = answers.get(timeout=ANSWER_SECONDS)
     except Empty:
-        raise TooSlow from None
+        raise SlowServerError from None
     if error is not None:
         raise error
     return answer
 
 
 def whole(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces of an answer that is no file. Raises TooSlow if they take too long together."""
+    """The pieces of an answer that is no file. Raises SlowServerError if they take too long together."""
     waited = 0.0
     for piece, seconds in _timed(pieces):
         waited += seconds
         if waited > ANSWER_SECONDS:
-            raise TooSlow
+            raise SlowServerError
         yield piece
 
 
 def flowing(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces of a file. Raises TooSlow if waiting for them brings next to nothing."""
+    """The pieces of a file. Raises SlowServerError if waiting for them brings next to nothing."""
     waited, size = 0.0, 0
     for piece, seconds in _timed(pieces):
         waited, size = waited + seconds, size + len(piece)
         if size >= LEAST_BYTES:
             waited, size = 0.0, 0
         elif waited > STALL_SECONDS:
-            raise TooSlow
+            raise SlowServerError
         yield piece
 
 

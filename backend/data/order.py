@@ -8,7 +8,7 @@ _BATCHES_SORTED_TOGETHER = 50
 """Rows of so many batches are sorted by length together: little padding, and still a random order."""
 
 
-class Order:
+class DataOrder:
     """The features of every optimizer step, a pure function of the arguments and the step's number.
 
     Each epoch holds every feature exactly once. Only its last batch may be smaller; its rows are drawn like any other's.

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from backend.contract.errors import InputError
-from backend.data.sources._parallel_text import Directions, LinePairs, challenge_pair
+from backend.data.sources._parallel_text import Direction, LinePairs, challenge_pair
 from backend.data.sources.source import Report
 
 TABLES = {"train": "train.tsv", "test": "eval.tsv"}
@@ -46,7 +46,7 @@ def write_tables(folder: Path, output: Path, languages: tuple[str, str], report:
     prefix, input_text, target_text. Raises InputError, then without a half-written table.
     """
     source, target = languages
-    directions = Directions(
+    directions = Direction(
         direction="both",
         prefix_forward=f"translate {source} to {target}",
         prefix_backward=f"translate {target} to {source}",

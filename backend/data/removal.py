@@ -11,14 +11,14 @@ ASIDE = ".removed-"
 
 
 @dataclass(frozen=True)
-class Leftover:
+class RemovalFailure:
     """What could not be deleted, where it is now, and why."""
 
     path: Path
     reason: str
 
 
-def remove(path: Path) -> Leftover | None:
+def remove(path: Path) -> RemovalFailure | None:
     """Rename `path` to a hidden name beside it, then delete it; None once nothing of it is left.
 
     What cannot even be renamed (on Windows because a file in it is open) stays whole, under its name.
@@ -28,7 +28,7 @@ def remove(path: Path) -> Leftover | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Leftover(path, error.strerror or str(error))
+        return RemovalFailure(path, error.strerror or str(error))
     return _delete(aside)
 
 
@@ -37,12 +37,12 @@ def set_aside(path: Path) -> Path:
     return path.rename(path.with_name(f".{path.name.lstrip('.')}{ASIDE}{time.time_ns()}"))
 
 
-def delete(paths: Iterable[Path]) -> list[Leftover]:
+def delete(paths: Iterable[Path]) -> list[RemovalFailure]:
     """Delete as much of these as can be deleted; those of which something is still there."""
     return [kept for path in list(paths) if (kept := _delete(path)) is not None]
 
 
-def _delete(path: Path) -> Leftover | None:
+def _delete(path: Path) -> RemovalFailure | None:
     try:
         if path.is_symlink() or not path.is_dir():
             path.unlink(missing_ok=True)
@@ -53,5 +53,5 @@ def _delete(path: Path) -> Leftover | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Leftover(path, error.strerror or str(error))
+        return RemovalFailure(path, error.strerror or str(error))
     return None

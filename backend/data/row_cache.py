@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from backend.data.cache import Damaged, open_or_write
-from backend.data.rows import Rows, Skipped
+from backend.data.cache import DamagedCacheError, open_or_write
+from backend.data.rows import Rows, SkippedRow
 from backend.data.sources.source import Report
 
 VERSION = 2
@@ -86,30 +86,30 @@ def _open(folder: Path, key: str, files: tuple[str, ...], continuous: bool) -> R
     lines = mapped_array(folder / "lines.bin", np.int64)
     file_index = mapped_array(folder / "file_index.bin", np.int32)
     if not (table.num_rows == len(lines) == len(file_index) == facts["rows"]):
-        raise Damaged(str(folder))
-    skipped = tuple(Skipped(f"{files[number]}:{line}", reason) for number, line, reason in facts["skipped"])
+        raise DamagedCacheError(str(folder))
+    skipped = tuple(SkippedRow(f"{files[number]}:{line}", reason) for number, line, reason in facts["skipped"])
     return Rows(table, files, file_index, lines, key, skipped, continuous)
 
 
 def read_facts(folder: Path) -> dict:
-    """`facts.json` of a folder whose files have the sizes that it states. Raises Damaged."""
+    """`facts.json` of a folder whose files have the sizes that it states. Raises DamagedCacheError."""
     try:
         facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
         whole = all((folder / name).stat().st_size == size for name, size in facts["sizes"].items())
     except (OSError, ValueError, KeyError) as error:
-        raise Damaged(str(folder)) from error
+        raise DamagedCacheError(str(folder)) from error
     if not whole:
-        raise Damaged(str(folder))
+        raise DamagedCacheError(str(folder))
     return facts
 
 
 def mapped_table(path: Path) -> pa.Table:
-    """The table in an Arrow file; its columns lie in the file, not in memory. Raises Damaged."""
+    """The table in an Arrow file; its columns lie in the file, not in memory. Raises DamagedCacheError."""
     try:
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         table.validate()
     except (pa.ArrowException, OSError) as error:
-        raise Damaged(str(path)) from error
+        raise DamagedCacheError(str(path)) from error
     return table
 
 

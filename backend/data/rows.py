@@ -14,7 +14,7 @@ from backend.contract.places import cache_folder
 
 
 @dataclass(frozen=True)
-class Skipped:
+class SkippedRow:
     """A row that could not be used: where it stands (`file.csv:12`) and why, in a few plain words."""
 
     place: str
@@ -34,7 +34,7 @@ class Rows:
     lines: np.ndarray  # (rows,) int64, first line of the row in its file (record number where there are no lines)
     fingerprint: str
     """Changes with any byte of the content or with how it is read."""
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedRow, ...] = ()
     continuous: bool = False
     """The rows are the lines of running text, whose line breaks belong to it."""
     metric_names: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Rows:
             skipped=(),
         )
 
-    def with_skipped(self, skipped: tuple[Skipped, ...]) -> "Rows":
+    def with_skipped(self, skipped: tuple[SkippedRow, ...]) -> "Rows":
         """The same rows with another list of what could not be used."""
         return replace(self, skipped=skipped)
 
@@ -71,7 +71,7 @@ class Rows:
             return self
         keep = np.ones(len(self), dtype=bool)
         keep[[row for row, _ in unusable]] = False
-        more = tuple(Skipped(self.place(row), reason) for row, reason in unusable)
+        more = tuple(SkippedRow(self.place(row), reason) for row, reason in unusable)
         return replace(self.take(np.flatnonzero(keep), fingerprint), skipped=self.skipped + more)
 
 

@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 
-from backend.contract.rpc.data import ColumnReport, LabelShare, SplitReport, Spread
+from backend.contract.rpc.data import ColumnReport, LabelShare, NumberSummary, SplitReport
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 
@@ -162,13 +162,13 @@ class SpillFile:
         """Remove the file."""
         self._file.close()
 
-    def numbers(self, kind: type[np.generic], most: int) -> "Spilled":
+    def numbers(self, kind: type[np.generic], most: int) -> "SpilledNumbers":
         """An empty list for at most so many numbers of one kind."""
         begin, self._end = self._end, self._end + most * np.dtype(kind).itemsize
-        return Spilled(self._file, begin, kind)
+        return SpilledNumbers(self._file, begin, kind)
 
 
-class Spilled:
+class SpilledNumbers:
     """Numbers of one kind in a stretch of a file."""
 
     def __init__(self, file: IO[bytes], begin: int, kind: type[np.generic]) -> None:
@@ -201,7 +201,7 @@ class Spilled:
 class _ColumnMeasure:
     """Counts what one column holds, cell by cell."""
 
-    def __init__(self, kind: pa.DataType, numbers: Spilled, is_tags: bool) -> None:
+    def __init__(self, kind: pa.DataType, numbers: SpilledNumbers, is_tags: bool) -> None:
         self._type, self._is_tags = kind, is_tags
         self._empty = 0
         self._words: Counter[int] = Counter()
@@ -303,7 +303,7 @@ def _parts(values: np.ndarray) -> list[np.ndarray]:
     return [values[start : start + size] for start in range(0, len(values), size)]
 
 
-def spread_of_counts(counts: Counter[int]) -> Spread | None:
+def spread_of_counts(counts: Counter[int]) -> NumberSummary | None:
     """Of whole numbers, given how often each occurs; None where there are none."""
     if not counts:
         return None
@@ -316,7 +316,7 @@ def spread_of_counts(counts: Counter[int]) -> Spread | None:
     return _spread(total, mean, squares, lambda place: float(values[np.searchsorted(ends, place, side="right")]))
 
 
-def spread_of_sorted(values: np.ndarray) -> Spread | None:
+def spread_of_sorted(values: np.ndarray) -> NumberSummary | None:
     """Of numbers in ascending order; None where there are none."""
     if len(values) == 0:
         return None
@@ -325,13 +325,13 @@ def spread_of_sorted(values: np.ndarray) -> Spread | None:
     return _spread(len(values), mean, squares, lambda place: float(values[place]))
 
 
-def _spread(count: int, mean: float, squares: float, at: Callable[[int], float]) -> Spread:
+def _spread(count: int, mean: float, squares: float, at: Callable[[int], float]) -> NumberSummary:
     def quantile(share: float) -> float:
         place = share * (count - 1)
         low = math.floor(place)
         return at(low) + (place - low) * (at(min(low + 1, count - 1)) - at(low))
 
-    return Spread(
+    return NumberSummary(
         count=count,
         mean=mean,
         std=math.sqrt(squares / (count - 1)) if count > 1 else None,

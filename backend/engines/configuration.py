@@ -5,7 +5,7 @@ from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
-from backend.engines.engine import Loading
+from backend.engines.engine import LoadRequest
 from backend.models.config import check_changed, decoder_start_token, longest_sequence, read_checked
 from backend.models.remote_code import decides_code, open_config
 
@@ -20,7 +20,7 @@ _PROBLEMS = {
 _DROPOUT = re.compile(r"dropout|pdrop")
 
 
-def open_configuration(loading: Loading) -> tuple[Any, Any]:
+def open_configuration(loading: LoadRequest) -> tuple[Any, Any]:
     """The folder's `PreTrainedConfig` as it is stored, and as the model is built from it.
 
     Raises InputError for a key that the model does not have, and for texts that its positions do not reach.
@@ -61,7 +61,7 @@ def order_of_outputs(stored: Any, architecture: str, labels: tuple[str, ...]) ->
     return [names.index(label) for label in wanted]
 
 
-def _apply_changes(config: Any, loading: Loading) -> None:
+def _apply_changes(config: Any, loading: LoadRequest) -> None:
     for key, value in loading.model.config.items():
         if not hasattr(config, key) or decides_code(key):  # other code could run than was agreed to
             raise InputError(f"model.config.{key}: this model's configuration has no such key", f"model.config.{key}")
@@ -87,7 +87,7 @@ def _name_outputs(config: Any, facts: HeadFacts) -> None:
         config.label2id = {name: index for index, name in enumerate(names)}
 
 
-def _check_positions(config: dict[str, Any], loading: Loading) -> None:
+def _check_positions(config: dict[str, Any], loading: LoadRequest) -> None:
     longest = longest_sequence(config)
     if longest is not None and loading.max_length > longest:
         of_targets = " and task.max_target_length" if loading.head.head is Head.SEQ2SEQ_LM else ""

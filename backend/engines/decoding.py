@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend.contract.rpc.generation import GenerationSettings
-from backend.engines.logits_processors import NONE, Demands
+from backend.engines.logits_processors import NONE, LogitsProcessors
 
 Advance = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """The tokens that were chosen (rows,) and the row that each goes on from (rows,) → scores of the next (rows, vocabulary)."""
@@ -15,14 +15,14 @@ _COLDEST = 1e-5  # a temperature of nothing would divide by it
 
 
 @dataclass(frozen=True)
-class Rules:
+class DecodingRules:
     """What the settings make of scores."""
 
     settings: GenerationSettings
     ends: frozenset[int]
     room: int
     """How many tokens there may be."""
-    demands: Demands = NONE
+    demands: LogitsProcessors = NONE
     """What the model asks of its texts."""
     padding: np.ndarray | None = None
     """How many ids before each row's own are padding, (rows,), which the penalty for repeating leaves out."""
@@ -71,10 +71,10 @@ class Rules:
         return scores
 
 
-def write(scores: np.ndarray, advance: Advance, prompts: np.ndarray, rules: Rules) -> list[np.ndarray]:
+def write(scores: np.ndarray, advance: Advance, prompts: np.ndarray, rules: DecodingRules) -> list[np.ndarray]:
     """New ids of every prompt (rows, length), without the end token; `scores` (rows, vocabulary) are the first."""
     if rules.settings.num_beams > 1:
-        return _Beams(rules, len(prompts)).write(scores, advance, prompts)
+        return _BeamSearch(rules, len(prompts)).write(scores, advance, prompts)
     written: list[list[int]] = [[] for _ in prompts]
     for tokens, going in _steps(scores, advance, prompts, rules):
         for row in np.flatnonzero(going):
@@ -82,7 +82,7 @@ def write(scores: np.ndarray, advance: Advance, prompts: np.ndarray, rules: Rule
     return [np.array(one, dtype=np.int64) for one in written]
 
 
-def stream(scores: np.ndarray, advance: Advance, prompt: np.ndarray, rules: Rules) -> Iterator[int]:
+def stream(scores: np.ndarray, advance: Advance, prompt: np.ndarray, rules: DecodingRules) -> Iterator[int]:
     """The same ids of one prompt (1, length), each as soon as it is chosen; beams cannot show one before the whole is there."""
     if rules.settings.num_beams > 1:
         yield from write(scores, advance, prompt, rules)[0].tolist()
@@ -92,7 +92,7 @@ def stream(scores: np.ndarray, advance: Advance, prompt: np.ndarray, rules: Rule
 
 
 def _steps(
-    scores: np.ndarray, advance: Advance, prompts: np.ndarray, rules: Rules
+    scores: np.ndarray, advance: Advance, prompts: np.ndarray, rules: DecodingRules
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """A token of every row, and which rows have not ended, both (rows,), until all have."""
     random = np.random.default_rng(rules.settings.seed) if rules.settings.sample else None
@@ -110,10 +110,10 @@ def _steps(
             scores = advance(tokens, rows)
 
 
-class _Beams:
+class _BeamSearch:
     """transformers' beam search: a row ends when no beam can become better than what is finished."""
 
-    def __init__(self, rules: Rules, rows: int) -> None:
+    def __init__(self, rules: DecodingRules, rows: int) -> None:
         self._rules, self._rows, self._count = rules, rows, rules.settings.num_beams
         self._random = np.random.default_rng(rules.settings.seed) if rules.settings.sample else None
         self._running = np.full((rows, self._count), _WORST, np.float32)

@@ -28,7 +28,7 @@ def compile_here(build: Callable[[], Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Loading:
+class LoadRequest:
     """What an engine needs to put a model in place."""
 
     folder: Path
@@ -71,7 +71,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedModel:
     """What was put in place."""
 
     architecture: str
@@ -156,7 +156,7 @@ class Engine(Protocol):
     constant_rows: ClassVar[bool]
     """Whether batches need a constant number of rows and few lengths, because shapes are compiled."""
 
-    def load(self, loading: Loading) -> Loaded:
+    def load(self, loading: LoadRequest) -> LoadedModel:
         """Put the model in place. Raises InputError or RunFailed in one sentence."""
         ...
 

@@ -14,7 +14,7 @@ _EXAMPLES = 5
 
 
 @dataclass(frozen=True)
-class Standing:
+class LayerDepths:
     """The parameters of one model by name, in its order."""
 
     names: tuple[str, ...]

@@ -25,7 +25,7 @@ _UNKNOWN_IN_SAMPLES = {"min_p": None, "top_h": None, "epsilon_cutoff": 0.0, "eta
 
 
 @dataclass(frozen=True)
-class Demands:
+class LogitsProcessors:
     """Tokens that must or must not be written, as transformers' GenerationConfig has them."""
 
     first: int | None = None
@@ -58,10 +58,10 @@ class Demands:
             scores[:, list(self.suppressed_first)] = -np.inf
 
 
-NONE = Demands()
+NONE = LogitsProcessors()
 
 
-def demands_of(defaults: Any, ends: frozenset[int], *, samples: bool) -> Demands:
+def demands_of(defaults: Any, ends: frozenset[int], *, samples: bool) -> LogitsProcessors:
     """Of a GenerationConfig, where `ends` end a text. Raises InputError for a demand that is not known here."""
     if key := unknown_demand(defaults, samples=samples):
         raise InputError(
@@ -71,7 +71,7 @@ def demands_of(defaults: Any, ends: frozenset[int], *, samples: bool) -> Demands
         )
     runs = (tuple(run) for run in defaults.bad_words_ids or ())
     last = defaults.forced_eos_token_id
-    return Demands(
+    return LogitsProcessors(
         first=defaults.forced_bos_token_id,
         last=() if last is None else (last,) if isinstance(last, int) else tuple(last),
         never=tuple(run for run in runs if not (len(run) == 1 and run[0] in ends)),

@@ -21,7 +21,7 @@ def claim() -> None:
         return
 
 
-class Waiting:
+class ClaimWatcher:
     """Watches for claims from now on; `on_claim` is called once, from a thread of its own."""
 
     def __init__(self, on_claim: Callable[[], None]) -> None:

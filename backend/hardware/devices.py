@@ -35,7 +35,7 @@ _TPU_WAY_OUT = {
 
 
 @dataclass(frozen=True)
-class Choice:
+class DeviceChoice:
     """Where a run computes; `names` are what an engine understands (`cpu`, `cuda:0`), `reason` explains the precision."""
 
     names: tuple[str, ...]
@@ -92,7 +92,7 @@ def list_all() -> list[Device]:
     return [msgspec.structs.replace(device, engine=name) for name in usable for device in list_devices(name)]
 
 
-def choose(spec: RunSpec, here: list[Device], note: str = "") -> Choice:
+def choose(spec: RunSpec, here: list[Device], note: str = "") -> DeviceChoice:
     """The devices and precision of a run. Raises InputError naming what is here where the wish cannot be met.
 
     `note` is why there may be more than the engine could list.
@@ -101,7 +101,7 @@ def choose(spec: RunSpec, here: list[Device], note: str = "") -> Choice:
     device = min(found, key=lambda one: one.free_mb)
     precision, reason = _precision(spec, device)
     names = tuple(_name(one) for one in found)
-    return Choice(names, device, precision, reason, _warning(spec, device, precision), _hosts(spec))
+    return DeviceChoice(names, device, precision, reason, _warning(spec, device, precision), _hosts(spec))
 
 
 def _hosts(spec: RunSpec) -> int:

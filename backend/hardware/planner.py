@@ -31,7 +31,7 @@ SHARE = 0.9
 _VOCABULARY_HEADS = (Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM)
 
 
-class Shape:
+class ModelShape:
     """The sizes that decide memory, read from a Hugging Face configuration whatever its family calls them."""
 
     def __init__(self, config: dict[str, Any]) -> None:
@@ -64,7 +64,7 @@ def _first(config: dict[str, Any], *names: str, default: int) -> int:
 
 
 @dataclass(frozen=True)
-class Work:
+class TrainingLoad:
     """What decides the memory of a training: the model, the longest sequence, and how it is computed."""
 
     spec: RunSpec
@@ -105,7 +105,7 @@ class Work:
         return self.parameters - sum(prod(shapes[name]) for name in frozen(shapes, self.spec.model.frozen))
 
     def _activations_mb(self, rows: int) -> float:
-        shape, tokens = Shape(read_config(self.folder, self.spec)), rows * self.length
+        shape, tokens = ModelShape(read_config(self.folder, self.spec)), rows * self.length
         recomputed = self.spec.training.gradient_checkpointing
         per_layer = tokens * shape.hidden * (2 if recomputed else 17 + 2 * shape.inner / shape.hidden)
         attention = 0 if recomputed else 2.5 * rows * shape.heads * self.length**2
@@ -188,4 +188,4 @@ def count_parameters(spec: RunSpec, folder: Path) -> int:
         counted = inspection.count_parameters(folder)
         if counted:
             return counted
-    return Shape(read_config(folder, spec)).parameters()
+    return ModelShape(read_config(folder, spec)).parameters()

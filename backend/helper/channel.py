@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from backend.contract.errors import plain_reason
-from backend.contract.rpc.protocol import Mistake, Reply
+from backend.contract.rpc.protocol import ErrorReply, Reply
 from backend.contract.safe_text import escape_controls
 
 LARGEST_ANSWER = 1_000_000
@@ -31,7 +31,7 @@ class Channel:
             line = msgspec.json.encode(reply)
         except UnicodeEncodeError as error:  # half a character, for example of a file's name, which JSON cannot hold
             words = reply.error.message if reply.error is not None else plain_reason(error)
-            line = msgspec.json.encode(Reply(reply.id, error=Mistake(escape_controls(words or ""))))
+            line = msgspec.json.encode(Reply(reply.id, error=ErrorReply(escape_controls(words or ""))))
         self.send_line(line + b"\n")
 
     def send_line(self, line: bytes) -> None:
@@ -42,7 +42,7 @@ class Channel:
 
     def refuse(self, number: int, message: str, field: str | None = None) -> None:
         """There is no answer, and why."""
-        self.send(Reply(number, error=Mistake(message, field)))
+        self.send(Reply(number, error=ErrorReply(message, field)))
 
 
 def write_arrow(answer: msgspec.Struct) -> str:

@@ -21,7 +21,7 @@ from backend import process_tree
 from backend.contract import places
 from backend.contract.processes import python_command
 from backend.contract.rpc.interactive import OpenModels
-from backend.contract.rpc.protocol import CANCEL, CANCELLED, LONGEST_LINE, Mistake, Reply, Request, id_in
+from backend.contract.rpc.protocol import CANCEL, CANCELLED, LONGEST_LINE, ErrorReply, Reply, Request, id_in
 from backend.helper.channel import Channel
 from backend.helper.query import DEVICE_GIVEN_UP
 from backend.helper.worker import QUERIES
@@ -57,12 +57,12 @@ class Worker:
         self.process.stdin.flush()
 
 
-class _Kind(msgspec.Struct):
+class _ReplyHeader(msgspec.Struct):
     """As much of a reply as the helper looks at."""
 
     id: int
     progress: Any = None
-    error: Mistake | None = None
+    error: ErrorReply | None = None
 
 
 Line = tuple[Worker | None, bytes]
@@ -309,10 +309,10 @@ class Helper:
             process.stdin.close()
 
 
-def _kind(line: bytes) -> _Kind | None:
+def _kind(line: bytes) -> _ReplyHeader | None:
     """What kind of reply a line is; None if it is not a whole one."""
     try:
-        return msgspec.json.decode(line, type=_Kind) if line.endswith(b"\n") else None
+        return msgspec.json.decode(line, type=_ReplyHeader) if line.endswith(b"\n") else None
     except msgspec.DecodeError:
         return None
 

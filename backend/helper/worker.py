@@ -14,7 +14,7 @@ import psutil
 from backend.contract.errors import InputError, RunFailed, panics_as_errors, plain_reason
 from backend.contract.redaction import redacted
 from backend.contract.rpc.generation import GenerationStopped, never
-from backend.contract.rpc.protocol import CANCEL, CANCELLED, Mistake, Progress, Reply, Request
+from backend.contract.rpc.protocol import CANCEL, CANCELLED, ErrorReply, Progress, Reply, Request
 from backend.helper.channel import LARGEST_ANSWER, Channel, write_arrow
 from backend.helper.queries import (
     catalog,
@@ -87,19 +87,19 @@ def answer_request(request: Request, channel: Channel, stop_requested: Callable[
             return Reply(request.id, {"arrow": write_arrow(answer)})
         return Reply(request.id, msgspec.Raw(encoded))
     except GenerationStopped:
-        return Reply(request.id, error=Mistake(CANCELLED))
+        return Reply(request.id, error=ErrorReply(CANCELLED))
     except InputError as error:
-        return Reply(request.id, error=Mistake(redacted(str(error)), error.field, error.line, error.fix))
+        return Reply(request.id, error=ErrorReply(redacted(str(error)), error.field, error.line, error.fix))
     except RunFailed as error:
-        return Reply(request.id, error=Mistake(redacted(f"{error} {error.hint}".strip())))
+        return Reply(request.id, error=ErrorReply(redacted(f"{error} {error.hint}".strip())))
     except Exception as error:
         sys.stderr.write(redacted(traceback.format_exc()))
         sys.stderr.flush()
         if reason := plain_reason(error):
-            return Reply(request.id, error=Mistake(redacted(reason)))
+            return Reply(request.id, error=ErrorReply(redacted(reason)))
         first = next(iter(str(error).splitlines()), "it has no words")
         message = f"{request.query} failed unexpectedly: {type(error).__name__}: {first}"
-        return Reply(request.id, error=Mistake(redacted(message)))
+        return Reply(request.id, error=ErrorReply(redacted(message)))
 
 
 class ProgressReporter:

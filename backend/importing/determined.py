@@ -3,7 +3,7 @@
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.importing.foreign import ForeignConfig, Imported, glue_columns, hub_data, task_of_glue
+from backend.importing.foreign import ForeignConfig, ImportedSpec, glue_columns, hub_data, task_of_glue
 
 TASKS = {
     "sequence-classification": "text_classification",
@@ -29,9 +29,9 @@ def recognises(values: dict[str, Any]) -> bool:
     return isinstance(values.get("hyperparameters"), dict) and bool({"searcher", "entrypoint", "data"} & values.keys())
 
 
-def imported(values: dict[str, Any]) -> Imported:
+def imported(values: dict[str, Any]) -> ImportedSpec:
     """The experiment as a spec. Raises InputError where its kind of model cannot be trained here."""
-    experiment, result = ForeignConfig(values), Imported()
+    experiment, result = ForeignConfig(values), ImportedSpec()
     constants, searched = _constants(values["hyperparameters"])
     experiment.take("hyperparameters")
     hyper, data = ForeignConfig(constants, "hyperparameters."), experiment.within("data")
@@ -69,7 +69,7 @@ def _name(experiment: ForeignConfig) -> str:
     return str(name or description or "determined")[:100]
 
 
-def _task(hyper: ForeignConfig, configuration: str | None, result: Imported) -> str:
+def _task(hyper: ForeignConfig, configuration: str | None, result: ImportedSpec) -> str:
     mode, tuned_for = hyper.take("model_mode"), hyper.take("finetuning_task")
     if mode is not None and mode not in TASKS:
         raise InputError(
@@ -86,7 +86,7 @@ def _task(hyper: ForeignConfig, configuration: str | None, result: Imported) -> 
     return task
 
 
-def _data(data: ForeignConfig, configuration: str | None, task: str, result: Imported) -> None:
+def _data(data: ForeignConfig, configuration: str | None, task: str, result: ImportedSpec) -> None:
     name, train_file, validation_file = (data.take(key) for key in ("dataset_name", "train_file", "validation_file"))
     percentage = data.take("validation_split_percentage", 0)
     if name:
@@ -115,7 +115,7 @@ def _data(data: ForeignConfig, configuration: str | None, task: str, result: Imp
     )
 
 
-def _model(hyper: ForeignConfig, result: Imported) -> None:
+def _model(hyper: ForeignConfig, result: ImportedSpec) -> None:
     shared, model = hyper.take("pretrained_model_name_or_path"), hyper.take("model_name")
     pretrained = hyper.take("use_pretrained_weights", True)
     options = {
@@ -135,7 +135,7 @@ def _model(hyper: ForeignConfig, result: Imported) -> None:
     hyper.skip("cache_dir", "use_auth_token", "num_labels")
 
 
-def _training(hyper: ForeignConfig, experiment: ForeignConfig, result: Imported) -> tuple[int, int]:
+def _training(hyper: ForeignConfig, experiment: ForeignConfig, result: ImportedSpec) -> tuple[int, int]:
     """Rows of one batch there, and how many batches make one step."""
     per_step = hyper.take("global_batch_size")
     if not isinstance(per_step, int):
@@ -184,7 +184,7 @@ def _training(hyper: ForeignConfig, experiment: ForeignConfig, result: Imported)
     return per_step, aggregation
 
 
-def _length(experiment: ForeignConfig, per_batch: int, batches: int, result: Imported) -> None:
+def _length(experiment: ForeignConfig, per_batch: int, batches: int, result: ImportedSpec) -> None:
     searcher = experiment.within("searcher")
     given, records = searcher.take("max_length", {}), experiment.take("records_per_epoch", 0)
     length = ForeignConfig(given if isinstance(given, dict) else {"batches": given}, "searcher.max_length.")
@@ -212,7 +212,7 @@ def _length(experiment: ForeignConfig, per_batch: int, batches: int, result: Imp
     result.unmatched += searcher.left()
 
 
-def _measuring(experiment: ForeignConfig, per_batch: int, batches: int, result: Imported) -> None:
+def _measuring(experiment: ForeignConfig, per_batch: int, batches: int, result: ImportedSpec) -> None:
     every, saved = (
         _steps(experiment, f"min_{what}_period", per_batch, batches) for what in ("validation", "checkpoint")
     )
@@ -237,7 +237,7 @@ def _steps(experiment: ForeignConfig, key: str, per_batch: int, batches: int) ->
     return "epoch" if period.take("epochs") else None
 
 
-def _settings_of_task(task: str, data: ForeignConfig, result: Imported) -> None:
+def _settings_of_task(task: str, data: ForeignConfig, result: ImportedSpec) -> None:
     length = data.take("max_seq_length")
     names = {
         "question_answering": {

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.importing.foreign import ForeignConfig, Imported, glue_columns, hub_data, task_of_glue
+from backend.importing.foreign import ForeignConfig, ImportedSpec, glue_columns, hub_data, task_of_glue
 
 SCRIPTS = {
     "run_glue": "text_classification", "run_classification": "text_classification", "run_xnli": "text_classification",
@@ -76,9 +76,9 @@ def recognises(values: dict[str, Any]) -> bool:
     return "model_name_or_path" in values or "config_name" in values or "tokenizer_name" in values
 
 
-def imported(values: dict[str, Any], script: str | None = None) -> Imported:
+def imported(values: dict[str, Any], script: str | None = None) -> ImportedSpec:
     """The arguments as a spec. Raises InputError where the script has no counterpart or is not known."""
-    arguments, result = ForeignConfig(values), Imported()
+    arguments, result = ForeignConfig(values), ImportedSpec()
     script = (
         (script or next((name for key, name in _TOLD_BY if key in values), ""))
         .removesuffix("_no_trainer")
@@ -104,7 +104,7 @@ def imported(values: dict[str, Any], script: str | None = None) -> Imported:
     return result
 
 
-def _model(arguments: ForeignConfig, result: Imported) -> None:
+def _model(arguments: ForeignConfig, result: ImportedSpec) -> None:
     model, config = arguments.take("model_name_or_path"), arguments.take("config_name")
     result.add(
         model={
@@ -123,7 +123,7 @@ def _model(arguments: ForeignConfig, result: Imported) -> None:
         result.add(model={"config": {key: _value(value) for key, value in pairs}})
 
 
-def _data(arguments: ForeignConfig, script: str, name: str | None, result: Imported) -> None:
+def _data(arguments: ForeignConfig, script: str, name: str | None, result: ImportedSpec) -> None:
     dataset, configuration = arguments.take("dataset_name"), arguments.take("dataset_config_name")
     files = {split: arguments.take(f"{split}_file") for split in ("train", "validation", "test")}
     if files["train"] or files["validation"]:
@@ -162,7 +162,7 @@ def _of_hub(
     )
 
 
-def _task(arguments: ForeignConfig, task: str, script: str, result: Imported) -> None:
+def _task(arguments: ForeignConfig, task: str, script: str, result: ImportedSpec) -> None:
     settings = {"max_length": arguments.take("max_seq_length") or arguments.take("block_size")}
     if task == "question_answering":
         settings |= {
@@ -201,14 +201,14 @@ def _task(arguments: ForeignConfig, task: str, script: str, result: Imported) ->
     result.add(task=settings)
 
 
-def _languages(arguments: ForeignConfig, result: Imported) -> dict[str, Any]:
+def _languages(arguments: ForeignConfig, result: ImportedSpec) -> dict[str, Any]:
     """The languages as settings where the model's tokenizer has tokens for them; elsewhere they only named columns."""
     names = {"source_language": arguments.take("source_lang"), "target_language": arguments.take("target_lang")}
     model = str(result.spec["model"]["name_or_path"]).lower()
     return names if any(family in model for family in _WITH_LANGUAGE_TOKENS) else {}
 
 
-def _batch(arguments: ForeignConfig, result: Imported) -> None:
+def _batch(arguments: ForeignConfig, result: ImportedSpec) -> None:
     per_device = arguments.take("per_device_train_batch_size", 0) or arguments.take("per_gpu_train_batch_size", 8)
     accumulation = arguments.take("gradient_accumulation_steps", 1)
     result.add(
@@ -228,7 +228,7 @@ def _batch(arguments: ForeignConfig, result: Imported) -> None:
     )
 
 
-def _steps(arguments: ForeignConfig, result: Imported) -> None:
+def _steps(arguments: ForeignConfig, result: ImportedSpec) -> None:
     steps, ratio, warmup = (
         arguments.take("max_steps", 0),
         arguments.take("warmup_ratio"),
@@ -244,7 +244,7 @@ def _steps(arguments: ForeignConfig, result: Imported) -> None:
     )
 
 
-def _optimizer(arguments: ForeignConfig, result: Imported) -> None:
+def _optimizer(arguments: ForeignConfig, result: ImportedSpec) -> None:
     optimizer, schedule = arguments.take("optim", "adamw_torch"), arguments.take("lr_scheduler_type", "linear")
     if arguments.take("adafactor", False):
         optimizer = "adafactor"
@@ -274,7 +274,7 @@ def _optimizer(arguments: ForeignConfig, result: Imported) -> None:
         result.spec["training"]["max_gradient_norm"] = None
 
 
-def _when(arguments: ForeignConfig, result: Imported) -> None:
+def _when(arguments: ForeignConfig, result: ImportedSpec) -> None:
     evaluates = str(arguments.take("eval_strategy") or arguments.take("evaluation_strategy") or "no")
     saves, metric = str(arguments.take("save_strategy", "steps")), arguments.take("metric_for_best_model")
     steps = {name: arguments.take(f"{name}_steps", 500) for name in ("eval", "save")}

@@ -16,7 +16,7 @@ _PAIRS = {
 
 
 @dataclass
-class Imported:
+class ImportedSpec:
     """A spec (plain values) made of another system's configuration."""
 
     spec: dict[str, Any] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.importing.foreign import ForeignConfig, Imported, task_of_glue
+from backend.importing.foreign import ForeignConfig, ImportedSpec, task_of_glue
 
 _LOGS = (
     "stats",
@@ -25,9 +25,9 @@ def recognises(values: dict[str, Any]) -> bool:
     return {"dmod", "tmod"} <= values.keys() or {"data", "module", "trainer"} <= values.keys()
 
 
-def imported(values: dict[str, Any]) -> Imported:
+def imported(values: dict[str, Any]) -> ImportedSpec:
     """The config as a spec. Raises InputError where it names no data."""
-    config, result = ForeignConfig(values), Imported()
+    config, result = ForeignConfig(values), ImportedSpec()
     result.add(name="pymarlin", training={"weight_decay": 0.0, "batch_size": 1, "epochs": 1})
     if "tmod" in values:
         _first_example(config, result)
@@ -39,7 +39,7 @@ def imported(values: dict[str, Any]) -> Imported:
     return result
 
 
-def _first_example(config: ForeignConfig, result: Imported) -> None:
+def _first_example(config: ForeignConfig, result: ImportedSpec) -> None:
     """`dmod`, `dproc`, `tmod` and `model`: preprocessing in one program, training in another."""
     files, processing, module = config.within("dmod"), config.within("dproc"), config.within("tmod")
     task = (module.take("task") or processing.take("task") or "").lower().replace("-", "")
@@ -66,7 +66,7 @@ def _first_example(config: ForeignConfig, result: Imported) -> None:
     result.unmatched += [*files.left(), *processing.left(), *module.left()]
 
 
-def _plugin(config: ForeignConfig, result: Imported) -> None:
+def _plugin(config: ForeignConfig, result: ImportedSpec) -> None:
     data, module, distill = config.within("data"), config.within("module"), config.within("distill")
     labels = data.take("labels_list")
     data.skip("header", "file_format")  # a file's own form is seen
@@ -97,7 +97,7 @@ def _plugin(config: ForeignConfig, result: Imported) -> None:
     result.unmatched += [*data.left(), *module.left()]
 
 
-def _trainer(trainer: ForeignConfig, result: Imported) -> None:
+def _trainer(trainer: ForeignConfig, result: ImportedSpec) -> None:
     result.add(
         training={
             "batch_size": trainer.take("train_batch_size", 1),

@@ -24,7 +24,7 @@ from backend.inference.model import open_model
 from backend.inference.spec import spec_of
 from backend.inspect.row_lengths import UNLIMITED, without_limits
 from backend.preflight.datasets import quiet
-from backend.preflight.session import Session
+from backend.preflight.session import FeatureSession
 from backend.tasks.task import Limit, encoded, generation, limits, used_columns
 
 BATCH_SIZE = 16
@@ -107,7 +107,7 @@ def _untrained(new_weights: int, task: str) -> str:
     )
 
 
-def _under(session: Session, settings: Mapping[str, Any]) -> Session:
+def _under(session: FeatureSession, settings: Mapping[str, Any]) -> FeatureSession:
     """The session under other decoding settings of its task."""
     own = {name: value for name, value in settings.items() if name != "seed"}
     if not own:
@@ -152,7 +152,7 @@ def _column(values: list[Any]) -> pa.Array:
     return pa.array(values)
 
 
-def _refuse_unusable(session: Session, rows: Rows) -> None:
+def _refuse_unusable(session: FeatureSession, rows: Rows) -> None:
     unusable = session.task.unusable(rows, session.columns, "predicting")
     if unusable:
         row, reason = unusable[0]
@@ -160,7 +160,7 @@ def _refuse_unusable(session: Session, rows: Rows) -> None:
         raise InputError(f"input: {where}{reason}; write something else")
 
 
-def _predicted(session: Session, rows: Rows) -> list[dict[str, Any]]:
+def _predicted(session: FeatureSession, rows: Rows) -> list[dict[str, Any]]:
     scored = session.score(rows, session.typed_features(rows), BATCH_SIZE)
     table = scored.predictions.table
     if table["actual"].null_count == table.num_rows:
@@ -168,12 +168,12 @@ def _predicted(session: Session, rows: Rows) -> list[dict[str, Any]]:
     return [{**row, **answer} for row, answer in zip(rows.table.to_pylist(), table.to_pylist(), strict=True)]
 
 
-def _continues(session: Session) -> bool:
+def _continues(session: FeatureSession) -> bool:
     """Whether the answer is the text that follows, though the task measures otherwise."""
     return session.task.head is Head.CAUSAL_LM and session.task.evaluates_by == "outputs"
 
 
-def _continued(session: Session, rows: Rows, settings: Mapping[str, Any], say: Say) -> list[dict[str, Any]]:
+def _continued(session: FeatureSession, rows: Rows, settings: Mapping[str, Any], say: Say) -> list[dict[str, Any]]:
     answers = []
     for row in rows.table.to_pylist():
         pieces = []
@@ -184,7 +184,7 @@ def _continued(session: Session, rows: Rows, settings: Mapping[str, Any], say: S
     return answers
 
 
-def _pieces(session: Session, cells: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:
+def _pieces(session: FeatureSession, cells: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:
     wanted = generation(session.task, session.tokenizer)
     chosen = replace(wanted, seed=int(settings.get("seed") or 0), stop_requested=session.stop_requested)
     ids = predict.ids_of_prompt(session.task, cells, session.tokenizer)
@@ -193,7 +193,7 @@ def _pieces(session: Session, cells: Mapping[str, Any], settings: Mapping[str, A
     return predict.as_text(session.engine.continue_prompt(ids, chosen), session.tokenizer, ids)
 
 
-def _cut_sentences(session: Session, rows: Rows) -> list[str]:
+def _cut_sentences(session: FeatureSession, rows: Rows) -> list[str]:
     """One sentence for each row and limit that loses text, in the rows' order; nothing is written to the disk."""
     free = without_limits(session)
     batches = list(encoded(free.task, rows, free.columns, free.tokenizer, free.facts, to_train=False))
@@ -217,14 +217,14 @@ def _lengths(batch: pa.RecordBatch, bound: Limit) -> list[tuple[int, int]]:
     return list(zip(owners, map(len, batch[bound.column].to_pylist()), strict=True))
 
 
-def _sentence(session: Session, rows: Rows, row: int, limit: int, length: int) -> str:
+def _sentence(session: FeatureSession, rows: Rows, row: int, limit: int, length: int) -> str:
     where = f"Row {row + 1}" if len(rows) > 1 else "This"
     last = _last_words(session, rows, row, limit, length)
     read = f"it reads up to “{last}”" if last else "the rest is cut off"
     return f"{where} is {length:,} tokens long, and the model takes {limit:,}: {read}."
 
 
-def _last_words(session: Session, rows: Rows, row: int, limit: int, length: int) -> str:
+def _last_words(session: FeatureSession, rows: Rows, row: int, limit: int, length: int) -> str:
     """The end of what is read of a single text; nothing where that cannot be said, as of pairs."""
     texts = [str(value) for name in rows.table.column_names if isinstance(value := rows.table[name][row].as_py(), str)]
     tokenizer: Any = session.tokenizer

@@ -10,7 +10,7 @@ from backend.contract.heads import Head, HeadFacts
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section
 from backend.data.sources.source import Report
-from backend.engines.engine import Loaded, Loading
+from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import NewTokens
 from backend.hardware import devices, planner
 from backend.inference.spec import begun_from, checkpoint_of, note_of
@@ -20,8 +20,8 @@ from backend.preflight import model_options
 from backend.preflight.checks import locate_model
 from backend.preflight.datasets import make_task, model_labels, quiet, with_max_length
 from backend.preflight.engine_choice import check_engine
-from backend.preflight.session import Session, new_tokens
-from backend.preflight.timing import Compiled
+from backend.preflight.session import FeatureSession, new_tokens
+from backend.preflight.timing import CompileTimer
 from backend.tasks.task import Task
 from backend.tokenizers.added_tokens import rows_needed
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
@@ -34,10 +34,10 @@ _LABELLED = (Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION)
 class OpenedModel:
     """A model that can be asked: the session, what became of its weights, and the device it is on."""
 
-    session: Session
-    loaded: Loaded
+    session: FeatureSession
+    loaded: LoadedModel
     device: str
-    compiled: Compiled
+    compiled: CompileTimer
     """What its engine has compiled since."""
     folder: Path
     """Where its configuration is."""
@@ -72,9 +72,9 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     choice = devices.choose(spec, engine_kind.devices())
     engine = engine_kind.create()
-    pad_token_id, compiled = ensure_pad_token(tokenizer), Compiled()
+    pad_token_id, compiled = ensure_pad_token(tokenizer), CompileTimer()
     loaded = engine.load(
-        Loading(
+        LoadRequest(
             folder=folder,
             head=_head_facts(task, facts, folder),
             model=spec.model,
@@ -101,7 +101,7 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
             "model.name_or_path",
         )
     columns = {role: name for role, name in spec.data.columns.items() if name is not None}
-    session = Session(spec, task, facts, columns, tokenizer, pad_token_id, engine)
+    session = FeatureSession(spec, task, facts, columns, tokenizer, pad_token_id, engine)
     return OpenedModel(session, loaded, choice.words, compiled, folder)
 
 

@@ -14,7 +14,7 @@ from backend.contract.heads import Head
 from backend.contract.output_file import check_output, output_errors
 from backend.contract.safe_files import user_path
 from backend.contract.spec import RunSpec
-from backend.data.rows import Rows, Skipped
+from backend.data.rows import Rows, SkippedRow
 from backend.data.sources.source import Report
 from backend.inference import predictions_file
 from backend.inference.model import open_model
@@ -28,7 +28,7 @@ from backend.preflight.datasets import (
     reading,
     usable,
 )
-from backend.preflight.session import Scored
+from backend.preflight.session import ScoredEvaluation
 from backend.preflight.timing import Timing, timed
 from backend.tasks.task import generation, to_predict, used_columns
 
@@ -41,7 +41,7 @@ class EvaluationResult:
 
     metrics: dict[str, float]
     rows: int
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedRow, ...]
     timing: Timing
     notes: tuple[str, ...] = ()
     """How the task took the rows, in sentences."""
@@ -54,7 +54,7 @@ class PredictionResult:
     output: Path
     metrics: dict[str, float]
     rows: int
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedRow, ...]
     timing: Timing
     notes: tuple[str, ...] = ()
 
@@ -185,7 +185,7 @@ def _scored(
     *,
     labelled: bool,
     say: Callable[[str], None] = lambda stage: None,
-) -> tuple[tuple[str, ...], Rows, Scored, Timing]:
+) -> tuple[tuple[str, ...], Rows, ScoredEvaluation, Timing]:
     """What a person should know of the rows, the rows, their predictions, and how long these took."""
     task, source = make_task(spec), make_source(spec)
     say("Reading the file")

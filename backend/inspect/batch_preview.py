@@ -15,15 +15,15 @@ from backend.contract.safe_files import open_unlinked
 from backend.contract.spec import RunSpec
 from backend.data.column_summary import cell_text
 from backend.data.features import Features
-from backend.data.order import Order
+from backend.data.order import DataOrder
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.engines.engine import Batch
 from backend.models.location import ModelLocation
 from backend.preflight.checks import check_model, locate_small_files
-from backend.preflight.datasets import Material, read_material
+from backend.preflight.datasets import Splits, read_material
 from backend.preflight.resolve import read_run
-from backend.preflight.session import Session, open_session
+from backend.preflight.session import FeatureSession, open_session
 from backend.preflight.steps import total_steps, training_order
 from backend.tasks.task import used_columns
 
@@ -34,7 +34,7 @@ MAX_CHARACTERS = 4000
 
 
 @dataclass(frozen=True)
-class Padder:
+class PreviewEngine:
     """Stands in for an engine that is not loaded: what batches must know of it."""
 
     constant_rows: bool
@@ -47,7 +47,7 @@ class Padder:
 
 
 @dataclass(frozen=True)
-class Past:
+class RunHistory:
     """What a run's events say of its steps; empty for a run that is still to be."""
 
     plan: PlanMade | None = None
@@ -64,15 +64,15 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Look:
+class BatchPreview:
     """One split's features, tokenised as the training has them, and how batches are made of them."""
 
-    session: Session
-    material: Material
+    session: FeatureSession
+    material: Splits
     model: ModelLocation
     split: str
     features: Features
-    past: Past
+    past: RunHistory
 
     @property
     def spec(self) -> RunSpec:
@@ -85,7 +85,7 @@ class Look:
         return self.material.rows[self.split]
 
     @cached_property
-    def order(self) -> Order | None:
+    def order(self) -> DataOrder | None:
         """None for a split that is not trained on."""
         return training_order(self.spec, self.features) if self.split == "train" else None
 
@@ -98,7 +98,7 @@ class Look:
             return self.past.plan.total_steps
         return total_steps(self.spec.training, self.order.steps_per_epoch)
 
-    def with_news(self, folder: RunFolder) -> "Look":
+    def with_news(self, folder: RunFolder) -> "BatchPreview":
         """The same with what the run in `folder` has said by now; itself where that is nothing new."""
         size = _size(folder)
         return self if size == self.past.size else replace(self, past=past_of(folder))
@@ -151,9 +151,9 @@ class Look:
         return plan.micro_batch_size * plan.replicas if plan else min(self.spec.training.batch_size, len(self.features))
 
 
-def look(spec: RunSpec, stage: Stage, split: str = "train", past: Past | None = None) -> Look:
+def look(spec: RunSpec, stage: Stage, split: str = "train", past: RunHistory | None = None) -> BatchPreview:
     """What a training of `spec` sees of a split. Raises InputError; what `stage`'s reports raise ends it."""
-    past = past or Past()
+    past = past or RunHistory()
     model = locate_small_files(spec, stage("finding the model"))
     if past.plan is None:  # what was trained may be looked at, whether or not its engine could train it today
         check_model(spec, model.folder, looks_at_weights=False)
@@ -163,20 +163,20 @@ def look(spec: RunSpec, stage: Stage, split: str = "train", past: Past | None = 
     _check_rows(material, past)
     session = open_session(spec, material, model, engine=_padder(spec, past))
     features = session.features(material.rows[split], stage("tokenising"), to_train=split == "train")
-    return Look(session, material, model, split, features, past)
+    return BatchPreview(session, material, model, split, features, past)
 
 
-def look_at_run(folder: RunFolder, stage: Stage, split: str = "train") -> Look:
+def look_at_run(folder: RunFolder, stage: Stage, split: str = "train") -> BatchPreview:
     """What a run has seen, or will. Raises InputError, also where its files have changed since."""
     return look(read_run(folder), stage, split, past_of(folder))
 
 
-def past_of(folder: RunFolder) -> Past:
+def past_of(folder: RunFolder) -> RunHistory:
     """What the run's events say of its steps; of a step that was taken again the last word."""
     plan: PlanMade | None = None
     device, loaded, steps, size = "", {}, array("d"), _size(folder)
     if not size:
-        return Past()
+        return RunHistory()
     with open_unlinked(folder.events) as file:
         for event in decode_all(file):
             if isinstance(event, StepFinished):
@@ -187,14 +187,14 @@ def past_of(folder: RunFolder) -> Past:
                 device = event.device or device
             elif isinstance(event, DataLoaded):
                 loaded.setdefault(event.split, event.fingerprint)
-    return Past(plan, device, tuple(loaded.items()), size, np.array(steps).reshape(-1, 3))
+    return RunHistory(plan, device, tuple(loaded.items()), size, np.array(steps).reshape(-1, 3))
 
 
 def _size(folder: RunFolder) -> int:
     return folder.events.stat().st_size if folder.events.exists() else 0
 
 
-def _check_rows(material: Material, past: Past) -> None:
+def _check_rows(material: Splits, past: RunHistory) -> None:
     for split, fingerprint in past.fingerprints:
         rows = material.rows.get(split)
         if rows is not None and fingerprint not in ("", rows.fingerprint):
@@ -205,20 +205,20 @@ def _check_rows(material: Material, past: Past) -> None:
             )
 
 
-def _padder(spec: RunSpec, past: Past) -> Padder:
+def _padder(spec: RunSpec, past: RunHistory) -> PreviewEngine:
     """Of a run that has not begun and may choose its device, nobody knows that it will be an accelerator."""
     device = past.device or spec.hardware.device
-    return Padder(spec.hardware.engine != "torch", not device.startswith(("cpu", "auto")))
+    return PreviewEngine(spec.hardware.engine != "torch", not device.startswith(("cpu", "auto")))
 
 
-def row_cells(look: Look, row: int) -> list[tuple[str, str]]:
+def row_cells(look: BatchPreview, row: int) -> list[tuple[str, str]]:
     """Column and text of each cell that the task reads, in the task's order."""
     named = [look.session.columns.get(column.name) for column in used_columns(look.session.task)]
     there = [name for name in dict.fromkeys(named) if name in look.rows.table.column_names]
     return [(name, cell_text(look.rows.table[name][row].as_py(), MAX_CHARACTERS)) for name in there if name]
 
 
-def row_text(look: Look, row: int, characters: int = 200) -> str:
+def row_text(look: BatchPreview, row: int, characters: int = 200) -> str:
     """The beginning of a row in one line."""
     text = " ".join(" · ".join(text for _, text in row_cells(look, row) if text).split())
     return text if len(text) <= characters else f"{text[: characters - 1]}…"

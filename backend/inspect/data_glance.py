@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.places import is_offline
-from backend.contract.rpc.data import DataGlance, LengthGlance, SplitGlance, UnusableRow
+from backend.contract.rpc.data import DataSummary, LengthSummary, SplitSummary, UnusableRow
 from backend.contract.safe_files import user_path
 from backend.data.column_summary import counted_labels
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.data.split import split_off
 from backend.data.split_statistics import repeated, row_numbers, shared, spread_of_counts
-from backend.inspect.data_report import Subject, inputs_of, targets_of
+from backend.inspect.data_report import ReportRequest, inputs_of, targets_of
 from backend.inspect.messages import warnings_of
 from backend.models.config import longest_sequence
 from backend.models.inspection import read_config
@@ -45,13 +45,13 @@ class _Split:
     unusable: list[UnusableRow] = field(default_factory=list)
 
 
-def data_glance(subject: Subject, model: str | None = None, report: Report = quiet) -> DataGlance:
+def data_glance(subject: ReportRequest, model: str | None = None, report: Report = quiet) -> DataSummary:
     """All rows that a run on this data would read; `model` gives the tokenizer and the limit. Raises InputError."""
     assert subject.task is not None
     splits, columns = _read(subject, subject.task, report)
     inputs = inputs_of(subject.task, columns, splits["train"].rows)
     label = next(iter(targets_of(subject.task, columns)), "")
-    glances: list[SplitGlance] = []
+    glances: list[SplitSummary] = []
     numbers: dict[str, np.ndarray] = {}
     for split, found in splits.items():
         names = set(found.rows.table.column_names)
@@ -60,21 +60,21 @@ def data_glance(subject: Subject, model: str | None = None, report: Report = qui
         known = numbers["train"] if split != "train" and there == inputs else None
         glances.append(_glance(split, found, _Seen(columns, label, numbers[split], known), glances))
     lengths, notes = _lengths(subject, inputs, splits["train"].rows, model)
-    told = DataGlance(splits=glances, lengths=lengths, label_column=label, inputs=inputs, notes=notes)
+    told = DataSummary(splits=glances, lengths=lengths, label_column=label, inputs=inputs, notes=notes)
     wrong = misread({split: found.rows for split, found in splits.items()}, subject.data)
     return _warned(told, subject.task, wrong)
 
 
-def unusable_rows(subject: Subject, report: Report = quiet) -> list[tuple[str, UnusableRow]]:
+def unusable_rows(subject: ReportRequest, report: Report = quiet) -> list[tuple[str, UnusableRow]]:
     """Split and row of everything that is left out. Raises InputError."""
     assert subject.task is not None
     splits, _ = _read(subject, subject.task, report)
     return [(split, row) for split, found in splits.items() for row in found.unusable]
 
 
-def _warned(told: DataGlance, task: Task, wrong: str) -> DataGlance:
+def _warned(told: DataSummary, task: Task, wrong: str) -> DataSummary:
     weighs = "class_weights" in type(task).Settings.model_fields if hasattr(type(task), "Settings") else False
-    return DataGlance(
+    return DataSummary(
         splits=told.splits,
         lengths=told.lengths,
         label_column=told.label_column,
@@ -87,7 +87,7 @@ def _warned(told: DataGlance, task: Task, wrong: str) -> DataGlance:
     )
 
 
-def _read(subject: Subject, task: Task, report: Report) -> tuple[dict[str, _Split], Columns]:
+def _read(subject: ReportRequest, task: Task, report: Report) -> tuple[dict[str, _Split], Columns]:
     """The rows that can be used of every split, as a run would have them."""
     data = subject.data
     read = {split: subject.source.read(split, data, reading(report)) for split in SPLITS}
@@ -132,12 +132,12 @@ class _Seen:
     known: np.ndarray | None
 
 
-def _glance(split: str, found: _Split, seen: _Seen, before: list[SplitGlance]) -> SplitGlance:
+def _glance(split: str, found: _Split, seen: _Seen, before: list[SplitSummary]) -> SplitSummary:
     table = found.rows.table
     labels = _labels(table, seen.label)
     train = before[0].labels if before else labels
     used = [name for name in dict.fromkeys(seen.columns.values()) if name in table.column_names]
-    return SplitGlance(
+    return SplitSummary(
         split=split,
         rows=len(found.rows),
         unusable=len(found.unusable),
@@ -167,8 +167,8 @@ def _empty(column: pa.ChunkedArray) -> int:
 
 
 def _lengths(
-    subject: Subject, inputs: list[str], rows: Rows, model: str | None
-) -> tuple[LengthGlance | None, list[str]]:
+    subject: ReportRequest, inputs: list[str], rows: Rows, model: str | None
+) -> tuple[LengthSummary | None, list[str]]:
     places = np.unique(np.linspace(0, len(rows) - 1, min(MEASURED, len(rows))).astype(np.int64)) if len(rows) else []
     sample = rows.take(np.asarray(places, dtype=np.int64), "glance").table
     names = set(sample.column_names)
@@ -185,7 +185,7 @@ def _lengths(
         return None, notes
     width = max(1.0, (max(spread.p99_9, limit or 0) if limit and limit < 2 * spread.max else spread.p99_9) / BINS)
     bins = np.minimum((np.array(counts) / width).astype(np.int64), BINS - 1)
-    return LengthGlance(
+    return LengthSummary(
         unit=unit,
         rows=len(counts),
         spread=spread,
@@ -197,7 +197,7 @@ def _lengths(
 
 
 def _tokens(
-    subject: Subject, texts: list[list[str]], model: str | None
+    subject: ReportRequest, texts: list[list[str]], model: str | None
 ) -> tuple[list[int] | None, int | None, list[str]]:
     """Tokens of each row, the limit beyond which they are cut, and why they could not be counted."""
     if not model or not user_path(model).is_dir():

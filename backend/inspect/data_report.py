@@ -25,7 +25,7 @@ _LABELLING = {Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION, Head.MULT
 
 
 @dataclass(frozen=True)
-class Subject:
+class ReportRequest:
     """What is to be reported on."""
 
     data: DataSection
@@ -40,9 +40,9 @@ class Subject:
     seed: int = 42
 
 
-def subject_of(spec: RunSpec) -> Subject:
+def subject_of(spec: RunSpec) -> ReportRequest:
     """The data, task and tokenizer of a spec; a tokenizer that is not here is done without."""
-    return Subject(
+    return ReportRequest(
         data=spec.data,
         source=make_source(spec),
         task=make_task(spec),
@@ -55,7 +55,7 @@ def subject_of(spec: RunSpec) -> Subject:
     )
 
 
-def subject_of_data(data: dict[str, Any], task: dict[str, Any], tokenizer: str | None, base: Path) -> Subject:
+def subject_of_data(data: dict[str, Any], task: dict[str, Any], tokenizer: str | None, base: Path) -> ReportRequest:
     """Data by itself: a `data` section, a task section or an empty one, and a tokenizer if tokens are to be counted.
 
     Relative paths are taken from `base`. Raises InputError.
@@ -67,7 +67,7 @@ def subject_of_data(data: dict[str, Any], task: dict[str, Any], tokenizer: str |
     paths = {name: absolute(values[name], base) for name in kind.path_fields if values.get(name) is not None}
     name = task.get("type", "")
     task_kind = registry.find("task", name, "task.type") if name else None
-    return Subject(
+    return ReportRequest(
         data=section.model_copy(update={**settings.model_dump(), **paths}),
         source=kind(settings),
         task=task_kind(validated(task_kind.Settings, task, "task")) if task_kind else None,
@@ -86,7 +86,7 @@ def named(source: str, target: str) -> dict[str, Any]:
     return {"name": target, "train": "train"}
 
 
-def data_report(subject: Subject, report: Report = quiet) -> DataReport:
+def data_report(subject: ReportRequest, report: Report = quiet) -> DataReport:
     """Measure every split that there is. Raises InputError; `report` may raise to stop it."""
     started = time.monotonic()
     count_tokens, notes = _token_counter(subject)
@@ -136,7 +136,7 @@ _Split = tuple[Rows, list[tuple[str, str]]]
 """The rows that were read, and place and reason of those that cannot be used."""
 
 
-def _splits(subject: Subject, report: Report) -> tuple[dict[str, _Split], Columns]:
+def _splits(subject: ReportRequest, report: Report) -> tuple[dict[str, _Split], Columns]:
     data, task = subject.data, subject.task
     read = {split: subject.source.read(split, data, reading(report)) for split in SPLITS}
     rows = {split: found for split, found in read.items() if found is not None}
@@ -166,7 +166,7 @@ def _unusable(task: Task | None, rows: Rows, columns: Columns, use: Use) -> list
     return found + [(rows.place(row), reason) for row, reason in task.unusable(rows, there, use)]
 
 
-def _apart(subject: Subject, rows: Rows, unusable: list[tuple[str, str]], columns: Columns) -> tuple[Rows, Rows]:
+def _apart(subject: ReportRequest, rows: Rows, unusable: list[tuple[str, str]], columns: Columns) -> tuple[Rows, Rows]:
     """Training and validation rows as a run with this fraction has them."""
     task, fraction = subject.task, subject.data.validation
     assert isinstance(fraction, float | int)
@@ -196,7 +196,7 @@ def targets_of(task: Task | None, columns: Columns) -> set[str]:
     }
 
 
-def _token_counter(subject: Subject) -> tuple[CountTokens | None, list[str]]:
+def _token_counter(subject: ReportRequest) -> tuple[CountTokens | None, list[str]]:
     if subject.tokenizer is None:
         return None, []
     try:

@@ -8,8 +8,8 @@ import numpy as np
 from backend.contract.heads import IGNORE, Head
 from backend.contract.rpc.training_data import FeatureLine, TrainingFeature, TrainingRows, TrainingStep
 from backend.engines.engine import Batch
-from backend.inspect.batch_preview import Look, row_cells
-from backend.inspect.token_view import Pieces, sequences
+from backend.inspect.batch_preview import BatchPreview, row_cells
+from backend.inspect.token_view import PieceTexts, sequences
 from backend.tasks.task import draws
 
 LINE_TOKENS = 48
@@ -19,7 +19,7 @@ _SPANS = (Head.QUESTION_ANSWERING, Head.QUESTION_ANSWERING_BEAM)
 _TOKEN_LABELS = (Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION, Head.SEQ2SEQ_LM)
 
 
-def rows_in_order(look: Look, start: int, count: int) -> TrainingRows:
+def rows_in_order(look: BatchPreview, start: int, count: int) -> TrainingRows:
     """The features from `start`, at most MAX_LINES, as they stand."""
     begin = max(0, min(start, len(look.features) - 1))
     indices = np.arange(begin, min(begin + min(count, MAX_LINES), len(look.features)))
@@ -34,7 +34,7 @@ def rows_in_order(look: Look, start: int, count: int) -> TrainingRows:
     )
 
 
-def rows_of_step(look: Look, step: int, start: int = 0, count: int = MAX_LINES) -> TrainingRows:
+def rows_of_step(look: BatchPreview, step: int, start: int = 0, count: int = MAX_LINES) -> TrainingRows:
     """The features of optimizer step `step`, in the order in which the engine gets them. Raises InputError."""
     indices = look.indices(step)
     begin = max(0, min(start, len(indices) - 1))
@@ -50,7 +50,7 @@ def rows_of_step(look: Look, step: int, start: int = 0, count: int = MAX_LINES) 
     )
 
 
-def _step(look: Look, step: int, indices: np.ndarray) -> TrainingStep:
+def _step(look: BatchPreview, step: int, indices: np.ndarray) -> TrainingStep:
     passes, past, order = look.passes(step), look.past.step(step), look.order
     assert order is not None
     tokens = int(look.features.lengths[indices].sum())
@@ -76,8 +76,8 @@ def _difference(counted: int, tokens: int) -> str:
     )
 
 
-def _lines(look: Look, indices: np.ndarray) -> list[FeatureLine]:
-    features, pieces = look.features, Pieces(look.session.tokenizer)
+def _lines(look: BatchPreview, indices: np.ndarray) -> list[FeatureLine]:
+    features, pieces = look.features, PieceTexts(look.session.tokenizer)
     ids = features.lists["input_ids"].take(indices)
     rows, parts = features.scalars["row"][indices], features.scalars["part"][indices]
     targets = _targets(look, indices)
@@ -96,7 +96,7 @@ def _lines(look: Look, indices: np.ndarray) -> list[FeatureLine]:
     ]
 
 
-def _targets(look: Look, indices: np.ndarray) -> list[int]:
+def _targets(look: BatchPreview, indices: np.ndarray) -> list[int]:
     """How many targets each feature has; -1 where they are drawn in every epoch."""
     head, features = look.session.task.head, look.features
     if head in _SPANS:
@@ -110,7 +110,7 @@ def _targets(look: Look, indices: np.ndarray) -> list[int]:
     return (~np.isnan(labels) if labels.dtype.kind == "f" else labels != IGNORE).astype(int).tolist()
 
 
-def label(look: Look, feature: int) -> str:
+def label(look: BatchPreview, feature: int) -> str:
     """What a feature's row is to be answered with, where that is one thing: a label, a number, a choice, a passage."""
     head, scalars = look.session.task.head, look.features.scalars
     if head in _SPANS:
@@ -126,7 +126,7 @@ def label(look: Look, feature: int) -> str:
     return f"choice {int(value) + 1}" if head is Head.MULTIPLE_CHOICE else str(names[int(value)])
 
 
-def _span(look: Look, feature: int) -> str:
+def _span(look: BatchPreview, feature: int) -> str:
     scalars = look.features.scalars
     start, end = int(scalars["start_positions"][feature]), int(scalars["end_positions"][feature])
     if start == IGNORE:
@@ -134,7 +134,7 @@ def _span(look: Look, feature: int) -> str:
     if start == int(scalars["null_index"][feature]):
         return "no answer here"
     [ids] = look.features.lists["input_ids"].take(np.array([feature]))
-    return Pieces(look.session.tokenizer).plain(ids[start : end + 1])
+    return PieceTexts(look.session.tokenizer).plain(ids[start : end + 1])
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,9 @@ class _Place:
         return {name: np.asarray(values[self.number]) for name, values in self.batch.items()}
 
 
-def shown_feature(look: Look, feature: int, step: int | None = None, most: int | None = None) -> TrainingFeature:
+def shown_feature(
+    look: BatchPreview, feature: int, step: int | None = None, most: int | None = None
+) -> TrainingFeature:
     """One feature as the model gets it: in the batch of its step, or by itself. Raises InputError.
 
     Of its arrays at most the first `most` numbers are told.
@@ -179,7 +181,7 @@ def _plain(values: np.ndarray) -> list[int | float | None]:
     ]
 
 
-def _values(look: Look, feature: int, arrays: Batch) -> list[tuple[str, str]]:
+def _values(look: BatchPreview, feature: int, arrays: Batch) -> list[tuple[str, str]]:
     head, scalars = look.session.task.head, look.features.scalars
     found = [("Tokens", _counts(arrays))]
     if head in _SPANS:

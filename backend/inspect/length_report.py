@@ -15,10 +15,10 @@ from backend.contract.rpc.training_data import (
     UnknownTokens,
 )
 from backend.data.batches import CHOICE_LENGTHS
-from backend.data.lengths import Widths, counted, in_order, of_order, quantiles, usual_limits
-from backend.data.order import Order
+from backend.data.lengths import PaddedLengths, counted, in_order, of_order, quantiles, usual_limits
+from backend.data.order import DataOrder
 from backend.data.rows import Rows
-from backend.inspect.batch_preview import Look, Stage, row_text
+from backend.inspect.batch_preview import BatchPreview, Stage, row_text
 from backend.inspect.messages import limit_notes, limit_sentence, suggested, unknown_sentence
 from backend.inspect.row_lengths import RowCounts, measured
 from backend.models.config import longest_sequence
@@ -29,7 +29,7 @@ from backend.tokenizers.vocabulary.pieces import vocabulary_of
 WORST = 20
 
 
-def training_lengths(look: Look, stage: Stage) -> TrainingLengths:
+def training_lengths(look: BatchPreview, stage: Stage) -> TrainingLengths:
     """What the split of a look holds, measured against the settings."""
     started = time.perf_counter()
     session, features = look.session, look.features
@@ -58,7 +58,7 @@ def training_lengths(look: Look, stage: Stage) -> TrainingLengths:
     )
 
 
-def _measure(look: Look, bound: Limit, needed: np.ndarray) -> LengthMeasure:
+def _measure(look: BatchPreview, bound: Limit, needed: np.ndarray) -> LengthMeasure:
     """One limit of the task against what every row needs."""
     own = getattr(look.session.task.settings, bound.setting, None)
     limit = own or look.session.facts["max_length"]
@@ -88,7 +88,7 @@ def _measure(look: Look, bound: Limit, needed: np.ndarray) -> LengthMeasure:
     )
 
 
-def _unknown(look: Look, counts: RowCounts) -> UnknownTokens:
+def _unknown(look: BatchPreview, counts: RowCounts) -> UnknownTokens:
     tokenizer = look.session.tokenizer
     number = vocabulary_of(tokenizer).unknown
     token = "" if number is None else str(tokenizer.convert_ids_to_tokens(number))
@@ -104,7 +104,7 @@ def _unknown(look: Look, counts: RowCounts) -> UnknownTokens:
     )
 
 
-def _worst(look: Look, counts: RowCounts) -> list[UnknownRow]:
+def _worst(look: BatchPreview, counts: RowCounts) -> list[UnknownRow]:
     """The largest share first; of equal ones those with more unknown tokens."""
     there = np.flatnonzero(counts.unknown)
     share = counts.unknown[there] / np.maximum(1, counts.tokens[there])
@@ -124,7 +124,7 @@ def _worst(look: Look, counts: RowCounts) -> list[UnknownRow]:
     ]
 
 
-def _padding(look: Look) -> list[PaddingRule]:
+def _padding(look: BatchPreview) -> list[PaddingRule]:
     """What each way of making batches computes in vain, whole batches taken together."""
     training, features, order = look.spec.training, look.features, look.order
     if order is None:
@@ -132,7 +132,7 @@ def _padding(look: Look) -> list[PaddingRule]:
     widths = _widths(look)
     used = sum(one.fixed(0)[0] for one in widths)
     ordered = {
-        buckets: Order(
+        buckets: DataOrder(
             features.lengths, training.batch_size, training.seed, features.fingerprint, buckets, training.drop_last
         )
         for buckets in (True, False)
@@ -169,13 +169,13 @@ _TITLES = {
 }
 
 
-def _limits(look: Look) -> list[int]:
+def _limits(look: BatchPreview) -> list[int]:
     facts, settings = look.session.facts, look.session.task.settings
     own = [getattr(settings, bound.setting, None) or facts["max_length"] for bound in limits(look.session.task)]
     return own[: len(_widths(look))]
 
 
-def _widths(look: Look) -> list[Widths]:
+def _widths(look: BatchPreview) -> list[PaddedLengths]:
     """The input, and for text to text the targets, as batches pad them."""
     lists, head = look.features.lists, look.session.task.head
     multiple = look.session.length_multiple
@@ -184,8 +184,8 @@ def _widths(look: Look) -> list[Widths]:
         choices = pc.list_flatten(look.features.table[CHOICE_LENGTHS]).to_numpy()
         count = len(choices) // max(1, len(look.features))
         longest = choices.reshape(-1, count).max(axis=1)
-        return [Widths(longest, look.features.lengths, count, multiple, limit)]
-    found = [Widths(look.features.lengths, look.features.lengths, 1, multiple, limit)]
+        return [PaddedLengths(longest, look.features.lengths, count, multiple, limit)]
+    found = [PaddedLengths(look.features.lengths, look.features.lengths, 1, multiple, limit)]
     if head is Head.SEQ2SEQ_LM and "labels" in lists:
-        found.append(Widths(lists["labels"].lengths, lists["labels"].lengths, 1, multiple, None))
+        found.append(PaddedLengths(lists["labels"].lengths, lists["labels"].lengths, 1, multiple, None))
     return found

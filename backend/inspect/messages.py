@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from backend.contract.heads import IGNORE, Head
-from backend.contract.rpc.data import DataGlance, SplitGlance
+from backend.contract.rpc.data import DataSummary, SplitSummary
 from backend.contract.rpc.training_data import Beyond, LengthMeasure, Loss
-from backend.inspect.batch_preview import Look
+from backend.inspect.batch_preview import BatchPreview
 from backend.inspect.row_lengths import without_limits
 from backend.tasks.task import Limit
 
@@ -24,7 +24,7 @@ LITTLE = 0.005
 # On data that somebody chooses
 
 
-def warnings_of(found: DataGlance, can_weigh: bool) -> list[str]:
+def warnings_of(found: DataSummary, can_weigh: bool) -> list[str]:
     """What is odd about the labels, the splits and the lengths; `can_weigh`: the task could weigh its labels."""
     train, *others = found.splits
     said = [_imbalance(train, can_weigh), _once(train)]
@@ -33,7 +33,7 @@ def warnings_of(found: DataGlance, can_weigh: bool) -> list[str]:
     return [sentence for sentence in (*said, _cut(found)) if sentence]
 
 
-def _imbalance(train: SplitGlance, can_weigh: bool) -> str:
+def _imbalance(train: SplitSummary, can_weigh: bool) -> str:
     if len(train.labels) < 2 or train.label_count > 50 or _OUTSIDE in train.labels:
         return ""
     most, least = max(train.labels, key=train.labels.__getitem__), min(train.labels, key=train.labels.__getitem__)
@@ -44,7 +44,7 @@ def _imbalance(train: SplitGlance, can_weigh: bool) -> str:
     return f"The labels are uneven: “{most}” has {times:,.0f} times the rows of “{least}”{way}."
 
 
-def _once(train: SplitGlance) -> str:
+def _once(train: SplitSummary) -> str:
     once = [label for label, count in train.labels.items() if count == 1]
     if not once or train.label_count >= 200 or _OUTSIDE in train.labels:
         return ""
@@ -53,14 +53,14 @@ def _once(train: SplitGlance) -> str:
     return f"{len(once)} labels occur in one training row only, for example “{once[0]}”."
 
 
-def _only_here(split: SplitGlance) -> str:
+def _only_here(split: SplitSummary) -> str:
     if not split.only_here:
         return ""
     first = ", ".join(f"“{label}”" for label in split.only_here[:3])
     return f"The {_NAMES[split.split]} data has labels that the training data has not: {first}."
 
 
-def _overlap(split: SplitGlance) -> str:
+def _overlap(split: SplitSummary) -> str:
     if not split.in_train or split.in_train < MANY_OVERLAP * split.rows:
         return ""
     share = split.in_train / split.rows
@@ -70,7 +70,7 @@ def _overlap(split: SplitGlance) -> str:
     )
 
 
-def _cut(found: DataGlance) -> str:
+def _cut(found: DataSummary) -> str:
     lengths = found.lengths
     if lengths is None or not lengths.over or lengths.limit is None:
         return ""
@@ -133,7 +133,7 @@ def unknown_sentence(token: str, tokens: int, unknown: int, rows: int, all_rows:
     )
 
 
-def limit_notes(look: Look, measures: Sequence[LengthMeasure]) -> list[str]:
+def limit_notes(look: BatchPreview, measures: Sequence[LengthMeasure]) -> list[str]:
     """What becomes of the rows beside being cut."""
     if measures[0].beyond == "windows":
         return [*_windows(look), *_lost_answers(look)]
@@ -144,7 +144,7 @@ def limit_notes(look: Look, measures: Sequence[LengthMeasure]) -> list[str]:
     return _nothing_to_learn(look)
 
 
-def _windows(look: Look) -> list[str]:
+def _windows(look: BatchPreview) -> list[str]:
     parts = np.bincount(look.features.scalars["row"], minlength=len(look.rows))
     several = parts[parts > 1]
     if not len(several):
@@ -155,7 +155,7 @@ def _windows(look: Look) -> list[str]:
     ]
 
 
-def _lost_answers(look: Look) -> list[str]:
+def _lost_answers(look: BatchPreview) -> list[str]:
     """Questions whose answer is there, but whole in none of their windows, so that "no answer" is trained."""
     scalars = look.features.scalars
     if "null_index" not in scalars:
@@ -175,7 +175,7 @@ def _lost_answers(look: Look) -> list[str]:
     ]
 
 
-def _with_answer(look: Look, rows: np.ndarray) -> int:
+def _with_answer(look: BatchPreview, rows: np.ndarray) -> int:
     """How many of these rows have an answer in their context, by encoding them once more without a limit."""
     if not len(rows):
         return 0
@@ -185,14 +185,14 @@ def _with_answer(look: Look, rows: np.ndarray) -> int:
     return int(np.count_nonzero((starts != found.scalars["null_index"]) & (starts != IGNORE)))
 
 
-def _packing(look: Look) -> list[str]:
+def _packing(look: BatchPreview) -> list[str]:
     segments = look.features.lists["segment"]
     examples = sum(int(one[-1]) for one in segments.take(np.arange(len(look.features))))
     full = look.features.lengths.mean() / look.session.facts["max_length"]
     return [f"{examples:,} examples are packed into {len(look.features):,} features, {percent(float(full))} full."]
 
 
-def _nothing_to_learn(look: Look) -> list[str]:
+def _nothing_to_learn(look: BatchPreview) -> list[str]:
     """Features without any target: of a long prompt nothing of the answer may be left."""
     if look.session.task.head is not Head.CAUSAL_LM or "labels" not in look.features.lists:
         return []

@@ -19,7 +19,7 @@ from backend.models.config import decoder_start_token
 from backend.models.inspection import read_config
 from backend.preflight.checks import check_model, locate_small_files
 from backend.preflight.datasets import read_material
-from backend.preflight.session import Session, open_session
+from backend.preflight.session import FeatureSession, open_session
 
 Format = Literal["npy", "parquet"]
 Stage = Callable[[str], Report]
@@ -77,7 +77,7 @@ def prepare(spec: RunSpec, stage: Stage, export: Path | None = None, file_format
 
 
 def _exported(
-    session: Session, features: dict[str, Features], model: Path, export: Path, file_format: Format, stage: Stage
+    session: FeatureSession, features: dict[str, Features], model: Path, export: Path, file_format: Format, stage: Stage
 ) -> list[Path]:
     """Written beside and moved into the folder at the end; files of the same names are replaced."""
     export = export.absolute()

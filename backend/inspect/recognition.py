@@ -12,17 +12,17 @@ import pyarrow as pa
 
 from backend import registry
 from backend.contract.errors import Fix, InputError
-from backend.contract.rpc.data import LeftOut, RecognisedData
+from backend.contract.rpc.data import IgnoredFile, RecognisedData
 from backend.contract.safe_files import user_path
 from backend.data import mojibake
 from backend.data.data_files import by_split, files_for, folder_files, pattern_files, saved_splits, split_of
 from backend.data.formats.compression import packer_of
 from backend.data.formats.delimited import is_one_column_with_commas
 from backend.data.formats.detect import content_format, format_of, open_reader
-from backend.data.formats.reader import Options, Piece
+from backend.data.formats.reader import Options, RowChunk
 from backend.data.formats.text_file import TextFile, describe_mixed
 from backend.data.formats.workbook import sheets_in_words
-from backend.data.sources.source import Known
+from backend.data.sources.source import RecognisedSource
 
 _LOOKED_AT = 2000
 """Rows whose text is looked at for a wrong encoding."""
@@ -45,7 +45,7 @@ class _Found:
     what: str
     data: dict[str, Any] = field(default_factory=dict)
     task: str = ""
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[IgnoredFile] = field(default_factory=list)
 
 
 def recognise(paths: Sequence[str], split: str | None = None) -> RecognisedData:
@@ -82,7 +82,7 @@ def _known(paths: Sequence[Path]) -> _Found | None:
     """What one of the sources says of all of it together."""
     for name, kind in registry.all_of("source").items():
         recognise_all = getattr(kind, "recognise", None)
-        known: Known | None = recognise_all(paths) if recognise_all else None
+        known: RecognisedSource | None = recognise_all(paths) if recognise_all else None
         if known is not None and known.settings:
             return _Found(name, known.what, dict(known.settings), known.task)
     return None
@@ -99,7 +99,7 @@ def _files(paths: list[Path], split: str | None) -> _Found:
         raise InputError(_nothing(paths, left_out))
     source = _chosen_source(kinds)
     left_out += [
-        LeftOut(path.name, f"is {what} and the other files are not")
+        IgnoredFile(path.name, f"is {what} and the other files are not")
         for path, (name, what, _) in kinds.items()
         if name != source
     ]
@@ -107,7 +107,8 @@ def _files(paths: list[Path], split: str | None) -> _Found:
     within = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
     splits, unnamed = _splits(list(kept), within, split)
     left_out += [
-        LeftOut(path.name, "is named for another split" if split_of(path, within) else _NAMELESS) for path in unnamed
+        IgnoredFile(path.name, "is named for another split" if split_of(path, within) else _NAMELESS)
+        for path in unnamed
     ]
     if not splits:
         raise InputError(_nothing(paths, left_out))
@@ -123,20 +124,20 @@ def _saved(folder: Path, split: str | None) -> _Found:
     if not splits or split:
         return _Found("files", "a saved data set", {split or "train": str(folder)})
     data = {name: str(folder / one) for one in splits if (name := split_of(Path(one)))}
-    left = [LeftOut(one, _NAMELESS) for one in splits if not split_of(Path(one))]
+    left = [IgnoredFile(one, _NAMELESS) for one in splits if not split_of(Path(one))]
     if "train" not in data and len(splits) == 1:
         data, left = {"train": str(folder / splits[0])}, []
     return _Found("files", "a saved data set", data, left_out=left)
 
 
-def _listed(paths: list[Path]) -> tuple[list[Path], list[LeftOut]]:
+def _listed(paths: list[Path]) -> tuple[list[Path], list[IgnoredFile]]:
     """All files, also those of the folders, and the ones that hold no rows by their name."""
     files: list[Path] = []
-    left_out: list[LeftOut] = []
+    left_out: list[IgnoredFile] = []
     for path in paths:
         own, others = folder_files(path) if path.is_dir() else ([path], {})
         files += own
-        left_out += [LeftOut(other.name, reason) for other, reason in others.items()]
+        left_out += [IgnoredFile(other.name, reason) for other, reason in others.items()]
     return files, left_out
 
 
@@ -144,14 +145,14 @@ _Kind = tuple[str, str, str]
 """Source, what it is, task."""
 
 
-def _kinds(files: list[Path]) -> tuple[dict[Path, _Kind], list[LeftOut]]:
+def _kinds(files: list[Path]) -> tuple[dict[Path, _Kind], list[IgnoredFile]]:
     kinds: dict[Path, _Kind] = {}
-    refused: list[LeftOut] = []
+    refused: list[IgnoredFile] = []
     for path in files:
         try:
             kinds[path] = _kind(path)
         except InputError as error:
-            refused.append(LeftOut(path.name, str(error).removeprefix(f"{path.name} ").removeprefix(f"{path} ")))
+            refused.append(IgnoredFile(path.name, str(error).removeprefix(f"{path.name} ").removeprefix(f"{path} ")))
     return kinds, refused
 
 
@@ -159,7 +160,7 @@ def _kind(path: Path) -> _Kind:
     format_of(path, "text")  # refuses what is empty, unreadable or no data at all
     for name, kind in registry.all_of("source").items():
         recognise_one = getattr(kind, "recognise", None)
-        known: Known | None = recognise_one([path]) if recognise_one else None
+        known: RecognisedSource | None = recognise_one([path]) if recognise_one else None
         if known is not None and not known.settings:
             return name, known.what, known.task
     return "files", FORMATS[detected_format(path)], ""
@@ -205,7 +206,7 @@ def _set_format(found: _Found, files: list[Path]) -> None:
         found.data["format"] = next(iter(kinds))
 
 
-def _nothing(paths: list[Path], left_out: list[LeftOut]) -> str:
+def _nothing(paths: list[Path], left_out: list[IgnoredFile]) -> str:
     if not left_out:
         return f"{paths[0]} holds no files; give a folder with files that hold rows"
     if len(left_out) == 1 and paths[0].is_file():
@@ -347,6 +348,6 @@ def _packer(data: dict[str, Any]) -> str:
     return packer_of(path) if path is not None and path.is_file() else ""
 
 
-def _decoding_warnings(path: Path, piece: Piece) -> Iterator[str]:
+def _decoding_warnings(path: Path, piece: RowChunk) -> Iterator[str]:
     table = pa.Table.from_batches([piece.batch])
     return mojibake.warnings(table, lambda row: f"{path.name}:{piece.lines[row]}", "auto")

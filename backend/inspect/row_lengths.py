@@ -18,7 +18,7 @@ from backend.data.fingerprint import fingerprint
 from backend.data.row_cache import mapped_array, read_facts
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
-from backend.preflight.session import Session
+from backend.preflight.session import FeatureSession
 from backend.tasks.task import Limit, encoded, limits
 from backend.tokenizers.vocabulary.pieces import vocabulary_of
 
@@ -40,7 +40,7 @@ class RowCounts:
     cached: bool = False
 
 
-def measured(session: Session, rows: Rows, features: Features, report: Report) -> RowCounts:
+def measured(session: FeatureSession, rows: Rows, features: Features, report: Report) -> RowCounts:
     """The counts of all rows, from the cache where they were made before. Only rows that a limit cuts are tokenised anew."""
     free, bounds = without_limits(session), limits(session.task)
     key = fingerprint("lengths", VERSION, free.identity(rows), [bound.column for bound in bounds])
@@ -56,7 +56,7 @@ def measured(session: Session, rows: Rows, features: Features, report: Report) -
     return RowCounts(tuple(arrays[:-2]), arrays[-2], arrays[-1], cached=not written)
 
 
-def without_limits(session: Session) -> Session:
+def without_limits(session: FeatureSession) -> FeatureSession:
     """The same, with nothing ever cut."""
     own = session.task.settings
     there = {bound.setting for bound in limits(session.task)} & type(own).model_fields.keys()
@@ -65,7 +65,7 @@ def without_limits(session: Session) -> Session:
     return replace(session, task=task, facts={**session.facts, "max_length": UNLIMITED})
 
 
-def _sources(session: Session, free: Session, rows: Rows, features: Features) -> Iterator[Source]:
+def _sources(session: FeatureSession, free: FeatureSession, rows: Rows, features: Features) -> Iterator[Source]:
     """Features that hold all tokens of every row: those that are there, and of rows that they cut others made without limit."""
     bounds, every = limits(session.task), np.arange(len(rows))
     if "segment" in features.table.column_names or not all(bound.fills for bound in bounds):
@@ -77,11 +77,11 @@ def _sources(session: Session, free: Session, rows: Rows, features: Features) ->
         yield cut, _encoded(free, rows.take(cut, "cut"))
 
 
-def _encoded(free: Session, rows: Rows) -> Iterator[pa.RecordBatch]:
+def _encoded(free: FeatureSession, rows: Rows) -> Iterator[pa.RecordBatch]:
     return encoded(free.task, rows, free.columns, free.tokenizer, free.facts, to_train=False)
 
 
-def _touched(session: Session, rows: Rows, features: Features) -> np.ndarray:
+def _touched(session: FeatureSession, rows: Rows, features: Features) -> np.ndarray:
     """(rows,) bool, whether a limit may have taken something of the row: it is as long as that, or in several windows."""
     owner, settings = features.scalars["row"], session.task.settings
     found = np.bincount(owner, minlength=len(rows)) > 1

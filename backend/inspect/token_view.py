@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from backend.contract.heads import IGNORE, Head
-from backend.contract.rpc.training_data import Border, Kind, TokenSequence
+from backend.contract.rpc.training_data import ExampleStart, Kind, TokenSequence
 from backend.data.batches import BEGINS_WITH_LAST, decoder_inputs
 from backend.engines.engine import Batch
-from backend.inspect.batch_preview import Look
+from backend.inspect.batch_preview import BatchPreview
 from backend.models.config import decoder_start_token
 from backend.models.inspection import read_config
 from backend.tokenizers.vocabulary.pieces import vocabulary_of
@@ -18,7 +18,7 @@ MAX_TOKENS = 6000
 """Of a sequence that are shown; all are in the arrays."""
 
 
-class Pieces:
+class PieceTexts:
     """What ids read like; each different one is looked up once."""
 
     def __init__(self, tokenizer: Any) -> None:
@@ -52,9 +52,9 @@ class Pieces:
         return piece if "\ufffd" in text or not text or piece.startswith("##") else text
 
 
-def sequences(look: Look, feature: int, arrays: Batch) -> list[TokenSequence]:
+def sequences(look: BatchPreview, feature: int, arrays: Batch) -> list[TokenSequence]:
     """The lists of tokens that the model reads for one feature; of text to text also what the decoder reads and says."""
-    pieces, head = Pieces(look.session.tokenizer), look.session.task.head
+    pieces, head = PieceTexts(look.session.tokenizer), look.session.task.head
     ids = arrays["input_ids"]
     if ids.ndim == 2:
         return [_choice(look, pieces, arrays, number) for number in range(len(ids))]
@@ -71,7 +71,7 @@ def sequences(look: Look, feature: int, arrays: Batch) -> list[TokenSequence]:
     return [own, *_decoder(look, pieces, arrays)]
 
 
-def _choice(look: Look, pieces: Pieces, arrays: Batch, number: int) -> TokenSequence:
+def _choice(look: BatchPreview, pieces: PieceTexts, arrays: Batch, number: int) -> TokenSequence:
     one = {name: values[number] for name, values in arrays.items() if values.ndim == 2}
     ids = one["input_ids"][:MAX_TOKENS]
     right = int(arrays["labels"]) == number
@@ -85,7 +85,7 @@ def _choice(look: Look, pieces: Pieces, arrays: Batch, number: int) -> TokenSequ
     )
 
 
-def _input_kinds(look: Look, pieces: Pieces, arrays: Batch) -> list[Kind]:
+def _input_kinds(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Kind]:
     """What tokens are by themselves."""
     unknown = vocabulary_of(look.session.tokenizer).unknown
     types = arrays.get("token_type_ids", np.zeros_like(arrays["input_ids"]))
@@ -102,7 +102,7 @@ def _input_kinds(look: Look, pieces: Pieces, arrays: Batch) -> list[Kind]:
     return found
 
 
-def _kinds(look: Look, pieces: Pieces, arrays: Batch) -> list[Kind]:
+def _kinds(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Kind]:
     """What tokens are by themselves, and where the head has a label for each, what it says."""
     head, found = look.session.task.head, _input_kinds(look, pieces, arrays)
     seen = arrays["attention_mask"].astype(bool)
@@ -126,13 +126,13 @@ def _kinds(look: Look, pieces: Pieces, arrays: Batch) -> list[Kind]:
     return found
 
 
-def _outside(look: Look) -> int:
+def _outside(look: BatchPreview) -> int:
     """The label of words that are no entity, -1 where there is none."""
     names, outside = look.session.facts.get("labels") or [], look.session.facts.get("outside", "O")
     return names.index(outside) if look.session.facts.get("scheme") != "none" and outside in names else -1
 
 
-def _labels(look: Look, pieces: Pieces, arrays: Batch) -> list[str]:
+def _labels(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[str]:
     """What stands below each token."""
     head, length = look.session.task.head, len(arrays["input_ids"])
     if head not in (Head.TOKEN_CLASSIFICATION, Head.MASKED_LM) or "labels" not in arrays:
@@ -144,11 +144,11 @@ def _labels(look: Look, pieces: Pieces, arrays: Batch) -> list[str]:
     return ["" if one == IGNORE else text for one, text in zip(labels, _or_empty(pieces, labels), strict=True)]
 
 
-def _or_empty(pieces: Pieces, labels: np.ndarray) -> list[str]:
+def _or_empty(pieces: PieceTexts, labels: np.ndarray) -> list[str]:
     return pieces.texts(np.where(labels == IGNORE, 0, labels))
 
 
-def _decoder(look: Look, pieces: Pieces, arrays: Batch) -> list[TokenSequence]:
+def _decoder(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[TokenSequence]:
     """What the decoder reads, and below each token what it is to say next."""
     if look.session.task.head is not Head.SEQ2SEQ_LM or "labels" not in arrays:
         return []
@@ -171,7 +171,7 @@ def _decoder(look: Look, pieces: Pieces, arrays: Batch) -> list[TokenSequence]:
     ]
 
 
-def _start(look: Look) -> int | None:
+def _start(look: BatchPreview) -> int | None:
     config = read_config(look.model.folder)
     if config.get("model_type") in BEGINS_WITH_LAST:
         return None
@@ -180,18 +180,18 @@ def _start(look: Look) -> int | None:
     )
 
 
-def _borders(look: Look, feature: int, arrays: Batch) -> list[Border]:
+def _borders(look: BatchPreview, feature: int, arrays: Batch) -> list[ExampleStart]:
     """Where in a block another row begins, in a packed feature another example; nothing where there is only one."""
     if "segment" in arrays:
         segment = arrays["segment"]
         changes = np.flatnonzero(np.diff(segment, prepend=0))
-        found = [Border(int(place), f"example {int(segment[place])}") for place in changes if segment[place]]
+        found = [ExampleStart(int(place), f"example {int(segment[place])}") for place in changes if segment[place]]
     elif "spans_row" in look.features.lists:
         rows, lengths = (
             look.features.lists[name].take(np.array([feature]))[0] for name in ("spans_row", "spans_length")
         )
         starts = np.cumsum(lengths) - lengths
-        found = [Border(int(place), look.rows.place(int(row))) for place, row in zip(starts, rows, strict=True)]
+        found = [ExampleStart(int(place), look.rows.place(int(row))) for place, row in zip(starts, rows, strict=True)]
     else:
         found = []
     shown = [border for border in found if border.place < min(MAX_TOKENS, len(arrays["input_ids"]))]

@@ -10,7 +10,7 @@ import msgspec
 from backend.contract.places import is_offline
 from backend.contract.spec.tokenizer_training import TokenizerTraining
 from backend.contract.tokens import options
-from backend.contract.tokens.training import Compression, MadeTokenizer
+from backend.contract.tokens.training import Compression, TrainedTokenizer
 from backend.inspect.column_texts import ColumnTexts
 from backend.tokenizers import saving
 from backend.tokenizers.loading import open_named
@@ -24,7 +24,7 @@ MEASURING = "Measuring"
 
 
 @dataclass(frozen=True)
-class Learnt:
+class LearnedTokenizer:
     """A tokenizer that is not written yet."""
 
     tokenizer: Any
@@ -32,11 +32,11 @@ class Learnt:
     compression: list[Compression]
     seconds: float
 
-    def written(self, output: Path, field: str) -> MadeTokenizer:
+    def written(self, output: Path, field: str) -> TrainedTokenizer:
         """Write it. Raises InputError where it cannot be written there."""
         saving.save(self.tokenizer, output, field)
         measured = [each if each.tokenizer else _named(each, str(output.absolute())) for each in self.compression]
-        return MadeTokenizer(
+        return TrainedTokenizer(
             path=str(output.absolute()),
             vocabulary=len(self.tokenizer),
             rows=len(self.texts),
@@ -46,7 +46,7 @@ class Learnt:
         )
 
 
-def learn(texts: ColumnTexts, settings: TokenizerTraining, compare_with: str | None, say: Say) -> Learnt:
+def learn(texts: ColumnTexts, settings: TokenizerTraining, compare_with: str | None, say: Say) -> LearnedTokenizer:
     """A new tokenizer, measured on held-out rows beside another one where it is to be compared. Raises InputError."""
     started = time.monotonic()
     other = open_named(compare_with, offline=is_offline()) if compare_with else None
@@ -59,7 +59,7 @@ def learn(texts: ColumnTexts, settings: TokenizerTraining, compare_with: str | N
         measured = [measure_compression(made, "", texts.measured())]
     if other is not None:
         measured.append(measure_compression(other, options.parse_name(str(compare_with)).tokenizer, texts.measured()))
-    return Learnt(made, texts, measured, time.monotonic() - started)
+    return LearnedTokenizer(made, texts, measured, time.monotonic() - started)
 
 
 def _named(measured: Compression, name: str) -> Compression:

@@ -100,7 +100,7 @@ def _sacrebleu(kind: str, references: Sequence[str], words: BleuWords) -> "Sacre
 def _rouge(written: list[str], references: list[str], words: BleuWords) -> dict[str, float]:
     from rouge_score.rouge_scorer import RougeScorer  # brings nltk along, which takes seconds
 
-    cut = _Words() if _rouge_words(references) == "unicode" else None
+    cut = _RougeTokenizer() if _rouge_words(references) == "unicode" else None
     lines = RougeScorer(list(ROUGE), use_stemmer=True, tokenizer=cut)
     one_line = RougeScorer(list(ROUGE[:3]), use_stemmer=True, tokenizer=cut)
     sums: Counter[str] = Counter()
@@ -142,7 +142,7 @@ def _spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-class _Words:
+class _RougeTokenizer:
     """Words of any writing for rouge_score: punctuation parts them, and letters of spaceless writing stand alone."""
 
     def __init__(self) -> None:

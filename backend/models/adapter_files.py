@@ -28,18 +28,18 @@ _FIELD = "model.name_or_path"
 
 
 @dataclass(frozen=True)
-class Base:
+class BaseModel:
     """The model that an adapter needs: a folder or hub id, and of a hub model the revision."""
 
     name: str
     revision: str
 
 
-def base_of(folder: Path) -> Base | None:
+def base_of(folder: Path) -> BaseModel | None:
     """What the adapter in the folder needs; None where the folder is no adapter's."""
     found = read_table_if_sound(folder / CONFIG)
     name, revision = found.get("base_model_name_or_path"), found.get("revision") or "main"
-    return Base(name, revision) if isinstance(name, str) and name and isinstance(revision, str) else None
+    return BaseModel(name, revision) if isinstance(name, str) and name and isinstance(revision, str) else None
 
 
 def is_alone(folder: Path) -> bool:
@@ -89,7 +89,7 @@ def _without_adapter(folder: Path) -> Path:
     return folder
 
 
-def _way_out(base: Base) -> str:
+def _way_out(base: BaseModel) -> str:
     is_folder = Path(base.name).is_absolute() or base.name.startswith((".", "~"))
     return "put it back" if is_folder else f"fetch it with: burnish hub download {base.name} --revision {base.revision}"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from backend.contract.errors import InputError
 from backend.contract.processes import python_command
 from backend.contract.redaction import TOKEN_VARIABLES
-from backend.data.cache import Damaged, open_or_write
+from backend.data.cache import DamagedCacheError, open_or_write
 from backend.data.sources.source import Report
 from backend.models.remote_code import agree_to_copy, read_code
 from backend.models.weights import BIN, BIN_INDEX, FLAX, FLAX_INDEX, read_weights
@@ -48,7 +48,7 @@ def is_converted(folder: Path) -> bool:
 
 def _checked(folder: Path) -> Path:
     if not is_converted(folder):
-        raise Damaged
+        raise DamagedCacheError
     return folder
 
 

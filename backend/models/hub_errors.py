@@ -18,7 +18,7 @@ _DISK_FULL = 28
 _HERE = "choose a model that is on this computer"
 
 
-class Unanswered(ConnectionError):
+class HubTimeoutError(ConnectionError):
     """The hub was asked once and has not answered; `why` is the HTTP library's own error."""
 
     def __init__(self, why: Exception) -> None:
@@ -26,7 +26,7 @@ class Unanswered(ConnectionError):
         self.why = why
 
 
-class BrokenOff(ConnectionError):
+class InterruptedDownloadError(ConnectionError):
     """The connection ended before the file did, and further tries brought nothing."""
 
 
@@ -44,7 +44,7 @@ def model_mistake(name: str, revision: str, error: Exception) -> InputError:
         text = (
             f"the disk is full while {name} is downloaded; free some space and start again, it goes on where it stopped"
         )
-    elif isinstance(error, BrokenOff):
+    elif isinstance(error, InterruptedDownloadError):
         text = (
             f"the hub cannot be reached any more while {name} is downloaded; what has arrived is kept, so start again "
             "when the network is back, and it goes on there"
@@ -112,7 +112,7 @@ def _when(error: Any) -> str:
 
 
 def _kind(error: Exception) -> str:
-    cause = error.why if isinstance(error, Unanswered) else error
+    cause = error.why if isinstance(error, HubTimeoutError) else error
     return "no answer in time" if "Timeout" in type(cause).__name__ else type(cause).__name__
 
 

@@ -18,7 +18,7 @@ from backend.data.hub_answers import guard
 from backend.data.sources.source import Report
 from backend.models import compatibility, hub, hub_transfer, location
 from backend.models.compatibility import ModelFacts, RunNeeds
-from backend.models.hub_errors import ERRORS, MALFORMED, Unanswered, model_mistake, offline, search_mistake
+from backend.models.hub_errors import ERRORS, MALFORMED, HubTimeoutError, model_mistake, offline, search_mistake
 from backend.models.weights import weight_files
 
 MOST = 40
@@ -78,13 +78,13 @@ def download(
     """Bring a model here. Raises InputError; what has arrived by then is kept for the next time."""
     if is_offline:
         raise offline()
-    counted = _Counted(report)
+    counted = _CountedProgress(report)
     started = time.perf_counter()
     found = location.fetch(name, revision, cache=cache, report=counted, on_file=on_file)
     return DownloadedModel(name, found.commit, str(found.folder), counted.fetched / 1e6, time.perf_counter() - started)
 
 
-class _Counted:
+class _CountedProgress:
     """Passes reports on, and counts what came since the first."""
 
     def __init__(self, report: Report) -> None:
@@ -108,7 +108,7 @@ def _mistake(name: str, revision: str, error: Exception) -> InputError:
 def asked_once(seconds: float = SECONDS) -> Iterator[None]:
     """Within it the hub library asks once and waits so long; by itself it asks six times and waits for ever.
 
-    Raises Unanswered where nothing answers, and the hub library's own error for a bad status.
+    Raises HubTimeoutError where nothing answers, and the hub library's own error for a bad status.
     """
     guard()
     session: Any = get_session()
@@ -118,7 +118,7 @@ def asked_once(seconds: float = SECONDS) -> Iterator[None]:
         try:
             response = ask(*given, **{**options, "timeout": seconds})
         except HTTPError as error:
-            raise Unanswered(error) from None
+            raise HubTimeoutError(error) from None
         hf_raise_for_status(response)
         return response
 

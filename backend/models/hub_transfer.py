@@ -19,7 +19,7 @@ from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
 from backend.contract.errors import InputError
 from backend.data.hub_answers import check_digest, guard, start_digests
-from backend.models.hub_errors import FIELD, BrokenOff, status_of
+from backend.models.hub_errors import FIELD, InterruptedDownloadError, status_of
 
 PART = ".burnish-part"
 """Ending of a file that is not whole yet, beside the content of whole ones."""
@@ -73,7 +73,7 @@ def fetch(file: RemoteFile, arrived: Arrived) -> int:
         if blob.exists():
             arrived(file.size)
             return 0
-        content = _Content(part, file)
+        content = _PartialFile(part, file)
         before = content.size
         _fetch_all(url, content, arrived)
         content.check(etag)
@@ -96,7 +96,7 @@ def _locked(path: Path, part: Path, arrived: Arrived) -> Iterator[None]:
         lock.release()
 
 
-class _Content:
+class _PartialFile:
     """The part of a file that is here, and its checksum so far."""
 
     def __init__(self, path: Path, file: RemoteFile) -> None:
@@ -152,23 +152,23 @@ def _other_than_promised(file: RemoteFile) -> InputError:
     )
 
 
-def _fetch_all(url: str, content: _Content, arrived: Arrived) -> None:
+def _fetch_all(url: str, content: _PartialFile, arrived: Arrived) -> None:
     tries = 0
     arrived(content.size)
     while not content.is_whole:
         before = content.size
         try:
             _fetch_on(url, content, arrived)
-        except (HTTPError, BrokenOff) as error:
+        except (HTTPError, InterruptedDownloadError) as error:
             tries = 0 if content.size - before >= _PROGRESS else tries + 1
             if status_of(error) and status_of(error) not in _PASSING:
                 raise
             if tries >= len(PAUSES):
-                raise error if status_of(error) else BrokenOff(str(error)) from error
+                raise error if status_of(error) else InterruptedDownloadError(str(error)) from error
             time.sleep(PAUSES[tries])
 
 
-def _fetch_on(url: str, content: _Content, arrived: Arrived) -> None:
+def _fetch_on(url: str, content: _PartialFile, arrived: Arrived) -> None:
     """From where the content ends to the file's end, or to the connection's."""
     headers = {**build_hf_headers(), "Accept-Encoding": "identity"}
     if content.size:
@@ -177,7 +177,7 @@ def _fetch_on(url: str, content: _Content, arrived: Arrived) -> None:
     with client.stream("GET", url, headers=headers, follow_redirects=True, timeout=SECONDS) as response:
         if response.status_code == 416:
             content.forget()
-            raise BrokenOff("the file is shorter than what is here")
+            raise InterruptedDownloadError("the file is shorter than what is here")
         hf_raise_for_status(response)
         if content.size and not _goes_on(response, content.size):
             content.forget()  # the server knows no ranges and begins anew
@@ -186,7 +186,7 @@ def _fetch_on(url: str, content: _Content, arrived: Arrived) -> None:
                 content.add(target, piece)
                 arrived(content.size)
     if not content.is_whole:
-        raise BrokenOff(f"the connection ended after {content.size:,} bytes")
+        raise InterruptedDownloadError(f"the connection ended after {content.size:,} bytes")
 
 
 def _goes_on(response: Any, start: int) -> bool:

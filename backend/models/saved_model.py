@@ -17,7 +17,7 @@ from safetensors.numpy import load_file, save_file
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.run.folder import write_json
-from backend.data.removal import Leftover, delete, set_aside
+from backend.data.removal import RemovalFailure, delete, set_aside
 from backend.models.adapter_files import is_alone, weights_folder
 from backend.models.model_files import CONFIG_LIMIT, parse_table, read_small, read_table, read_table_if_sound
 from backend.models.weights import read_weights
@@ -30,7 +30,7 @@ _BLOCK, _BLOCKS = 65_536, 32
 Numbers = Literal["float32", "float16"]
 
 
-def write(folder: Path, fill: Callable[[Path], None], note: dict[str, Any]) -> list[Leftover]:
+def write(folder: Path, fill: Callable[[Path], None], note: dict[str, Any]) -> list[RemovalFailure]:
     """Let `fill` write the model beside, add the note, and put it in place whole; an older one is replaced.
 
     Returns what could not be deleted of older ones. Raises OSError, and RunFailed where an older one cannot be moved.

@@ -103,7 +103,7 @@ def _check_tokenizer(spec: RunSpec, task: Any, folder: Path) -> None:
         check(open_tokenizer(str(folder), options=spec.model.tokenizer_options, offline=is_offline()))
 
 
-def _check_hardware(spec: RunSpec) -> devices.Choice | None:
+def _check_hardware(spec: RunSpec) -> devices.DeviceChoice | None:
     """Refuses a wish that this machine cannot meet; without a wish nothing is asked, which would take seconds."""
     hardware = spec.hardware
     if position(spec).count > 1:
@@ -114,7 +114,7 @@ def _check_hardware(spec: RunSpec) -> devices.Choice | None:
     return None
 
 
-def _devices(spec: RunSpec, choice: devices.Choice | None) -> int:
+def _devices(spec: RunSpec, choice: devices.DeviceChoice | None) -> int:
     """How many each host computes on; 0 where only the run will know."""
     if choice is not None:
         return len(choice.names)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.catalog import Column
-from backend.contract.rpc.data import ColumnLook
+from backend.contract.rpc.data import ColumnSummary
 from backend.data.column_summary import LOOKED_AT, looks_of
 
 CHOSEN = "as chosen"
@@ -23,7 +23,7 @@ SCORES = 20
 
 
 @dataclass(frozen=True)
-class Guess:
+class GuessReason:
     """The column and, in words that can stand behind it, why; without a column why there is none."""
 
     column: str | None
@@ -37,22 +37,22 @@ class ColumnGuess:
         self._table = table
 
     @cached_property
-    def looks(self) -> dict[str, ColumnLook]:
+    def looks(self) -> dict[str, ColumnSummary]:
         """Column → what its first rows hold."""
         return looks_of(self._table)
 
-    def guesses(self, parts: Sequence[Column], given: Mapping[str, str | None]) -> dict[str, Guess]:
+    def guesses(self, parts: Sequence[Column], given: Mapping[str, str | None]) -> dict[str, GuessReason]:
         """Part → guess. A part that is `given` a column of the table keeps it, one that is given none stays without."""
         there = self._table.column_names
-        found: dict[str, Guess] = {}
+        found: dict[str, GuessReason] = {}
         for part in parts:
             wanted = given.get(part.name)
             if wanted in there and wanted is not None:
-                found[part.name] = Guess(wanted, CHOSEN)
+                found[part.name] = GuessReason(wanted, CHOSEN)
             elif wanted is not None or part.name not in given:
                 name = guess_by_name(part.usual_names, there, _columns_in_use(found))
                 if name is not None:
-                    found[part.name] = Guess(name, "a usual name for it")
+                    found[part.name] = GuessReason(name, "a usual name for it")
         for part in parts:
             if part.required and part.name not in found and not (part.name in given and given[part.name] is None):
                 guess = self._by_content(part, _columns_in_use(found))
@@ -60,7 +60,7 @@ class ColumnGuess:
                     found[part.name] = guess
         return found
 
-    def _by_content(self, part: Column, taken: set[str]) -> Guess | None:
+    def _by_content(self, part: Column, taken: set[str]) -> GuessReason | None:
         free = [look for name, look in self.looks.items() if name not in taken and not self.unfit(part, look)]
         if part.holds == "text":
             return _longest(free)
@@ -72,7 +72,7 @@ class ColumnGuess:
             return self._listed(part, free)
         return _only([look for look in free if look.kind == "list"], _messages) if part.holds == "messages" else None
 
-    def _listed(self, part: Column, free: list[ColumnLook]) -> Guess | None:
+    def _listed(self, part: Column, free: list[ColumnSummary]) -> GuessReason | None:
         """Of lists of text the one with few different members is the tags, the one with many the words."""
         lists = [look for look in free if look.kind == "list of text"]
         counts = {look.name: _different_members(self._table[look.name]) for look in lists}
@@ -81,9 +81,9 @@ class ColumnGuess:
         if len(wanted) != 1:
             return None
         [(name, count)] = wanted.items()
-        return Guess(name, f"lists with {_grouped(count)} different {'tags' if name in few else 'words'}")
+        return GuessReason(name, f"lists with {_grouped(count)} different {'tags' if name in few else 'words'}")
 
-    def unfit(self, part: Column, look: ColumnLook) -> str:
+    def unfit(self, part: Column, look: ColumnSummary) -> str:
         """Why a column cannot play a part, as words that follow its name; empty where it can."""
         if look.rows and look.empty == look.rows:
             return (
@@ -103,7 +103,7 @@ class ColumnGuess:
         }
         return {part: columns for part, columns in found.items() if columns}
 
-    def _unfit_label(self, look: ColumnLook) -> str:
+    def _unfit_label(self, look: ColumnSummary) -> str:
         if look.distinct is None:
             return f"holds {_plural(look.kind)}, and labels are single values"
         filled = look.rows - look.empty
@@ -114,7 +114,7 @@ class ColumnGuess:
             return f"holds {_grouped(look.distinct)} different values in {_grouped(filled)} rows"
         return ""
 
-    def _unfit_number(self, look: ColumnLook) -> str:
+    def _unfit_number(self, look: ColumnSummary) -> str:
         if look.kind in ("numbers", "whole numbers"):
             return ""
         if look.kind != "text":
@@ -133,18 +133,18 @@ def guess_by_name(usual_names: list[str], there: list[str], taken: set[str]) -> 
     return next((by_name[name] for name in usual_names if name in by_name), None)
 
 
-def guessed_columns(parts: Sequence[Column], guesses: Mapping[str, Guess]) -> str:
+def guessed_columns(parts: Sequence[Column], guesses: Mapping[str, GuessReason]) -> str:
     """The columns that nobody has named and why they were taken, as one sentence; empty where there are none."""
     found = [(part.name, guess) for part in parts if (guess := guesses.get(part.name)) and guess.reason != CHOSEN]
     said = [f"{part} is {guess.column} ({guess.reason})" for part, guess in found if guess.column]
     return f"columns guessed: {', '.join(said)}" if said else ""
 
 
-def _columns_in_use(found: Mapping[str, Guess]) -> set[str]:
+def _columns_in_use(found: Mapping[str, GuessReason]) -> set[str]:
     return {guess.column for guess in found.values() if guess.column}
 
 
-def _longest(free: list[ColumnLook]) -> Guess | None:
+def _longest(free: list[ColumnSummary]) -> GuessReason | None:
     """The column of the longest texts, where it is clear which that is."""
     texts = sorted((look for look in free if look.median_words), key=lambda look: -(look.median_words or 0))
     texts = [look for look in texts if not _is_label(look)]
@@ -153,16 +153,16 @@ def _longest(free: list[ColumnLook]) -> Guess | None:
     first = texts[0]
     words = f"about {_grouped(max(2, round(first.median_words or 0)))} words"
     if len(texts) == 1:
-        return Guess(first.name, f"the only column of texts ({words})")
+        return GuessReason(first.name, f"the only column of texts ({words})")
     if (first.median_words or 0) >= 2 * (texts[1].median_words or 0):
-        return Guess(first.name, f"the longest texts ({words})")
-    return Guess(None, _could_be([look.name for look in texts]))
+        return GuessReason(first.name, f"the longest texts ({words})")
+    return GuessReason(None, _could_be([look.name for look in texts]))
 
 
-def _only(free: list[ColumnLook], words: Callable[[ColumnLook], str]) -> Guess | None:
+def _only(free: list[ColumnSummary], words: Callable[[ColumnSummary], str]) -> GuessReason | None:
     if len(free) == 1:
-        return Guess(free[0].name, words(free[0]))
-    return Guess(None, _could_be([look.name for look in free])) if free else None
+        return GuessReason(free[0].name, words(free[0]))
+    return GuessReason(None, _could_be([look.name for look in free])) if free else None
 
 
 def _could_be(names: list[str]) -> str:
@@ -170,7 +170,7 @@ def _could_be(names: list[str]) -> str:
     return f"could be {shown} or “{names[-1]}”"
 
 
-def _is_label(look: ColumnLook) -> bool:
+def _is_label(look: ColumnSummary) -> bool:
     """Few different values, each of them often."""
     filled = look.rows - look.empty
     if look.distinct is None or not 2 <= look.distinct <= min(MAX_LABELS, filled // 2):
@@ -178,24 +178,24 @@ def _is_label(look: ColumnLook) -> bool:
     return (look.median_words or 0) <= 4 and not (look.kind == "numbers" and look.distinct > SCORES)
 
 
-def _values(look: ColumnLook) -> str:
+def _values(look: ColumnSummary) -> str:
     return f"{look.distinct} different values in {_grouped(look.rows)} rows"
 
 
-def _numbers(_: ColumnLook) -> str:
+def _numbers(_: ColumnSummary) -> str:
     return "the only column of numbers"
 
 
-def _messages(_: ColumnLook) -> str:
+def _messages(_: ColumnSummary) -> str:
     return "the only column of lists of messages"
 
 
-def _unfit_text(look: ColumnLook) -> str:
+def _unfit_text(look: ColumnSummary) -> str:
     nested = look.kind.startswith("list") or look.kind in ("structure", "other")
     return f"holds {_plural(look.kind)}, and text is wanted" if nested else ""
 
 
-def _unfit_words(look: ColumnLook) -> str:
+def _unfit_words(look: ColumnSummary) -> str:
     return (
         ""
         if look.kind in ("text", "list of text", "list of numbers", "list")
@@ -203,7 +203,7 @@ def _unfit_words(look: ColumnLook) -> str:
     )
 
 
-def _unfit_messages(look: ColumnLook) -> str:
+def _unfit_messages(look: ColumnSummary) -> str:
     return "" if look.kind in ("list", "text") else f"holds {_plural(look.kind)}, and lists of messages are wanted"
 
 

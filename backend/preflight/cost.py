@@ -10,8 +10,8 @@ from backend.contract.places import cache_folder, is_offline
 from backend.contract.rpc.plan import Placement, PlanPart, RunPlan
 from backend.contract.run.cost import Measurement, TimePart
 from backend.contract.spec import RunSpec
-from backend.data.lengths import Widths, of_order
-from backend.data.order import Order
+from backend.data.lengths import PaddedLengths, of_order
+from backend.data.order import DataOrder
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.engines.engine import Split
@@ -20,10 +20,10 @@ from backend.models import location
 from backend.models.location import ModelLocation
 from backend.preflight import measurements, model_options, time_estimate
 from backend.preflight.checks import check_model, locate_model
-from backend.preflight.datasets import Material, quiet, read_material
-from backend.preflight.fixes import Measured, remedies
+from backend.preflight.datasets import Splits, quiet, read_material
+from backend.preflight.fixes import MemoryFacts, remedies
 from backend.preflight.messages import download_note, memory_problems, plan_notes, rate_note, truncation_notes
-from backend.preflight.session import Session, open_session
+from backend.preflight.session import FeatureSession, open_session
 from backend.preflight.steps import steps_per_epoch, total_steps
 from backend.tasks.task import encoded
 
@@ -51,25 +51,25 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet, *, is_too_mu
     available = planner.available_mb(spec, choice.device)
     longest, batch_size = int(lengths.max()), min(spec.training.batch_size, features)
     split = planner.split(spec, model.folder, len(choice.names))
-    work = planner.Work(spec, model.folder, session.task.head, longest, parameters, choice.precision, split)
+    work = planner.TrainingLoad(spec, model.folder, session.task.head, longest, parameters, choice.precision, split)
     micro = min(work.micro_batch_size(available), -(-batch_size // split.replicas))
     memory = work.memory(micro)
     needed = planner.total(memory)
     epoch = steps_per_epoch(spec.training, features)
-    total = total_steps(spec.training, epoch)
     amounts = time_estimate.Amounts(
         spec, {split: len(part) for split, part in material.rows.items()}, float(lengths.mean() * per_row),
-        epoch, total, reading, tokenising, _tokenised(session, material),
+        epoch, total_steps(spec.training, epoch), reading, tokenising, _tokenised(session, material),
     )  # fmt: skip
     known, parts = _time(amounts, model.folder, choice, lengths)
     seconds, least, most = time_estimate.whole(parts)
     fits = needed <= available
-    ways = [] if fits and not is_too_much else remedies(spec, Measured(model.folder, session.task.head, lengths, here))
+    facts = MemoryFacts(model.folder, session.task.head, lengths, here)
+    ways = [] if fits and not is_too_much else remedies(spec, facts)
     return RunPlan(
         rows=rows,
         features=features,
         steps_per_epoch=epoch,
-        total_steps=total,
+        total_steps=amounts.total_steps,
         batch_size=batch_size,
         micro_batch_size=micro,
         accumulation=-(-batch_size // (micro * split.replicas)),
@@ -128,7 +128,7 @@ def trains_a_part(spec: RunSpec) -> bool:
 
 
 def _time(
-    amounts: time_estimate.Amounts, folder: Path, choice: devices.Choice, lengths: np.ndarray
+    amounts: time_estimate.Amounts, folder: Path, choice: devices.DeviceChoice, lengths: np.ndarray
 ) -> tuple[Measurement | None, list[TimePart]]:
     """What was measured of such a training, and the parts of its time by that, else by a comparable run."""
     key = measurements.key_of(amounts.spec, folder, choice.words, choice.precision)
@@ -139,14 +139,14 @@ def _time(
     return None, time_estimate.expected_parts(amounts, speed)
 
 
-def _tokenised(session: Session, material: Material) -> frozenset[str]:
+def _tokenised(session: FeatureSession, material: Splits) -> frozenset[str]:
     """The splits whose features lie in the cache."""
     return frozenset(
         split for split, rows in material.rows.items() if session.has_features(rows, to_train=split == "train")
     )
 
 
-def _sample_lengths(session: Session, train: Rows) -> tuple[np.ndarray, float, list[str], float]:
+def _sample_lengths(session: FeatureSession, train: Rows) -> tuple[np.ndarray, float, list[str], float]:
     """Tokens per feature of some rows, features per row, what truncation leaves out, and seconds a row."""
     sample = sampled(train)
     started = time.perf_counter()
@@ -169,8 +169,8 @@ def _padding(spec: RunSpec, lengths: np.ndarray) -> float | None:
     training = spec.training
     if spec.task.get("packing"):
         return None
-    order = Order(lengths, training.batch_size, training.seed, "plan", training.length_buckets, training.drop_last)
-    used, computed = of_order([Widths(lengths, lengths, 1, 1, None)], order)
+    order = DataOrder(lengths, training.batch_size, training.seed, "plan", training.length_buckets, training.drop_last)
+    used, computed = of_order([PaddedLengths(lengths, lengths, 1, 1, None)], order)
     return 1 - used / computed if computed else None
 
 

@@ -14,11 +14,11 @@ from backend.contract.spec import DataSection, RunSpec, validated
 from backend.data import mojibake
 from backend.data.data_files import passed_over, split_of
 from backend.data.rows import Rows
-from backend.data.sources.source import Reading, Report, Source
+from backend.data.sources.source import ReadOptions, Report, Source
 from backend.data.split import split_off
 from backend.models import inspection
 from backend.models.config import longest_sequence
-from backend.preflight.column_guess import ColumnGuess, Guess, guessed_columns
+from backend.preflight.column_guess import ColumnGuess, GuessReason, guessed_columns
 from backend.preflight.resolve import SPLITS
 from backend.tasks.task import Columns, Facts, Task, Use, key_of, used_columns
 
@@ -40,16 +40,16 @@ def make_source(spec: RunSpec) -> Source:
     return kind(validated(kind.Settings, own, "data"))
 
 
-def reading(report: Report = quiet) -> Reading:
+def reading(report: Report = quiet) -> ReadOptions:
     """How sources read here: the user's cache, and the network unless it is forbidden."""
-    return Reading(cache_folder() / "tables", report, offline=is_offline())
+    return ReadOptions(cache_folder() / "tables", report, offline=is_offline())
 
 
 _USES: dict[str, Use] = {"train": "training", "validation": "measuring", "test": "predicting"}
 
 
 @dataclass(frozen=True)
-class Material:
+class Splits:
     """The rows of a run, checked and split, and what the task learnt from them."""
 
     rows: dict[str, Rows]
@@ -62,7 +62,7 @@ class Material:
     """Which columns were guessed and why, as one of the notes; empty where a person has named all."""
 
 
-def read_material(spec: RunSpec, model_folder: Path | None, report: Report = quiet) -> Material:
+def read_material(spec: RunSpec, model_folder: Path | None, report: Report = quiet) -> Splits:
     """Read every split, leave out what cannot be used, fit the task. Raises InputError.
 
     Test rows need no label: those without are predicted and not scored.
@@ -82,7 +82,7 @@ def read_material(spec: RunSpec, model_folder: Path | None, report: Report = qui
         task.check(rows[split], columns, facts, split)
     guessed = guessed_columns(used_columns(task), guesses)
     notes = (*facts.pop("notes", ()), *filter(None, [guessed, _unread(spec), misread(rows, spec.data)]))
-    return Material(rows, columns, with_max_length(task, facts, model_folder), notes, guessed)
+    return Splits(rows, columns, with_max_length(task, facts, model_folder), notes, guessed)
 
 
 def misread(rows: Mapping[str, Rows], data: DataSection) -> str:
@@ -139,7 +139,7 @@ def choose_columns(task: Task, given: dict[str, str | None], rows: Rows, to_pred
 
 def _choose(
     task: Task, given: dict[str, str | None], rows: Rows, to_predict: bool
-) -> tuple[dict[str, str], dict[str, Guess]]:
+) -> tuple[dict[str, str], dict[str, GuessReason]]:
     there = rows.table.column_names
     there_are = f"there are {', '.join(there)}{f' ({rows.sheets})' if rows.sheets else ''}"
     roles = {column.name: column for column in used_columns(task)}

@@ -10,7 +10,7 @@ import numpy as np
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.contract.run.cost import Remedy
+from backend.contract.run.cost import MemoryFix
 from backend.contract.spec import RunSpec
 from backend.contract.spec_file import with_values
 from backend.hardware import devices, planner
@@ -22,7 +22,7 @@ LORA = {"type": "lora"}
 
 
 @dataclass(frozen=True)
-class Measured:
+class MemoryFacts:
     """What was found out about a training before any of its settings is tried differently."""
 
     folder: Path
@@ -32,7 +32,7 @@ class Measured:
     here: list[Device]
 
 
-def remedies(spec: RunSpec, measured: Measured) -> list[Remedy]:
+def remedies(spec: RunSpec, measured: MemoryFacts) -> list[MemoryFix]:
     """Settings with which `spec` needs less memory, the gentlest first; all of them at once where none alone is enough."""
     now = _needed(spec, measured)
     found = [
@@ -45,7 +45,7 @@ def remedies(spec: RunSpec, measured: Measured) -> list[Remedy]:
     return found
 
 
-def _candidates(spec: RunSpec, measured: Measured) -> Iterator[tuple[str, dict[str, Any], str]]:
+def _candidates(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dict[str, Any], str]]:
     if spec.hardware.micro_batch_size is not None and spec.hardware.micro_batch_size > 1:
         yield (
             "Let the rows of a pass be chosen",
@@ -75,7 +75,7 @@ def _candidates(spec: RunSpec, measured: Measured) -> Iterator[tuple[str, dict[s
         )
 
 
-def _shorter(spec: RunSpec, measured: Measured) -> Iterator[tuple[str, dict[str, Any], str]]:
+def _shorter(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dict[str, Any], str]]:
     """The longest half, quarter … of the limit that fits, else the shortest."""
     if "max_length" not in spec.task:
         return
@@ -93,7 +93,7 @@ def _shorter(spec: RunSpec, measured: Measured) -> Iterator[tuple[str, dict[str,
             return
 
 
-def _together(spec: RunSpec, measured: Measured, found: list[Remedy]) -> Remedy | None:
+def _together(spec: RunSpec, measured: MemoryFacts, found: list[MemoryFix]) -> MemoryFix | None:
     changes = {key: value for remedy in found for key, value in remedy.changes.items()}
     if "adapter" in changes:
         # An adapter has so few weights that its optimizer hardly matters.
@@ -101,7 +101,7 @@ def _together(spec: RunSpec, measured: Measured, found: list[Remedy]) -> Remedy 
     return _tried(spec, measured, "All of these", changes, "Each alone is not enough.")
 
 
-def _tried(spec: RunSpec, measured: Measured, title: str, changes: Mapping[str, Any], note: str) -> Remedy | None:
+def _tried(spec: RunSpec, measured: MemoryFacts, title: str, changes: Mapping[str, Any], note: str) -> MemoryFix | None:
     """What a run with these changes needs; None where they do not go with the model, the engine or the device."""
     try:
         changed = resolve.resolve(with_values(spec.model_dump(mode="json"), changes), Path("/"))
@@ -110,15 +110,15 @@ def _tried(spec: RunSpec, measured: Measured, title: str, changes: Mapping[str, 
         free = planner.available_mb(changed, devices.choose(changed, measured.here).device)
     except InputError:
         return None
-    return Remedy(title=title, changes=dict(changes), memory_mb=needed, fits=needed <= free, note=note)
+    return MemoryFix(title=title, changes=dict(changes), memory_mb=needed, fits=needed <= free, note=note)
 
 
-def _needed(spec: RunSpec, measured: Measured) -> float:
+def _needed(spec: RunSpec, measured: MemoryFacts) -> float:
     choice = devices.choose(spec, measured.here)
     split = planner.split(spec, measured.folder, len(choice.names))
     limit = spec.task.get("max_length") or int(measured.lengths.max())
     parameters = planner.count_parameters(spec, measured.folder)
     longest = min(int(measured.lengths.max()), limit)
-    work = planner.Work(spec, measured.folder, measured.head, longest, parameters, choice.precision, split)
+    work = planner.TrainingLoad(spec, measured.folder, measured.head, longest, parameters, choice.precision, split)
     rows = work.micro_batch_size(planner.available_mb(spec, choice.device))
     return planner.total(work.memory(rows))

@@ -14,7 +14,7 @@ from backend.contract.run.cost import Measurement
 from backend.contract.run.folder import write_json
 from backend.contract.spec import RunSpec
 from backend.data.fingerprint import fingerprint
-from backend.hardware.planner import Shape, read_config
+from backend.hardware.planner import ModelShape, read_config
 
 ALIKE = 0.1
 """Part by which lengths may differ; what was measured is scaled by them."""
@@ -120,7 +120,7 @@ def expected_throughput(spec: RunSpec, folder: Path, device: str, precision: str
 def throughput_key(spec: RunSpec, folder: Path, device: str, precision: str) -> str:
     """Engine, device, precision, the model's shape and the rows of a step."""
     config = read_config(folder, spec)
-    shape = Shape(config)
+    shape = ModelShape(config)
     size = f"{config.get('model_type')}-{shape.layers}x{shape.hidden}-{shape.vocabulary}"
     return f"{spec.hardware.engine} {device} {precision} {size} batch {spec.training.batch_size}"
 

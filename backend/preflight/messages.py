@@ -8,11 +8,11 @@ import pyarrow.compute as pc
 from backend.contract.spec import RunSpec, TrainingSection
 from backend.engines.engine import Split
 from backend.models.location import ModelLocation
-from backend.preflight.datasets import Material
+from backend.preflight.datasets import Splits
 
 
 @dataclass(frozen=True)
-class Usual:
+class UsualRange:
     """What an optimizer usually gets; beyond `least` and `most` a run is likely to learn nothing."""
 
     least: float
@@ -21,12 +21,12 @@ class Usual:
 
 
 ALL_WEIGHTS = {
-    "adamw": Usual(1e-7, 1e-2, "1e-5 to 5e-4 with AdamW"),
-    "adam": Usual(1e-7, 1e-2, "1e-5 to 5e-4 with Adam"),
-    "lion": Usual(1e-8, 3e-3, "2e-6 to 1e-4 with Lion"),
-    "sgd": Usual(1e-6, 1.0, "1e-3 to 1e-1 with SGD"),
+    "adamw": UsualRange(1e-7, 1e-2, "1e-5 to 5e-4 with AdamW"),
+    "adam": UsualRange(1e-7, 1e-2, "1e-5 to 5e-4 with Adam"),
+    "lion": UsualRange(1e-8, 3e-3, "2e-6 to 1e-4 with Lion"),
+    "sgd": UsualRange(1e-6, 1.0, "1e-3 to 1e-1 with SGD"),
 }
-ADAPTER = Usual(1e-6, 5e-2, "1e-4 to 1e-3 for an adapter")
+ADAPTER = UsualRange(1e-6, 5e-2, "1e-4 to 1e-3 for an adapter")
 COUNTS = "cut_"
 """A feature's column `cut_target` (int32) says how many tokens of its target were left out."""
 
@@ -41,7 +41,7 @@ def rate_note(spec: RunSpec) -> list[str]:
     return [f"The learning rate {rate:g} is far below the usual {usual.words}: the model will hardly learn."]
 
 
-def _usual(training: TrainingSection, *, adapted: bool) -> Usual | None:
+def _usual(training: TrainingSection, *, adapted: bool) -> UsualRange | None:
     usual = ALL_WEIGHTS.get(training.optimizer)
     return ADAPTER if usual is not None and adapted and training.optimizer in ("adamw", "adam") else usual
 
@@ -61,7 +61,7 @@ def truncation_notes(batches: list[pa.RecordBatch], rows: str) -> list[str]:
     return notes
 
 
-def plan_notes(spec: RunSpec, material: Material, split: Split, micro: int, batch_size: int) -> list[str]:
+def plan_notes(spec: RunSpec, material: Splits, split: Split, micro: int, batch_size: int) -> list[str]:
     """What the data and its batches need said; a pass on all devices together has `micro` rows of each group."""
     rows, together = len(material.rows["train"]), micro * split.replicas
     notes = [

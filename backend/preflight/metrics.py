@@ -17,13 +17,13 @@ _FIELD = "evaluation.metrics"
 
 
 @dataclass(frozen=True)
-class Directions:
+class MetricDirections:
     """Each metric of a run, and whether a greater value of it and of its variants is better; None where nobody says."""
 
     known: Mapping[str, bool | None]
 
     @classmethod
-    def of(cls, spec: RunSpec) -> "Directions":
+    def of(cls, spec: RunSpec) -> "MetricDirections":
         """Those of the run's task and of the metrics that its spec adds."""
         kind = registry.find("task", spec.task["type"], "task.type")
         return cls(_declared(spec, kind(validated(kind.Settings, spec.task, "task"))))
@@ -40,7 +40,7 @@ def check(spec: RunSpec, task: Task) -> None:
         metric, kind = registry.find("metric", name, _FIELD), spec.task["type"]
         if metric.tasks != "*" and kind not in metric.tasks:
             raise InputError(f"{_FIELD}: {name} measures {', '.join(metric.tasks)}, not {kind}", _FIELD)
-    best, directions = spec.evaluation.best_metric, Directions(_declared(spec, task))
+    best, directions = spec.evaluation.best_metric, MetricDirections(_declared(spec, task))
     if best is not None and base_metric(best, directions.known) is None:
         raise InputError(
             f"evaluation.best_metric: {best!r} is no metric of {spec.task['type']}; there are {', '.join(directions.known)}",

@@ -22,7 +22,7 @@ from backend.data.sources.source import Report
 from backend.engines.engine import Batch, Engine
 from backend.engines.initial_weights import NewTokens
 from backend.models.location import ModelLocation
-from backend.preflight.datasets import Material, make_task, quiet
+from backend.preflight.datasets import Splits, make_task, quiet
 from backend.preflight.metrics import measured
 from backend.tasks.task import (
     Columns,
@@ -46,7 +46,7 @@ Tick = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredEvaluation:
     """One evaluation: predictions for every row, metrics where labels are known, and how long it took."""
 
     predictions: Predictions
@@ -63,7 +63,7 @@ def _decides_features(task: Task) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Session:
+class FeatureSession:
     """Everything that turns rows into numbers."""
 
     spec: RunSpec
@@ -177,12 +177,12 @@ class Session:
 
     def score(
         self, rows: Rows, source: Features, batch_size: int, tick: Tick = lambda done, total: None
-    ) -> Scored:  # fmt: skip
+    ) -> ScoredEvaluation:  # fmt: skip
         """Predict every row and measure the labelled ones; `tick(done, total)` counts features."""
         started = time.perf_counter()
         outputs = self._outputs(source, batch_size, tick)
         predictions = self.task.decode(outputs, source.table, rows, self.columns, self.facts, self.tokenizer)
-        return Scored(predictions, self._metrics(predictions, rows), time.perf_counter() - started)
+        return ScoredEvaluation(predictions, self._metrics(predictions, rows), time.perf_counter() - started)
 
     def _outputs(self, source: Features, batch_size: int, tick: Tick) -> Outputs:
         writes = self.task.evaluates_by == "generate"
@@ -237,14 +237,14 @@ class Session:
         return metrics
 
 
-def open_session(spec: RunSpec, material: Material, model: ModelLocation, engine: object) -> Session:
+def open_session(spec: RunSpec, material: Splits, model: ModelLocation, engine: object) -> FeatureSession:
     """Task, tokenizer and engine around the rows; the engine has no model yet."""
     tokenizer = open_tokenizer(
         spec.model.tokenizer or str(model.folder),
         options=spec.model.tokenizer_options,
         offline=is_offline(),
     )
-    return Session(
+    return FeatureSession(
         spec=spec,
         task=make_task(spec),
         facts=material.facts,

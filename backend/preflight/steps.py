@@ -2,7 +2,7 @@
 
 from backend.contract.spec import RunSpec, TrainingSection
 from backend.data.features import Features
-from backend.data.order import Order
+from backend.data.order import DataOrder
 
 
 def steps_per_epoch(training: TrainingSection, rows: int) -> int:
@@ -21,10 +21,10 @@ def total_steps(training: TrainingSection, steps_per_epoch: int) -> int:
     return max(1, round(training.epochs * steps_per_epoch))
 
 
-def training_order(spec: RunSpec, train: Features) -> Order:
+def training_order(spec: RunSpec, train: Features) -> DataOrder:
     """Which features make the batch of every step of the training that `spec` describes."""
     training = spec.training
-    return Order(
+    return DataOrder(
         train.lengths,
         training.batch_size,
         training.seed,

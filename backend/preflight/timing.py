@@ -18,7 +18,7 @@ class Timing:
     """0 for an engine that compiles nothing."""
 
 
-class Compiled:
+class CompileTimer:
     """A `backend.engines.engine.Compiling` that counts its seconds, and the programs."""
 
     def __init__(self) -> None:

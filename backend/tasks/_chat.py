@@ -79,7 +79,7 @@ def answered(messages: Sequence[Message]) -> bool:
 
 
 @dataclass(frozen=True)
-class Written:
+class RenderedConversation:
     """A conversation as text; `answers` are where the assistant speaks, first and past-the-end character."""
 
     text: str
@@ -87,14 +87,14 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class ConversationTokens:
     """A conversation as tokens; `turn` (tokens,) counts the answers from 1 and is 0 between them."""
 
     ids: np.ndarray
     turn: np.ndarray
 
 
-class Template:
+class ChatTemplate:
     """Writes conversations out as the tokenizer's own template, the built-in one, or a person's does."""
 
     def __init__(self, setting: str, tokenizer: Any) -> None:
@@ -107,7 +107,7 @@ class Template:
         self._name = of_tokenizer if setting == "auto" and own else "the chat template"
         self.source: Any = own or (PLAIN_WITH_BEGINNING if begins else PLAIN)
 
-    def write(self, conversations: Sequence[list[Message]], places: Sequence[str]) -> list[Written]:
+    def write(self, conversations: Sequence[list[Message]], places: Sequence[str]) -> list[RenderedConversation]:
         """All of each; where the last word is not the assistant's, up to where its answer begins.
 
         Raises InputError naming the row at its place where the template refuses it, or writes a beginning otherwise than
@@ -137,7 +137,7 @@ def _borders(messages: list[Message]) -> list[tuple[int, bool]]:
     return found
 
 
-def _written(rendered: RenderedChat, asked: RenderRequest, place: str) -> Written:
+def _written(rendered: RenderedChat, asked: RenderRequest, place: str) -> RenderedConversation:
     if None in rendered.ends:
         raise InputError(
             f"task.template: it writes the beginning of {place} otherwise when the conversation goes on, so that answers "
@@ -147,7 +147,7 @@ def _written(rendered: RenderedChat, asked: RenderRequest, place: str) -> Writte
     borders = [end for end in rendered.ends if end is not None]
     if not asked.prompt:
         borders.append(len(rendered.text))
-    return Written(rendered.text, list(zip(borders[::2], borders[1::2], strict=True)))
+    return RenderedConversation(rendered.text, list(zip(borders[::2], borders[1::2], strict=True)))
 
 
 def check_template(template: str) -> str:
@@ -162,8 +162,8 @@ def check_template(template: str) -> str:
 
 
 def written_tokens(
-    conversations: list[list[Message]], places: list[str], template: Template, tokenizer: Any, *, append_end: bool
-) -> list[Tokens]:
+    conversations: list[list[Message]], places: list[str], template: ChatTemplate, tokenizer: Any, *, append_end: bool
+) -> list[ConversationTokens]:
     """The tokens of every conversation, written out by the template.
 
     The last answer ends with the end-of-text token if wanted, where the template puts none there.
@@ -179,14 +179,14 @@ def written_tokens(
     ]  # fmt: skip
 
 
-def _ended(tokens: Tokens, end: int) -> Tokens:
+def _ended(tokens: ConversationTokens, end: int) -> ConversationTokens:
     last = tokens.turn.max(initial=0)
     if not last or end in tokens.ids[tokens.turn == last]:
         return tokens
-    return Tokens(np.append(tokens.ids, np.int32(end)), np.append(tokens.turn, np.int32(last)))
+    return ConversationTokens(np.append(tokens.ids, np.int32(end)), np.append(tokens.turn, np.int32(last)))
 
 
-def tokens_of(written: list[Written], tokenizer: Any) -> list[Tokens]:
+def tokens_of(written: list[RenderedConversation], tokenizer: Any) -> list[ConversationTokens]:
     """The tokens of every text, none of them across the border of an answer; special tokens are the template's."""
     given = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
     if not tokenizer.is_fast:
@@ -199,24 +199,26 @@ def tokens_of(written: list[Written], tokenizer: Any) -> list[Tokens]:
         crossed = ((begins[:, None] < borders) & (ends[:, None] > borders)).any()
         # A token across the border would be part prompt, part answer: the prompt alone is tokenised otherwise.
         found.append(
-            _piece_by_piece(one, tokenizer) if crossed else Tokens(np.array(ids, np.int32), _turns(one, begins))
+            _piece_by_piece(one, tokenizer)
+            if crossed
+            else ConversationTokens(np.array(ids, np.int32), _turns(one, begins))
         )
     return found
 
 
-def _turns(one: Written, begins: np.ndarray) -> np.ndarray:
+def _turns(one: RenderedConversation, begins: np.ndarray) -> np.ndarray:
     turn = np.zeros(len(begins), dtype=np.int32)
     for number, (start, stop) in enumerate(one.answers, 1):
         turn[(begins >= start) & (begins < stop)] = number
     return turn
 
 
-def _piece_by_piece(one: Written, tokenizer: Any) -> Tokens:
+def _piece_by_piece(one: RenderedConversation, tokenizer: Any) -> ConversationTokens:
     borders = [0, *(border for answer in one.answers for border in answer), len(one.text)]
     pieces = [one.text[start:stop] for start, stop in pairwise(borders)]
     ids = [tokenizer(piece, add_special_tokens=False)["input_ids"] if piece else [] for piece in pieces]
     turns = [(number + 1) // 2 if number % 2 else 0 for number in range(len(pieces))]
-    return Tokens(
+    return ConversationTokens(
         np.array([token for piece in ids for token in piece], np.int32),
         np.repeat(np.array(turns, np.int32), [len(piece) for piece in ids]),
     )
@@ -235,7 +237,7 @@ LARGEST_SHARE = 0.75
 """Of the length that an answer may take from its prompt."""
 
 
-def fit_to_length(tokens: Tokens, length: int, *, answered: bool, room: int | None, on_all: bool) -> Fitted:
+def fit_to_length(tokens: ConversationTokens, length: int, *, answered: bool, room: int | None, on_all: bool) -> Fitted:
     """At most `length` tokens. `room` are kept free for an answer that is written; None for the one that is there.
 
     The prompt loses its beginning, but never more than an answer of three quarters of the length asks for; then the
@@ -264,7 +266,7 @@ def least_length(counts: np.ndarray, prompts: np.ndarray, room: int) -> np.ndarr
     return np.maximum(counts, np.minimum(with_room, by_share))
 
 
-def question_ids(kind: str, cells: Mapping[str, Any], template: Template, tokenizer: Any) -> list[int]:
+def question_ids(kind: str, cells: Mapping[str, Any], template: ChatTemplate, tokenizer: Any) -> list[int]:
     """The tokens of one question; `cells` are a row's by their roles, and of a chat a plain text is the user's word.
 
     Raises InputError where the template refuses it.

@@ -26,7 +26,7 @@ _PAIRS = 1 << 19
 
 
 @dataclass(frozen=True)
-class Spans:
+class SpanCandidates:
     """Candidate answers of all rows, those of a row together and best first. Arrays are (candidates,)."""
 
     row: np.ndarray  # int64
@@ -43,7 +43,7 @@ class Spans:
 
 
 @dataclass(frozen=True)
-class Nulls:
+class NullScores:
     """How good "no answer" is for every row, by the window that finds it least likely. Arrays are (rows,) float32."""
 
     score: np.ndarray
@@ -51,7 +51,9 @@ class Nulls:
     end_score: np.ndarray
 
 
-def plain_spans(outputs: Outputs, features: pa.Table, rows: int, n_best: int, longest: int) -> tuple[Spans, Nulls]:
+def plain_spans(
+    outputs: Outputs, features: pa.Table, rows: int, n_best: int, longest: int
+) -> tuple[SpanCandidates, NullScores]:
     """Ranked by the sum of start and end logit; answers have at most `longest` tokens."""
     owners = features["row"].to_numpy().astype(np.int64)
     found, nulls = [], []
@@ -76,7 +78,9 @@ def plain_spans(outputs: Outputs, features: pa.Table, rows: int, n_best: int, lo
     return _merged(found, n_best), _least(null.sum(axis=1), null, owners, rows)
 
 
-def beam_spans(outputs: Outputs, features: pa.Table, rows: int, n_best: int, longest: int) -> tuple[Spans, Nulls]:
+def beam_spans(
+    outputs: Outputs, features: pa.Table, rows: int, n_best: int, longest: int
+) -> tuple[SpanCandidates, NullScores]:
     """Ranked by the sum of what the head says of a start and of an end for that start.
 
     The head flattens its ends as (ends, starts): the pair of start i and its end j stands at j·S + i. (transformers'
@@ -134,7 +138,7 @@ def _ranked(
     features: pa.Table,
     n_best: int,
     longest: int,
-) -> Spans:
+) -> SpanCandidates:
     """The best pairs of every window that lie in its context, run forwards and are not too long."""
     offsets = [_padded_column(features[name]) for name in ("offset_start", "offset_end")]
     score = (start_score + end_score).astype(np.float32)
@@ -151,7 +155,7 @@ def _ranked(
         return np.take_along_axis(values.reshape(shape[0], -1), best, 1)[kept]
 
     owners = np.repeat(features["row"].to_numpy().astype(np.int64), kept.sum(axis=1))
-    return Spans(owners, chosen(starts), chosen(ends), chosen(score), chosen(start_score), chosen(end_score))
+    return SpanCandidates(owners, chosen(starts), chosen(ends), chosen(score), chosen(start_score), chosen(end_score))
 
 
 def _looked_up(offsets: np.ndarray, index: np.ndarray) -> np.ndarray:
@@ -161,20 +165,20 @@ def _looked_up(offsets: np.ndarray, index: np.ndarray) -> np.ndarray:
     return np.where(inside, np.take_along_axis(offsets, flat, 1).reshape(index.shape), OUTSIDE)
 
 
-def _merged(parts: list[Spans], n_best: int) -> Spans:
+def _merged(parts: list[SpanCandidates], n_best: int) -> SpanCandidates:
     """All windows' candidates by row and score; of equal ones the earlier window's, then the better start's."""
-    arrays = [np.concatenate([getattr(part, name) for part in parts]) for name in Spans.__dataclass_fields__]
+    arrays = [np.concatenate([getattr(part, name) for part in parts]) for name in SpanCandidates.__dataclass_fields__]
     order = np.lexsort((-arrays[3], arrays[0]))
     row = arrays[0][order]
     rank = np.arange(len(row)) - np.searchsorted(row, row)
     order = order[rank < n_best]
-    return Spans(*(array[order] for array in arrays))
+    return SpanCandidates(*(array[order] for array in arrays))
 
 
-def _least(score: np.ndarray, both: np.ndarray, owners: np.ndarray, rows: int) -> Nulls:
+def _least(score: np.ndarray, both: np.ndarray, owners: np.ndarray, rows: int) -> NullScores:
     order = np.lexsort((score, owners))  # stable: of equal windows the first
     first = order[np.searchsorted(owners[order], np.arange(rows))]
-    return Nulls(score[first], both[first, 0], both[first, 1])
+    return NullScores(score[first], both[first, 0], both[first, 1])
 
 
 def _top(values: np.ndarray, count: int) -> np.ndarray:
@@ -219,7 +223,7 @@ NO_BEAM_POSSIBLE = Candidate("", None, None, -2e-6, -1e-6, -1e-6)
 
 
 @dataclass(frozen=True)
-class Said:
+class QuestionPrediction:
     """What is said of one question."""
 
     chosen: Candidate
@@ -241,7 +245,9 @@ def candidate(context: str, start: int, end: int, scores: tuple[float, float, fl
     return Candidate(bare, start, start + len(bare), *scores)
 
 
-def choose_plain(entries: list[Candidate], null: Candidate | None, n_best: int, null_threshold: float) -> Said:
+def choose_plain(
+    entries: list[Candidate], null: Candidate | None, n_best: int, null_threshold: float
+) -> QuestionPrediction:
     """Of a plain head. With `null`, "no answer" is one of the candidates and never lost when the list is cut."""
     if null is not None:
         place = sum(one.score >= null.score for one in entries)
@@ -255,23 +261,23 @@ def choose_plain(entries: list[Candidate], null: Candidate | None, n_best: int, 
     if null is not None:
         null_score = null.score - entries[best].start_score - entries[best].end_score
         chosen = entries.index(null) if null_score > null_threshold else best
-    return Said(
+    return QuestionPrediction(
         entries[chosen], probabilities[chosen], entries[best].text, null_score, _listed(entries, probabilities, "logit")
     )
 
 
-def choose_beam(entries: list[Candidate], null_score: float | None, null_threshold: float) -> Said:
+def choose_beam(entries: list[Candidate], null_score: float | None, null_threshold: float) -> QuestionPrediction:
     """Of a beam head, which judges "no answer" beside the answers: `null_score` is the logit of there being none."""
     entries = entries or [NO_BEAM_POSSIBLE]
     probabilities = _softmax(entries)
     listed = _listed(entries, probabilities, "log_prob")
     if null_score is not None and null_score > null_threshold:
         none = Candidate("", None, None, null_score, null_score, null_score)
-        return Said(none, float(1 / (1 + np.exp(-null_score))), entries[0].text, null_score, listed)
+        return QuestionPrediction(none, float(1 / (1 + np.exp(-null_score))), entries[0].text, null_score, listed)
     best = entries[0]
     # What transformers' head calls log_probs are probabilities.
     sure = max(0.0, best.start_score) * max(0.0, best.end_score)
-    return Said(best, sure, best.text, null_score, listed)
+    return QuestionPrediction(best, sure, best.text, null_score, listed)
 
 
 def _softmax(entries: list[Candidate]) -> list[float]:
@@ -300,7 +306,7 @@ def question_names(rows: Rows, columns: Columns) -> list[str]:
     return names
 
 
-def answer_table(said: list[Said], answers: list[Answers | None]) -> pa.Table:
+def answer_table(said: list[QuestionPrediction], answers: list[Answers | None]) -> pa.Table:
     """A row for each question: answer and first reference, place in characters, and the n-best list as JSON text."""
     actual = [None if one is None else "".join(one.texts[:1]) for one in answers]
     return pa.table(
@@ -316,7 +322,7 @@ def answer_table(said: list[Said], answers: list[Answers | None]) -> pa.Table:
     )
 
 
-def squad_documents(said: list[Said], names: list[str], may_be_none: bool) -> dict[str, Any]:
+def squad_documents(said: list[QuestionPrediction], names: list[str], may_be_none: bool) -> dict[str, Any]:
     """Beside the CSV, as transformers' example writes them: answers, n-best lists and null scores by question."""
     each = list(zip(names, said, strict=True))
     lists = msgspec.json.encode({name: one.n_best for name, one in each})  # large: json itself would take seconds
@@ -327,7 +333,7 @@ def squad_documents(said: list[Said], names: list[str], may_be_none: bool) -> di
     return found | ({"null_odds.json": {name: one.null_score for name, one in each}} if may_be_none else {})
 
 
-def answer_scores(said: list[Said], answers: list[Answers | None], may_be_none: bool) -> Sums:
+def answer_scores(said: list[QuestionPrediction], answers: list[Answers | None], may_be_none: bool) -> Sums:
     """Each row's measures against its best reference; those of the best answer that is not empty beside."""
     known = np.array([one is not None for one in answers], dtype=np.float64)
     references = [one.texts if one is not None else () for one in answers]

@@ -150,7 +150,7 @@ def _flat(features: pa.Table, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class Parts:
+class ParsedTags:
     """Tags of words one after another, taken apart; sentences are kept apart by `first`."""
 
     prefixes: np.ndarray  # (words,) int8: O, B, I, E, S as 0 … 4
@@ -164,7 +164,7 @@ class Parts:
         opens = np.isin(self.prefixes, (_B, _S)) | np.isin(before, (_O, _E, _S)) | (self.types != type_before)
         return (self.prefixes != _O) & (opens | self.first)
 
-    def written(self, scheme: Scheme) -> "Parts":
+    def written(self, scheme: Scheme) -> "ParsedTags":
         """The same entities with the prefixes of another scheme (BILOU is held as IOBES)."""
         inside, begins = self.prefixes != _O, self.begins()
         after = np.append(begins | ~inside | self.first, True)[1:]  # the next word is no part of the same entity
@@ -178,7 +178,7 @@ class Parts:
             prefixes[begins & touches] = _B
         else:
             prefixes[begins] = _B
-        return Parts(prefixes, self.types, self.first, self.names)
+        return ParsedTags(prefixes, self.types, self.first, self.names)
 
     def tags(self, scheme: Scheme) -> tuple[tuple[str, ...], np.ndarray]:
         """Every possible tag, and (words,) which of them each word has."""
@@ -187,14 +187,14 @@ class Parts:
         return names, np.where(self.prefixes == _O, 0, 1 + (self.prefixes - 1) * len(self.names) + self.types)
 
 
-def taken_apart(names: Sequence[str], ids: np.ndarray, first: np.ndarray) -> Parts:
+def taken_apart(names: Sequence[str], ids: np.ndarray, first: np.ndarray) -> ParsedTags:
     """Prefix and type of every word whose tag is `names[id]`; -1 is outside, as is what is no tag of a scheme."""
     found = [_TAG.fullmatch(name) for name in names]
     types = tuple(dict.fromkeys(match[2] or "" for match in found if match))
     codes = [_CODES[_LIKE.get(match[1], match[1])] if match else _O for match in found]
     numbers = [types.index(match[2] or "") if match else -1 for match in found]
     # One more for -1, which indexes from the end.
-    return Parts(np.array([*codes, _O], np.int8)[ids], np.array([*numbers, -1], np.int32)[ids], first, types)
+    return ParsedTags(np.array([*codes, _O], np.int8)[ids], np.array([*numbers, -1], np.int32)[ids], first, types)
 
 
 def strangers(names: Sequence[str]) -> list[str]:
@@ -223,7 +223,7 @@ def likelier_scheme(names: Sequence[str], ids: np.ndarray, first: np.ndarray, us
     return other if offences(parts, other) < offences(parts, usual) else usual
 
 
-def offences(parts: Parts, scheme: Scheme) -> int:
+def offences(parts: ParsedTags, scheme: Scheme) -> int:
     """How many tags do not follow the scheme."""
     return int(np.count_nonzero(parts.written(scheme).prefixes != parts.prefixes))
 

@@ -19,8 +19,8 @@ from backend.data.rows import Rows
 from backend.metrics.generated_text import Kind, metrics_of_kinds, signatures
 from backend.metrics.metric import measure, metrics_of
 from backend.tasks._chat import (
+    ChatTemplate,
     Message,
-    Template,
     answered,
     chats,
     check_template,
@@ -208,7 +208,7 @@ class CausalLm:
         return (batch.append_column("labels", batch["input_ids"]) for batch in found)
 
     def _encode_answers(self, rows: Rows, columns: Columns, tokenizer: Any, length: int) -> Iterator[pa.RecordBatch]:
-        settings, template = self.settings, Template(self.settings.template, tokenizer)
+        settings, template = self.settings, ChatTemplate(self.settings.template, tokenizer)
         room = settings.max_new_tokens if settings.generate else None
         for chunk in in_chunks(len(rows)):
             conversations = self._conversations(rows, columns, chunk)
@@ -234,12 +234,12 @@ class CausalLm:
 
     def chat_template(self, tokenizer: Any) -> Any:
         """What prompts and answers are written out by, to be saved with the model; None where there are none."""
-        return Template(self.settings.template, tokenizer).source if self.settings.rows in ANSWERS else None
+        return ChatTemplate(self.settings.template, tokenizer).source if self.settings.rows in ANSWERS else None
 
     def prompt_ids(self, cells: Mapping[str, Any], tokenizer: Any) -> list[int] | None:
         """What the model continues to answer a question; None where rows are texts, continued as they stand."""
         kind, template = self.settings.rows, self.settings.template
-        return question_ids(kind, cells, Template(template, tokenizer), tokenizer) if kind in ANSWERS else None
+        return question_ids(kind, cells, ChatTemplate(template, tokenizer), tokenizer) if kind in ANSWERS else None
 
     def to_predict(self, rows: Rows, columns: Columns) -> "CausalLm":
         """Prompts of which none has an answer are answered, whatever evaluations do."""

@@ -17,9 +17,9 @@ from backend.data.rows import Rows
 from backend.metrics.metric import measure, metrics_of
 from backend.tasks._question_answering_decoding import (
     Candidate,
-    Nulls,
-    Said,
-    Spans,
+    NullScores,
+    QuestionPrediction,
+    SpanCandidates,
     answer_scores,
     answer_table,
     beam_spans,
@@ -317,7 +317,9 @@ class QuestionAnswering:
             answer_table(said, answers), sums, squad_documents(said, question_names(rows, columns), may_be_none)
         )
 
-    def _said(self, spans: Spans, nulls: Nulls, contexts: Iterable[str], may_be_none: bool) -> list[Said]:
+    def _said(
+        self, spans: SpanCandidates, nulls: NullScores, contexts: Iterable[str], may_be_none: bool
+    ) -> list[QuestionPrediction]:
         starts, ends = spans.start.tolist(), spans.end.tolist()
         scores = list(zip(spans.score.tolist(), spans.start_score.tolist(), spans.end_score.tolist(), strict=True))
         null_scores = list(zip(nulls.score.tolist(), nulls.start_score.tolist(), nulls.end_score.tolist(), strict=True))

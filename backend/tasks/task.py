@@ -116,7 +116,7 @@ class Task(Protocol):
         ...
 
 
-class Draws(Protocol):
+class DrawsFeatures(Protocol):
     """What a task has beside `Task` where something changes by epoch (masks)."""
 
     def draw(self, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
@@ -124,7 +124,7 @@ class Draws(Protocol):
         ...
 
 
-class Writes(Protocol):
+class GeneratesText(Protocol):
     """What a task has beside `Task` where it `evaluates_by` generation or its model can continue a prompt."""
 
     def generation(self, tokenizer: Any) -> GenerationSettings:
@@ -132,7 +132,7 @@ class Writes(Protocol):
         ...
 
 
-class TrainsApart(Protocol):
+class HasTrainingFeatures(Protocol):
     """What a task has beside `Task` where it trains on other features than it measures with (packing)."""
 
     trains_apart: bool
@@ -176,7 +176,7 @@ class HasLimits(Protocol):
         ...
 
 
-class WritesAnswers(Protocol):
+class GeneratesUnlabelled(Protocol):
     """What a task has beside `Task` where rows without answers must be written to, though evaluations compare outputs."""
 
     def to_predict(self, rows: Rows, columns: Columns) -> Task:
@@ -196,18 +196,18 @@ def limits(task: Task) -> tuple[Limit, ...]:
 
 
 def draws(task: Task) -> bool:
-    """Whether the task is one of `Draws`."""
+    """Whether the task is one of `DrawsFeatures`."""
     return hasattr(task, "draw")
 
 
 def drawn(task: Task, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
-    """One feature's lists as a task of `Draws` draws them."""
+    """One feature's lists as a task of `DrawsFeatures` draws them."""
     drawing: Any = task
     return drawing.draw(arrays, rng, tokenizer)
 
 
 def generation(task: Task, tokenizer: Any) -> GenerationSettings:
-    """How a task of `Writes` writes; whoever asks any other task has not looked at its head."""
+    """How a task of `GeneratesText` writes; whoever asks any other task has not looked at its head."""
     writing: Any = task
     return writing.generation(tokenizer)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from backend.contract.errors import InputError
 from backend.contract.tokens.chat_template import PLAIN, PLAIN_WITH_BEGINNING, template_among
-from backend.contract.tokens.tokens import Message, Turn
+from backend.contract.tokens.tokens import Message, MessageSpan
 from backend.models.chat_rendering import RenderRequest, TemplateRefusal, render
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class Chat:
     """A chat as text."""
 
     text: str
-    turns: tuple[Turn, ...]
+    turns: tuple[MessageSpan, ...]
     notes: tuple[str, ...]
 
 
@@ -45,7 +45,7 @@ def plain_template(tokenizer: "PreTrainedTokenizerBase") -> str:
 
 def _rendered(
     tokenizer: "PreTrainedTokenizerBase", turns: list[dict[str, str]], source: str, prompt: bool
-) -> tuple[str, list[Turn]]:
+) -> tuple[str, list[MessageSpan]]:
     """The text and where each message lies; no places where the template writes a beginning otherwise, or refuses it."""
     prefixes = [(number, False) for number in range(1, len(turns) + 1)]
     template, special = tokenizer.get_chat_template(source), tokenizer.special_tokens_map
@@ -65,12 +65,12 @@ def _rendered(
     return whole.text, _places(turns, parts.ends)
 
 
-def _places(turns: list[dict[str, str]], ends: Sequence[int | None]) -> list[Turn]:
+def _places(turns: list[dict[str, str]], ends: Sequence[int | None]) -> list[MessageSpan]:
     found, begin = [], 0
     for turn, end in zip(turns, ends, strict=True):
         if end is None or end < begin:
             return []
-        found.append(Turn(turn["role"], begin, end))
+        found.append(MessageSpan(turn["role"], begin, end))
         begin = end
     return found
 

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from backend.contract.tokens.options import TokenOptions
-from backend.contract.tokens.tokens import Counts, Tokens
+from backend.contract.tokens.tokens import Tokens, TokenTotals
 from backend.data.sources.source import Report
 from backend.tokenizers import tokenize
 from backend.tokenizers.encoding import encode
@@ -185,7 +185,7 @@ class Stream:
         self._characters = block.done
         joins = bool(new) and self._in_word and not new[0].isspace()
         self._in_word = not new[-1].isspace() if new else self._in_word
-        self._tables.counts += Counts(
+        self._tables.counts += TokenTotals(
             text_tokens=int((block.columns.sequence != NOWHERE).sum()),
             characters=len(new),
             bytes=len(new.encode()),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from backend.contract.tokens.tokens import Counts, TokenColumns, TokenPiece, Tokens
+from backend.contract.tokens.tokens import TokenColumns, TokenPiece, Tokens, TokenTotals
 from backend.tokenizers.offsets import byte_spans, is_partial
 from backend.tokenizers.text import byte_places
 from backend.tokenizers.vocabulary.pieces import Vocabulary, is_single_byte, vocabulary_of
@@ -67,7 +67,7 @@ class Tables:
         self._known: Vocabulary = vocabulary_of(tokenizer)
         self._places = np.full(1, NOWHERE, np.int32)
         self.pieces: list[TokenPiece] = []
-        self.counts = Counts()
+        self.counts = TokenTotals()
 
     def arrays(self, columns: Columns, sources: list[str]) -> Arrays:
         """Of tokens whose offsets point into `sources`."""
@@ -83,7 +83,7 @@ class Tables:
             cut[here] = is_partial(begin, end, place)
         of_text = columns.sequence != NOWHERE
         padding = int((columns.mask == 0).sum())
-        self.counts += Counts(
+        self.counts += TokenTotals(
             tokens=len(columns) - padding,
             padding=padding,
             unknown=self._unknown(columns, np.flatnonzero(mine.unknown[which] & of_text), which, sources),

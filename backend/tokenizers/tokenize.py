@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from backend.contract.tokens.chat_template import template_among
 from backend.contract.tokens.options import USUAL, Side, TokenOptions
-from backend.contract.tokens.tokens import COUNTS, Counts, RoundTrip, TokenizerDescription, Tokens, Turn
+from backend.contract.tokens.tokens import COUNTS, MessageSpan, RoundTrip, TokenizerDescription, Tokens, TokenTotals
 from backend.tokenizers import chat, offsets, options
 from backend.tokenizers.encoding import encode, limit_of
 from backend.tokenizers.loading import opening_note
@@ -29,7 +29,7 @@ def tokenize(
     text: str,
     options: TokenOptions = USUAL,
     pair: str | None = None,
-    turns: tuple[Turn, ...] = (),
+    turns: tuple[MessageSpan, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> Table:
     """Every token of `text` and `pair`; nothing truncated or padded unless asked. Raises InputError."""
@@ -46,7 +46,7 @@ def tokenize(
         round_trip=round_trip(tokenizer, sources, own),
     )
     tables = Tables(tokenizer)
-    tables.counts += Counts(
+    tables.counts += TokenTotals(
         text_tokens=sum(len(one) for one in own),
         left_out=_left_out(whole, columns, options),
         characters=sum(len(one) for one in sources),

@@ -12,7 +12,7 @@ from backend.inference import predictions_file
 from backend.models import saved_model
 from backend.models.remote_code import agree_to_copy, copy_code
 from backend.models.saved_model import BASE, base_fact
-from backend.preflight.session import Scored
+from backend.preflight.session import ScoredEvaluation
 from backend.training.event_log import EventLog
 from backend.training.setup import RunSetup
 
@@ -63,7 +63,7 @@ def predict(
 ) -> dict[str, float]:
     """Write the predictions of one split, every row of it; returns its metrics."""
     rows, features = opened.rows[split], opened.features[split]
-    scored: Scored = opened.session.score(rows, features, opened.evaluation_batch_size, tick)
+    scored: ScoredEvaluation = opened.session.score(rows, features, opened.evaluation_batch_size, tick)
     csv, parquet = folder.predictions(split), folder.predictions(split, "parquet")
     if opened.hosts.is_first:
         predictions_file.write(

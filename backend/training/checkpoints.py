@@ -16,7 +16,7 @@ from typing import Any
 from backend.contract.run.events import CheckpointRemoved, CheckpointSaved, Warned
 from backend.contract.run.folder import RunFolder, write_json
 from backend.contract.safe_files import MB, open_inside, read_unlinked
-from backend.data.removal import ASIDE, Leftover, delete, remove
+from backend.data.removal import ASIDE, RemovalFailure, delete, remove
 from backend.engines.engine import Engine, Finish
 from backend.models.saved_model import NOTE, flush_folder, flush_to_disk
 from backend.training.event_log import EventLog
@@ -31,25 +31,25 @@ MANIFEST_BYTES = 10 * MB
 class Blocked(Exception):
     """A damaged checkpoint cannot be moved out of the way of the one that was to replace it."""
 
-    def __init__(self, kept: Leftover) -> None:
+    def __init__(self, kept: RemovalFailure) -> None:
         super().__init__(f"{kept.path}: {kept.reason}")
         self.kept = kept
 
 
 @dataclass(frozen=True)
-class Removal:
+class RemovedCheckpoints:
     """Steps whose checkpoints are gone, and what of them could not be deleted."""
 
     steps: list[int]
-    kept: list[Leftover]
+    kept: list[RemovalFailure]
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedCheckpoint:
     """A checkpoint in its place, and what was removed once it was there."""
 
     path: Path
-    removal: Removal
+    removal: RemovedCheckpoints
 
 
 class Checkpoints:
@@ -68,7 +68,7 @@ class Checkpoints:
 
     def begin(
         self, step: int, write: Callable[[Path], Finish | None], keep: int | None = None, best_step: int | None = None
-    ) -> "Future[Saved]":
+    ) -> "Future[SavedCheckpoint]":
         """The same beside the caller: `write` returns once training may continue, and what it returns ends the writing.
 
         On the writer's thread the files are finished, hashed, flushed and put in place; then older checkpoints but the
@@ -83,14 +83,16 @@ class Checkpoints:
             finish = write(beside)
         put = self._put_in_place if self._hosts.is_first else _wait_for_own_part
 
-        def complete() -> Saved:
+        def complete() -> SavedCheckpoint:
             put(step, beside, final, finish)
             return self._saved(step, final, keep, best_step)
 
         return self._writer.submit(complete)
 
-    def _saved(self, step: int, final: Path, keep: int | None, best_step: int | None) -> Saved:
-        return Saved(final, self.remove_older(step, keep, best_step) if keep is not None else Removal([], []))
+    def _saved(self, step: int, final: Path, keep: int | None, best_step: int | None) -> SavedCheckpoint:
+        return SavedCheckpoint(
+            final, self.remove_older(step, keep, best_step) if keep is not None else RemovedCheckpoints([], [])
+        )
 
     def steps(self) -> list[int]:
         """Steps with a checkpoint folder, ascending, verified or not."""
@@ -104,13 +106,13 @@ class Checkpoints:
         """The engine that saved the step; nothing of a checkpoint that does not say so, which only older ones are."""
         return str(_manifest(self._folder.checkpoint(step)).get("engine", ""))
 
-    def remove_older(self, step: int, keep: int, best_step: int | None) -> Removal:
+    def remove_older(self, step: int, keep: int, best_step: int | None) -> RemovedCheckpoints:
         """Of the checkpoints up to `step` keep the newest `keep` and the best one; what cannot be deleted fails nobody.
 
         A later one is damaged, else the run had gone on from it; it takes nobody's place.
         """
         if not self._hosts.is_first:
-            return Removal([], [])
+            return RemovedCheckpoints([], [])
         kept = delete(self._folder.checkpoints.glob(f".step-*{ASIDE}*"))  # tried in vain before
         steps = [each for each in self.steps() if each <= step]
         removed = []
@@ -121,7 +123,7 @@ class Checkpoints:
             kept += [problem] if problem else []
             if problem is None or problem.path != self._folder.checkpoint(each):
                 removed.append(each)
-        return Removal(removed, kept)
+        return RemovedCheckpoints(removed, kept)
 
     def clear_leftovers(self) -> None:
         """Take away what a process that died while saving left beside."""
@@ -209,7 +211,7 @@ def _open(folder: Path, name: str) -> BufferedReader:
 class _PendingSave:
     step: int
     best_step: int | None
-    saved: "Future[Saved]"
+    saved: "Future[SavedCheckpoint]"
     seconds: float
 
 
@@ -283,14 +285,14 @@ class CheckpointWriter:
         """Take away what need not be kept beside the checkpoint of this step, which is whole."""
         self._write_removal(self._checkpoints.remove_older(step, self._keep, best_step))
 
-    def _write_removal(self, removal: Removal) -> None:
+    def _write_removal(self, removal: RemovedCheckpoints) -> None:
         for old in removal.steps:
             removed = str(self._folder.checkpoint(old).relative_to(self._folder.path))
             self._log.write(CheckpointRemoved(time=time.time(), step=old, folder=removed))
         for kept in removal.kept:
             self._warn_of_kept(kept)
 
-    def _warn_of_kept(self, kept: Leftover) -> None:
+    def _warn_of_kept(self, kept: RemovalFailure) -> None:
         """Once for each folder: it is tried again at every later checkpoint."""
         if kept.path in self._warned:
             return
@@ -301,7 +303,7 @@ class CheckpointWriter:
         )
         self._log.write(Warned(time=time.time(), code="not_deleted", message=message))
 
-    def _warn_of_blocked(self, step: int, kept: Leftover) -> None:
+    def _warn_of_blocked(self, step: int, kept: RemovalFailure) -> None:
         message = (
             f"step {step} has no checkpoint, because the damaged one in its place could not be moved away "
             f"({kept.reason}); the run continues"

@@ -5,16 +5,16 @@ from math import isfinite
 
 from backend.contract.run.events import AnyEvent, EvaluationFinished, RunResumed
 from backend.contract.spec import RunSpec
-from backend.preflight.metrics import Directions
+from backend.preflight.metrics import MetricDirections
 
 
-class Best:
+class BestEvaluation:
     """Follows `best_metric` (early stopping alone follows the loss) over the evaluations of the validation data."""
 
     def __init__(self, spec: RunSpec) -> None:
         self.metric = spec.evaluation.best_metric or "loss"
         self.keeps_checkpoint = spec.evaluation.best_metric is not None
-        self._greater_is_better = Directions.of(spec).greater_is_better(self.metric)
+        self._greater_is_better = MetricDirections.of(spec).greater_is_better(self.metric)
         self.step: int | None = None
         self.value: float | None = None
         self._patience = spec.training.early_stopping

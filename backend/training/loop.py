@@ -26,11 +26,11 @@ from backend.training.checkpoints import Checkpoints, CheckpointWriter
 from backend.training.event_log import EventLog
 from backend.training.failures.failure import FailureContext, failure_event, unknown_failure_event
 from backend.training.hosts import Hosts
-from backend.training.pending_metrics import NotANumber, PendingSteps
+from backend.training.pending_metrics import NonFiniteLossError, PendingSteps
 from backend.training.requests import Requests
 from backend.training.schedule import learning_rate
 from backend.training.setup import RunSetup, set_up_run
-from backend.training.stages import Stages
+from backend.training.stages import StageReporter
 
 WORTH_REMEMBERING_SECONDS = 1.0
 """A run's speed is kept for later plans if it computed at least this long."""
@@ -42,7 +42,7 @@ def run(folder: RunFolder) -> int:
     registry.all_of("failure")  # loaded while there is memory and a disk to load them from
     log, hosts, whole = EventLog(folder.events), Hosts(), folder.whole()
     requests = Requests(whole, hosts)
-    attempt = Attempt(whole, log, requests, hosts)
+    attempt = TrainingAttempt(whole, log, requests, hosts)
     try:
         try:
             with panics_as_errors():
@@ -66,14 +66,14 @@ def end_at_once() -> NoReturn:
     os._exit(1)
 
 
-class Attempt:
+class TrainingAttempt:
     """One life of a run. `step` is the last optimizer step that was taken, `ended` how it ended once it has."""
 
     def __init__(self, folder: RunFolder, log: EventLog, requests: Requests, hosts: Hosts) -> None:
         self.step = 0
         self.ended = RunFinished(time=time.time(), state="failed", step=0)
         self.folder, self.log, self.requests, self.hosts = folder, log, requests, hosts
-        self.stages = Stages(log, requests.interrupt, requests.interrupt_compiling)
+        self.stages = StageReporter(log, requests.interrupt, requests.interrupt_compiling)
         self.failure_context = FailureContext(folder)
 
     def run(self) -> RunFinished:
@@ -85,7 +85,7 @@ class Attempt:
         except Interrupted as wish:
             return self._ended(wish.request)
         self.step = opened.from_step
-        training = Training(self, opened)
+        training = TrainingLoop(self, opened)
         try:
             request = training.train()
         except Interrupted as wish:
@@ -103,7 +103,7 @@ class Attempt:
 
     def write_failure(self, error: Exception) -> None:
         """Write the final event for an exception, in any case: without memory, looking for its cause may raise as well."""
-        step = error.step if isinstance(error, NotANumber) else self.step
+        step = error.step if isinstance(error, NonFiniteLossError) else self.step
         self.ended = unknown_failure_event(error, step, self.failure_context)
         try:
             self.ended = failure_event(error, step, self.failure_context)
@@ -128,7 +128,7 @@ class Attempt:
         self.answer(request)
         return self._end_as(request)
 
-    def _ended_early(self, request: str, training: "Training", opened: RunSetup) -> RunFinished:
+    def _ended_early(self, request: str, training: "TrainingLoop", opened: RunSetup) -> RunFinished:
         """A checkpoint keeps the last weights; stop also leaves them as `model/`."""
         self.answer(request)
         self.stages.quiet()
@@ -144,7 +144,7 @@ class Attempt:
         message = INTERRUPTION_MESSAGE if request == "interrupt" else ""
         return RunFinished(time=time.time(), state=ENDS[request], step=self.step, message=message, best_step=best_step)
 
-    def _finished(self, training: "Training", opened: RunSetup) -> RunFinished:
+    def _finished(self, training: "TrainingLoop", opened: RunSetup) -> RunFinished:
         """The best weights (else the last) become `model/`, predict the validation data and score the test data once."""
         best = training.best_step()
         if best is not None and best != self.step:
@@ -174,10 +174,10 @@ class Attempt:
         self.requests.answered(request)
 
 
-class Training:
+class TrainingLoop:
     """The steps of one attempt, with their evaluations and checkpoints."""
 
-    def __init__(self, attempt: Attempt, opened: RunSetup) -> None:
+    def __init__(self, attempt: TrainingAttempt, opened: RunSetup) -> None:
         self._attempt, self._opened, self._log = attempt, opened, attempt.log
         self._session, self._order, self._best = opened.session, opened.order, opened.best
         self._spec = opened.session.spec

@@ -25,7 +25,7 @@ class _Step:
     result: StepResult
 
 
-class NotANumber(RunFailed):
+class NonFiniteLossError(RunFailed):
     """The loss of `step`; the engine may have been further when it was read."""
 
     def __init__(self, step: int, *, before_change: bool) -> None:
@@ -58,7 +58,7 @@ class PendingSteps:
             self.read()
 
     def read(self) -> None:
-        """Fetch all waiting numbers at once and write their events. Raises NotANumber where a loss is not a number."""
+        """Fetch all waiting numbers at once and write their events. Raises NonFiniteLossError where a loss is not a number."""
         if not self._steps:
             return
         numbers = self._engine.read([step.result for step in self._steps])
@@ -81,7 +81,7 @@ class PendingSteps:
         self._is_untouched |= event.step == 1
         if not math.isfinite(loss):
             self._log.flush()
-            raise NotANumber(event.step, before_change=self._is_untouched)
+            raise NonFiniteLossError(event.step, before_change=self._is_untouched)
         self._is_untouched &= event.learning_rate == 0
         self._last = event.step
 

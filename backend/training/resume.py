@@ -12,11 +12,11 @@ from backend.contract.safe_files import open_inside
 from backend.contract.spec import RunSpec
 from backend.contract.versions import CONTRACT_VERSION, PACKAGES_OF_A_RUN, installed_versions
 from backend.hardware import devices, planner
-from backend.preflight.datasets import Material
-from backend.training.early_stopping import Best, evaluations
+from backend.preflight.datasets import Splits
+from backend.training.early_stopping import BestEvaluation, evaluations
 from backend.training.event_log import EventLog, missing_steps, missing_words, read_events
 from backend.training.hosts import Hosts
-from backend.training.stages import Stages
+from backend.training.stages import StageReporter
 
 PLAN_BYTES = 10_000
 """A plan is much shorter; what is longer is none."""
@@ -31,8 +31,8 @@ def read_earlier(folder: RunFolder, hosts: Hosts) -> list[AnyEvent]:
 
 
 def write_first_events(
-    folder: RunFolder, spec: RunSpec, log: EventLog, stages: Stages, earlier: list[AnyEvent], from_step: int,
-    choice: devices.Choice,
+    folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageReporter, earlier: list[AnyEvent], from_step: int,
+    choice: devices.DeviceChoice,
 ) -> None:  # fmt: skip
     """The first events of the attempt; a resume also says what the file lacks, and which library versions differ now."""
     record = folder.process_record()
@@ -75,7 +75,7 @@ def write_first_events(
         )
 
 
-def refuse_other_rows(material: Material, earlier: list[AnyEvent]) -> None:
+def refuse_other_rows(material: Splits, earlier: list[AnyEvent]) -> None:
     """A run that went on with other rows would be a mixture that no spec describes."""
     first = {event.split: event for event in reversed(earlier) if isinstance(event, DataLoaded)}
     for split, rows in material.rows.items():
@@ -87,7 +87,7 @@ def refuse_other_rows(material: Material, earlier: list[AnyEvent]) -> None:
             )
 
 
-def rows_of_a_pass(folder: RunFolder, work: planner.Work, device: str, free_mb: float) -> tuple[int, str]:
+def rows_of_a_pass(folder: RunFolder, work: planner.TrainingLoad, device: str, free_mb: float) -> tuple[int, str]:
     """Rows that go through one device at a time, and a sentence if earlier attempts took another number.
 
     Dropout draws anew in each pass, so results would depend on the memory that happens to be free: the first attempt's
@@ -134,9 +134,9 @@ def _kept_plan(folder: RunFolder) -> dict[str, Any]:
     return found if isinstance(rows, int) and rows > 0 else {}
 
 
-def best_so_far(spec: RunSpec, earlier: list[AnyEvent], from_step: int) -> Best:
+def best_so_far(spec: RunSpec, earlier: list[AnyEvent], from_step: int) -> BestEvaluation:
     """Early stopping and the best checkpoint are facts of evaluations, so a resumed run decides the same."""
-    best = Best(spec)
+    best = BestEvaluation(spec)
     for one in evaluations(earlier):
         if from_step > 0 and one.step <= from_step:  # from the very beginning everything is measured again
             best.apply(one.metrics, one.step)

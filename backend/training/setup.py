@@ -16,27 +16,27 @@ from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.data.batches import longest_sequence
 from backend.data.features import Features
-from backend.data.order import Order
+from backend.data.order import DataOrder
 from backend.data.rows import Rows
-from backend.engines.engine import Compiling, Loading, Split
+from backend.engines.engine import Compiling, LoadRequest, Split
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.preflight import model_options
 from backend.preflight.checks import locate_model
-from backend.preflight.datasets import Material, read_material
+from backend.preflight.datasets import Splits, read_material
 from backend.preflight.messages import truncation_notes
-from backend.preflight.metrics import Directions
+from backend.preflight.metrics import MetricDirections
 from backend.preflight.resolve import read_run
-from backend.preflight.session import Session, new_tokens, open_session
+from backend.preflight.session import FeatureSession, new_tokens, open_session
 from backend.preflight.steps import evaluation_rows, total_steps, training_order
 from backend.tasks.task import draws, trains_apart
 from backend.tokenizers.added_tokens import rows_needed
 from backend.training import resume, spec_change
 from backend.training.checkpoints import Checkpoints
-from backend.training.early_stopping import Best, evaluations
+from backend.training.early_stopping import BestEvaluation, evaluations
 from backend.training.event_log import EventLog
 from backend.training.hosts import Hosts
-from backend.training.stages import Stages
+from backend.training.stages import StageReporter
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class RunSetup:
     """An attempt that is ready to take its next step."""
 
     hosts: Hosts
-    session: Session
+    session: FeatureSession
     rows: dict[str, Rows]
     features: dict[str, Features]
     evaluated: dict[str, tuple[Rows, Features]]
     """What is measured during training: `validation`, at most `evaluation.max_rows`, and `train` rows if asked for."""
-    order: Order
+    order: DataOrder
     plan: PlanMade
-    best: Best
+    best: BestEvaluation
     from_step: int
     is_evaluated: bool
     """Whether an earlier attempt has measured `from_step`."""
@@ -65,7 +65,7 @@ class RunSetup:
         return _chosen(len(self.rows[split]), len(self.evaluated[split][0]), self.session.spec.training.seed)
 
 
-def set_up_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -> RunSetup:
+def set_up_run(folder: RunFolder, log: EventLog, stages: StageReporter, hosts: Hosts) -> RunSetup:
     """Bring a run to where it can take its next step; `hosts` have met. Raises InputError, RunFailed or Interrupted."""
     spec = read_run(folder)
     if not spec_change.compare_started(folder, spec) and hosts.is_first:
@@ -119,13 +119,13 @@ def set_up_run(folder: RunFolder, log: EventLog, stages: Stages, hosts: Hosts) -
     )
 
 
-def _choose_device(spec: RunSpec, here: Callable[[], list[Device]]) -> devices.Choice:
+def _choose_device(spec: RunSpec, here: Callable[[], list[Device]]) -> devices.DeviceChoice:
     if spec.hardware.device != "cpu":
         claims.claim()  # before the free memory is measured: a model that only waits makes room
     return devices.choose(spec, here())
 
 
-def _read(spec: RunSpec, model: ModelLocation, earlier: list[AnyEvent], stages: Stages) -> Material:
+def _read(spec: RunSpec, model: ModelLocation, earlier: list[AnyEvent], stages: StageReporter) -> Splits:
     stages.start("loading data")
     material = read_material(spec, model.folder, stages.report)
     resume.refuse_other_rows(material, earlier)
@@ -134,7 +134,7 @@ def _read(spec: RunSpec, model: ModelLocation, earlier: list[AnyEvent], stages: 
     return material
 
 
-def _tokenise(session: Session, material: Material, stages: Stages) -> dict[str, Features]:
+def _tokenise(session: FeatureSession, material: Splits, stages: StageReporter) -> dict[str, Features]:
     stages.start("tokenising")
     features = {
         split: session.features(rows, stages.report, to_train=split == "train") for split, rows in material.rows.items()
@@ -146,16 +146,18 @@ def _tokenise(session: Session, material: Material, stages: Stages) -> dict[str,
     return features
 
 
-def fitting_rows(session: Session, model: ModelLocation, choice: devices.Choice, train: Features, split: Split) -> int:
+def fitting_rows(
+    session: FeatureSession, model: ModelLocation, choice: devices.DeviceChoice, train: Features, split: Split
+) -> int:
     """Rows that go through one device at a time, so that the longest of them fit."""
     work = _work(session, model, choice, train, split)
     return work.micro_batch_size(planner.available_mb(session.spec, choice.device))
 
 
 def _work(
-    session: Session, model: ModelLocation, choice: devices.Choice, train: Features, split: Split
-) -> planner.Work:
-    return planner.Work(
+    session: FeatureSession, model: ModelLocation, choice: devices.DeviceChoice, train: Features, split: Split
+) -> planner.TrainingLoad:
+    return planner.TrainingLoad(
         session.spec,
         model.folder,
         session.task.head,
@@ -167,15 +169,15 @@ def _work(
 
 
 def loading(
-    session: Session,
+    session: FeatureSession,
     spec: RunSpec,
     model: ModelLocation,
-    choice: devices.Choice,
+    choice: devices.DeviceChoice,
     features: dict[str, Features],
     compiling: Compiling,
-) -> Loading:
+) -> LoadRequest:
     """What the engine needs to put the model of a training in place."""
-    return Loading(
+    return LoadRequest(
         folder=model.folder,
         head=session.task.head_facts(session.facts),
         model=spec.model,
@@ -195,12 +197,12 @@ def loading(
 
 
 def _load(
-    session: Session,
+    session: FeatureSession,
     spec: RunSpec,
     model: ModelLocation,
-    choice: devices.Choice,
+    choice: devices.DeviceChoice,
     features: dict[str, Features],
-    stages: Stages,
+    stages: StageReporter,
 ) -> ModelLoaded:
     loaded = session.engine.load(loading(session, spec, model, choice, features, stages.compile))
     if loaded.resized:
@@ -215,7 +217,9 @@ def _load(
     )
 
 
-def _plan(spec: RunSpec, order: Order, micro_batch_size: int, replicas: int, rows: int, stages: Stages) -> PlanMade:
+def _plan(
+    spec: RunSpec, order: DataOrder, micro_batch_size: int, replicas: int, rows: int, stages: StageReporter
+) -> PlanMade:
     training = spec.training
     total = total_steps(training, order.steps_per_epoch)
     batch_size = min(training.batch_size, rows)
@@ -225,7 +229,7 @@ def _plan(spec: RunSpec, order: Order, micro_batch_size: int, replicas: int, row
             f"training.batch_size is {training.batch_size}, but there are only {rows} rows; every step uses all of them",
         )
     micro = min(micro_batch_size, -(-batch_size // replicas))
-    metric, directions = spec.evaluation.best_metric, Directions.of(spec)
+    metric, directions = spec.evaluation.best_metric, MetricDirections.of(spec)
     return PlanMade(
         time=time.time(),
         total_steps=total,
@@ -242,7 +246,7 @@ def _plan(spec: RunSpec, order: Order, micro_batch_size: int, replicas: int, row
 
 
 def _evaluated(
-    session: Session, material: Material, features: dict[str, Features], spec: RunSpec, stages: Stages
+    session: FeatureSession, material: Splits, features: dict[str, Features], spec: RunSpec, stages: StageReporter
 ) -> dict[str, tuple[Rows, Features]]:
     """The rows that are measured during training, drawn once from the seed where only some are wanted."""
     wanted = {"validation": spec.evaluation.max_rows, "train": spec.evaluation.train_rows}
@@ -266,7 +270,7 @@ def _chosen(rows: int, count: int, seed: int) -> np.ndarray:
     return np.sort(np.random.default_rng(seed).permutation(rows)[:count]) if count < rows else np.arange(rows)
 
 
-def _label_counts(session: Session, rows: Rows) -> dict[str, int]:
+def _label_counts(session: FeatureSession, rows: Rows) -> dict[str, int]:
     column = session.task.label_column(session.columns)
     if column is None or column not in rows.table.column_names:
         return {}

@@ -14,7 +14,7 @@ SHOWN_SECONDS = 1.0
 """Compiling is a stage of its own if it takes longer."""
 
 
-class Stages:
+class StageReporter:
     """Writes stage events; `report` fits wherever a `Report` is asked for, and calls `on_report`, which may raise.
 
     So does `on_wait`, which is called meanwhile where something runs beside; without it `on_report` is.

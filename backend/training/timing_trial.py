@@ -21,11 +21,11 @@ from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.preflight import engine_choice, measurements
 from backend.preflight.cost import model_to_plan, sampled
-from backend.preflight.datasets import Material, quiet, read_material
+from backend.preflight.datasets import Splits, quiet, read_material
 from backend.preflight.measurements import peak_mb
-from backend.preflight.session import Session, open_session
+from backend.preflight.session import FeatureSession, open_session
 from backend.preflight.steps import evaluation_rows
-from backend.preflight.timing import Compiled
+from backend.preflight.timing import CompileTimer
 from backend.training import timing_trial_steps
 from backend.training.checkpoints import Checkpoints
 from backend.training.setup import fitting_rows, loading
@@ -42,14 +42,14 @@ Tell = Callable[[str, float, float], None]
 class Trial:
     """A training that is ready to take steps, on a part of its rows."""
 
-    session: Session
+    session: FeatureSession
     model: ModelLocation
-    choice: devices.Choice
+    choice: devices.DeviceChoice
     train: Features
     validation: tuple[Rows, Features] | None
     rows_in_pass: int
     evaluation_batch_size: int
-    compiled: Compiled
+    compiled: CompileTimer
     has_weights: bool
     starting: float
     loading: float
@@ -136,7 +136,7 @@ def _open_trial(spec: RunSpec, begun: float, tell: Tell) -> Trial:
     train = session.sampled_features(sampled(material.rows["train"]), to_train=True)
     validation = _read_validation(session, material)
     tell("model", 0, 0)
-    started, compiled = time.perf_counter(), Compiled()
+    started, compiled = time.perf_counter(), CompileTimer()
     split = planner.split(planned, model.folder, len(choice.names))
     rows = fitting_rows(session, model, choice, train, split)
     features = {"train": train, **({"validation": validation[1]} if validation else {})}
@@ -156,7 +156,7 @@ def _open_trial(spec: RunSpec, begun: float, tell: Tell) -> Trial:
     )
 
 
-def _read_validation(session: Session, material: Material) -> tuple[Rows, Features] | None:
+def _read_validation(session: FeatureSession, material: Splits) -> tuple[Rows, Features] | None:
     there = next((material.rows[split] for split in ("validation", "test") if split in material.rows), None)
     if there is None:
         return None
@@ -164,7 +164,9 @@ def _read_validation(session: Session, material: Material) -> tuple[Rows, Featur
     return rows, session.sampled_features(rows)
 
 
-def _evaluate(session: Session, rows: Rows, features: Features, batch_size: int, compiled: Compiled) -> _Evaluation:
+def _evaluate(
+    session: FeatureSession, rows: Rows, features: Features, batch_size: int, compiled: CompileTimer
+) -> _Evaluation:
     """Evaluate some of the rows, at first so few that it is known how many more can be waited for."""
     batch = min(batch_size, len(rows))
     # Where shapes are compiled another number of rows would be compiled for nothing.
@@ -205,7 +207,7 @@ def row_seconds(taken: list[tuple[int, float]], batch: int) -> float:
 
 
 def _time_evaluation(
-    session: Session, rows: Rows, count: int, batch_size: int, compiled: Compiled
+    session: FeatureSession, rows: Rows, count: int, batch_size: int, compiled: CompileTimer
 ) -> tuple[float, list[int]]:
     """Seconds without compiling, and the tokens of each batch."""
     chosen = np.unique(np.linspace(0, len(rows) - 1, count).astype(np.int64))
@@ -216,7 +218,7 @@ def _time_evaluation(
     return time.perf_counter() - started - (compiled.seconds - before), _widths(session, features, batch_size)
 
 
-def _widths(session: Session, features: Features, batch_size: int) -> list[int]:
+def _widths(session: FeatureSession, features: Features, batch_size: int) -> list[int]:
     """Tokens that each batch computes, the longest first, as evaluations have them."""
     lengths = np.sort(features.lengths)[::-1]
     limit, multiple = session.facts["max_length"], session.length_multiple

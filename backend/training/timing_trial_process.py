@@ -17,7 +17,7 @@ from backend.contract.catalog import Device
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.processes import python_command
 from backend.contract.redaction import redacted
-from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.rpc.protocol import ErrorReply, Progress
 from backend.contract.run.cost import MeasuredTime
 from backend.contract.spec import RunSpec
 from backend.preflight import cost
@@ -34,7 +34,7 @@ class _Line(msgspec.Struct):
 
     progress: Progress | None = None
     answer: MeasuredTime | None = None
-    error: Mistake | None = None
+    error: ErrorReply | None = None
 
 
 def measure_in_process(spec: RunSpec, here: list[Device], tell: Callable[[Progress], None]) -> MeasuredTime:

@@ -10,9 +10,9 @@ import numpy as np
 from backend.data.batches import padded_length
 from backend.data.features import Features
 from backend.engines.engine import StepResult
-from backend.preflight.session import Session
+from backend.preflight.session import FeatureSession
 from backend.preflight.steps import training_order
-from backend.preflight.timing import Compiled
+from backend.preflight.timing import CompileTimer
 
 LEAST_STEPS, LEAST_SECONDS, MAX_SECONDS = 3, 2.0, 15.0
 """Timed after the first one, which also makes the optimizer's state."""
@@ -40,7 +40,7 @@ class Steps:
 class Lengths:
     """The steps of the first epoch of some features, by the tokens that each computes."""
 
-    def __init__(self, session: Session, features: Features, rows_in_pass: int) -> None:
+    def __init__(self, session: FeatureSession, features: Features, rows_in_pass: int) -> None:
         self._session, self._features, self._rows = session, features, rows_in_pass
         self._order = training_order(session.spec, features)
         count = self._order.steps_per_epoch
@@ -96,7 +96,7 @@ def van_der_corput(number: int) -> float:
 
 
 def measure_steps(
-    session: Session, lengths: Lengths, compiled: Compiled, tell: Callable[[float, float], None]
+    session: FeatureSession, lengths: Lengths, compiled: CompileTimer, tell: Callable[[float, float], None]
 ) -> Steps:
     """Take steps until they tell enough; what is compiled meanwhile is not in their time."""
     order, known = lengths.spread_out(), set[object]()
@@ -109,13 +109,13 @@ def measure_steps(
     return told(groups, lengths.mean_tokens)
 
 
-def _warm_up(session: Session, lengths: Lengths, step: int, number: int, known: set[object]) -> None:
+def _warm_up(session: FeatureSession, lengths: Lengths, step: int, number: int, known: set[object]) -> None:
     session.engine.read([lengths.take(step, number)])
     known.add(lengths.shape(step))
 
 
 def _group(
-    session: Session, lengths: Lengths, compiled: Compiled, order: Iterator[int], numbers: Iterator[int], known: set[object]
+    session: FeatureSession, lengths: Lengths, compiled: CompileTimer, order: Iterator[int], numbers: Iterator[int], known: set[object]
 ) -> tuple[int, int, float]:  # fmt: skip
     """Steps, their tokens and seconds, from one reading of the device to the next."""
     started, before, taken, results = time.perf_counter(), compiled.seconds, list[int](), []

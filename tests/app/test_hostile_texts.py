@@ -30,7 +30,7 @@ from app.services.backend_client import BackendClient
 from app.widgets.card import Card
 from app.widgets.page_layout import PageHeader
 from app.widgets.question import Question
-from app.widgets.row_views.row_view import Values
+from app.widgets.row_views.row_view import ValueList
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.notes import RunNotes, write_notes
 from tests.app.gone import gone
@@ -225,7 +225,7 @@ def test_a_heading_from_data_is_shown_as_it_stands(styled: QApplication, qtbot):
 
 
 def test_a_long_column_name_does_not_widen_the_row(styled: QApplication, qtbot):
-    values = Values()
+    values = ValueList()
     qtbot.addWidget(values)
     values.show_values({"column" * 40: "1"})
     assert values.minimumSizeHint().width() < 320

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from transformers import AutoTokenizer
 
 from backend.contract.resources import resource
-from backend.tasks._chat import Message, Template, Written, answered, tokens_of
+from backend.tasks._chat import ChatTemplate, Message, RenderedConversation, answered, tokens_of
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content | trim }}<|im_end|>\n{% endfor %}"
@@ -25,7 +25,7 @@ ROUNDS = 3
 def main() -> None:
     """Print a line for each kind of conversation."""
     tokenizer = AutoTokenizer.from_pretrained(str(resource("demo", "bert-tiny")))
-    template = Template(CHATML, tokenizer)
+    template = ChatTemplate(CHATML, tokenizer)
     template.write([[{"role": "user", "content": "warm"}]], [""])
 
     def text(messages: list[Message], prompt: bool) -> str:
@@ -33,7 +33,7 @@ def main() -> None:
             messages, chat_template=CHATML, tokenize=False, add_generation_prompt=prompt
         )  # fmt: skip
 
-    def here(conversations: list[list[Message]]) -> list[Written]:
+    def here(conversations: list[list[Message]]) -> list[RenderedConversation]:
         found = []
         for messages in conversations:
             whole, answers = text(messages, not answered(messages)), []
@@ -42,10 +42,10 @@ def main() -> None:
                     last = number == len(messages) - 1
                     until = whole if last else text(messages[: number + 1], False)
                     answers.append((len(text(messages[:number], True)), len(until)))
-            found.append(Written(whole, answers))
+            found.append(RenderedConversation(whole, answers))
         return found
 
-    def limited(conversations: list[list[Message]]) -> list[Written]:
+    def limited(conversations: list[list[Message]]) -> list[RenderedConversation]:
         return template.write(conversations, [""] * len(conversations))
 
     for name, (turns, rows) in SHAPES.items():
@@ -67,7 +67,7 @@ def _conversation(row: int, turns: int) -> list[Message]:
     return [{"role": roles[number % 2], "content": f"{row} {number} {words}"} for number in range(turns)]
 
 
-def _then_tokens(way: Callable[[list[list[Message]]], list[Written]], tokenizer: object) -> Callable:
+def _then_tokens(way: Callable[[list[list[Message]]], list[RenderedConversation]], tokenizer: object) -> Callable:
     return lambda conversations: tokens_of(way(conversations), tokenizer)
 
 

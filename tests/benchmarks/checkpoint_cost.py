@@ -22,7 +22,7 @@ import numpy as np
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import ModelSection, TrainingSection
-from backend.engines.engine import Batch, Engine, Loading
+from backend.engines.engine import Batch, Engine, LoadRequest
 from backend.engines.torch.engine import TorchEngine
 from backend.training.checkpoints import Checkpoints
 
@@ -90,7 +90,7 @@ def _engine(folder: Path) -> Engine:
     ).save_pretrained(model)  # fmt: skip
     engine = TorchEngine()
     loaded = engine.load(
-        Loading(
+        LoadRequest(
             folder=model,
             head=HeadFacts(Head.SEQUENCE_CLASSIFICATION, labels=("no", "yes")),
             model=ModelSection(name_or_path=str(model), initialise="from_config"),

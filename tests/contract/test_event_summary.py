@@ -7,7 +7,7 @@ import pytest
 
 from app.core.runs.run_state import RunState
 from backend.contract.run import event_summary, events
-from backend.contract.run.event_summary import TOO_LONG, Landmarks, landmarks
+from backend.contract.run.event_summary import TOO_LONG, EventSummary, landmarks
 from backend.contract.run.folder import RunFolder
 
 RECORDED = Path(__file__).parents[1] / "data" / "recorded"
@@ -27,7 +27,7 @@ def test_a_portion_at_a_time_gives_the_same(tmp_path: Path):
     path = RunFolder(RECORDED / "sentiment-resumed").events
     whole, parts = RunState(), RunState()
     whole.apply_all(landmarks(path))
-    reader = Landmarks(path)
+    reader = EventSummary(path)
     while not reader.is_complete:
         parts.apply_all(reader.read(5000))
     assert (parts.seconds_spent, parts.step, parts.evaluations) == (
@@ -52,7 +52,7 @@ def test_a_half_written_line_waits(tmp_path: Path):
     path = tmp_path / "events.jsonl"
     line = events.encode(events.Warned(time=1, code="a", message="whole"))
     path.write_bytes(line + line[:20])
-    reader = Landmarks(path)
+    reader = EventSummary(path)
     assert len(reader.read()) == 1
     with path.open("ab") as file:
         file.write(line[20:])
@@ -63,7 +63,7 @@ def test_a_shorter_file_is_read_anew(tmp_path: Path):
     path = tmp_path / "events.jsonl"
     line = events.encode(events.Warned(time=1, code="a", message="x"))
     path.write_bytes(line * 3)
-    reader = Landmarks(path)
+    reader = EventSummary(path)
     reader.read()
     path.write_bytes(line)
     assert (len(reader.read()), reader.began_anew) == (1, True)
@@ -81,7 +81,7 @@ def test_the_loss_of_every_step_is_read_beside_the_landmarks(tmp_path: Path):
     torn = b'{"event":"StepFinished","step":9,"ep\n'
     evaluated = events.EvaluationFinished(time=3, step=1, epoch=0, metrics={"loss": 0.5}, rows=1, seconds=1)
     path.write_bytes(b"".join([torn, events.encode(evaluated), *map(events.encode, every)]))
-    reader, found = Landmarks(path), []
+    reader, found = EventSummary(path), []
     while not reader.is_complete:
         reader.read(500)
         found += reader.losses()
@@ -97,7 +97,7 @@ def test_of_a_file_that_no_run_writes_only_both_ends_are_read(tmp_path: Path):
         file.truncate(20_000_000_000)  # sparse, so it takes no room
         file.seek(0, 2)
         file.write(b"\n" + events.encode(last))
-    reader, found, portions = Landmarks(path), [], 0
+    reader, found, portions = EventSummary(path), [], 0
     while not reader.is_complete:
         found += reader.read()
         portions += 1
@@ -110,7 +110,7 @@ def test_of_nothing_but_zeros_it_is_said_too_and_once(tmp_path: Path):
     path = tmp_path / "events.jsonl"
     with path.open("wb") as file:
         file.truncate(20_000_000_000)
-    reader = Landmarks(path)
+    reader = EventSummary(path)
     found = [event for _ in range(100) for event in reader.read()]
     assert reader.is_complete
     assert [event.code for event in found] == [TOO_LONG]
@@ -120,7 +120,7 @@ def test_a_long_run_that_grows_is_read_whole(tmp_path: Path, monkeypatch: pytest
     path = tmp_path / "events.jsonl"
     line = events.encode(events.Warned(time=1, code="a", message="x"))
     monkeypatch.setattr(event_summary, "MAX_UNREAD", 50 * len(line))
-    reader, found = Landmarks(path), 0
+    reader, found = EventSummary(path), 0
     for _ in range(10):
         with path.open("ab") as file:
             file.write(line * 40)

@@ -9,7 +9,7 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.run import events
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 
 STEP = events.StepFinished(
     time=1.5,
@@ -41,7 +41,7 @@ def filled(kind: type[events.Event]) -> events.Event:
         float | None: 0.5,
         str | None: "accuracy",
         int | None: 4,
-        Mend | None: Mend({"hardware.micro_batch_size": 4}, resume=True),
+        RunFix | None: RunFix({"hardware.micro_batch_size": 4}, resume=True),
     }
     return kind(**{field.name: by_type[field.type] for field in msgspec.structs.fields(kind)})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.commands.command import add_changes
-from backend.contract.run.fixes import Mend, less_memory
+from backend.contract.run.fixes import RunFix, less_memory
 
 RUN = Path("/runs/my run")
 
@@ -16,29 +16,29 @@ RUN = Path("/runs/my run")
     ("mend", "words", "command"),
     [
         (
-            Mend({"hardware.micro_batch_size": 4}),
+            RunFix({"hardware.micro_batch_size": 4}),
             "Start again with micro_batch_size 4",
             "burnish train '/runs/my run/spec.yaml' --set=hardware.micro_batch_size=4",
         ),
         (
-            Mend({"training.gradient_checkpointing": True}, resume=True),
+            RunFix({"training.gradient_checkpointing": True}, resume=True),
             "Resume with gradient_checkpointing on",
             "burnish resume '/runs/my run' --set=training.gradient_checkpointing=true",
         ),
         (
-            Mend({"training.learning_rate": 0.00002}),
+            RunFix({"training.learning_rate": 0.00002}),
             "Start again with learning_rate 2e-05",
             "burnish train '/runs/my run/spec.yaml' --set=training.learning_rate=2e-05",
         ),
-        (Mend(resume=True), "Try again", "burnish resume '/runs/my run'"),
+        (RunFix(resume=True), "Try again", "burnish resume '/runs/my run'"),
         (
-            Mend(convert_weights=True),
+            RunFix(convert_weights=True),
             "Convert the weights once and start again",
             "burnish train '/runs/my run/spec.yaml' --convert-weights",
         ),
     ],
 )
-def test_a_mend_is_said_in_words_and_as_a_command(mend: Mend, words: str, command: str):
+def test_a_mend_is_said_in_words_and_as_a_command(mend: RunFix, words: str, command: str):
     assert (mend.words(), mend.command(RUN)) == (words, command)
 
 
@@ -47,7 +47,7 @@ def test_a_value_that_a_shell_would_read_comes_through_the_command_as_it_was():
     parser.add_argument("command")
     parser.add_argument("spec")
     add_changes(parser)
-    mend = Mend({"model.tokenizer_options.pad_token": "<|endoftext|>", "hardware.micro_batch_size": 4})
+    mend = RunFix({"model.tokenizer_options.pad_token": "<|endoftext|>", "hardware.micro_batch_size": 4})
     given = parser.parse_args(shlex.split(mend.command(RUN))[1:])
     assert given.spec == "/runs/my run/spec.yaml"
     assert given.changes == ['model.tokenizer_options.pad_token="<|endoftext|>"', "hardware.micro_batch_size=4"]
@@ -55,8 +55,8 @@ def test_a_value_that_a_shell_would_read_comes_through_the_command_as_it_was():
 
 def test_what_costs_least_is_proposed_first():
     on = {"training.gradient_checkpointing": True}
-    assert less_memory({}, 8, 512, can_resume=True) == Mend({"hardware.micro_batch_size": 4}, resume=True)
-    assert less_memory({}, 1, 512, can_resume=False) == Mend({"training.gradient_checkpointing": True})
+    assert less_memory({}, 8, 512, can_resume=True) == RunFix({"hardware.micro_batch_size": 4}, resume=True)
+    assert less_memory({}, 1, 512, can_resume=False) == RunFix({"training.gradient_checkpointing": True})
     # Shorter texts are other data, so nothing can go on.
-    assert less_memory(on, 1, 512, can_resume=True) == Mend({"task.max_length": 256})
+    assert less_memory(on, 1, 512, can_resume=True) == RunFix({"task.max_length": 256})
     assert less_memory(on, 1, 40, can_resume=True) is None

@@ -12,7 +12,7 @@ from backend import catalog as catalogue
 from backend.contract import spec_file
 from backend.contract.catalog import Catalog
 from backend.contract.run import events
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.report import report
 from backend.contract.run.report_redaction import (
@@ -76,7 +76,7 @@ def planted(folder: RunFolder, secret: str, frame: str) -> None:
         events.Warned(time=1, code="new_optimizer", message=said),
         events.PredictionsWritten(time=1, split=said, csv=said, parquet=said, rows=3, seconds=1),
         events.RunFinished(time=1, state="failed", step=313, message=said, code="out_of_memory", hint=said,
-                           mend=Mend(changes={"hardware.micro_batch_size": 4, f"task.{said}": said}), metrics={said: 0.75}),
+                           mend=RunFix(changes={"hardware.micro_batch_size": 4, f"task.{said}": said}), metrics={said: 0.75}),
     ]  # fmt: skip
     folder.events.write_bytes(b"".join(map(events.encode, log)))
     lines = [

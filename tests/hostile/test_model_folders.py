@@ -18,7 +18,7 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.spec import RunSpec
 from backend.contract.tokens.options import TokenOptions
-from backend.engines.jax.peft_files import Stored
+from backend.engines.jax.peft_files import StoredAdapter
 from backend.engines.torch.adapters import take_stored
 from backend.engines.torch.engine import TorchEngine
 from backend.hardware.planner import check_new_weights
@@ -192,7 +192,7 @@ def test_adapter_that_peft_could_not_come_to_an_end_with_is_refused(name: str, t
     assert str(refused.value).startswith(f"model.name_or_path: {folder / 'adapter_config.json'}")
     assert "\n" not in str(refused.value)
     model: Any = torch.nn.Module()
-    for read in (Stored, partial(take_stored, model)):
+    for read in (StoredAdapter, partial(take_stored, model)):
         with pytest.raises(InputError):
             read(folder)
 

@@ -3,13 +3,13 @@
 from app.core import formatting
 from app.core.backend_words import SPLITS, said
 from app.core.i18n import tr, trn
-from backend.contract.rpc.data import ColumnLook, DataGlance, DataPreview, LeftOut, LengthGlance, SplitGlance
+from backend.contract.rpc.data import ColumnSummary, DataPreview, DataSummary, IgnoredFile, LengthSummary, SplitSummary
 
 SHOWN_LABELS = 8
 SHOWN_SHARES = 3
 
 
-def at_a_glance(preview: DataPreview, glance: DataGlance | None) -> str:
+def at_a_glance(preview: DataPreview, glance: DataSummary | None) -> str:
     """`2 400 rows · 2 labels (51 % / 49 %) · median 12 tokens · 3 unusable`."""
     parts = [trn("{count} row", "{count} rows", preview.row_count + preview.skipped_count)]
     if counts := usable_labels(preview, glance):
@@ -28,12 +28,12 @@ def at_a_glance(preview: DataPreview, glance: DataGlance | None) -> str:
     return " · ".join(parts)
 
 
-def unusable_count(preview: DataPreview, glance: DataGlance | None) -> int:
+def unusable_count(preview: DataPreview, glance: DataSummary | None) -> int:
     """Rows that cannot be used, of all splits as soon as these are known."""
     return sum(split.unusable for split in glance.splits) if glance is not None else preview.skipped_count
 
 
-def usable_labels(preview: DataPreview, glance: DataGlance | None) -> dict[str, int]:
+def usable_labels(preview: DataPreview, glance: DataSummary | None) -> dict[str, int]:
     """Label → rows of the file, the most frequent first; only those that can be used as soon as these are known.
 
     A split that was taken off the training file counts with it; one of a file of its own does not.
@@ -68,7 +68,7 @@ def label_line(counts: dict[str, int]) -> str:
     return " · ".join(shown) + (tr(" and {number} more", number=more) if more > 0 else "")
 
 
-def split_line(glance: DataGlance) -> str:
+def split_line(glance: DataSummary) -> str:
     """Every row accounted for: `2 160 for training, 240 for validation, 3 left out.`"""
     parts = [
         tr("{rows} for {split}", rows=formatting.grouped(split.rows), split=SPLITS.get(split.split, split.split))
@@ -78,7 +78,7 @@ def split_line(glance: DataGlance) -> str:
     return ", ".join([*parts, *([tr("{rows} left out", rows=formatting.grouped(left))] if left else [])]) + "."
 
 
-def length_line(lengths: LengthGlance) -> str:
+def length_line(lengths: LengthSummary) -> str:
     """`Median 12, 95 % within 26, longest 62 tokens; limit 128.`"""
     spread = lengths.spread
     median, most, longest = (formatting.grouped(round(value)) for value in (spread.p50, spread.p95, spread.max))
@@ -93,7 +93,7 @@ def length_line(lengths: LengthGlance) -> str:
     return f"{words}{limit}."
 
 
-def bin_words(lengths: LengthGlance, place: int) -> str:
+def bin_words(lengths: LengthSummary, place: int) -> str:
     """One bar of the lengths: `12 to 17 tokens: 230 rows`."""
     first, last = round(place * lengths.width), round((place + 1) * lengths.width) - 1
     if place == len(lengths.counts) - 1:
@@ -112,7 +112,7 @@ def bin_words(lengths: LengthGlance, place: int) -> str:
     )
 
 
-def skipped_line(preview: DataPreview, glance: DataGlance | None) -> str:
+def skipped_line(preview: DataPreview, glance: DataSummary | None) -> str:
     """How many rows cannot be used, and the first of them."""
     count = unusable_count(preview, glance)
     first = (
@@ -129,7 +129,7 @@ def skipped_line(preview: DataPreview, glance: DataGlance | None) -> str:
     )
 
 
-def empty_lines(splits: list[SplitGlance]) -> list[str]:
+def empty_lines(splits: list[SplitSummary]) -> list[str]:
     """Columns in use with empty cells, a sentence each."""
     return [
         tr(
@@ -143,7 +143,7 @@ def empty_lines(splits: list[SplitGlance]) -> list[str]:
     ]
 
 
-def repeated_line(splits: list[SplitGlance]) -> str:
+def repeated_line(splits: list[SplitSummary]) -> str:
     """How many training rows repeat an earlier one."""
     count = splits[0].repeated if splits else 0
     return (
@@ -153,7 +153,7 @@ def repeated_line(splits: list[SplitGlance]) -> str:
     )
 
 
-def left_out_line(left_out: list[LeftOut]) -> str:
+def left_out_line(left_out: list[IgnoredFile]) -> str:
     """The files of a drop that are no part of the data: `Left out: README.md (tells about the data) and 2 more.`"""
     if not left_out:
         return ""
@@ -170,7 +170,7 @@ def passed_over_line(names: list[str]) -> str:
     return tr("Not read, though they lie in the folder: {names}{more}.", names=", ".join(names[:3]), more=more)
 
 
-def column_hint(look: ColumnLook) -> str:
+def column_hint(look: ColumnSummary) -> str:
     """What a column holds, for a tooltip: `text, about 21 words each, 3 empty; for example …`."""
     parts = [said(look.kind)]
     if look.median_words is not None and look.median_words >= 2:

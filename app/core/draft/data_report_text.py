@@ -5,7 +5,7 @@ import msgspec
 from app.core import formatting
 from app.core.backend_words import begun
 from app.core.i18n import tr, trn
-from backend.contract.rpc.data import ColumnReport, DataReport, SplitReport, Spread
+from backend.contract.rpc.data import ColumnReport, DataReport, NumberSummary, SplitReport
 
 HEADINGS = (tr("Mean"), "50 %", "95 %", "99 %", f"{formatting.figure(99.9)} %", tr("Longest"))
 SPLITS = {"train": tr("Training"), "validation": tr("Validation"), "test": tr("Test")}
@@ -38,7 +38,7 @@ def measures(name: str, column: ColumnReport) -> list[tuple[str, list[str]]]:
     return [(f"{name}, {what}", _cells(spread)) for what, spread in spreads if spread is not None]
 
 
-def _cells(spread: Spread) -> list[str]:
+def _cells(spread: NumberSummary) -> list[str]:
     values = (spread.mean, spread.p50, spread.p95, spread.p99, spread.p99_9, spread.max)
     return [figure(value) for value in values]
 

@@ -23,7 +23,7 @@ SPLITS = ("data.train", "data.validation", "data.test")
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedDraft:
     """A draft that begins with a file, and a sentence for each thing in the file that is not as it has to be."""
 
     draft: Draft
@@ -35,14 +35,14 @@ def is_spec(path: str) -> bool:
     return path.lower().endswith(ENDINGS)
 
 
-def open_draft(path: Path, catalog: Catalog) -> Opened:
+def open_draft(path: Path, catalog: Catalog) -> OpenedDraft:
     """The draft that begins with a spec file, its relative paths taken from the file's folder.
 
     Settings that nothing here knows are left out. Raises InputError where the file is no spec.
     """
     path = path.absolute()
     draft = Draft(spec_file.read(path))
-    place = _Places(path)
+    place = _YamlLines(path)
     _check_task(draft, catalog, place)
     notes = list(_leave_out(draft, catalog, place))
     left_out = len(notes)
@@ -58,7 +58,7 @@ def open_draft(path: Path, catalog: Catalog) -> Opened:
         if (value := draft.get(key)) is not None and not Draft202012Validator(setting.extras).is_valid(value)
     ]
     make_absolute(draft, path_keys(_source(draft, catalog)), path.parent)
-    return Opened(Draft(draft.values(), file=None if left_out else path), tuple(notes))
+    return OpenedDraft(Draft(draft.values(), file=None if left_out else path), tuple(notes))
 
 
 def save_draft(draft: Draft, path: Path) -> None:
@@ -77,7 +77,7 @@ def path_keys(source: SourceEntry | None) -> list[str]:
     return [*(key for key in PATHS if key not in SPLITS), *of_data]
 
 
-class _Places:
+class _YamlLines:
     """Where in a file a key stands, in words."""
 
     def __init__(self, path: Path) -> None:
@@ -89,7 +89,7 @@ class _Places:
         return tr("{name}, line {line}", name=self._name, line=line) if line else self._name
 
 
-def _check_task(draft: Draft, catalog: Catalog, place: _Places) -> None:
+def _check_task(draft: Draft, catalog: Catalog, place: _YamlLines) -> None:
     known = [task.name for task in catalog.tasks]
     kind = draft.get("task.type")
     if kind in known:
@@ -108,7 +108,7 @@ def _check_task(draft: Draft, catalog: Catalog, place: _Places) -> None:
     )
 
 
-def _leave_out(draft: Draft, catalog: Catalog, place: _Places) -> Iterator[str]:
+def _leave_out(draft: Draft, catalog: Catalog, place: _YamlLines) -> Iterator[str]:
     """Take what cannot be shown out of the draft; a sentence for each."""
     for name, section in draft.values().items():
         if name not in SECTIONS:
@@ -140,7 +140,7 @@ def _leave_out(draft: Draft, catalog: Catalog, place: _Places) -> Iterator[str]:
     yield from _leave_out_settings(draft, settings_of(catalog, draft), place)
 
 
-def _leave_out_settings(draft: Draft, settings: Mapping[str, Setting], place: _Places) -> Iterator[str]:
+def _leave_out_settings(draft: Draft, settings: Mapping[str, Setting], place: _YamlLines) -> Iterator[str]:
     for name, section in draft.values().items():
         if not isinstance(section, Mapping) or (name == "adapter" and not _has(settings, "adapter.")):
             continue

@@ -13,9 +13,9 @@ from app.core.i18n import figure, tr
 from app.core.setting_titles import title_of_key
 from backend.contract.catalog import Catalog
 from backend.contract.rpc.models import ModelDescription
-from backend.contract.rpc.protocol import Mistake
-from backend.contract.run.cost import Remedy
-from backend.contract.run.fixes import Mend
+from backend.contract.rpc.protocol import ErrorReply
+from backend.contract.run.cost import MemoryFix
+from backend.contract.run.fixes import RunFix
 
 SECTIONS = ("task", "model", "data", "training", "evaluation", "adapter", "hardware")
 NO_SETTINGS = (
@@ -187,7 +187,7 @@ def is_same(one: Any, other: Any) -> bool:
     return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
-def mend_words(mend: Mend) -> str:
+def mend_words(mend: RunFix) -> str:
     """What the button says that takes a way out of a failure: `Start again with Learning rate 5e-5`."""
     if mend.convert_weights:
         return tr("Convert the weights once and start again")
@@ -204,7 +204,7 @@ def mend_words(mend: Mend) -> str:
 LENGTHS = ("task.max_length", "task.max_target_length")
 
 
-def shorten_texts(draft: Draft, model: ModelDescription | None, mistake: Mistake) -> list[Remedy]:
+def shorten_texts(draft: Draft, model: ModelDescription | None, mistake: ErrorReply) -> list[MemoryFix]:
     """The model's limit (tokens) for every length of the draft above it; nothing where the mistake is another."""
     limit = model.max_length if model is not None else None
     if mistake.field != LENGTHS[0] or not limit:
@@ -213,4 +213,4 @@ def shorten_texts(draft: Draft, model: ModelDescription | None, mistake: Mistake
     if not above:
         return []
     title = tr("At most {limit:,} tokens", limit=limit)
-    return [Remedy(title=title, changes=above, memory_mb=0.0, fits=True, note=tr("Longer texts are cut."))]
+    return [MemoryFix(title=title, changes=above, memory_mb=0.0, fits=True, note=tr("Longer texts are cut."))]

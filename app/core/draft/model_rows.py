@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from app.core import formatting
-from app.core.heading import Heading
+from app.core.heading import GroupHeading
 from app.core.i18n import thin, tr
 from backend.contract.rpc.models import GROUPS, ModelChoice
 
@@ -29,11 +29,11 @@ ON_HUB = {**COLUMNS, "used": tr("Downloads")}
 """The same for models of the hub."""
 
 
-Line = ModelChoice | Heading
+Line = ModelChoice | GroupHeading
 
 
 @dataclass(frozen=True)
-class Sought:
+class ModelFilter:
     """What a person wants to see; what is empty leaves nothing out."""
 
     words: str = ""
@@ -42,7 +42,7 @@ class Sought:
     fitting: bool = False
 
 
-def lines(models: Iterable[ModelChoice], sought: Sought) -> list[Line]:
+def lines(models: Iterable[ModelChoice], sought: ModelFilter) -> list[Line]:
     """The models that are sought, by group; a model of the hub that is here already is not listed twice."""
     found = [one for one in models if is_sought(one, sought)]
     here = {one.name for one in found if one.group != "hub"}
@@ -50,11 +50,11 @@ def lines(models: Iterable[ModelChoice], sought: Sought) -> list[Line]:
     for group in sought.groups:
         members = [one for one in found if one.group == group and not (group == "hub" and one.name in here)]
         if members:
-            made += [Heading(HEADINGS[group], len(members)), *members]
+            made += [GroupHeading(HEADINGS[group], len(members)), *members]
     return made
 
 
-def is_sought(model: ModelChoice, sought: Sought) -> bool:
+def is_sought(model: ModelChoice, sought: ModelFilter) -> bool:
     """Whether a model has all the words, the task, and no problem where only fitting ones are wanted."""
     if model.group not in sought.groups or (sought.fitting and model.problem):
         return False

@@ -23,19 +23,19 @@ OF_THE_MODEL = ("model.revision", "model.trust_remote_code", "model.tokenizer")
 
 
 @dataclass(frozen=True)
-class Laid:
+class AppliedPreset:
     """The draft's values before and after a fragment was laid over it."""
 
     before: Values
     after: Values
 
 
-class Overlay:
+class PresetOverlay:
     """At most one fragment of a spec lies over the draft; what a person changed since stays changed."""
 
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
-        self.laid: Laid | None = None
+        self.laid: AppliedPreset | None = None
         """What lies over the draft; never changed, so that it can be put back with the draft's own state."""
         self.preset: Preset | None = None
         """Where the fragment is from, if anybody has said so."""
@@ -56,7 +56,7 @@ class Overlay:
         if defaults is not None and task != self._draft.get("task.type"):
             self._draft.use_task(task, defaults)
         self._draft.merge(self._fitting(dict(fragment), sources or {}))
-        self.laid = Laid(before, self._draft.values())
+        self.laid = AppliedPreset(before, self._draft.values())
 
     def _fitting(self, fragment: Values, sources: Mapping[str, SourceEntry]) -> Values:
         data = fragment.get("data", {})

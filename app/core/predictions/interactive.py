@@ -30,12 +30,12 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnsweredQuestion:
     """An answer with its question; `beside` is what another model said to the same."""
 
     question: Question
     answer: Answer
-    beside: "Asked | None" = None
+    beside: "AnsweredQuestion | None" = None
     right: str = ""
     """What a person says is right."""
     added: str = ""
@@ -75,7 +75,7 @@ class Asked:
         values = [*self.row.values(), *(self.beside.row.values() if self.beside else ()), self.name]
         return any(wanted in str(value).casefold() for value in values)
 
-    def with_right(self, right: str) -> "Asked":
+    def with_right(self, right: str) -> "AnsweredQuestion":
         """The same with what a person says is right."""
         return replace(self, right=right, added="" if right != self.right else self.added)
 

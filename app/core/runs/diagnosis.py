@@ -23,21 +23,21 @@ SLOW_STEPS = 150
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Diagnosis:
     """A sentence; `kind` is info, success, warning or error."""
 
     text: str
     kind: str = "info"
 
 
-def verdict(state: RunState, alive: bool) -> Verdict:
+def verdict(state: RunState, alive: bool) -> Diagnosis:
     """What a person should know at a glance; of a living run also how long it still takes."""
     if not state.step:
-        return Verdict(tr("Training has not begun yet.") if alive else tr("Training never began."))
+        return Diagnosis(tr("Training has not begun yet.") if alive else tr("Training never began."))
     found = next(filter(None, (look(state, alive) for look in _LOOKS)))
     left = state.eta_seconds if alive else None
     more = tr("; about {left} left", left=formatting.duration(left)) if left is not None else ""
-    return Verdict(f"{found.text}{more}.", found.kind)
+    return Diagnosis(f"{found.text}{more}.", found.kind)
 
 
 def doubt(state: RunState) -> str:
@@ -117,7 +117,7 @@ HIGH_RATE = 1e-3
 
 
 @dataclass(frozen=True)
-class Rise:
+class LossRise:
     """A loss that has risen far, since a step."""
 
     before: float
@@ -125,17 +125,17 @@ class Rise:
     since: int
 
 
-def find_divergence(losses: Series | None) -> Rise | None:
+def find_divergence(losses: Series | None) -> LossRise | None:
     """Whether a training loss ends far above its lowest part, or above its beginning: one that breaks at once has no low part."""
     if not losses:
         return None
     if found := _above_its_lowest(losses):
         return found
     above = risen(losses.ys)
-    return Rise(*above, int(losses.xs[0])) if above else None
+    return LossRise(*above, int(losses.xs[0])) if above else None
 
 
-def _above_its_lowest(losses: Series) -> Rise | None:
+def _above_its_lowest(losses: Series) -> LossRise | None:
     found = loss_blocks(losses)
     if len(found) < 2:
         return None
@@ -143,7 +143,7 @@ def _above_its_lowest(losses: Series) -> Rise | None:
     now, least = values[-1], min(values)
     if now <= DIVERGED * least or now - least <= 0.25 * (values[0] - least):
         return None
-    return Rise(least, now, int(found[values.index(least)][0]))
+    return LossRise(least, now, int(found[values.index(least)][0]))
 
 
 def loss_blocks(losses: Series | None) -> list[tuple[float, float]]:
@@ -194,12 +194,12 @@ def finds_no_entity(metrics: Mapping[str, float | None]) -> bool:
 # What may be said; each gives a verdict or nothing
 
 
-def _not_a_number(state: RunState, alive: bool) -> Verdict | None:
+def _not_a_number(state: RunState, alive: bool) -> Diagnosis | None:
     if state.finished is not None and state.finished.code == "nan_loss":
         at = formatting.grouped(state.step)
         rates = state.series.get("learning_rate")
         if rates is not None and not any(rates.ys[:-1]):  # a step's loss is of the weights before it
-            return Verdict(
+            return Diagnosis(
                 tr(
                     "The training loss was NaN at step {at}, before any weight was changed: "
                     "look at the model's weights and the data",
@@ -207,16 +207,16 @@ def _not_a_number(state: RunState, alive: bool) -> Verdict | None:
                 ),
                 "error",
             )
-        return Verdict(
+        return Diagnosis(
             tr("The training loss became NaN at step {at}: a lower learning rate often helps", at=at), "error"
         )
     last = next((one for one in reversed(state.evaluations) if one.split == "validation"), None)
     if last is not None and "loss" in last.metrics and last.metrics["loss"] is None:
-        return Verdict(tr("The evaluation loss is NaN at step {step}", step=formatting.grouped(last.step)), "error")
+        return Diagnosis(tr("The evaluation loss is NaN at step {step}", step=formatting.grouped(last.step)), "error")
     return None
 
 
-def _diverging(state: RunState, alive: bool) -> Verdict | None:
+def _diverging(state: RunState, alive: bool) -> Diagnosis | None:
     found = find_divergence(state.series.get("loss"))
     if found is None:
         return None
@@ -226,29 +226,29 @@ def _diverging(state: RunState, alive: bool) -> Verdict | None:
         now=formatting.number(found.now),
     )
     lower = tr("try a learning rate below {rate}", rate=figure(_highest_rate(state), "g"))
-    return Verdict(
+    return Diagnosis(
         tr("{words} since step {since}; {lower}", words=words, since=formatting.grouped(found.since), lower=lower),
         "error",
     )
 
 
-def _one_label(state: RunState, alive: bool) -> Verdict | None:
+def _one_label(state: RunState, alive: bool) -> Diagnosis | None:
     """What a classifier does that has learnt nothing but which label is the most frequent."""
     last = _last_of_trained(state)
     if last is None or not predicts_one_label(last.metrics):
         return None
-    return Verdict(tr("The model predicts one label only; {helps}", helps=_helps(state, last)), "warning")
+    return Diagnosis(tr("The model predicts one label only; {helps}", helps=_helps(state, last)), "warning")
 
 
-def _no_entity(state: RunState, alive: bool) -> Verdict | None:
+def _no_entity(state: RunState, alive: bool) -> Diagnosis | None:
     """What a tagger does that has learnt nothing but that most words belong to no entity."""
     last = _last_of_trained(state)
     if last is None or state.task != "token_classification" or not finds_no_entity(last.metrics):
         return None
-    return Verdict(tr("The model finds none of the entities; {helps}", helps=_helps(state, last)), "warning")
+    return Diagnosis(tr("The model finds none of the entities; {helps}", helps=_helps(state, last)), "warning")
 
 
-def _getting_worse(state: RunState, alive: bool) -> Verdict | None:
+def _getting_worse(state: RunState, alive: bool) -> Diagnosis | None:
     found = evaluations_of(state)
     if found is None or found.worse_in_a_row < 2:
         return None
@@ -259,15 +259,17 @@ def _getting_worse(state: RunState, alive: bool) -> Verdict | None:
     best = tr("best was step {steps}", steps=formatting.grouped(int(found.steps[found.best])))
     if _metric_is_best(state):
         title = formatting.metric_title(state.main_metric)
-        return Verdict(tr("{words} ({best}), but {title} is the best yet", words=words, best=best, title=title), "info")
+        return Diagnosis(
+            tr("{words} ({best}), but {title} is the best yet", words=words, best=best, title=title), "info"
+        )
     if count >= 3 and _training_loss_falls(state, found.steps[-1 - count]):
-        return Verdict(
+        return Diagnosis(
             tr("{words}; {best}. Training loss falls, so this is overfitting", words=words, best=best), "warning"
         )
-    return Verdict(f"{words}; {best}", "warning" if count >= 3 else "info")
+    return Diagnosis(f"{words}; {best}", "warning" if count >= 3 else "info")
 
 
-def _past_its_best(state: RunState, alive: bool) -> Verdict | None:
+def _past_its_best(state: RunState, alive: bool) -> Diagnosis | None:
     found = evaluations_of(state)
     if found is None:
         return None
@@ -283,7 +285,7 @@ def _past_its_best(state: RunState, alive: bool) -> Verdict | None:
     )
     words = above if found.sign > 0 else below
     if _metric_is_best(state):
-        return Verdict(
+        return Diagnosis(
             tr(
                 "{words}, but {main_metric} is the best yet",
                 words=words,
@@ -291,10 +293,10 @@ def _past_its_best(state: RunState, alive: bool) -> Verdict | None:
             ),
             "info",
         )
-    return Verdict(tr("{words}, {counted} evaluations ago", words=words, counted=_counted(ago)), "warning")
+    return Diagnosis(tr("{words}, {counted} evaluations ago", words=words, counted=_counted(ago)), "warning")
 
 
-def _standing_still(state: RunState, alive: bool) -> Verdict | None:
+def _standing_still(state: RunState, alive: bool) -> Diagnosis | None:
     found = evaluations_of(state)
     if found is not None and len(found.values) >= STILL_EVALUATIONS:
         last = found.values[-STILL_EVALUATIONS:]
@@ -304,11 +306,11 @@ def _standing_still(state: RunState, alive: bool) -> Verdict | None:
                 title=found.title,
                 counted=_counted(STILL_EVALUATIONS),
             )
-            return Verdict(tr("{words}; best was {words_2}", words=words, words_2=found.words(found.best)), "info")
+            return Diagnosis(tr("{words}; best was {words_2}", words=words, words_2=found.words(found.best)), "info")
     return None
 
 
-def _slower(state: RunState, alive: bool) -> Verdict | None:
+def _slower(state: RunState, alive: bool) -> Diagnosis | None:
     series, now = state.series.get("tokens_per_second"), state.pace.tokens_per_second
     if not alive or now is None or series is None or len(series) < SLOW_STEPS:
         return None
@@ -318,19 +320,19 @@ def _slower(state: RunState, alive: bool) -> Verdict | None:
     words = tr(
         "Speed has dropped to {now:.0%} of the usual {usual} tokens / s", now=now / usual, usual=formatting.rate(usual)
     )
-    return Verdict(tr("{words}; does something else use the machine?", words=words), "warning")
+    return Diagnosis(tr("{words}; does something else use the machine?", words=words), "warning")
 
 
-def _evaluated(state: RunState, alive: bool) -> Verdict | None:
+def _evaluated(state: RunState, alive: bool) -> Diagnosis | None:
     found = evaluations_of(state)
     if found is None:
         return None
     last = len(found.values) - 1
     if last == 0:
-        return Verdict(tr("{title} was {words}, the first evaluation", title=found.title, words=found.words(0)))
+        return Diagnosis(tr("{title} was {words}, the first evaluation", title=found.title, words=found.words(0)))
     if found.best == last:
         if (first := _first_loss_below(state, found)) is not None:
-            return Verdict(
+            return Diagnosis(
                 tr(
                     "{title} is {words}, far above the training loss of the first step, {first}",
                     title=found.title,
@@ -341,8 +343,8 @@ def _evaluated(state: RunState, alive: bool) -> Verdict | None:
             )
         falls = tr("{title} falls: {words} is the best yet", title=found.title, words=found.words(last))
         rises = tr("{title} rises: {words} is the best yet", title=found.title, words=found.words(last))
-        return Verdict(falls if found.sign > 0 else rises, "success")
-    return Verdict(
+        return Diagnosis(falls if found.sign > 0 else rises, "success")
+    return Diagnosis(
         tr(
             "{title} is {words}; best was {words_2}",
             title=found.title,
@@ -352,23 +354,25 @@ def _evaluated(state: RunState, alive: bool) -> Verdict | None:
     )
 
 
-def _training(state: RunState, alive: bool) -> Verdict | None:
+def _training(state: RunState, alive: bool) -> Diagnosis | None:
     parts = loss_blocks(state.series.get("loss"))
     if len(parts) < 2:
-        return Verdict(tr("{count} made, too few for a trend", count=trn("{count} step", "{count} steps", state.step)))
+        return Diagnosis(
+            tr("{count} made, too few for a trend", count=trn("{count} step", "{count} steps", state.step))
+        )
     first, now = parts[0][1], parts[-1][1]
     before, after = formatting.number(first), formatting.number(now)
     if abs(now - first) < STILL * abs(first):
-        return Verdict(
+        return Diagnosis(
             tr("Training loss has hardly changed: from {before} to {after}", before=before, after=after), "warning"
         )
     later = [value for step, value in parts if step > parts[-1][0] / 2]
     if len(parts) >= BLOCKS // 2 and max(later) - min(later) < STILL * abs(mean(later)):
         half = formatting.grouped(int(parts[-1][0] / 2))
-        return Verdict(tr("Training loss has hardly changed since step {half}: {after}", half=half, after=after))
+        return Diagnosis(tr("Training loss has hardly changed since step {half}: {after}", half=half, after=after))
     if now < first:
-        return Verdict(tr("Training loss has fallen from {before} to {after}", before=before, after=after))
-    return Verdict(tr("Training loss has risen from {before} to {after}", before=before, after=after))
+        return Diagnosis(tr("Training loss has fallen from {before} to {after}", before=before, after=after))
+    return Diagnosis(tr("Training loss has risen from {before} to {after}", before=before, after=after))
 
 
 def _highest_rate(state: RunState) -> float:
@@ -422,7 +426,7 @@ def _counted(number: int) -> str:
     return _NUMBERS.get(number, str(number))
 
 
-_Look = Callable[[RunState, bool], Verdict | None]
+_Look = Callable[[RunState, bool], Diagnosis | None]
 _DOUBTS: tuple[_Look, ...] = (_not_a_number, _diverging, _one_label, _no_entity)
 _LOOKS: tuple[_Look, ...] = (
     *_DOUBTS,

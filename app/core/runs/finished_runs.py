@@ -14,7 +14,7 @@ ANNOUNCED = {"finished": "success", "failed": "error", "lost": "error", "interru
 
 
 @dataclass(frozen=True)
-class Ending:
+class FinishedRun:
     """A run that ended while this window was open."""
 
     path: Path
@@ -29,17 +29,17 @@ class Ending:
         return "warning" if self.doubt else ANNOUNCED[self.state]
 
 
-class Endings:
+class FinishedRuns:
     """Fed with the list of runs again and again; a run that was over before `since`, seconds since the epoch, is no news."""
 
     def __init__(self, since: float) -> None:
         self._since = since
         self._known: set[Path] = set()
         self._alive: set[Path] = set()
-        self.unseen: list[Ending] = []
+        self.unseen: list[FinishedRun] = []
         """What nobody has looked at yet, newest last."""
 
-    def take(self, runs: Iterable[RunSummary]) -> list[Ending]:
+    def take(self, runs: Iterable[RunSummary]) -> list[FinishedRun]:
         """The runs that have ended since the last list."""
         here = list(runs)
         ended = [_ending(run) for run in here if run.state in ANNOUNCED and self._is_news(run)]
@@ -73,8 +73,8 @@ class Endings:
         return tr("{number} runs ended – Burnish", number=len(self.unseen))
 
 
-def _ending(run: RunSummary) -> Ending:
-    return Ending(run.path, run.title, run.state, " ".join(filter(None, [_words(run), run.doubt])), run.doubt)
+def _ending(run: RunSummary) -> FinishedRun:
+    return FinishedRun(run.path, run.title, run.state, " ".join(filter(None, [_words(run), run.doubt])), run.doubt)
 
 
 def _words(run: RunSummary) -> str:

@@ -23,7 +23,7 @@ _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}-\d{4}-")
 
 
 @dataclass(frozen=True)
-class Curve:
+class CurveKind:
     """One kind of curve; `measured` at evaluations, else at every step."""
 
     key: str
@@ -41,13 +41,13 @@ class Curve:
         return (state.metric_series if self.measured else state.series).get(self.key)
 
 
-def curves_of(states: Iterable[RunState]) -> list[Curve]:
+def curves_of(states: Iterable[RunState]) -> list[CurveKind]:
     """Every curve that any run has: the losses, the metrics, then what tells of the computation."""
     states = list(states)
     metrics = dict.fromkeys(name for state in states for name in state.metric_series)
-    steps = [Curve(key) for key in _OF_STEPS if any(key in state.series for state in states)]
-    losses = [Curve("loss", measured=True)] if "loss" in metrics else []
-    measured = [Curve(name, measured=True) for name in metrics if name != "loss"]
+    steps = [CurveKind(key) for key in _OF_STEPS if any(key in state.series for state in states)]
+    losses = [CurveKind("loss", measured=True)] if "loss" in metrics else []
+    measured = [CurveKind(name, measured=True) for name in metrics if name != "loss"]
     return [*steps[:1], *losses, *measured, *steps[1:]]
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from app.core import formatting
 from app.core.i18n import tr, trn
 from app.core.runs.diagnosis import doubt
-from app.core.runs.run_spec import Subject, read_subject
+from app.core.runs.run_spec import RunSubject, read_subject
 from app.core.runs.run_state import RunState
-from app.core.runs.run_status import ALIVE, RESUMABLE, Outcome, look_at
+from app.core.runs.run_status import ALIVE, RESUMABLE, RunStatus, look_at
 from app.core.runs.series import Series
 from backend.contract.run import events
-from backend.contract.run.event_summary import Landmarks
+from backend.contract.run.event_summary import EventSummary
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.notes import RunNotes, change_notes, notes_file, read_notes
 from backend.contract.safe_files import open_unlinked
@@ -174,7 +174,7 @@ class _Read:
         self._is_first = True
 
     def _begin(self) -> None:
-        self._landmarks = Landmarks(self.folder.events)
+        self._landmarks = EventSummary(self.folder.events)
         self._exact = RunState()
         self._curves: dict[str, Series] | None = {"loss": Series(), "learning_rate": Series()}
         """Of every step, which the landmarks leave out; None once the run has ended and was judged by them."""
@@ -267,7 +267,7 @@ class _Read:
             self._curves = None
 
 
-def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummary:
+def summarise(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunSummary:
     """The line of the list that stands for a run."""
     metric = state.main_metric
     subject = _told(state) if state.name else read_subject(folder)
@@ -294,10 +294,10 @@ def summarise(folder: RunFolder, state: RunState, outcome: Outcome) -> RunSummar
     )
 
 
-def _told(state: RunState) -> Subject:
+def _told(state: RunState) -> RunSubject:
     data = state.training_data
     files = ", ".join(formatting.name_of_path(file) for file in data.files[:2]) if data else ""
-    return Subject(state.name, state.task, state.model, state.engine, files)
+    return RunSubject(state.name, state.task, state.model, state.engine, files)
 
 
 def _metrics(state: RunState) -> dict[str, float | None]:

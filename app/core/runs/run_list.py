@@ -7,7 +7,7 @@ from typing import Any
 from app.core import formatting
 from app.core.actions import Action
 from app.core.backend_words import begun
-from app.core.heading import Heading
+from app.core.heading import GroupHeading
 from app.core.i18n import tr
 from app.core.runs.run_library import RunSummary
 from app.core.runs.run_status import TITLES
@@ -45,7 +45,7 @@ _STATES = tuple(TITLES)
 
 
 @dataclass(frozen=True)
-class Arrangement:
+class RunListOptions:
     """What a person asked to see."""
 
     words: str = ""
@@ -54,10 +54,10 @@ class Arrangement:
     group: str = ""
 
 
-Line = RunSummary | Heading
+Line = RunSummary | GroupHeading
 
 
-def arranged(runs: Sequence[RunSummary], wish: Arrangement) -> list[Line]:
+def arranged(runs: Sequence[RunSummary], wish: RunListOptions) -> list[Line]:
     """The lines to be listed; a run of several tags stands under each of them, an empty value always last."""
     found = sorted_runs(matching(runs, wish.words), wish.column, descending=wish.descending)
     if not wish.group:
@@ -67,7 +67,7 @@ def arranged(runs: Sequence[RunSummary], wish: Arrangement) -> list[Line]:
         for name in _groups_of(run, wish.group):
             groups.setdefault(name, []).append(run)
     order = sorted(groups, key=_rank(wish.group))
-    return [line for name in order for line in (Heading(name, len(groups[name])), *groups[name])]
+    return [line for name in order for line in (GroupHeading(name, len(groups[name])), *groups[name])]
 
 
 def matching(runs: Sequence[RunSummary], words: str) -> list[RunSummary]:

@@ -15,7 +15,7 @@ from backend.contract.run.folder import RunFolder
 
 
 @dataclass(frozen=True)
-class Subject:
+class RunSubject:
     """What a run is about: the name that a person gave it, its task, model and engine, and the names of its first files."""
 
     title: str
@@ -25,20 +25,20 @@ class Subject:
     data: str = ""
 
 
-def read_subject(folder: RunFolder) -> Subject:
+def read_subject(folder: RunFolder) -> RunSubject:
     """What the spec of a run says before its first event; the folder's name alone if it cannot be read."""
     try:
         return _read(folder.spec, folder.name, folder.spec.stat().st_mtime_ns)
     except (InputError, OSError):
-        return Subject(folder.name)
+        return RunSubject(folder.name)
 
 
 @lru_cache(256)
-def _read(spec: Path, name: str, changed: int) -> Subject:
+def _read(spec: Path, name: str, changed: int) -> RunSubject:
     draft = read_draft(spec)
     train = draft.get("data.train")
     files = train if isinstance(train, list) else [train] if train else []
-    return Subject(
+    return RunSubject(
         str(draft.get("name") or name),
         str(draft.get("task.type") or ""),
         str(draft.get("model.name_or_path") or ""),

@@ -9,7 +9,7 @@ from app.core import formatting
 from app.core.backend_sentences import told_in
 from app.core.backend_words import SPLITS, begun, said
 from app.core.i18n import thin, tr, trn
-from app.core.runs.series import Pace, Resume, Series, StepClock
+from app.core.runs.series import Resume, Series, StepClock, StepRate
 from app.core.setting_titles import in_titles
 from backend.contract.metrics import base_metric
 from backend.contract.run import events
@@ -76,7 +76,7 @@ class RunState:
     compilations: int = 0
     """Programs that the engine has compiled in all attempts."""
     compiling_seconds: float = 0.0
-    pace: Pace = field(default_factory=Pace)
+    pace: StepRate = field(default_factory=StepRate)
     clock: StepClock = field(default_factory=StepClock)
     _idle_seconds: float = 0.0
     _step_line_time: float = 0.0
@@ -216,7 +216,7 @@ class RunState:
         self._forget_after(event.from_step)
         self.finished, self.memory = None, None
         self.stage, self.stage_done, self.stage_total, self.stage_unit = "", 0, 0, ""
-        self.pace = Pace()
+        self.pace = StepRate()
         other = tr(" with the {engine} engine", engine=event.engine) if event.engine not in ("", self.engine) else ""
         self.engine = event.engine or self.engine
         self._note(

@@ -9,7 +9,7 @@ from app.core.backend_sentences import told
 from app.core.backend_words import begun
 from app.core.i18n import tr
 from app.core.runs.run_state import RunState
-from backend.contract.run.fixes import Mend, fewer_rows
+from backend.contract.run.fixes import RunFix, fewer_rows
 from backend.contract.run.folder import GROWTH_SECONDS, ExitRecord, Life, RunFolder
 
 RESUMABLE = ("stopped", "paused", "interrupted", "failed", "lost")
@@ -42,13 +42,13 @@ NO_CURVES = tr("Its curves are missing, because its events.jsonl was deleted.")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunStatus:
     """How a run stands: one of RUN_STATES, with a sentence and the way out where there is something to say."""
 
     state: str
     message: str = ""
     hint: str = ""
-    mend: Mend | None = None
+    mend: RunFix | None = None
     """What helps, where a click can do it."""
     can_resume: bool = True
     """Whether going on could come to another end."""
@@ -88,22 +88,24 @@ def kind_of(state: str, doubt: str = "") -> str:
     return "warning" if state == "finished" and doubt else KINDS.get(state, "neutral")
 
 
-def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> Outcome:
+def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> RunStatus:
     """How the run in `folder` stands, given what its events say."""
     life, record = folder.life(now), folder.exit_record()
     if life == "alive" and record is None and folder.queued.exists():
-        return Outcome("queued")
+        return RunStatus("queued")
     end = state.finished
     has_not_spoken = end is not None and folder.has_later_attempt(state.attempt, end.time)
     if life == "alive" and record is None and has_not_spoken:
-        return Outcome("starting")
+        return RunStatus("starting")
     if life == "lost" and folder.queued.exists():
-        return Outcome("lost", tr("The run was lost while it waited in the queue."), tr("Resume puts it there again."))
+        return RunStatus(
+            "lost", tr("The run was lost while it waited in the queue."), tr("Resume puts it there again.")
+        )
     if _has_lost_its_events(folder, state, record):
         if folder.has_results():
-            return Outcome("finished", NO_CURVES, lacks_events=True)
+            return RunStatus("finished", NO_CURVES, lacks_events=True)
         words = tr("The run's events.jsonl is missing.")
-        return Outcome("lost", words, tr("Resume continues it from its last checkpoint."), lacks_events=True)
+        return RunStatus("lost", words, tr("Resume continues it from its last checkpoint."), lacks_events=True)
     age = (now or time.time()) - _written(folder) if life == "new" else 0.0
     if has_not_spoken and (record is None or not record.state):
         state = replace(state, finished=None)
@@ -124,52 +126,52 @@ def _written(folder: RunFolder) -> float:
         return 0.0
 
 
-def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: float = 0.0) -> Outcome:
+def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: float = 0.0) -> RunStatus:
     """The outcome of events, life and exit record; `age_seconds` is how long a run without a process has waited."""
     if record is not None and record.state:
         return _ended_unsaid(record, state)
     if life == "alive":
         # Between its last event and its exit a finished run is still carried by a process.
-        return _said(state) if state.finished is not None else Outcome(state.state)
+        return _said(state) if state.finished is not None else RunStatus(state.state)
     if state.finished is not None:
         return _said(state)
     if life == "ended" and record is not None:
-        return Outcome("failed", _exit_words(record), _again(state), _mend_of_kill(record, state))
+        return RunStatus("failed", _exit_words(record), _again(state), _mend_of_kill(record, state))
     if life == "new" and age_seconds < GROWTH_SECONDS:
-        return Outcome("starting")
+        return RunStatus("starting")
     if life == "new":
-        return Outcome("lost", tr("Nobody has started this run."), tr("Resume starts it."))
-    return Outcome(
+        return RunStatus("lost", tr("Nobody has started this run."), tr("Resume starts it."))
+    return RunStatus(
         "lost",
         tr("The run ended without saying how: its process was killed, or the computer went down."),
         tr("Resume continues it from its last checkpoint."),
     )
 
 
-def _said(state: RunState) -> Outcome:
+def _said(state: RunState) -> RunStatus:
     end = state.finished
     assert end is not None
     can_resume = end.can_go_on(has_checkpoint=bool(state.checkpoints))
     hint = _again(state) if end.state == "interrupted" else end.hint
-    return Outcome(end.state, end.message, hint, end.mend, can_resume)
+    return RunStatus(end.state, end.message, hint, end.mend, can_resume)
 
 
-def _ended_unsaid(record: ExitRecord, state: RunState) -> Outcome:
+def _ended_unsaid(record: ExitRecord, state: RunState) -> RunStatus:
     """Of an attempt that was asked to end before there was an engine to say so by an event."""
     can_resume = state.finished is None or _said(state).can_resume
     if record.state != "interrupted":
-        return Outcome(record.state, tr("It was removed from the queue before it started."), can_resume=can_resume)
+        return RunStatus(record.state, tr("It was removed from the queue before it started."), can_resume=can_resume)
     if record.message:
-        return Outcome(record.state, _exit_words(record), _again(state), can_resume=can_resume)
+        return RunStatus(record.state, _exit_words(record), _again(state), can_resume=can_resume)
     words = tr("The run was interrupted while it waited in the queue.")
-    return Outcome(record.state, words, tr("Resume puts it there again."), can_resume=can_resume)
+    return RunStatus(record.state, words, tr("Resume puts it there again."), can_resume=can_resume)
 
 
 def _again(state: RunState) -> str:
     return tr("Resume continues it from its last checkpoint.") if state.checkpoints else tr("Resume begins it anew.")
 
 
-def _mend_of_kill(record: ExitRecord, state: RunState) -> Mend | None:
+def _mend_of_kill(record: ExitRecord, state: RunState) -> RunFix | None:
     """A system without memory kills a process before it can say so. Whether more than fewer rows helps is not known."""
     plan = state.plan if state.planned_attempt == state.attempt == record.attempt else None
     if plan is None or state.stage != "training" or _signal_name(-record.returncode) != "SIGKILL":

@@ -10,7 +10,7 @@ from backend.contract.run.events import StepFinished
 
 
 @dataclass
-class Cursor:
+class SeriesCursor:
     """How much of a series one reader has seen."""
 
     index: int = 0
@@ -18,7 +18,7 @@ class Cursor:
 
 
 @dataclass(frozen=True)
-class Fresh:
+class NewPoints:
     """What is new to a reader: first forget every point beyond `cut` (if there is one), then append the points."""
 
     cut: float | None
@@ -58,14 +58,14 @@ class Series:
             del self.ys[keep:]
             self._cuts.append(x)
 
-    def fresh(self, cursor: Cursor, limit: int = 50_000) -> Fresh:
+    def fresh(self, cursor: SeriesCursor, limit: int = 50_000) -> NewPoints:
         """The points since `cursor`, at most `limit` of them, and moves the cursor on."""
         missed = self._cuts[cursor.cuts :]
         cut = min(missed) if missed else None
         start = cursor.index if cut is None else min(cursor.index, bisect_right(self.xs, cut))
         stop = min(start + limit, len(self.xs))
         cursor.index, cursor.cuts = stop, len(self._cuts)
-        return Fresh(cut, self.xs[start:stop], self.ys[start:stop])
+        return NewPoints(cut, self.xs[start:stop], self.ys[start:stop])
 
 
 def mean(values: Sequence[float]) -> float:
@@ -169,7 +169,7 @@ RECENT_STEPS = 50
 """Steps from which speed and time left follow."""
 
 
-class Pace:
+class StepRate:
     """How fast a run is in its present attempt; an earlier one may have run on another machine."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from app.core.i18n import figure, tr, trn
 from app.core.text.invisible_characters import visible
 from backend.contract.tokens.steps import Step, StepPart, WordTrace
-from backend.contract.tokens.vocabulary import OriginPart
+from backend.contract.tokens.vocabulary import MergeNode
 
 STAGES = {
     "words": tr("Before"),
@@ -129,7 +129,7 @@ SPACES = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
 _COLUMN = 2
 
 
-def tree_lines(parts: Sequence[OriginPart]) -> list[str]:
+def tree_lines(parts: Sequence[MergeNode]) -> list[str]:
     """One line a piece with its merge, the halves of each below it."""
     drawn = [f"{_branches(parts, place)}{_shown(part)}" for place, part in enumerate(parts)]
     width = max(map(len, drawn), default=0) + _COLUMN
@@ -139,13 +139,13 @@ def tree_lines(parts: Sequence[OriginPart]) -> list[str]:
     ]
 
 
-def _shown(part: OriginPart) -> str:
+def _shown(part: MergeNode) -> str:
     """The text, unless it is only a part of a character."""
     text = part.text if part.text and "\ufffd" not in part.text else part.piece
     return text.translate(SPACES)
 
 
-def _branches(parts: Sequence[OriginPart], place: int) -> str:
+def _branches(parts: Sequence[MergeNode], place: int) -> str:
     depth = parts[place].depth
     if depth == 0:
         return ""
@@ -153,7 +153,7 @@ def _branches(parts: Sequence[OriginPart], place: int) -> str:
     return "".join(lines) + ("├ " if _goes_on(parts, place, depth) else "└ ")
 
 
-def _goes_on(parts: Sequence[OriginPart], place: int, depth: int) -> bool:
+def _goes_on(parts: Sequence[MergeNode], place: int, depth: int) -> bool:
     """Whether a later sibling at this depth follows before the tree leaves it."""
     for part in parts[place + 1 :]:
         if part.depth < depth:

@@ -10,7 +10,7 @@ from app.core import formatting
 from app.core.i18n import tr
 from app.core.preferences import Preferences
 from backend.contract.tokens import options as tokenizer_name
-from backend.contract.tokens.training import MadeTokenizer
+from backend.contract.tokens.training import TrainedTokenizer
 
 
 def short_title(tokenizer: str) -> str:
@@ -85,7 +85,7 @@ def made_tokenizers(preferences: Preferences) -> list[MadeBefore]:
     ]
 
 
-def remember(preferences: Preferences, made: MadeTokenizer) -> None:
+def remember(preferences: Preferences, made: TrainedTokenizer) -> None:
     """Put it at the top."""
     entry = {"path": made.path, "pieces": made.vocabulary, "when": time.time()}
     preferences.change("made_tokenizers", lambda kept: [entry, *_without(kept, made.path)][:MOST])

@@ -26,7 +26,7 @@ from backend.contract.catalog import Catalog, TaskEntry
 from backend.contract.rpc.data import DataPreview
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.plan import DeviceList
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 
 TITLES = {
     "task": tr("Task"),
@@ -248,7 +248,7 @@ class Cards(QWidget):
         self.hardware.set_devices(found)
         self.hardware.show_draft(self._draft)
 
-    def _on_refusal(self, topic: str, mistake: Mistake) -> None:
+    def _on_refusal(self, topic: str, mistake: ErrorReply) -> None:
         said = formatting.sentence(mistake.message, mistake.field)
         if topic == "data":
             self.data.show_unread()

@@ -18,7 +18,7 @@ from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.protocol import Progress
-from backend.contract.run.cost import MeasuredTime, Remedy
+from backend.contract.run.cost import MeasuredTime, MemoryFix
 
 SHOWN_REMEDIES = 3
 
@@ -36,7 +36,7 @@ class CostCard(Card):
     queue_asked = Signal()
     copy_asked = Signal()
     remedy_chosen = Signal(object)
-    """A Remedy whose settings shall be taken over."""
+    """A MemoryFix whose settings are to be applied."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
@@ -50,7 +50,7 @@ class CostCard(Card):
         self.measure = MeasureButton(self)
         self.shortage = ""
         """Why a measurement had not enough memory, until there is another plan."""
-        self.remedies = RemedyRow()
+        self.remedies = MemoryFixRow()
         self.remedies.chosen.connect(self.remedy_chosen)
         self.bar = ThinProgressBar()
         self.notes = label("", "faint", wrap=True)
@@ -276,7 +276,7 @@ def _fraction(progress: Progress) -> float | None:
     return min(1.0, (progress.done + inner) / progress.total)
 
 
-class RemedyRow(QWidget):
+class MemoryFixRow(QWidget):
     """The first that fit stand there, all others in a menu."""
 
     chosen = Signal(object)
@@ -284,7 +284,7 @@ class RemedyRow(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.buttons = [QPushButton() for _ in range(SHOWN_REMEDIES)]
-        self._offered: list[Remedy] = []
+        self._offered: list[MemoryFix] = []
         self.more = QPushButton(tr("Other ways"))
         self.menu = QMenu(self.more)
         self.menu.setToolTipsVisible(True)
@@ -302,7 +302,7 @@ class RemedyRow(QWidget):
         row.addStretch(1)
         self.hide()
 
-    def show_remedies(self, remedies: Sequence[Remedy]) -> None:
+    def show_remedies(self, remedies: Sequence[MemoryFix]) -> None:
         """Offer these, what fits first."""
         ordered = sorted(remedies, key=lambda remedy: not remedy.fits)
         self._offered = [remedy for remedy in ordered if remedy.fits][:SHOWN_REMEDIES]
@@ -321,19 +321,19 @@ class RemedyRow(QWidget):
         self.setVisible(bool(ordered))
 
 
-def _button_words(remedy: Remedy) -> str:
+def _button_words(remedy: MemoryFix) -> str:
     """What to do, and the memory that it leaves where that is known."""
     return f"{remedy.title} · {formatting.megabytes(remedy.memory_mb)}" if remedy.memory_mb else remedy.title
 
 
-def _hint(remedy: Remedy) -> str:
+def _hint(remedy: MemoryFix) -> str:
     if not remedy.memory_mb:
         return remedy.note
     needed = formatting.megabytes(remedy.memory_mb)
     return tr("{note} It needs about {memory_mb} then.", note=remedy.note, memory_mb=needed)
 
 
-def remedy_words(remedy: Remedy) -> str:
+def remedy_words(remedy: MemoryFix) -> str:
     """`LoRA adapter: about 3.1 GB`, and whether that is still too much."""
     needed = formatting.megabytes(remedy.memory_mb)
     return (

@@ -10,13 +10,13 @@ from app.core.draft import data_source
 from app.core.draft.draft import Values
 from app.core.i18n import tr
 from app.pages.new_run.draft_controller import DraftController
-from app.services.backend_client import BackendClient, OnAnswer, Ticket
+from app.services.backend_client import BackendClient, OnAnswer, PendingQuery
 from app.services.job import Consent
 from app.services.latest_question import LatestQuestion, MakeArguments
 from backend.contract.rpc.data import DataPreview
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.plan import RunPlan
-from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.rpc.protocol import ErrorReply, Progress
 from backend.contract.run.cost import MeasuredTime
 
 CONVERSION = tr("The model's weights must be converted once; the card of the model says how.")
@@ -42,7 +42,7 @@ class DraftChecks(QObject):
     """The person's consent to the code of that model is kept."""
     devices_found = Signal(object)
     refused = Signal(str, object)
-    """Topic and Mistake."""
+    """Topic and ErrorReply."""
     changed = Signal()
     """`problems` may be others."""
     measuring = Signal(object)
@@ -64,7 +64,7 @@ class DraftChecks(QObject):
         self._conversions: set[str] = set()
         """Models whose weights this user has agreed to convert."""
         self._plannable = True
-        self._measurement: Ticket | None = None
+        self._measurement: PendingQuery | None = None
         self._preview = self._question("preview_data", "data", self._data_arguments, self._on_preview)
         self._description = self._question("describe_model", "model", self._model_arguments, self._on_model)
         self._conversion = self._question("convert_model", "model", self._conversion_arguments, self._on_model)
@@ -72,7 +72,7 @@ class DraftChecks(QObject):
         self._devices = self._question("devices", "devices", self._device_arguments, self.devices_found.emit)
 
     def _question(self, query: str, topic: str, arguments: MakeArguments, on_answer: OnAnswer) -> LatestQuestion:
-        def on_error(mistake: Mistake) -> None:
+        def on_error(mistake: ErrorReply) -> None:
             self._on_mistake(topic, mistake)
 
         def on_progress(progress: Progress) -> None:
@@ -159,7 +159,7 @@ class DraftChecks(QObject):
     def stop_reading(self) -> None:
         """The person does not want to wait for the data."""
         self._preview.stop()
-        self._on_mistake("data", Mistake(STOPPED))
+        self._on_mistake("data", ErrorReply(STOPPED))
 
     def report_arguments(self) -> dict[str, Any]:
         """What a data report is asked about: the spec where it is whole, else the data and the task alone."""
@@ -198,7 +198,7 @@ class DraftChecks(QObject):
         if self.model is model:
             self.trusted.emit(model)
 
-    def _on_not_trusted(self, mistake: Mistake) -> None:
+    def _on_not_trusted(self, mistake: ErrorReply) -> None:
         self._on_mistake("model", mistake)
 
     def convert(self) -> None:
@@ -271,7 +271,7 @@ class DraftChecks(QObject):
         self.planned.emit(plan)
         self.changed.emit()
 
-    def _on_mistake(self, topic: str, mistake: Mistake) -> None:
+    def _on_mistake(self, topic: str, mistake: ErrorReply) -> None:
         if topic in TOPICS:
             self.problems[topic] = (
                 formatting.sentence(mistake.message, mistake.field) if mistake.fix is None else OFFERED
@@ -316,7 +316,7 @@ class DraftChecks(QObject):
         else:
             self.something_changed()
 
-    def _on_not_measured(self, mistake: Mistake) -> None:
+    def _on_not_measured(self, mistake: ErrorReply) -> None:
         self._end_measurement()
         self.not_measured.emit(formatting.sentence(mistake.message, mistake.field))
 

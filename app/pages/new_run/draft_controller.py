@@ -26,7 +26,7 @@ from app.core.draft.draft_settings import (
     settings_of,
     title_of,
 )
-from app.core.draft.presets import Laid, Overlay
+from app.core.draft.presets import AppliedPreset, PresetOverlay
 from app.core.draft.run_copies import copy_of
 from app.core.i18n import tr
 from app.core.runs.run_library import RunSummary
@@ -39,7 +39,7 @@ FIRST_TASK = "text_classification"
 OTHER_ROWS = ("data.columns", "data.validation", "data.test", "data.max_rows")
 """Beginnings of the keys whose change leaves the training data's columns as they are."""
 
-Moment = tuple[DraftState, Laid | None, Preset | None]
+Moment = tuple[DraftState, AppliedPreset | None, Preset | None]
 """What a step of the history brings back: the draft, and the preset that lies over it."""
 
 
@@ -64,7 +64,7 @@ class DraftController(QObject):
         self.catalog: Catalog | None = None
         """What there is to choose from, once the backend has said."""
         self.draft = Draft(NEW)
-        self.overlay = Overlay(self.draft)
+        self.overlay = PresetOverlay(self.draft)
         self.history = History(self._moment())
         self._depth = 0
         self._index: tuple[tuple[Any, ...], dict[str, Setting]] = ((), {})
@@ -241,7 +241,7 @@ class DraftController(QObject):
             self._name_for_data(data)
         self.replaced.emit()
 
-    def _lay(self, overlay: Overlay, preset: Preset | None) -> None:
+    def _lay(self, overlay: PresetOverlay, preset: Preset | None) -> None:
         overlay.take_off()
         if preset is None:
             return
@@ -253,7 +253,7 @@ class DraftController(QObject):
     def differences_with(self, preset: Preset) -> list[Difference]:
         """What a preset would change, setting by setting."""
         tried = self.draft.copied()
-        overlay = Overlay(tried)
+        overlay = PresetOverlay(tried)
         overlay.laid = self.overlay.laid
         self._lay(overlay, preset)
         settings = settings_of(self.catalog, tried) if self.catalog else {}

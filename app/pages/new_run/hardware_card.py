@@ -13,7 +13,7 @@ from app.core.backend_words import said
 from app.core.draft.device_choice import against_precision, chosen, device_words, meant, memory_words
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
-from app.widgets.card import Card, Rows, label
+from app.widgets.card import Card, FormGrid, label
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconToolButton
@@ -71,7 +71,7 @@ class HardwareCard(Card):
         self.engine_note, self.precision_note, self.note = (label("", "faint", wrap=True) for _ in range(3))
         self.devices = DeviceTable()
         self.devices.chosen.connect(lambda numbers: self.changed.emit("hardware.devices", numbers))
-        rows = Rows()
+        rows = FormGrid()
         self._engine_caption = rows.add(tr("Engine"), self.engine)
         rows.addWidget(self.engine_note, rows.rowCount(), 1)
         device = rows.add(tr("Device"), self.device)

@@ -33,7 +33,7 @@ from app.widgets.icon_label import IconButton
 from app.widgets.page_layout import scrolling_layout
 from backend.contract.catalog import Catalog
 from backend.contract.rpc.models import ModelDescription
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.versions import same_major
 
 
@@ -189,7 +189,7 @@ class Page(QWidget):
                 "The backend speaks version {contract_version} and this window another one; update Burnish.",
                 contract_version=catalog.contract_version,
             )
-            self._on_no_catalog(Mistake(said))
+            self._on_no_catalog(ErrorReply(said))
             return
         self.controller.set_catalog(catalog)
         self.cards.offer(catalog)
@@ -197,7 +197,7 @@ class Page(QWidget):
         self.presets.offer()
         self._show_all()
 
-    def _on_no_catalog(self, mistake: Mistake) -> None:
+    def _on_no_catalog(self, mistake: ErrorReply) -> None:
         self.banner.show_message("error", mistake.message)
         self._show_blocker()
 
@@ -279,7 +279,7 @@ class Page(QWidget):
         self.demo.setEnabled(True)
         self.load_spec(answer["spec"], tr("The demo"))
 
-    def _on_no_demo(self, mistake: Mistake) -> None:
+    def _on_no_demo(self, mistake: ErrorReply) -> None:
         self.demo.setEnabled(True)
         self.message.emit("error", mistake.message)
 

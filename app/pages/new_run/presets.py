@@ -23,7 +23,7 @@ from app.core.draft.presets import PRESET_SECTIONS, file_name, fragment, name_pr
 from app.core.i18n import tr
 from app.pages.new_run.draft_controller import DraftController
 from app.pages.new_run.task_card import TaskCard
-from app.widgets.card import Rows, label
+from app.widgets.card import FormGrid, label
 from app.widgets.icon_label import IconButton
 from app.widgets.tables.text_table import TextTable
 from backend.contract.catalog import Preset
@@ -173,7 +173,7 @@ class SavePresetDialog(QDialog):
         self._place()
 
     def _place(self) -> None:
-        rows = Rows()
+        rows = FormGrid()
         rows.add(tr("Name"), self.name)
         rows.addWidget(self.mistake, rows.rowCount(), 1)
         rows.add(tr("Description"), self.description)

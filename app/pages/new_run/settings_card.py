@@ -11,7 +11,7 @@ from app.core import formatting, json_schema
 from app.core.draft.draft import Draft
 from app.core.draft.draft_settings import Difference
 from app.core.i18n import tr
-from app.widgets.card import Card, Rows, label, rule
+from app.widgets.card import Card, FormGrid, label, rule
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from backend.contract.catalog import AdapterEntry, Catalog, OptimizerEntry, TaskEntry
@@ -78,7 +78,7 @@ class SettingsCard(Card):
         )
         self.adapter.activated.connect(self._on_adapter)
         self._choices = QWidget()
-        rows = Rows()
+        rows = FormGrid()
         self._choices.setLayout(rows)
         rows.setColumnMinimumWidth(0, 150)
         rows.setContentsMargins(0, 0, 62, 0)

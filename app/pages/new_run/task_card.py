@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 from app import theme
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
-from app.widgets.card import Card, Rows, label
+from app.widgets.card import Card, FormGrid, label
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconToolButton
 from backend.contract.catalog import Preset, TaskEntry
@@ -40,7 +40,7 @@ class TaskCard(Card):
         self.presets = QuietComboBox()
         self.presets.activated.connect(self._on_preset)
         self.description = label("", "faint", wrap=True)
-        rows = Rows()
+        rows = FormGrid()
         rows.add(tr("Task"), self.tasks)
         rows.addWidget(self.description, rows.rowCount(), 1)
         self.look = IconToolButton("table", tr("Look through the presets and what they change"))

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 from app.core.formatting import grouped, metric_title, number
 from app.core.i18n import inside, tr, trn
 from app.core.runs.run_spec import RunTask, read_run_task
-from app.pages.predictions.export_dialog import ExportChoice, Offer, PredictionsExport
+from app.pages.predictions.export_dialog import ExportChoice, ExportOffer, PredictionsExport
 from app.pages.predictions.file_prediction import FilePrediction
 from app.pages.predictions.filter_bar import FilterBar
 from app.pages.predictions.overview_card import Statistics
@@ -25,7 +25,7 @@ from app.widgets.row_views.registry import view_of
 from backend.contract.run.folder import RunFolder
 
 
-class Browser(QWidget):
+class PredictionsBrowser(QWidget):
     """Shows one file; emits what it wants to say. A data file that is dropped on it is predicted by the run."""
 
     message = Signal(str, str)
@@ -307,7 +307,7 @@ class Browser(QWidget):
 
     # Export
 
-    def offer(self) -> Offer:
+    def offer(self) -> ExportOffer:
         """What could be exported now."""
         assert self.rows is not None
         columns, threshold = self.table.columns, self.rows.threshold
@@ -322,7 +322,7 @@ class Browser(QWidget):
             )
         )
         counts = (self.table.shown_count(), len(columns), self.rows.row_count, len(self.rows.pages.columns))
-        return Offer(*counts, left_out, words)
+        return ExportOffer(*counts, left_out, words)
 
     def export(self, path: str, choice: ExportChoice) -> None:
         """Write the rows that are shown now, in their order, or all, to a file."""

@@ -14,12 +14,12 @@ from app.core.formatting import name_of_path
 from app.core.i18n import tr, trn
 from app.core.preferences import Preferences
 from app.core.progress import RowPace
-from app.services.backend_client import BackendClient, Ticket
+from app.services.backend_client import BackendClient, PendingQuery
 from app.services.prediction_rows import PredictionRows, write_indices
 from app.widgets.card import label
 from app.widgets.progress import ActivityLine
 from backend.contract.rpc.predictions import AT_THRESHOLD
-from backend.contract.rpc.protocol import Exported, Mistake, Progress
+from backend.contract.rpc.protocol import ErrorReply, ExportedFile, Progress
 
 INDENT = 26
 """Pixels before words that belong to the choice above them."""
@@ -30,7 +30,7 @@ DEFUSE_HINT = tr("An apostrophe before cells that begin with = + - @, which a sp
 
 
 @dataclass(frozen=True)
-class Offer:
+class ExportOffer:
     """What could be written now."""
 
     shown_rows: int
@@ -60,7 +60,7 @@ class ExportDialog(QDialog):
 
     chosen = Signal(ExportChoice)
 
-    def __init__(self, offer: Offer, preferences: Preferences, parent: QWidget | None = None) -> None:
+    def __init__(self, offer: ExportOffer, preferences: Preferences, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._preferences = preferences
         self.setWindowTitle(tr("Export predictions"))
@@ -86,7 +86,7 @@ class ExportDialog(QDialog):
         self.cancel.clicked.connect(self.reject)
         self._lay_out()
 
-    def _offer_rows(self, offer: Offer) -> None:
+    def _offer_rows(self, offer: ExportOffer) -> None:
         shown = trn("{count} row", "{count} rows", offer.shown_rows)
         columns = trn("{count} column", "{count} columns", offer.shown_columns)
         left = len(offer.left_out)
@@ -178,7 +178,7 @@ class PredictionsExport(QObject):
     def __init__(self, client: BackendClient, line: ActivityLine, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._client, self._line, self._pace = client, line, RowPace()
-        self._ticket: Ticket | None = None
+        self._ticket: PendingQuery | None = None
         line.stopped.connect(self._on_stopped)
 
     def export(
@@ -214,12 +214,12 @@ class PredictionsExport(QObject):
         words = self._pace.words(progress.done, progress.total, said(progress.unit), time.monotonic())
         self._line.show_progress(words, progress.done / progress.total if progress.total else None)
 
-    def _on_exported(self, answer: Exported) -> None:
+    def _on_exported(self, answer: ExportedFile) -> None:
         self._end()
         words = tr("Wrote {count} to {path}.", count=trn("{count} row", "{count} rows", answer.rows), path=answer.path)
         self.wrote.emit(words, answer.path)
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self._end()
         self.message.emit("error", mistake.message)
 

@@ -12,14 +12,14 @@ from app.core.backend_words import said
 from app.core.formatting import metric_title, number, sentence
 from app.core.i18n import inside, tr, trn
 from app.core.progress import RowPace
-from app.services.backend_client import BackendClient, Ticket
+from app.services.backend_client import BackendClient, PendingQuery
 from app.widgets.banner import Banner
 from app.widgets.card import label
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconToolButton
 from app.widgets.progress import ActivityLine
 from backend.contract.rpc.predictions import FileFit, PredictedFile
-from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.rpc.protocol import ErrorReply, Progress
 
 NONE = tr("No column")
 PATTERNS = tr(
@@ -38,7 +38,7 @@ class FilePrediction(QWidget):
     def __init__(self, client: BackendClient, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._client, self._pace = client, RowPace()
-        self._ticket: Ticket | None = None
+        self._ticket: PendingQuery | None = None
         self._run, self._data = Path(), Path()
         self._columns: dict[str, str] = {}
         self._settings: dict[str, Any] = {}
@@ -162,7 +162,7 @@ class FilePrediction(QWidget):
         self.message.emit("warning" if answer.skipped_count or answer.notes else "success", said)
         self.predicted.emit(str(self._run), answer.name)
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         if mistake.fix is None and mistake.field and mistake.field.startswith("data.columns."):
             # Still busy: the columns that come are those of this file.
             self.line.show_progress(tr("Reading the columns"), None)
@@ -170,7 +170,7 @@ class FilePrediction(QWidget):
             return
         self._refuse(mistake)
 
-    def _refuse(self, mistake: Mistake) -> None:
+    def _refuse(self, mistake: ErrorReply) -> None:
         self._hide()
         if mistake.fix is not None:
             self.banner.offer_fix(mistake.fix)

@@ -14,7 +14,7 @@ from app.core.runs.run_library import RunSummary
 from app.widgets.forms.chips import FilterChips, chips
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconToolButton
-from app.widgets.row_views.row_view import Order
+from app.widgets.row_views.row_view import RowOrder
 
 CALM_MS = 200
 ANYWHERE = tr("Any column")
@@ -22,7 +22,7 @@ EXACTNESS = (("case", tr("Match case")), ("words", tr("Whole words")), ("regex",
 
 SPLITS = ((tr("Validation"), "validation"), (tr("Test"), "test"))
 RIGHTNESS: tuple[tuple[str, bool | None], ...] = ((tr("All"), None), (tr("Right"), True), (tr("Wrong"), False))
-FILE_ORDER = Order(tr("In the file's order"), "", False)
+FILE_ORDER = RowOrder(tr("In the file's order"), "", False)
 NO_SPLIT = {
     "validation": tr("This run has no predictions for validation data"),
     "test": tr("This run was given no test data"),
@@ -109,7 +109,7 @@ class FilterBar(QWidget):
         return self._split
 
     @property
-    def order(self) -> Order:
+    def order(self) -> RowOrder:
         """How the rows are wanted."""
         return self.order_choice.currentData() or FILE_ORDER
 
@@ -232,7 +232,7 @@ class FilterBar(QWidget):
         if not has_actual:
             self.right_group.button(0).setChecked(True)
 
-    def offer_orders(self, orders: Sequence[Order]) -> None:
+    def offer_orders(self, orders: Sequence[RowOrder]) -> None:
         """Let choose among these and the file's own order, which is chosen."""
         self.order_choice.clear()
         for order in (FILE_ORDER, *orders):

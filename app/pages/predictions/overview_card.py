@@ -19,7 +19,7 @@ from app import theme
 from app.core.formatting import grouped, number
 from app.core.i18n import tr, trn
 from app.pages.predictions.threshold_view import ThresholdView
-from app.services.backend_client import BackendClient, Ticket
+from app.services.backend_client import BackendClient, PendingQuery
 from app.services.prediction_rows import PredictionRows
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
@@ -32,7 +32,7 @@ from app.widgets.row_views.label_views import NumberView
 from app.widgets.row_views.row_view import RowView
 from app.widgets.tables.text_table import TextTable
 from backend.contract.rpc.predictions import Confusion, EntityScores, LabelScore, NumberStatistics, PredictionStatistics
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 
 HINT = tr("Choose a row to see it whole. The arrow keys walk through the rows.")
 LABEL_HINT = tr("Click to see only the rows that are actually this label")
@@ -301,7 +301,7 @@ class Statistics(QObject):
         self._client, self._card = client, card
         self._rows: PredictionRows | None = None
         self._form: type[RowView] = RowView
-        self._tickets: list[Ticket] = []
+        self._tickets: list[PendingQuery] = []
         card.threshold.counts_wanted.connect(self._on_counts_wanted)
 
     def open(self, rows: PredictionRows, form: type[RowView]) -> None:
@@ -341,6 +341,6 @@ class Statistics(QObject):
         if self._rows is not None:
             self._ask("threshold_counts", self._card.threshold.show_counts, label=label)
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self._card.show_waiting("")
         self.message.emit("error", mistake.message)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
 
 from app.core.actions import Action
 from app.core.i18n import tr
-from app.pages.predictions.browser import Browser
+from app.pages.predictions.browser import PredictionsBrowser
 from app.pages.predictions.export_dialog import ExportChoice, ExportDialog
 from app.pages.predictions.file_prediction import PATTERNS
 from app.pages.predictions.interactive.try_box import TryBox
@@ -50,7 +50,7 @@ class Page(QWidget):
         for button in (self.predict_button, self.export_button):
             self.header.buttons.addWidget(button)
         self.pages = QStackedWidget(self)
-        self.browser = Browser(context, self.pages)
+        self.browser = PredictionsBrowser(context, self.pages)
         self.browser.message.connect(self.message)
         self.browser.wrote.connect(self.wrote)
         self.browser.runs_requested.connect(self.runs_requested)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMenu
 from app.core.i18n import tr
 from app.core.runs.run_library import RunLibrary, RunSummary
 from app.core.runs.run_state import RunState
-from app.pages.run.plots import Plots
+from app.pages.run.plots import RunPlots
 from app.services.run_watcher import RunWatcher
 from app.widgets.icon_label import IconToolButton
 
@@ -21,7 +21,7 @@ HINT = tr("Compare with another run")
 class Comparison(QObject):
     """`button` offers the latest runs of the same task; `compare` lays one below."""
 
-    def __init__(self, library: RunLibrary, plots: Plots, parent: QObject) -> None:
+    def __init__(self, library: RunLibrary, plots: RunPlots, parent: QObject) -> None:
         super().__init__(parent)
         self._library, self._plots = library, plots
         self._shown: Path | None = None

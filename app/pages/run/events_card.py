@@ -50,7 +50,7 @@ class EventsCard(Card):
         self.journal = LogView(tr("Nothing has happened yet."))
         self.process = LogView(tr("The process has written nothing."))
         self.attention = LogView(tr("Nothing needs attention."))
-        self.samples, self.notes = Samples(), NotesBar()
+        self.samples, self.notes = SampledPredictions(), NotesBar()
         self._pages = QStackedWidget(self)
         self._chips = QButtonGroup(self, exclusive=True)
         chips = QHBoxLayout()
@@ -126,7 +126,7 @@ def _line(line: JournalLine) -> str:
     return f"{formatting.clock(line.time)}  {mark}{line.text}"
 
 
-class Samples(QStackedWidget):
+class SampledPredictions(QStackedWidget):
     """Follows the latest evaluation until an earlier one is chosen."""
 
     def __init__(self, parent: QWidget | None = None) -> None:

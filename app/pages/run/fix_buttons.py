@@ -10,11 +10,11 @@ from app.core import formatting
 from app.core.draft.draft_settings import mend_words
 from app.core.draft.run_copies import next_name
 from app.core.i18n import tr
-from app.core.runs.run_status import Outcome
+from app.core.runs.run_status import RunStatus
 from app.services.context import AppContext
 from app.widgets.banner import Banner
 from app.widgets.icon_label import IconButton
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 
 STARTING = tr("Starting…")
@@ -31,7 +31,7 @@ class FixButtons(QObject):
         super().__init__(parent)
         self._context = context
         self._folder: RunFolder | None = None
-        self._mend: Mend | None = None
+        self._mend: RunFix | None = None
         self._busy: Path | None = None
         self.mend = IconButton("", "play", "primary")
         self.mend.setAccessibleName(tr("Start again with what helps"))
@@ -48,7 +48,7 @@ class FixButtons(QObject):
         self.mend.hide()
         self.copy.hide()
 
-    def show_outcome(self, folder: RunFolder, outcome: Outcome) -> None:
+    def show_outcome(self, folder: RunFolder, outcome: RunStatus) -> None:
         """Offer what helps the run in `folder`."""
         self._folder, self._mend = folder, outcome.mend
         failed = outcome.state in ("failed", "lost")
@@ -74,7 +74,7 @@ class FixButtons(QObject):
             run, self._named(self._mend), lambda path: self._on_started(run, path), self._on_refused
         )
 
-    def _named(self, mend: Mend) -> Mend:
+    def _named(self, mend: RunFix) -> RunFix:
         """A new run gets a name of its own, and one that is resumed keeps its name."""
         runs = self._context.library.runs
         own = next((run.title for run in runs if self._folder and run.path == self._folder.path), "")

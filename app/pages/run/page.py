@@ -10,14 +10,14 @@ from app.core import formatting
 from app.core.actions import Action
 from app.core.i18n import tr, trn
 from app.core.runs.run_spec import read_subject
-from app.core.runs.run_status import Outcome
+from app.core.runs.run_status import RunStatus
 from app.core.setting_titles import in_titles
 from app.pages.run.comparison import Comparison
 from app.pages.run.events_card import EventsCard
 from app.pages.run.fix_buttons import FixButtons
-from app.pages.run.plot_options import PlotOptions, StepPick, TensorBoardExport
-from app.pages.run.plots import Plots
-from app.pages.run.progress import RunProgress, Tiles
+from app.pages.run.plot_options import PlotOptions, SelectedStep, TensorBoardExport
+from app.pages.run.plots import RunPlots
+from app.pages.run.progress import ProgressTiles, RunProgress
 from app.pages.run.run_buttons import EngineSwitch, QueueStatus, RunButtons
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
@@ -76,7 +76,7 @@ class Page(QWidget):
         self.fix_buttons = FixButtons(self._context, self.banner, self)
         self.fix_buttons.message.connect(self.message)
         self.fix_buttons.run_started.connect(self.show_run)
-        self.tiles, self.plots, self.journal = Tiles(), Plots(), EventsCard()
+        self.tiles, self.plots, self.journal = ProgressTiles(), RunPlots(), EventsCard()
         self.plot_options = PlotOptions(self._context.preferences)
         self.plot_options.axis_chosen.connect(self._on_axis_chosen)
         self.plot_options.smoothing_chosen.connect(self.plots.set_smoothing)
@@ -87,7 +87,7 @@ class Page(QWidget):
         self.tensorboard = TensorBoardExport(self._context.client, self)
         self.tensorboard.message.connect(self.message)
         self.plots.event_file_asked.connect(self._on_event_file_asked)
-        self.pick = StepPick(self.plots.loss, self._step_at)
+        self.pick = SelectedStep(self.plots.loss, self._step_at)
         self.pick.rows_asked.connect(self._on_rows_asked)
         self.comparison = Comparison(self._context.library, self.plots, self)
         self.notes = self.journal.notes
@@ -257,7 +257,7 @@ class Page(QWidget):
 
     # How it stands
 
-    def _on_outcome(self, outcome: Outcome) -> None:
+    def _on_outcome(self, outcome: RunStatus) -> None:
         if not outcome.alive:
             self.controls.waiting.clear()
             if self.watcher is not None:

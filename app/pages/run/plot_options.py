@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from app.core.i18n import tr
 from app.core.preferences import Preferences
-from app.core.runs.diagnosis import Verdict, verdict
+from app.core.runs.diagnosis import Diagnosis, verdict
 from app.core.runs.run_state import RunState
-from app.core.runs.run_status import NO_CURVES, Outcome
+from app.core.runs.run_status import NO_CURVES, RunStatus
 from app.services.backend_client import BackendClient
 from app.widgets.card import label
 from app.widgets.forms.inputs import QuietComboBox
@@ -20,7 +20,7 @@ from app.widgets.plots.live_plot import LivePlot
 from app.widgets.plots.plot_axis import AXIS_TITLES
 from app.widgets.plots.plot_series import SMOOTHING
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.rpc.protocol import Exported, Mistake
+from backend.contract.rpc.protocol import ErrorReply, ExportedFile
 
 SMOOTHINGS = {"none": 0.0, "light": 0.01, "medium": SMOOTHING, "strong": 0.1}
 """Name → the share of what is visible over which a smoothed point is averaged."""
@@ -97,13 +97,13 @@ class PlotOptions(QWidget):
         self.words.setText("")
         self.icon.hide()
 
-    def show_state(self, state: RunState, outcome: Outcome) -> None:
+    def show_state(self, state: RunState, outcome: RunStatus) -> None:
         """Judge the run, but not again and again; an end is judged at once."""
         alive = outcome.alive
         if alive is self._alive and time.monotonic() - self._judged < LEAST_SECONDS:
             return
         self._judged, self._alive = time.monotonic(), alive
-        found = Verdict(NO_CURVES, "warning") if outcome.lacks_events else verdict(state, alive)
+        found = Diagnosis(NO_CURVES, "warning") if outcome.lacks_events else verdict(state, alive)
         if found.text != self.words.text():
             self.words.setText(found.text)
             self.icon.set_icon(*LOOKS[found.kind])
@@ -111,7 +111,7 @@ class PlotOptions(QWidget):
         self.icon.show()
 
 
-class StepPick(IconButton):
+class SelectedStep(IconButton):
     """Stands in the corner of the plot once a point was clicked."""
 
     rows_asked = Signal(int)
@@ -168,10 +168,10 @@ class TensorBoardExport(QObject):
             self._on_mistake,
         )
 
-    def _on_written(self, folder: Path, answer: Exported) -> None:
+    def _on_written(self, folder: Path, answer: ExportedFile) -> None:
         self.message.emit(
             "success", tr("Wrote {path}. See it with: tensorboard --logdir {folder}", path=answer.path, folder=folder)
         )
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self.message.emit("error", mistake.message)

@@ -13,7 +13,7 @@ from app import theme
 from app.core import formatting
 from app.core.i18n import tr
 from app.core.runs.run_state import RunState
-from app.core.runs.series import Cursor, Resume, Series, breaks, standing
+from app.core.runs.series import Resume, Series, SeriesCursor, breaks, standing
 from app.widgets.card import Card
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
 from app.widgets.plots.plot_axis import X_LABELS
@@ -55,7 +55,7 @@ SHORTEST_DOWN = 1.0
 """A run that was down for less only says that it was resumed, in seconds."""
 
 
-class Plots(RememberedSplitter):
+class RunPlots(RememberedSplitter):
     """`show_state` takes over what is new; a hidden plot holds its points and draws when it is seen.
 
     All plots share their x axis, their smoothing and their cross-hair.
@@ -88,9 +88,9 @@ class Plots(RememberedSplitter):
         self._marks: tuple = ()
         self._metric_names: list[str] = []
         self._metric_titles: list[str] = []
-        self._feeds: list[Feed] = []
-        self._metric_feeds: list[Feed] = []
-        self._other_feeds: list[Feed] = []
+        self._feeds: list[CurveFeed] = []
+        self._metric_feeds: list[CurveFeed] = []
+        self._other_feeds: list[CurveFeed] = []
         self._other_name = ""
         for plot in self._all():
             self._join(plot)
@@ -199,7 +199,7 @@ class Plots(RememberedSplitter):
             plot.set_x(*X_LABELS[axis])
             plot.clear_series(list(plot.series))
         for feed in (*self._feeds, *self._metric_feeds, *self._other_feeds):
-            feed.cursor = Cursor()
+            feed.cursor = SeriesCursor()
 
     def set_smoothing(self, share: float) -> None:
         """How much of what is visible a smoothed point is the mean of; 0 draws the points themselves."""
@@ -213,7 +213,7 @@ class Plots(RememberedSplitter):
             plot.clear()
         self._use_metrics([])
         self._marks = ()
-        self._feeds = [Feed(self.loss, "loss"), Feed(self.loss, "evaluation")]
+        self._feeds = [CurveFeed(self.loss, "loss"), CurveFeed(self.loss, "evaluation")]
         self._feeds += [feed for plot in self.others.values() for feed in _feeds_of(plot)]
         self.clear_other()
 
@@ -255,7 +255,7 @@ class Plots(RememberedSplitter):
         for plot in self._all():
             for key in [key for key in plot.series if key.startswith(OTHER)]:
                 plot.rename(key, name)
-                self._other_feeds.append(Feed(plot, key))
+                self._other_feeds.append(CurveFeed(plot, key))
 
     def _all(self) -> list[LivePlot]:
         return [self.loss, self.metrics, *self.others.values()]
@@ -274,7 +274,7 @@ class Plots(RememberedSplitter):
         self._pages.setCurrentIndex(shown)
         self._join(self.metrics)
         self._metric_names, self._metric_titles = names, [*map(formatting.metric_title, names)]
-        self._metric_feeds = [Feed(self.metrics, name) for name in names]
+        self._metric_feeds = [CurveFeed(self.metrics, name) for name in names]
         self._other_feeds = []  # those of the old plot are gone; `show_other` begins anew
 
     def _show_marks(self, state: RunState) -> None:
@@ -308,12 +308,12 @@ class Plots(RememberedSplitter):
 
 
 @dataclass(eq=False)
-class Feed:
+class CurveFeed:
     """One curve of a plot and how far it was fed."""
 
     plot: LivePlot
     key: str
-    cursor: Cursor = field(default_factory=Cursor)
+    cursor: SeriesCursor = field(default_factory=SeriesCursor)
 
     def give(self, state: RunState, axis: str) -> bool:
         """Hand over points that the plot has not got, at their places on the axis; says whether there are more."""
@@ -327,7 +327,7 @@ class Feed:
         return len(fresh.xs) == PORTION
 
 
-def feed_plots(feeds: Sequence[Feed], state: RunState, axis: str) -> list[Feed]:
+def feed_plots(feeds: Sequence[CurveFeed], state: RunState, axis: str) -> list[CurveFeed]:
     """Hands over points for a few milliseconds; the feeds that have more, or had no turn."""
     waiting, end = list(feeds), time.perf_counter() + FEED_SECONDS
     while waiting and time.perf_counter() < end:
@@ -337,15 +337,15 @@ def feed_plots(feeds: Sequence[Feed], state: RunState, axis: str) -> list[Feed]:
     return waiting
 
 
-def _series_of(feed: Feed, state: RunState) -> Series | None:
+def _series_of(feed: CurveFeed, state: RunState) -> Series | None:
     key = feed.key.removeprefix(OTHER)
     if key == "evaluation":
         return state.metric_series.get("loss")
     return state.series[key] if key in state.series else state.metric_series.get(key)
 
 
-def _feeds_of(plot: LivePlot) -> list[Feed]:
-    return [Feed(plot, key) for key in plot.series if not key.startswith(OTHER)]
+def _feeds_of(plot: LivePlot) -> list[CurveFeed]:
+    return [CurveFeed(plot, key) for key in plot.series if not key.startswith(OTHER)]
 
 
 def _plot(title: str, styles: Sequence[SeriesStyle]) -> LivePlot:

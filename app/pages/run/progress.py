@@ -7,7 +7,7 @@ from app.core import formatting
 from app.core.backend_words import begun, said
 from app.core.i18n import tr, trn
 from app.core.runs.run_state import RunState
-from app.core.runs.run_status import Outcome
+from app.core.runs.run_status import RunStatus
 from app.core.runs.series import Series
 from app.widgets.card import KpiTile, label
 from app.widgets.progress import ThinProgressBar
@@ -48,7 +48,7 @@ class RunProgress(QWidget):
         column.addLayout(words)
         column.addWidget(self.bar)
 
-    def show_state(self, state: RunState, outcome: Outcome, is_caught_up: bool) -> None:
+    def show_state(self, state: RunState, outcome: RunStatus, is_caught_up: bool) -> None:
         """Take over what has changed."""
         fraction = state.fraction
         if is_caught_up and (outcome.waits or not outcome.alive):
@@ -69,7 +69,7 @@ class RunProgress(QWidget):
         _set(self.stage, words)
 
 
-def stage_words(state: RunState, outcome: Outcome) -> str:
+def stage_words(state: RunState, outcome: RunStatus) -> str:
     """`Training · step 120 of 600 · epoch 1.2 of 4`, or how the run ended and where."""
     if not outcome.alive or state.finished is not None:
         at = tr("at {step_words}", step_words=_step_words(state)) if state.step else ""
@@ -114,7 +114,7 @@ def _set(shown: QLabel, text: str) -> None:
         shown.setText(text)
 
 
-class Tiles(QWidget):
+class ProgressTiles(QWidget):
     """Eight numbers, in one row or two."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -132,7 +132,7 @@ class Tiles(QWidget):
         for tile in self.tiles.values():
             tile.set_value("–", " ")
 
-    def show_state(self, state: RunState, outcome: Outcome) -> None:
+    def show_state(self, state: RunState, outcome: RunStatus) -> None:
         """Take over what has changed; equal text costs nothing."""
         self._show_losses(state)
         self._show_metric(state)
@@ -195,7 +195,7 @@ class Tiles(QWidget):
         else:
             self.tiles["memory"].set_value(formatting.megabytes(memory.memory_mb), where)
 
-    def _show_time(self, state: RunState, outcome: Outcome) -> None:
+    def _show_time(self, state: RunState, outcome: RunStatus) -> None:
         tile, spent = self.tiles["eta"], state.seconds_spent
         if outcome.alive:
             tile.set_caption(tr("Time left"))

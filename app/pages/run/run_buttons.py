@@ -12,7 +12,7 @@ from app.core.draft.run_copies import EngineOffer
 from app.core.i18n import tr
 from app.core.runs.run_library import waiting_words
 from app.core.runs.run_spec import read_subject
-from app.core.runs.run_status import Outcome
+from app.core.runs.run_status import RunStatus
 from app.pages.run.progress import RunProgress
 from app.services.context import AppContext
 from app.services.run_watcher import RunWatcher
@@ -21,7 +21,7 @@ from app.widgets.pill import Pill
 from app.widgets.question import Question
 from backend.contract.catalog import Catalog
 from backend.contract.errors import InputError
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.run.folder import RunFolder
 
 REQUESTS = {
@@ -105,7 +105,7 @@ class RunButtons(QWidget):
             anew = tr("Start the same run with {title} and compare the curves", title=offer.title)
             button.setToolTip(offer.reason or (tr("{anew}, or go on with it", anew=anew) if offer.continues else anew))
 
-    def show_outcome(self, outcome: Outcome) -> None:
+    def show_outcome(self, outcome: RunStatus) -> None:
         """The state as a word; where something helps a failed run, that is the button to press."""
         self.buttons["resume"].set_role("primary" if outcome.mend is None else "")
         self.pill.set(outcome.title, outcome.kind, outcome.doubt)
@@ -117,7 +117,7 @@ class RunButtons(QWidget):
         for button in self.buttons.values():
             button.setVisible(False)
 
-    def show_usable(self, outcome: Outcome, is_caught_up: bool, has_predictions: bool) -> None:
+    def show_usable(self, outcome: RunStatus, is_caught_up: bool, has_predictions: bool) -> None:
         """Offer what can be done now."""
         if self._is_gone:
             return
@@ -208,7 +208,7 @@ class EngineSwitch(QObject):
         self.catalog = catalog
         self._show_offer()
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self._asked = False  # the page asks again when it comes to the front
         self.message.emit("error", formatting.sentence(mistake.message, mistake.field))
 

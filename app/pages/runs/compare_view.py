@@ -21,7 +21,7 @@ from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
 from app.widgets.page_layout import PageHeader, page_layout
 from app.widgets.tables.text_table import TextTable
-from backend.contract.run.comparison import Table, metrics_table, settings_table
+from backend.contract.run.comparison import TextRows, metrics_table, settings_table
 
 SIDES = (tr("Curves"), tr("Settings"), tr("Metrics"))
 _WORDS = {"task": TASKS, "state": TITLES}
@@ -106,7 +106,7 @@ class CompareView(QWidget):
 
     # Metrics
 
-    def _metrics(self) -> Table:
+    def _metrics(self) -> TextRows:
         found = [(self._library.find(path), name) for path, name in zip(self._paths, self._names, strict=True)]
         return metrics_table([(final_cells(run, name), run.metrics) for run, name in found if run])
 
@@ -162,7 +162,7 @@ def _below(tools: Sequence[QWidget], table: TextTable) -> QWidget:
     return side
 
 
-def _parts(table: Table) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def _parts(table: TextRows) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     known = {name: COLUMN_TITLES[name] for name in table.header if name in COLUMN_TITLES}
     words = [_WORDS.get(name, {}) for name in table.header]
     rows = tuple(

@@ -21,9 +21,9 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.core import formatting
 from app.core.i18n import tr
-from app.core.runs.run_comparison import Curve, curves_of
+from app.core.runs.run_comparison import CurveKind, curves_of
 from app.core.runs.run_state import RunState
-from app.core.runs.series import Cursor, breaks
+from app.core.runs.series import SeriesCursor, breaks
 from app.widgets.card import Card, label
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.plots.live_plot import LivePlot, SeriesStyle
@@ -49,7 +49,7 @@ DETAIL, LEAST_DETAIL = 5000, 200
 class _Feed:
     path: Path
     key: str
-    cursor: Cursor = field(default_factory=Cursor)
+    cursor: SeriesCursor = field(default_factory=SeriesCursor)
 
 
 class OverlayPlot(QWidget):
@@ -62,7 +62,7 @@ class OverlayPlot(QWidget):
         self._names: dict[Path, str] = {}
         self._states: Mapping[Path, RunState] = {}
         self._feeds: list[_Feed] = []
-        self._curves: list[Curve] = []
+        self._curves: list[CurveKind] = []
         self._hidden: set[Path] = set()
         self.choice = QuietComboBox()
         self.choice.setAccessibleName(tr("Curve"))
@@ -119,7 +119,7 @@ class OverlayPlot(QWidget):
             self.plot.deleteLater()
             self.plot = None
 
-    def curve(self) -> Curve | None:
+    def curve(self) -> CurveKind | None:
         """What is drawn."""
         place = self.choice.currentIndex()
         return self._curves[place] if 0 <= place < len(self._curves) else None
@@ -194,7 +194,7 @@ class OverlayPlot(QWidget):
             self._timer.start()
         self._show_values(None)
 
-    def _give(self, feed: _Feed, curve: Curve, plot: LivePlot) -> bool:
+    def _give(self, feed: _Feed, curve: CurveKind, plot: LivePlot) -> bool:
         state, axis = self._states[feed.path], self.axis.currentData()
         series = curve.of(state)
         fresh = series.fresh(feed.cursor, PORTION) if series is not None else None

@@ -14,10 +14,10 @@ from app.core.actions import Action
 from app.core.formatting import short_name
 from app.core.i18n import inside, tr, trn
 from app.core.runs.run_library import RunSummary, counted
-from app.core.runs.run_list import GROUPS, Arrangement, arranged, matching
+from app.core.runs.run_list import GROUPS, RunListOptions, arranged, matching
 from app.pages.runs.run_table import RunTable
 from app.services.context import AppContext
-from app.services.trash import Trashed, move_to_trash, take_back
+from app.services.trash import TrashResult, move_to_trash, take_back
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.commands import button_action
@@ -28,7 +28,7 @@ from app.widgets.forms.notes_bar import NotesBar
 from app.widgets.icon_label import IconButton
 from app.widgets.page_layout import MARGIN, PageHeader, fit_words, page_layout
 from app.widgets.question import Question
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.run.notes import RunNotes
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Page(QWidget):
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._wish = Arrangement()
+        self._wish = RunListOptions()
         self._resuming: set[Path] = set()
         self.header = PageHeader(tr("Runs"))
         self.search = QLineEdit(placeholderText=tr("Search name, model, data, note or #tag"), clearButtonEnabled=True)
@@ -312,13 +312,13 @@ class Page(QWidget):
         self._context.client.ask("demo_spec", {}, self._on_demo_spec, self._on_no_demo)
 
     def _on_demo_spec(self, answer: dict[str, Any]) -> None:
-        self._context.jobs.start(answer["spec"], self._on_demo_started, lambda said: self._on_no_demo(Mistake(said)))
+        self._context.jobs.start(answer["spec"], self._on_demo_started, lambda said: self._on_no_demo(ErrorReply(said)))
 
     def _on_demo_started(self, path: str) -> None:
         self.empty.setEnabled(True)
         self._on_started(path)
 
-    def _on_no_demo(self, mistake: Mistake) -> None:
+    def _on_no_demo(self, mistake: ErrorReply) -> None:
         self.empty.setEnabled(True)
         self.message.emit("error", mistake.message)
 
@@ -361,7 +361,7 @@ class RunDeletion(QObject):
         super().__init__(parent)
         self._page = parent
         self.question: Question | None = None
-        self._deleted: list[Trashed] = []
+        self._deleted: list[TrashResult] = []
         self.banner = Banner()
         self.undo = IconButton(tr("Undo"), "undo")
         self.undo.clicked.connect(self._on_undo)

@@ -21,7 +21,7 @@ from app.core.runs.run_library import RunSummary
 from app.core.runs.run_list import COLUMNS, Line, model_words, state_words, task_words
 from app.core.runs.run_status import kind_of
 from app.widgets.pill import GAP, SIGN, paint_pill
-from app.widgets.tables.grouped_list import GroupedLines, GroupedList, Index
+from app.widgets.tables.grouped_list import GroupedList, GroupedListModel, Index
 from app.widgets.tables.layout_memory import RememberedColumns
 
 LEFT = 12
@@ -58,7 +58,7 @@ class _StatePill(QStyledItemDelegate):
         self.initStyleOption(blank, index)
         text, blank.text = blank.text, ""
         model = index.model()
-        assert isinstance(model, RunLines)
+        assert isinstance(model, RunTableModel)
         run = model.item(index.row())
         if run is None:
             super().paint(painter, option, index)
@@ -88,7 +88,7 @@ class RunTable(GroupedList):
     """The name of a column, and whether its largest value comes first."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        self._model = RunLines()
+        self._model = RunTableModel()
         super().__init__(self._model, WIDTHS, LEAVING, LEAST_FOR_NAME, parent)
         self._pills, self._names = _StatePill(self), RunName(self)
         self._chosen: set[Path] = set()
@@ -196,7 +196,7 @@ class RunName(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         model = index.model()
-        assert isinstance(model, RunLines)
+        assert isinstance(model, RunTableModel)
         run = model.item(index.row())
         if run is None or not (words := words_below(run)):
             super().paint(painter, option, index)
@@ -258,7 +258,7 @@ _CELLS: dict[str, Callable[[RunSummary], str]] = {
 }
 
 
-class RunLines(GroupedLines):
+class RunTableModel(GroupedListModel):
     """Runs, and headings where they are gathered in groups."""
 
     def __init__(self) -> None:

@@ -6,14 +6,14 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QGridLayout, QHBoxLayout, 
 from app.core import formatting
 from app.core.backend_words import said
 from app.core.i18n import inside, tr, trn
-from app.services.backend_client import Ticket
+from app.services.backend_client import PendingQuery
 from app.services.context import AppContext
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.forms.path_field import PathLine
 from app.widgets.icon_label import IconButton, IconToolButton
-from backend.contract.rpc.protocol import Mistake
-from backend.contract.rpc.storage import Cleared, Storage
+from backend.contract.rpc.protocol import ErrorReply
+from backend.contract.rpc.storage import ClearedCache, StorageUse
 
 FEATURES = ("features", "lengths", "report", "pages")
 """What the feature cache is; the rest of the cache folder is taken away only where a person says so."""
@@ -30,8 +30,8 @@ class FoldersCard(Card):
     def __init__(self, context: AppContext) -> None:
         super().__init__(tr("Folders"))
         self._context = context
-        self._storage: Storage | None = None
-        self._ticket: Ticket | None = None
+        self._storage: StorageUse | None = None
+        self._ticket: PendingQuery | None = None
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(8)
         self._grid.setVerticalSpacing(4)
@@ -116,7 +116,7 @@ class FoldersCard(Card):
             size.setText(tr("Measuring…"))
         self._ticket = self._context.client.ask("storage", {}, self._on_storage, self._on_unmeasured)
 
-    def _on_storage(self, storage: Storage) -> None:
+    def _on_storage(self, storage: StorageUse) -> None:
         self._storage = storage
         runs = trn("{count} run", "{count} runs", storage.runs)
         self.runs_size.setText(tr("{size} in {runs}", size=_size(storage.runs_size), runs=runs))
@@ -134,7 +134,7 @@ class FoldersCard(Card):
         self.hub_size.setWordWrap(True)
         self._show_clearable()
 
-    def _on_unmeasured(self, mistake: Mistake) -> None:
+    def _on_unmeasured(self, mistake: ErrorReply) -> None:
         for size in (self.runs_size, self.cache_size, self.hub_size):
             size.setText("")
         self.banner.show_message("warning", tr("The folders could not be measured: {message}", message=mistake.message))
@@ -194,7 +194,7 @@ class FoldersCard(Card):
         self._leave_question()
         self.ask_sizes()
 
-    def _on_cleared(self, cleared: Cleared) -> None:
+    def _on_cleared(self, cleared: ClearedCache) -> None:
         self._leave_question()
         self.message.emit("success", tr("{size} were cleared.", size=_size(cleared.freed)))
         if cleared.failed:
@@ -207,7 +207,7 @@ class FoldersCard(Card):
             )
         self.ask_sizes()
 
-    def _on_not_cleared(self, mistake: Mistake) -> None:
+    def _on_not_cleared(self, mistake: ErrorReply) -> None:
         self._leave_question()
         self.banner.show_message("error", mistake.message)
 

@@ -15,7 +15,7 @@ from app.widgets.text.elided_label import ElidedLabel
 from backend.contract import consents
 from backend.contract.errors import InputError
 from backend.contract.rpc.models import HubAccount
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 
 NO_CONSENTS = tr(
     "You have agreed to no model's own code. You are asked where a model needs it, once for each version of it."
@@ -117,7 +117,7 @@ class HubCard(Card):
         self.show_account(account)
         self.message.emit("success", tr("Logged out; the token is no longer kept on this machine."))
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self.logout_button.setEnabled(True)
         self.banner.show_message("error", mistake.message[:1].upper() + mistake.message[1:] + ".")
 

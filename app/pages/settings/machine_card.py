@@ -16,7 +16,7 @@ from app.widgets.banner import Banner
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconButton, IconLabel, IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 
 LOOKS = {"fine": ("check", "success"), "note": ("info", "info"), "missing": ("warning", "warning")}
 """How each state of a finding looks."""
@@ -44,7 +44,7 @@ class MachineCard(Card):
         self.check_again.setEnabled(False)
         self._client.ask("doctor", {}, self.show_findings, self.show_mistake)
 
-    def show_mistake(self, mistake: Mistake) -> None:
+    def show_mistake(self, mistake: ErrorReply) -> None:
         """Why nothing could be looked at."""
         self.check_again.setEnabled(True)
         self.banner.show_message("error", mistake.message)

@@ -10,14 +10,14 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from app.core.formatting import name_of_path, sentence
 from app.core.i18n import tr
-from app.services.backend_client import Ticket
+from app.services.backend_client import PendingQuery
 from app.services.context import AppContext
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.path_field import PathLine
 from app.widgets.icon_label import IconToolButton
 from backend.contract.resources import resource
 from backend.contract.rpc.data import DataPreview
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.tokens.text_columns import language_column, text_column
 
 _NOT_OF_TEXTS = ("validation", "test", "columns")
@@ -39,7 +39,7 @@ class DataChoice(QWidget):
         super().__init__(parent)
         self._context = context
         self._with_language = with_language
-        self._ticket: Ticket | None = None
+        self._ticket: PendingQuery | None = None
         self._read: str | dict[str, Any] = ""
         self._asked: tuple[dict[str, Any], str] = ({}, "")
         """The `data` section that was asked about, and the column that is wanted of it."""
@@ -170,7 +170,7 @@ class DataChoice(QWidget):
             self.language.addItem(name, name)
         self.language.setCurrentIndex(max(0, self.language.findData(language_column(columns))))
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self.failed.emit(sentence(mistake.message, mistake.field))
         if mistake.fix is not None:
             self.fix_offered.emit(mistake.fix)

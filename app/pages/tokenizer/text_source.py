@@ -16,7 +16,7 @@ from app.core.i18n import tr, trn
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
-from app.widgets.card import Card, Rows, label
+from app.widgets.card import Card, FormGrid, label
 from app.widgets.forms.inputs import CheckMenu, QuietComboBox
 from app.widgets.forms.path_field import PathField, dropped_paths
 from app.widgets.forms.schema_form import SchemaForm
@@ -24,7 +24,7 @@ from app.widgets.icon_label import IconButton
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.catalog import SourceEntry
 from backend.contract.rpc.data import DataPreview
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.tokens.text_columns import likely_texts
 
 CAPTION_WIDTH = 132
@@ -75,7 +75,7 @@ class TextSource(Card):
         self.columns_menu = CheckMenu(tr("Columns with the texts"), tr("Choose columns"))
         self.columns_menu.changed.connect(self.changed)
         self.columns_menu.offer([], [])
-        top, below = Rows(), Rows()
+        top, below = FormGrid(), FormGrid()
         top.add(tr("Source"), self.source)
         self._train_caption = below.add(tr("Data"), self.train)
         below.add(tr("Columns"), self.columns_menu)
@@ -216,7 +216,7 @@ class TextSource(Card):
         self.first.setVisible(bool(first))
         self.changed.emit()
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self.state.setText("")
         self.show_mistake(formatting.sentence(mistake.message, mistake.field))
         if mistake.fix is not None:

@@ -371,7 +371,7 @@ LATE_MS = 10
 """Where turns come later than this, the machine is busy, and drawing less often keeps the window usable."""
 
 
-class Redrawn(Protocol):
+class Redrawable(Protocol):
     """What takes turns."""
 
     def redraw(self) -> None:
@@ -379,7 +379,7 @@ class Redrawn(Protocol):
         ...
 
 
-class RedrawTurns(QObject):
+class RedrawQueue(QObject):
     """Gives each waiting plot its turn, first come first served; sleeps while nobody waits."""
 
     def __init__(self) -> None:
@@ -389,7 +389,7 @@ class RedrawTurns(QObject):
         self._timer.timeout.connect(self._next)
         self._began = 0.0
 
-    def ask(self, plot: Redrawn) -> None:
+    def ask(self, plot: Redrawable) -> None:
         """Ask for one turn; asking again before it came changes nothing."""
         self._waiting.setdefault(id(plot), weakref.ref(plot))
         if not self._timer.isActive():
@@ -415,11 +415,11 @@ class RedrawTurns(QObject):
         self._began = now
 
 
-_turns: list[RedrawTurns] = []
+_turns: list[RedrawQueue] = []
 
 
-def redraw_turns() -> RedrawTurns:
+def redraw_turns() -> RedrawQueue:
     """The one queue of the process."""
     if not _turns:
-        _turns.append(RedrawTurns())
+        _turns.append(RedrawQueue())
     return _turns[0]

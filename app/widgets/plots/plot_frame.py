@@ -14,7 +14,7 @@ from app.core.i18n import figure
 LEFT, BOTTOM, TOP, RIGHT = 46, 38, 8, 10
 
 
-class SquareFrame:
+class UnitSquareAxes:
     """Values from `low` to `high` at both axes, drawn into `area` of a widget."""
 
     def __init__(self, low: float = 0.0, high: float = 1.0) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app import theme
 from app.core.i18n import tr, trn
 from app.widgets.accessibility import Role
-from app.widgets.plots.plot_frame import HoverPlot, SquareFrame
+from app.widgets.plots.plot_frame import HoverPlot, UnitSquareAxes
 from backend.contract.rpc.predictions import ReliabilityBin
 
 HEIGHT = 250
@@ -30,7 +30,7 @@ class ReliabilityDiagram(HoverPlot):
         super().__init__(parent)
         self._bins: Sequence[ReliabilityBin] = ()
         self._chosen: int | None = None
-        self._frame = SquareFrame()
+        self._frame = UnitSquareAxes()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Reliability diagram, accuracy by confidence"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app import theme
 from app.core.i18n import tr
 from app.widgets.accessibility import Role
-from app.widgets.plots.plot_frame import HoverPlot, SquareFrame, ticks_between
+from app.widgets.plots.plot_frame import HoverPlot, UnitSquareAxes, ticks_between
 from backend.contract.rpc.predictions import NumberPoint
 
 NEAR = 10
@@ -28,7 +28,7 @@ class ScatterPlot(HoverPlot):
         super().__init__(parent)
         self._points: Sequence[NumberPoint] = ()
         self._numbers = np.zeros((0, 2))  # (dots, actual and predicted)
-        self._frame = SquareFrame()
+        self._frame = UnitSquareAxes()
         self.setMinimumHeight(180)
         self.setAccessibleName(tr("Predicted against actual numbers"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -38,7 +38,7 @@ class ScatterPlot(HoverPlot):
         room = (high - low) * 0.04 or 1.0
         self._points, self._hovered = points, None
         self._numbers = np.array([(one.actual, one.predicted) for one in points]).reshape(-1, 2)
-        self._frame = SquareFrame(low - room, high + room)
+        self._frame = UnitSquareAxes(low - room, high + room)
         self.setAccessibleDescription(
             tr("{number} dots between {low:.4g} and {high:.4g}", number=len(points), low=low, high=high)
         )

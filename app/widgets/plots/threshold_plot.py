@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app import theme
 from app.core.i18n import figure, tr
 from app.widgets.accessibility import Role
-from app.widgets.plots.plot_frame import SquareFrame
+from app.widgets.plots.plot_frame import UnitSquareAxes
 
 HEIGHT = 190
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -33,7 +33,7 @@ class ThresholdPlot(QWidget):
         super().__init__(parent)
         self._curves: Mapping[str, Sequence[tuple[float, float]]] = {}
         self._threshold = 0.5
-        self._frame = SquareFrame()
+        self._frame = UnitSquareAxes()
         self.setAccessibleName(tr("Precision, recall and F1 by threshold"))
         self.setCursor(Qt.CursorShape.SplitHCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)

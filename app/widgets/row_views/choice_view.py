@@ -11,7 +11,7 @@ from app.core.predictions.predicted_row import PROBABILITY, PredictedRow
 from app.widgets.card import label
 from app.widgets.icon_label import IconLabel
 from app.widgets.progress import ThinProgressBar
-from app.widgets.row_views.row_view import Order, RowView, show_or_hide
+from app.widgets.row_views.row_view import RowOrder, RowView, show_or_hide
 
 MAX_CHOICES = 50
 LOOKS = {
@@ -27,10 +27,10 @@ LOOKS = {
 class ChoiceView(RowView):
     """Choices stand in their own order; the chosen and the right one are marked."""
 
-    orders: ClassVar[tuple[Order, ...]] = (
-        Order(tr("Least sure first"), "confidence", False, PROBABILITY),
-        Order(tr("Surest first"), "confidence", True, PROBABILITY),
-        Order(tr("Surest mistakes first"), "confidence", True, PROBABILITY, mistakes=True),
+    orders: ClassVar[tuple[RowOrder, ...]] = (
+        RowOrder(tr("Least sure first"), "confidence", False, PROBABILITY),
+        RowOrder(tr("Surest first"), "confidence", True, PROBABILITY),
+        RowOrder(tr("Surest mistakes first"), "confidence", True, PROBABILITY, mistakes=True),
     )
     folded: ClassVar[tuple[str, ...]] = ("choices", *(f"choice_{n}" for n in range(MAX_CHOICES)))
     roles: ClassVar[tuple[str, ...]] = ("text", "text_pair", "choices", *(f"choice_{n}" for n in range(MAX_CHOICES)))

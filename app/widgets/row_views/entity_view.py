@@ -9,8 +9,8 @@ from app.core.predictions.entities import Entity, colors_of, entities, kinds_of,
 from app.core.predictions.predicted_row import PredictedRow
 from app.theme.palette import LIGHT
 from app.widgets.card import label
-from app.widgets.row_views.row_view import Order, RowView, section_of
-from app.widgets.text.marked_text import Piece
+from app.widgets.row_views.row_view import RowOrder, RowView, section_of
+from app.widgets.text.marked_text import TextRun
 
 COLORS = sum(name.startswith("token_") and name[6:].isdigit() for name in LIGHT)
 LOST = "lost_words"
@@ -20,9 +20,9 @@ class EntityView(RowView):
     """Both lines have the same words, so that an eye finds what differs."""
 
     own: ClassVar[frozenset[str]] = frozenset({LOST})
-    orders: ClassVar[tuple[Order, ...]] = (
-        Order(tr("Most wrong tags first"), "wrong_tags", True, "actual"),
-        Order(tr("Most lost words first"), "lost_words", True, LOST),
+    orders: ClassVar[tuple[RowOrder, ...]] = (
+        RowOrder(tr("Most wrong tags first"), "wrong_tags", True, "actual"),
+        RowOrder(tr("Most lost words first"), "lost_words", True, LOST),
     )
     roles: ClassVar[tuple[str, ...]] = ("tokens",)
 
@@ -62,13 +62,13 @@ class EntityView(RowView):
         self.lost.setVisible(bool(lost))
 
     def _show_legend(self, colors: dict[str, int], found: Sequence[Entity], right: Sequence[Entity] | None) -> None:
-        pieces: list[Piece] = []
+        pieces: list[TextRun] = []
         for kind, color in colors.items():
             shared = found if right is None else [one for one in found if one in right]
             counts = [str(sum(one.kind == kind for one in each)) for each in (shared, right) if each is not None]
-            pieces += [Piece(kind, f"token_{color}"), Piece(f"  {' of '.join(counts)}     ", ink="muted")]
+            pieces += [TextRun(kind, f"token_{color}"), TextRun(f"  {' of '.join(counts)}     ", ink="muted")]
         if not pieces:
-            pieces = [Piece(tr("No entity"), ink="muted")]
+            pieces = [TextRun(tr("No entity"), ink="muted")]
         title = tr("Types") if right is None else tr("Types, found of actual")
         section_of(self.legend).set_title(
             tr("{title}; outlined is wrong", title=title) if _differ(found, right) else title
@@ -86,22 +86,22 @@ def entity_pieces(
     colors: dict[str, int],
     other: Sequence[Entity] | None,
     wrong: str,
-) -> list[Piece]:
+) -> list[TextRun]:
     """The sentence with its entities; those that the other line has not are outlined."""
     known = None if other is None else set(other)
     ends = [0, *(place for entity in shown for place in (entity.start, entity.end)), len(words)]
     by_start = {entity.start: entity for entity in shown if entity.start < len(words)}
-    pieces: list[Piece] = []
+    pieces: list[TextRun] = []
     for start, end in pairwise(ends):
         text = " ".join(words[start:end])
         if not text:
             continue
         if pieces:
-            pieces.append(Piece(" "))
+            pieces.append(TextRun(" "))
         entity = by_start.get(start)
         if entity is None or entity.end < end:
-            pieces.append(Piece(text))
+            pieces.append(TextRun(text))
         else:
             outline = wrong if known is not None and entity not in known else ""
-            pieces.append(Piece(text, f"token_{colors[entity.kind]}", outline, tag=entity.kind))
+            pieces.append(TextRun(text, f"token_{colors[entity.kind]}", outline, tag=entity.kind))
     return pieces

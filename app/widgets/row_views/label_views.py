@@ -9,17 +9,17 @@ from app.core.predictions.predicted_row import PROBABILITY, PredictedRow
 from app.widgets.card import label
 from app.widgets.plots.label_bars import LabelBars, bars_of
 from app.widgets.plots.number_scale import NumberScale
-from app.widgets.row_views.row_view import Order, RowView, show_or_hide
+from app.widgets.row_views.row_view import RowOrder, RowView, show_or_hide
 
 
 class LabelView(RowView):
     """Bars of the labels, the predicted and the actual one marked."""
 
     confuses: ClassVar[bool] = True
-    orders: ClassVar[tuple[Order, ...]] = (
-        Order(tr("Least sure first"), "confidence", False, PROBABILITY),
-        Order(tr("Surest first"), "confidence", True, PROBABILITY),
-        Order(tr("Surest mistakes first"), "confidence", True, PROBABILITY, mistakes=True),
+    orders: ClassVar[tuple[RowOrder, ...]] = (
+        RowOrder(tr("Least sure first"), "confidence", False, PROBABILITY),
+        RowOrder(tr("Surest first"), "confidence", True, PROBABILITY),
+        RowOrder(tr("Surest mistakes first"), "confidence", True, PROBABILITY, mistakes=True),
     )
     roles: ClassVar[tuple[str, ...]] = ("text", "text_pair")
 
@@ -46,7 +46,7 @@ class NumberView(RowView):
     """A number is neither right nor wrong, but more or less far off."""
 
     compares: ClassVar[bool] = False
-    orders: ClassVar[tuple[Order, ...]] = (Order(tr("Largest error first"), "error", True, "actual"),)
+    orders: ClassVar[tuple[RowOrder, ...]] = (RowOrder(tr("Largest error first"), "error", True, "actual"),)
     roles: ClassVar[tuple[str, ...]] = ("text", "text_pair")
 
     def build(self) -> None:

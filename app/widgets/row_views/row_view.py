@@ -19,7 +19,7 @@ LONGEST_VALUE = 2000
 
 
 @dataclass(frozen=True)
-class Order:
+class RowOrder:
     """A way to sort rows; `column` may be one that the helper derives."""
 
     title: str
@@ -38,7 +38,7 @@ class Order:
         return any(name == needed or (needed.endswith("_") and name.startswith(needed)) for name in columns)
 
 
-class Section(QWidget):
+class CaptionedSection(QWidget):
     """A small heading over one widget; hidden where there is nothing to show."""
 
     def __init__(self, title: str, content: QWidget) -> None:
@@ -67,7 +67,7 @@ class RowView(QWidget):
     """Whether a prediction is right where it equals the actual value, and wrong where it does not."""
     confuses: ClassVar[bool] = False
     """Whether predictions are labels, of which one is taken for another."""
-    orders: ClassVar[tuple[Order, ...]] = ()
+    orders: ClassVar[tuple[RowOrder, ...]] = ()
     folded: ClassVar[tuple[str, ...]] = ()
     """Parts that are too long for a table."""
     roles: ClassVar[tuple[str, ...]] = ()
@@ -80,7 +80,7 @@ class RowView(QWidget):
         self.column.setContentsMargins(0, 0, 8, 0)
         self.column.setSpacing(14)
         self.build()
-        self._rest = Values()
+        self._rest = ValueList()
         self.column.addWidget(self._rest)
         self.column.addStretch(1)
 
@@ -120,9 +120,9 @@ class RowView(QWidget):
         self.add(title, text, FILLS if fills else 0)
         return text
 
-    def add(self, title: str, widget: QWidget, stretch: int = 0) -> Section:
+    def add(self, title: str, widget: QWidget, stretch: int = 0) -> CaptionedSection:
         """A widget under a heading."""
-        section = Section(title, widget)
+        section = CaptionedSection(title, widget)
         self.column.addWidget(section, stretch)
         return section
 
@@ -131,10 +131,10 @@ ANSWERS = ("label", "tags", "answers", "answer_start", "target")
 """Parts that say the right answer, which is shown as `actual`."""
 
 
-def section_of(widget: QWidget) -> Section:
+def section_of(widget: QWidget) -> CaptionedSection:
     """The section that a widget was added in."""
     section = widget.parentWidget()
-    assert isinstance(section, Section)
+    assert isinstance(section, CaptionedSection)
     return section
 
 
@@ -144,7 +144,7 @@ def show_or_hide(text: MarkedText, value: str | None) -> None:
     text.show_text(value or "")
 
 
-class Values(QWidget):
+class ValueList(QWidget):
     """Columns that are only listed: name and value, small, at the end."""
 
     def __init__(self) -> None:
@@ -193,7 +193,7 @@ class PlainView(RowView):
 
     def build(self) -> None:
         """One list; what else there is follows as in every view."""
-        self.answers = Values()
+        self.answers = ValueList()
         self.column.addWidget(self.answers)
 
     def show_parts(self, row: PredictedRow) -> None:

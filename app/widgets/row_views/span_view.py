@@ -9,8 +9,8 @@ from app.core.i18n import tr
 from app.core.predictions.predicted_row import PredictedRow
 from app.widgets.card import label
 from app.widgets.plots.label_bars import Bar, LabelBars
-from app.widgets.row_views.row_view import Order, RowView, section_of
-from app.widgets.text.marked_text import Piece
+from app.widgets.row_views.row_view import RowOrder, RowView, section_of
+from app.widgets.text.marked_text import TextRun
 
 NO_ANSWER = tr("No answer")
 SHOWN = 20
@@ -23,9 +23,9 @@ class SpanView(RowView):
     own: ClassVar[frozenset[str]] = frozenset({"score", "start", "end", "null_score", "n_best"}) | frozenset(
         {f"predicted_{name}" for name in ("score", "start", "end", "null_score", "n_best")}
     )
-    orders: ClassVar[tuple[Order, ...]] = (
-        Order(tr("Lowest score first"), "score", False),
-        Order(tr("Highest score first"), "score", True),
+    orders: ClassVar[tuple[RowOrder, ...]] = (
+        RowOrder(tr("Lowest score first"), "score", False),
+        RowOrder(tr("Highest score first"), "score", True),
     )
     folded: ClassVar[tuple[str, ...]] = ("context", "id")
     roles: ClassVar[tuple[str, ...]] = ("question", "context")
@@ -58,12 +58,12 @@ class SpanView(RowView):
         self.facts.setText(" · ".join(f"{name} {number(value)}" for name, value in facts.items() if value is not None))
 
 
-def _verdict(row: PredictedRow) -> list[Piece]:
+def _verdict(row: PredictedRow) -> list[TextRun]:
     right = row.actual is None or row.prediction == row.actual
     ground = "info_soft" if row.actual is None else "success_soft" if right else "danger_soft"
-    pieces = [Piece(row.prediction or NO_ANSWER, ground)]
+    pieces = [TextRun(row.prediction or NO_ANSWER, ground)]
     if not right:
-        pieces += [Piece(f"   {tr('actual')}  ", ink="muted"), Piece(row.actual or NO_ANSWER, outline="success")]
+        pieces += [TextRun(f"   {tr('actual')}  ", ink="muted"), TextRun(row.actual or NO_ANSWER, outline="success")]
     return pieces
 
 
@@ -76,14 +76,14 @@ def _bar(one: Mapping[str, Any], row: PredictedRow, chosen: bool) -> Bar:
     return Bar(text or NO_ANSWER, float(one.get("probability") or 0.0), mark)
 
 
-def _marked(row: PredictedRow) -> list[Piece]:
+def _marked(row: PredictedRow) -> list[TextRun]:
     """The context cut at every edge of an answer."""
     context = row.text("context")
     predicted, right = _predicted_span(row, context), _right_spans(row, context)
     edges = sorted({0, len(context), *(predicted or ()), *(edge for span in right for edge in span)})
     ground = "info_soft" if row.actual is None else "success_soft" if row.prediction == row.actual else "danger_soft"
     return [
-        Piece(
+        TextRun(
             context[start:end],
             ground if predicted and predicted[0] <= start and end <= predicted[1] else "",
             "success" if any(a <= start and end <= b for a, b in right) else "",

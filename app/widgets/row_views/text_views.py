@@ -11,8 +11,8 @@ from app.core.predictions.predicted_row import PredictedRow
 from app.core.predictions.word_diff import difference, is_comparable
 from app.widgets.card import label
 from app.widgets.plots.label_bars import Bar, LabelBars
-from app.widgets.row_views.row_view import Order, RowView, section_of, show_or_hide
-from app.widgets.text.marked_text import Piece
+from app.widgets.row_views.row_view import RowOrder, RowView, section_of, show_or_hide
+from app.widgets.text.marked_text import TextRun
 
 Fill = Sequence[tuple[str, float]]
 """Candidates for one mask, the likeliest first."""
@@ -23,9 +23,9 @@ class LanguageView(RowView):
 
     own: ClassVar[frozenset[str]] = frozenset({"loss", "tokens", "perplexity", "fills"})
     compares: ClassVar[bool] = False
-    orders: ClassVar[tuple[Order, ...]] = (
-        Order(tr("Highest loss first"), "loss", True),
-        Order(tr("Lowest loss first"), "loss", False),
+    orders: ClassVar[tuple[RowOrder, ...]] = (
+        RowOrder(tr("Highest loss first"), "loss", True),
+        RowOrder(tr("Lowest loss first"), "loss", False),
     )
     roles: ClassVar[tuple[str, ...]] = ("text", "prompt", "response")
 
@@ -45,7 +45,7 @@ class LanguageView(RowView):
         if measured or fills:
             self.text.show_text(text)
         else:
-            self.text.show_pieces([Piece(text, ink="muted"), Piece(row.prediction, ink="accent_text")])
+            self.text.show_pieces([TextRun(text, ink="muted"), TextRun(row.prediction, ink="accent_text")])
         self._show_numbers(row, measured)
         section_of(self.candidates).setVisible(bool(fills))
         self.candidates.show_fills(fills)
@@ -71,7 +71,7 @@ class WritingView(RowView):
     """What the prediction has too much is red, what it lacks of the reference is green."""
 
     own: ClassVar[frozenset[str]] = frozenset({"source_text", "predicted_source_text", "tokens"})
-    orders: ClassVar[tuple[Order, ...]] = (Order(tr("Highest loss first"), "loss", True),)
+    orders: ClassVar[tuple[RowOrder, ...]] = (RowOrder(tr("Highest loss first"), "loss", True),)
     roles: ClassVar[tuple[str, ...]] = ("source", "prefix", "source_language", "target_language", "prompt", "response")
 
     def build(self) -> None:
@@ -93,15 +93,15 @@ class WritingView(RowView):
             self.note.hide()
             return
         ours, theirs = difference(row.prediction, row.actual)
-        empty = [Piece(tr("nothing was written"), ink="faint")]
+        empty = [TextRun(tr("nothing was written"), ink="faint")]
         self.prediction.show_pieces([_piece(text, same, "danger_soft") for text, same in ours] or empty)
         self.reference.show_pieces([_piece(text, same, "success_soft") for text, same in theirs])
         self.note.setText(_note(row.prediction, row.actual, ours, theirs))
         self.note.show()
 
 
-def _piece(text: str, same: bool, ground: str) -> Piece:
-    return Piece(text, "" if same else ground)
+def _piece(text: str, same: bool, ground: str) -> TextRun:
+    return TextRun(text, "" if same else ground)
 
 
 def _note(prediction: str, actual: str, ours: list[tuple[str, bool]], theirs: list[tuple[str, bool]]) -> str:

@@ -8,13 +8,13 @@ from PySide6.QtGui import QFont, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from app import theme
-from app.core.heading import Heading
+from app.core.heading import GroupHeading
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
 
 
-class GroupedLines(QAbstractTableModel):
+class GroupedListModel(QAbstractTableModel):
     """Items, and headings; `titles` are the columns by name, and headings stand in the first of them."""
 
     def __init__(self, titles: Mapping[str, str]) -> None:
@@ -31,12 +31,12 @@ class GroupedLines(QAbstractTableModel):
     def item(self, row: int) -> Any:
         """What stands in a line, None for a heading."""
         line = self.lines[row] if 0 <= row < len(self.lines) else None
-        return None if isinstance(line, Heading) else line
+        return None if isinstance(line, GroupHeading) else line
 
     @property
     def items(self) -> list[Any]:
         """All of them without the headings."""
-        return [line for line in self.lines if not isinstance(line, Heading)]
+        return [line for line in self.lines if not isinstance(line, GroupHeading)]
 
     def of_item(self, item: Any, column: str, role: int) -> object:
         """What Qt asks about the cell of an item."""
@@ -61,12 +61,12 @@ class GroupedLines(QAbstractTableModel):
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         line = self.lines[index.row()]
-        if isinstance(line, Heading):
+        if isinstance(line, GroupHeading):
             return _of_heading(line, index.column(), role)
         return self.of_item(line, self.names[index.column()], role)
 
 
-def _of_heading(heading: Heading, column: int, role: int) -> object:
+def _of_heading(heading: GroupHeading, column: int, role: int) -> object:
     if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole) and column == 0:
         return f"{heading.title}  ·  {heading.count}"
     if role == Qt.ItemDataRole.ForegroundRole:
@@ -84,7 +84,7 @@ class GroupedList(QTableView):
 
     def __init__(
         self,
-        lines: GroupedLines,
+        lines: GroupedListModel,
         widths: Mapping[str, int],
         leaving: Sequence[str],
         least: int,

@@ -76,25 +76,25 @@ KEPT_BLOCKS = 24
 
 
 @dataclass(frozen=True)
-class Block:
+class CellBlock:
     """`texts[column][line]`, and colour tokens likewise (empty for the usual colour)."""
 
     texts: list[list[str]]
     tokens: list[list[str]]
 
 
-class RowBlocks:
+class CellCache:
     """Makes a block when one of its lines is first asked for and forgets those that were not looked at for long."""
 
-    def __init__(self, make: Callable[[range], Block]) -> None:
+    def __init__(self, make: Callable[[range], CellBlock]) -> None:
         self._make = make
-        self._blocks: OrderedDict[int, Block] = OrderedDict()
+        self._blocks: OrderedDict[int, CellBlock] = OrderedDict()
 
     def clear(self) -> None:
         """The lines hold something else now."""
         self._blocks.clear()
 
-    def at(self, line: int) -> tuple[Block, int]:
+    def at(self, line: int) -> tuple[CellBlock, int]:
         """The block of a line, and the line's place in it."""
         number, place = divmod(line, BLOCK_LINES)
         block = self._blocks.get(number)
@@ -116,7 +116,7 @@ class _Rows(QAbstractTableModel):
         self.indices: Sequence[int] | None = None
         self.color: CellColor = lambda row, column: ""
         self.titles: dict[str, str] = {}
-        self._blocks = RowBlocks(self._made)
+        self._blocks = CellCache(self._made)
 
     def set(self, source: PagedModel | None, shown: list[str], indices: Sequence[int] | None) -> None:
         """Show other rows or other columns."""
@@ -135,11 +135,11 @@ class _Rows(QAbstractTableModel):
         """Whether the source gives many values at once."""
         return hasattr(self.source, "cells")
 
-    def _made(self, lines: range) -> Block:
+    def _made(self, lines: range) -> CellBlock:
         rows = [self.source_row(line) for line in lines if line < self.rowCount()]
         fetch = self.source.cells  # type: ignore[union-attr]
         texts = [[cell_text(value) for value in fetch(rows, name)] for name in self.shown]
-        return Block(texts, [[self.color(row, name) for row in rows] for name in self.shown])
+        return CellBlock(texts, [[self.color(row, name) for row in rows] for name in self.shown])
 
     def source_row(self, row: int) -> int:
         """The row of the source that stands in a line."""

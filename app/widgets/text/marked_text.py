@@ -38,7 +38,7 @@ _TAG = QTextFormat.Property.UserProperty + 1
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextRun:
     """A run of text; colours are tokens of the theme, empty for none."""
 
     text: str
@@ -66,7 +66,7 @@ class MarkedText(QTextEdit):
     def __init__(self, name: str, fills: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._name, self._fills = name, fills
-        self._pieces: Sequence[Piece] = ()
+        self._pieces: Sequence[TextRun] = ()
         self._marks: list[_Mark] = []
         self._outlines: list[_Mark] = []
         self.setReadOnly(True)
@@ -89,9 +89,9 @@ class MarkedText(QTextEdit):
 
     def show_text(self, text: str, ink: str = "") -> None:
         """Show a text without marks."""
-        self.show_pieces([Piece(text, ink=ink)])
+        self.show_pieces([TextRun(text, ink=ink)])
 
-    def show_pieces(self, pieces: Sequence[Piece]) -> None:
+    def show_pieces(self, pieces: Sequence[TextRun]) -> None:
         """Show these runs of text one after the other."""
         self._pieces = pieces
         self._write()
@@ -136,12 +136,12 @@ class MarkedText(QTextEdit):
                 self._outline(start, cursor.position(), piece)
             room -= len(piece.text)
             if room <= 0:
-                cursor.insertText(" …", _letters(Piece("", ink="muted")))
+                cursor.insertText(" …", _letters(TextRun("", ink="muted")))
                 break
         cursor.endEditBlock()
         self._fit()
 
-    def _outline(self, start: int, end: int, piece: Piece) -> None:
+    def _outline(self, start: int, end: int, piece: TextRun) -> None:
         """One outline around pieces that follow each other."""
         last = self._outlines[-1] if self._outlines else None
         if last is not None and last.end == start and last.outline == piece.outline:
@@ -255,14 +255,14 @@ def _selected(text: str, position: int, cursor: QTextCursor) -> str:
     return units[2 * start : 2 * end].decode("utf-16-le", "replace").replace("\u2028", "\n")
 
 
-def _letters(piece: Piece) -> QTextCharFormat:
+def _letters(piece: TextRun) -> QTextCharFormat:
     letters = QTextCharFormat()
     letters.setForeground(theme.color(piece.ink or ("token_text" if piece.ground.startswith("token") else "text")))
     letters.setFontStrikeOut(piece.strike)
     return letters
 
 
-def _tag_letters(piece: Piece) -> QTextCharFormat:
+def _tag_letters(piece: TextRun) -> QTextCharFormat:
     letters = QTextCharFormat()
     letters.setForeground(theme.color("token_special_text"))
     letters.setProperty(QTextFormat.Property.FontPixelSize, 10)

@@ -2,7 +2,7 @@
 
 from backend.contract.catalog import Catalog
 from backend.contract.rpc import data, interactive, models, plan, predictions, storage, training_data
-from backend.contract.rpc.protocol import Exported
+from backend.contract.rpc.protocol import ExportedFile
 from backend.contract.run.cost import MeasuredTime
 from backend.contract.tokens import batches, comparison, steps, tokens, training, vocabulary
 
@@ -11,15 +11,15 @@ ANSWERS: dict[str, type] = {
     "devices": plan.DeviceList,
     "plan": plan.RunPlan,
     "measure_time": MeasuredTime,
-    "export_curves": Exported,
-    "storage": storage.Storage,
-    "clear_cache": storage.Cleared,
+    "export_curves": ExportedFile,
+    "storage": storage.StorageUse,
+    "clear_cache": storage.ClearedCache,
     # Data
     "recognise_data": data.RecognisedData,
     "preview_data": data.DataPreview,
     "data_row": data.DataRow,
-    "data_glance": data.DataGlance,
-    "export_unusable": Exported,
+    "data_glance": data.DataSummary,
+    "export_unusable": ExportedFile,
     "data_report": data.DataReport,
     "training_lengths": training_data.TrainingLengths,
     "training_rows": training_data.TrainingRows,
@@ -40,7 +40,7 @@ ANSWERS: dict[str, type] = {
     # Predictions
     "open_predictions": predictions.PredictionPages,
     "filter_predictions": predictions.PredictionRows,
-    "export_predictions": Exported,
+    "export_predictions": ExportedFile,
     "confusion": predictions.Confusion,
     "prediction_statistics": predictions.PredictionStatistics,
     "threshold_counts": predictions.ThresholdCounts,
@@ -64,11 +64,11 @@ ANSWERS: dict[str, type] = {
     "piece_origin": vocabulary.PieceOrigin,
     "convert_pieces": vocabulary.Conversion,
     "count_pieces": vocabulary.PieceCounts,
-    "export_vocabulary": Exported,
+    "export_vocabulary": ExportedFile,
     "compare_text": comparison.TextComparison,
     "compare_data": comparison.DataComparison,
-    "train_tokenizer": training.MadeTokenizer,
-    "extend_tokenizer": training.MadeTokenizer,
+    "train_tokenizer": training.TrainedTokenizer,
+    "extend_tokenizer": training.TrainedTokenizer,
     "propose_tokens": training.ProposedTokens,
     "count_proposed": training.TokenCounts,
 }

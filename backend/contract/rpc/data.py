@@ -7,7 +7,7 @@ import msgspec
 from backend.contract.errors import Fix
 
 
-class LeftOut(msgspec.Struct, frozen=True):
+class IgnoredFile(msgspec.Struct, frozen=True):
     """A file that was named, or lay in a named folder, and is no part of the data."""
 
     name: str
@@ -24,14 +24,14 @@ class RecognisedData(msgspec.Struct, frozen=True, kw_only=True):
     """One sentence: what it is, and which file serves which split."""
     task: str = ""
     """The task that such data is made for; empty where any may be."""
-    left_out: list[LeftOut] = []
+    left_out: list[IgnoredFile] = []
     warnings: list[str] = []
     """What is odd about the first rows, a sentence each: they seem to be decoded wrongly."""
     unreadable: list[str] = []
     """Why files cannot be read as they are; who reads the data is told the same."""
 
 
-class ColumnLook(msgspec.Struct, frozen=True, kw_only=True):
+class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What one column of the training data holds, by its first rows."""
 
     name: str
@@ -66,7 +66,7 @@ class DataPreview(msgspec.Struct, frozen=True, kw_only=True):
     """Also of a role that was given no column because several could play it."""
     best_guesses: dict[str, GuessedColumn] = {}
     """Role → what would be guessed without a person's choice, where that is another column."""
-    looks: list[ColumnLook] = []
+    looks: list[ColumnSummary] = []
     unfit: dict[str, dict[str, str]] = {}
     """Role → column → why it cannot play that part, as words that follow the column's name."""
     label_counts: dict[str, int] = {}
@@ -96,7 +96,7 @@ class UnusableRow(msgspec.Struct, frozen=True):
     reason: str
 
 
-class SplitGlance(msgspec.Struct, frozen=True, kw_only=True):
+class SplitSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One split: `rows` = those that can be used + `unusable`."""
 
     split: str
@@ -117,7 +117,7 @@ class SplitGlance(msgspec.Struct, frozen=True, kw_only=True):
     """Column in use → its empty cells, where it has some."""
 
 
-class Spread(msgspec.Struct, frozen=True, kw_only=True):
+class NumberSummary(msgspec.Struct, frozen=True, kw_only=True):
     """How numbers are spread; `std` is the sample's, quantiles lie between neighbours as a line does."""
 
     count: int
@@ -132,14 +132,14 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
     max: float
 
 
-class LengthGlance(msgspec.Struct, frozen=True, kw_only=True):
+class LengthSummary(msgspec.Struct, frozen=True, kw_only=True):
     """How long the training inputs are, against the limit where it is known."""
 
     unit: str
     """`tokens`, `words`."""
     rows: int
     """Rows that were measured."""
-    spread: Spread
+    spread: NumberSummary
     limit: int | None = None
     over: int = 0
     """Measured rows beyond the limit."""
@@ -149,11 +149,11 @@ class LengthGlance(msgspec.Struct, frozen=True, kw_only=True):
     """Of a bin."""
 
 
-class DataGlance(msgspec.Struct, frozen=True, kw_only=True):
+class DataSummary(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `data_glance {task, data, model}`: all rows of all splits, accounted for."""
 
-    splits: list[SplitGlance]
-    lengths: LengthGlance | None = None
+    splits: list[SplitSummary]
+    lengths: LengthSummary | None = None
     label_column: str = ""
     inputs: list[str] = []
     """The columns that make two rows the same."""
@@ -181,10 +181,10 @@ class ColumnReport(msgspec.Struct, frozen=True, kw_only=True):
     """Cells that are missing, blank or lists without a member."""
     distinct: int | None = None
     """Different values of a label."""
-    words: Spread | None = None
-    tokens: Spread | None = None
+    words: NumberSummary | None = None
+    tokens: NumberSummary | None = None
     """With the special tokens that the tokenizer adds, nothing cut off."""
-    numbers: Spread | None = None
+    numbers: NumberSummary | None = None
     labels: list[LabelShare] = []
     """The most frequent first."""
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from backend.contract.catalog import Device
-from backend.contract.run.cost import Measurement, Remedy, TimePart
+from backend.contract.run.cost import Measurement, MemoryFix, TimePart
 
 
 class PlanPart(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of the longest sequence of the rows that were looked at."""
     padding: float | None = None
     """Which part of all tokens that are computed is padding, estimated from these rows."""
-    remedies: list[Remedy] = []
+    remedies: list[MemoryFix] = []
     """What would make it fit, the gentlest first; empty where it fits."""
     notes: list[str] = []
     problems: list[str] = []

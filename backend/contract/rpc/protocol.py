@@ -49,7 +49,7 @@ class Progress(msgspec.Struct, frozen=True):
     part_total: float = 0
 
 
-class Mistake(msgspec.Struct, frozen=True):
+class ErrorReply(msgspec.Struct, frozen=True):
     """Why there is no answer: one sentence for people, and the spec key to change if there is one."""
 
     message: str
@@ -65,11 +65,11 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
 
     id: int
     answer: Any = None
-    error: Mistake | None = None
+    error: ErrorReply | None = None
     progress: Progress | None = None
 
 
-class Exported(msgspec.Struct, frozen=True):
+class ExportedFile(msgspec.Struct, frozen=True):
     """The file that was written on request: the answer of every query whose name begins with `export_`."""
 
     path: str

@@ -3,7 +3,7 @@
 import msgspec
 
 
-class StoredPart(msgspec.Struct, frozen=True, kw_only=True):
+class StorageItem(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of thing in a folder; sizes are bytes on the disk."""
 
     name: str
@@ -13,7 +13,7 @@ class StoredPart(msgspec.Struct, frozen=True, kw_only=True):
     """What taking it away costs, as a sentence."""
 
 
-class Storage(msgspec.Struct, frozen=True, kw_only=True):
+class StorageUse(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `storage {}`: what lies in the runs folder, the cache folder and the hub library's."""
 
     runs: int
@@ -24,11 +24,11 @@ class Storage(msgspec.Struct, frozen=True, kw_only=True):
     hub_size: int
     free: int
     """On the disk of the cache folder."""
-    parts: list[StoredPart]
+    parts: list[StorageItem]
     """Of the cache folder, those that `clear_cache {parts: [name, …]}` may be asked to take away."""
 
 
-class Cleared(msgspec.Struct, frozen=True, kw_only=True):
+class ClearedCache(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `clear_cache`: bytes that were freed, and those that stay because a run that is alive may read them."""
 
     freed: int

@@ -162,7 +162,7 @@ class TrainingRows(msgspec.Struct, frozen=True, kw_only=True):
     """How many the training has; 0 for splits that are not trained on."""
 
 
-class Border(msgspec.Struct, frozen=True, array_like=True):
+class ExampleStart(msgspec.Struct, frozen=True, array_like=True):
     """A row, or an example, begins at this token."""
 
     place: int
@@ -178,7 +178,7 @@ class TokenSequence(msgspec.Struct, frozen=True, kw_only=True):
     kinds: list[Kind]
     labels: list[str]
     """What stands below each token: its label, what was hidden, what the decoder is to say; empty for nothing."""
-    borders: list[Border] = []
+    borders: list[ExampleStart] = []
     length: int = 0
     """Tokens in all; only the first are in the lists where there are very many."""
 

@@ -14,7 +14,7 @@ _LEFT_OUT = ("version", "name")
 
 
 @dataclass(frozen=True)
-class Table:
+class TextRows:
     """Cells as text; every row is as long as the header."""
 
     header: tuple[str, ...]
@@ -36,23 +36,23 @@ class Table:
         return "".join(f"| {' | '.join(map(_in_cell, line))} |\n" for line in lines)
 
 
-def settings_table(specs: Mapping[str, Mapping[str, Any]], *, everything: bool = False) -> Table:
+def settings_table(specs: Mapping[str, Mapping[str, Any]], *, everything: bool = False) -> TextRows:
     """A row for each setting in which the runs (name → spec) differ, or for every one that any of them has."""
     columns = [dict(_flat(spec)) for spec in specs.values()]
     keys = [key for key in dict.fromkeys(key for column in columns for key in column) if key not in _LEFT_OUT]
     rows = [(key, *(_shown(column.get(key)) for column in columns)) for key in keys]
     shown = [row for row in rows if everything or len(set(row[1:])) > 1]
-    return Table(("Setting", *specs), tuple(shown))
+    return TextRows(("Setting", *specs), tuple(shown))
 
 
-def metrics_table(runs: Sequence[tuple[Sequence[tuple[str, str]], Mapping[str, float | None]]]) -> Table:
+def metrics_table(runs: Sequence[tuple[Sequence[tuple[str, str]], Mapping[str, float | None]]]) -> TextRows:
     """A row for each run: named cells, the same for all, then a column for every metric that any of them has."""
     metrics = list(dict.fromkeys(name for _, values in runs for name in values))
     named = [name for name, _ in runs[0][0]] if runs else []
     rows = [
         (*(text for _, text in cells), *(_number(values.get(metric)) for metric in metrics)) for cells, values in runs
     ]
-    return Table((*named, *metrics), tuple(rows))
+    return TextRows((*named, *metrics), tuple(rows))
 
 
 def _number(value: float | None) -> str:

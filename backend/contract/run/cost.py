@@ -24,7 +24,7 @@ class TimePart(msgspec.Struct, frozen=True):
     times: int = 1
 
 
-class Remedy(msgspec.Struct, frozen=True, kw_only=True):
+class MemoryFix(msgspec.Struct, frozen=True, kw_only=True):
     """Other settings with which a run needs less memory."""
 
     title: str
@@ -87,5 +87,5 @@ class MeasuredTime(msgspec.Struct, frozen=True, kw_only=True):
     measurement: Measurement | None = None
     shortage: str = ""
     """Why there is none, where the memory was not enough: a sentence."""
-    remedies: list[Remedy] = []
+    remedies: list[MemoryFix] = []
     """What needs less memory then."""

@@ -34,7 +34,7 @@ class _Step(msgspec.Struct):
 _STEPS = msgspec.json.Decoder(_Step)
 
 
-class Landmarks:
+class EventSummary:
     """Reads on from where it stopped; what it gives folds to the same run as all events do, but with few of its steps.
 
     Of the steps between two other events the last is given, so that times, pauses and the present step are exact.
@@ -93,7 +93,7 @@ class Landmarks:
 
 def landmarks(path: Path) -> list[AnyEvent]:
     """Those of the whole file."""
-    reader, found = Landmarks(path), []
+    reader, found = EventSummary(path), []
     while not reader.is_complete:
         found += reader.read()
     return found

@@ -11,7 +11,7 @@ from typing import IO, Any
 import msgspec
 
 from backend.contract.errors import InputError
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 
 RUN_STATES = ("queued", "starting", "running", "finished", "stopped", "paused", "interrupted", "failed", "lost")
 
@@ -240,7 +240,7 @@ class RunFinished(Event, frozen=True, tag=True):
     message: str = ""
     code: str = ""
     hint: str = ""
-    mend: Mend | None = None
+    mend: RunFix | None = None
     """What helps a run that failed, where a click can do it."""
     best_step: int | None = None
     metrics: dict[str, float | None] = {}

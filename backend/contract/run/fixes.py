@@ -21,7 +21,7 @@ LEAST_LENGTH = 32
 """No maximum length below this is proposed: it would cut nearly every text."""
 
 
-class Mend(msgspec.Struct, frozen=True, omit_defaults=True):
+class RunFix(msgspec.Struct, frozen=True, omit_defaults=True):
     """The way out of a failure that can be taken by a click.
 
     With `resume` the same run goes on from its last checkpoint, else a new one begins from its spec. Without `changes`
@@ -55,7 +55,7 @@ class Mend(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def less_memory(
     settings: Mapping[str, Any], micro_batch_size: int | None, longest: int | None, *, can_resume: bool
-) -> Mend | None:
+) -> RunFix | None:
     """What needs less memory and costs least: fewer rows at once, then activations computed twice, then shorter texts.
 
     `settings` are dotted keys; `micro_batch_size` and `longest` (tokens) are those that the run had. None where nothing
@@ -64,16 +64,18 @@ def less_memory(
     if micro_batch_size is not None and (mend := fewer_rows(micro_batch_size, can_resume=can_resume)):
         return mend
     if not settings.get("training.gradient_checkpointing"):
-        return Mend({"training.gradient_checkpointing": True}, resume=can_resume)
+        return RunFix({"training.gradient_checkpointing": True}, resume=can_resume)
     if longest is not None and longest // 2 >= LEAST_LENGTH:
-        return Mend({"task.max_length": longest // 2})
+        return RunFix({"task.max_length": longest // 2})
     return None
 
 
-def fewer_rows(micro_batch_size: int, *, can_resume: bool) -> Mend | None:
+def fewer_rows(micro_batch_size: int, *, can_resume: bool) -> RunFix | None:
     """Half as many rows at once; None where there is only one."""
     return (
-        Mend({"hardware.micro_batch_size": micro_batch_size // 2}, resume=can_resume) if micro_batch_size > 1 else None
+        RunFix({"hardware.micro_batch_size": micro_batch_size // 2}, resume=can_resume)
+        if micro_batch_size > 1
+        else None
     )
 
 

@@ -12,7 +12,7 @@ DECIDING = ".queue.lock"
 
 
 @dataclass(frozen=True)
-class Queue:
+class RunQueue:
     """The runs of one folder that a process carries."""
 
     running: list[RunFolder]
@@ -24,11 +24,11 @@ class Queue:
         return [*self.running, *takewhile(lambda other: not _is_same(other, folder), self.waiting)]
 
 
-def queue_of(runs: Path) -> Queue:
+def queue_of(runs: Path) -> RunQueue:
     """The queue of the runs in a folder. The kernel's locks are asked: a run that was killed is in nobody's way."""
     alive = [(run, run.queued_since()) for run in run_folders(runs) if run.is_carried()]
     waiting = sorted((since, run.name, run) for run, since in alive if since is not None)
-    return Queue([run for run, since in alive if since is None], [run for *_, run in waiting])
+    return RunQueue([run for run, since in alive if since is None], [run for *_, run in waiting])
 
 
 def join(folder: RunFolder) -> None:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from backend.contract.rpc.data import Spread
+from backend.contract.rpc.data import NumberSummary
 
 FEWEST, MOST = 2, 4
 """Tokenizers that are compared at once."""
@@ -72,7 +72,7 @@ class DataComparison(msgspec.Struct, frozen=True, kw_only=True):
     total: LanguageCounts
     languages: list[LanguageCounts]
     """Empty without a language column."""
-    spreads: list[Spread | None]
+    spreads: list[NumberSummary | None]
     """Tokens per row, of each tokenizer."""
     bins: list[int]
     """Where the bars of the histograms of tokens per row begin, and the end of the last."""

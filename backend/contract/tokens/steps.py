@@ -64,7 +64,7 @@ class Merge(msgspec.Struct, frozen=True, array_like=True):
     """Of the left one among the symbols before the merge."""
 
 
-class Choice(msgspec.Struct, frozen=True, array_like=True):
+class ChosenPiece(msgspec.Struct, frozen=True, array_like=True):
     """A piece that the model looked at."""
 
     piece: str
@@ -92,7 +92,7 @@ class WordTrace(msgspec.Struct, frozen=True, kw_only=True):
     """BPE: what it begins with."""
     merges: list[Merge] = []
     """BPE: those that were applied, in order."""
-    choices: list[Choice] = []
+    choices: list[ChosenPiece] = []
     """Unigram: the pieces that fit somewhere, by their beginning; WordPiece: the longest match at each place (`taken`)."""
     score: float | None = None
     """Unigram: the sum of the taken log-probabilities."""

@@ -103,7 +103,7 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
     """Not compared: the text was too long, or cut. `same` says nothing then."""
 
 
-class Turn(msgspec.Struct, frozen=True):
+class MessageSpan(msgspec.Struct, frozen=True):
     """Where a message lies in the text that the chat template wrote; `start` to `end` are characters."""
 
     role: str
@@ -111,7 +111,7 @@ class Turn(msgspec.Struct, frozen=True):
     end: int
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
+class TokenTotals(msgspec.Struct, frozen=True, kw_only=True):
     """What can be counted of tokens; counts of parts that follow each other are added."""
 
     tokens: int = 0
@@ -133,15 +133,15 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     byte_fallback: int = 0
     """Tokens that are one byte (`<0xE2>`), since the vocabulary has no piece for the character."""
 
-    def __add__(self, other: "Counts") -> "Counts":
+    def __add__(self, other: "TokenTotals") -> "TokenTotals":
         sums = {name: getattr(self, name) + getattr(other, name) for name in COUNTS}
-        return Counts(**sums | {"windows": max(self.windows, other.windows)})
+        return TokenTotals(**sums | {"windows": max(self.windows, other.windows)})
 
 
-COUNTS = Counts.__struct_fields__
+COUNTS = TokenTotals.__struct_fields__
 
 
-class Tokens(Counts, frozen=True, kw_only=True):
+class Tokens(TokenTotals, frozen=True, kw_only=True):
     """Answer of `tokenize`."""
 
     pieces: list[TokenPiece] = []
@@ -152,7 +152,7 @@ class Tokens(Counts, frozen=True, kw_only=True):
     file: str = ""
     file_skip: int = 0
     """Bytes of a byte order mark before the text of `file`."""
-    turns: list[Turn] = []
+    turns: list[MessageSpan] = []
     """Of a chat; empty where the template does not let them be told apart."""
     limit: int | None = None
     """What the model reads at most; None where it does not say."""

@@ -33,7 +33,7 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True):
         return self.bytes / self.tokens if self.tokens else 0.0
 
 
-class MadeTokenizer(msgspec.Struct, frozen=True, kw_only=True):
+class TrainedTokenizer(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `train_tokenizer {data, columns, settings, output, compare_with, folder}` and of `extend_tokenizer
     {tokenizer, add, special, whole_words, output}`: the folder that was written."""
 

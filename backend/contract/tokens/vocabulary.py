@@ -41,7 +41,7 @@ class FoundRows(msgspec.Struct, frozen=True):
     count: int
 
 
-class OriginPart(msgspec.Struct, frozen=True, array_like=True):
+class MergeNode(msgspec.Struct, frozen=True, array_like=True):
     """One piece in the tree of merges that make another, the whole first; what it is made of follows, one deeper."""
 
     depth: int
@@ -54,7 +54,7 @@ class OriginPart(msgspec.Struct, frozen=True, array_like=True):
 class PieceOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of `piece_origin {folder, row}`: what a piece is made of."""
 
-    parts: list[OriginPart] = []
+    parts: list[MergeNode] = []
     sentence: str = ""
 
 

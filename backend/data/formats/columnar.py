@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from backend.contract.errors import InputError
 from backend.contract.safe_files import LARGEST_RATIO, max_unpacked
 from backend.data.formats.class_labels import class_names, named, named_field
-from backend.data.formats.reader import PIECE_ROWS, Options, Piece, check_width, first_repeated
+from backend.data.formats.reader import PIECE_ROWS, Options, RowChunk, check_width, first_repeated
 
 
 class Columnar:
@@ -33,7 +33,7 @@ class Columnar:
         """The stored columns in plain types."""
         return self._schema
 
-    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+    def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
         """The rows in order, numbered from 1."""
         size, done, unpacked = self._path.stat().st_size, 0, 0
         try:
@@ -46,7 +46,7 @@ class Columnar:
                     raise InputError(
                         f"{self._path.name} unpacks to more than {LARGEST_RATIO} times its size; save it as JSON lines if you trust it"
                     )
-                yield Piece(plain, lines, size * done // max(1, self._count))
+                yield RowChunk(plain, lines, size * done // max(1, self._count))
         except (pa.ArrowException, OSError) as error:
             raise InputError(_damaged(self._path, error)) from None
 

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
-from backend.data.formats.reader import PIECE_BYTES, PIECE_ROWS, Options, Piece, check_width, first_repeated
+from backend.data.formats.reader import PIECE_BYTES, PIECE_ROWS, Options, RowChunk, check_width, first_repeated
 from backend.data.formats.text_file import TextFile
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -52,7 +52,7 @@ class Delimited:
         """The header's names, all text."""
         return pa.schema([(name, pa.string()) for name in self._header or []])
 
-    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+    def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
         """The rows below the header in order."""
         rows: list[list[str]] = []
         lines: list[int] = []
@@ -81,11 +81,11 @@ class Delimited:
     def _expected(self, width: int) -> str:
         return f"the header has {width}" if self._begins_with_header else f"a row has {width}"
 
-    def _piece(self, rows: list[list[str]], lines: list[int], schema: pa.Schema) -> Piece:
+    def _piece(self, rows: list[list[str]], lines: list[int], schema: pa.Schema) -> RowChunk:
         by_name = dict(zip(self._header or [], zip(*rows, strict=True), strict=True))
         columns = [pa.array(by_name[field.name], pa.string()) for field in schema]
         batch = pa.record_batch(columns, schema=schema)
-        return Piece(batch, np.array(lines, dtype=np.int64), self._text.position)
+        return RowChunk(batch, np.array(lines, dtype=np.int64), self._text.position)
 
     def _check_header(self, options: Options) -> None:
         name, header = self._text.name, self._header

@@ -14,7 +14,7 @@ import pyarrow as pa
 from backend.contract.errors import InputError
 from backend.contract.safe_files import MAX_JSON
 from backend.contract.safe_text import parse_json
-from backend.data.formats.reader import PIECE_ROWS, Options, Piece, check_width
+from backend.data.formats.reader import PIECE_ROWS, Options, RowChunk, check_width
 from backend.data.formats.text_file import TextFile
 
 Record = tuple[int, dict[str, Any]]
@@ -40,11 +40,11 @@ class JsonLines:
             raise InputError(f"{self._text.name} holds no JSON object{first}; write one object a line")
         return schema
 
-    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+    def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
         """The objects in order."""
         for piece in in_pieces(self._records()):
             batch = pa.record_batch(columns_of(piece, schema, self._text.name), schema=schema)
-            yield Piece(batch, _lines(piece), self._text.position)
+            yield RowChunk(batch, _lines(piece), self._text.position)
 
     def _records(self) -> Iterator[Record]:
         return islice(self._all_records(), self._max_rows)
@@ -83,11 +83,11 @@ class JsonList:
             raise InputError(f"{self._name} holds no JSON object; give a list of objects")
         return schema
 
-    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+    def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
         """The objects in order; for want of lines they are numbered."""
         for piece in in_pieces(self._records):
             batch = pa.record_batch(columns_of(piece, schema, self._name), schema=schema)
-            yield Piece(batch, _lines(piece), self._size)
+            yield RowChunk(batch, _lines(piece), self._size)
 
 
 def is_json_lines(head: str) -> bool:

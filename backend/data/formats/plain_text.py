@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
-from backend.data.formats.reader import PIECE_ROWS, Options, Piece
+from backend.data.formats.reader import PIECE_ROWS, Options, RowChunk
 from backend.data.formats.text_file import TextFile
 
 _SCHEMA = pa.schema([("text", pa.string())])
@@ -27,7 +27,7 @@ class PlainText:
         """The one column."""
         return _SCHEMA
 
-    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+    def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
         """The lines in order."""
         lines: list[str] = []
         first = 1
@@ -40,6 +40,6 @@ class PlainText:
         if lines:
             yield self._piece(lines, first, schema)
 
-    def _piece(self, lines: list[str], first: int, schema: pa.Schema) -> Piece:
+    def _piece(self, lines: list[str], first: int, schema: pa.Schema) -> RowChunk:
         batch = pa.record_batch([pa.array(lines, pa.string())], schema=schema)
-        return Piece(batch, np.arange(first, first + len(lines), dtype=np.int64), self._text.position)
+        return RowChunk(batch, np.arange(first, first + len(lines), dtype=np.int64), self._text.position)

@@ -28,7 +28,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Piece:
+class RowChunk:
     """Some thousand rows."""
 
     batch: pa.RecordBatch
@@ -47,7 +47,7 @@ class Reader(Protocol):
         """Names and types of the columns."""
         ...
 
-    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+    def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
         """All rows in order, as columns of that schema (this file's own, with types widened to suit others)."""
         ...
 

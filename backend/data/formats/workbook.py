@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from backend.contract.errors import Fix, InputError
 from backend.contract.safe_files import open_regular
-from backend.data.formats.reader import PIECE_ROWS, Options, Piece, check_width
+from backend.data.formats.reader import PIECE_ROWS, Options, RowChunk, check_width
 
 ENDINGS = (".xlsx", ".xlsm", ".xls", ".ods")
 MAX_BYTES = 1 << 29
@@ -80,7 +80,7 @@ class Workbook:
         """The columns that have a name."""
         return pa.schema([(name, pa.string()) for name in self._names])
 
-    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+    def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
         """The rows below the header in order; a row's line is its number in the sheet."""
         rows = islice(self._rows(), self._max_rows)
         while part := list(islice(rows, PIECE_ROWS)):
@@ -88,7 +88,7 @@ class Workbook:
                 pa.array([_text(row[self._names[field.name]]) for _, row in part], pa.string()) for field in schema
             ]
             lines = np.array([line for line, _ in part], dtype=np.int64)
-            yield Piece(pa.record_batch(columns, schema=schema), lines, self._size)
+            yield RowChunk(pa.record_batch(columns, schema=schema), lines, self._size)
 
     def _rows(self) -> Iterator[tuple[int, list[Any]]]:
         for line, row in enumerate(self._sheet.iter_rows(), 1):
@@ -147,7 +147,7 @@ def other_sheet(path: Path) -> Fix | None:
     return None
 
 
-def _head(book: "_Book", name: str) -> list[list[str]]:
+def _head(book: "_OpenWorkbook", name: str) -> list[list[str]]:
     """The first rows with values, as texts."""
     rows = ([_text(value) or "" for value in row] for row in book.content.get_sheet_by_name(name).iter_rows())
     return list(islice(filter(any, rows), _HEAD_ROWS))
@@ -171,7 +171,7 @@ def _is_table_or_list(head: list[list[str]]) -> bool:
     return _is_table(head) or (len(head) == _HEAD_ROWS and all(sum(map(bool, row)) == 1 for row in head))
 
 
-class _Book(NamedTuple):
+class _OpenWorkbook(NamedTuple):
     """A workbook of the library, the names of its visible sheets, and those of all."""
 
     content: Any
@@ -179,7 +179,7 @@ class _Book(NamedTuple):
     names: list[str]
 
 
-def _open(path: Path) -> _Book:
+def _open(path: Path) -> _OpenWorkbook:
     """Raises InputError where it would not fit into memory: of an OpenDocument the library lays out all sheets at once."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum, load_workbook  # a library in Rust, needed only here
 
@@ -187,7 +187,7 @@ def _open(path: Path) -> _Book:
     book = load_workbook(path)
     tables = [one for one in book.sheets_metadata if one.typ == SheetTypeEnum.WorkSheet]
     visible = [one.name for one in tables if one.visible == SheetVisibleEnum.Visible]
-    return _Book(book, visible, [one.name for one in tables])
+    return _OpenWorkbook(book, visible, [one.name for one in tables])
 
 
 def _sheet(path: Path, wanted: str | None) -> Any:
@@ -196,7 +196,7 @@ def _sheet(path: Path, wanted: str | None) -> Any:
     return book.content.get_sheet_by_name(_chosen(path, book, wanted))
 
 
-def _chosen(path: Path, book: _Book, wanted: str | None) -> str:
+def _chosen(path: Path, book: _OpenWorkbook, wanted: str | None) -> str:
     if wanted is not None and wanted not in book.names:
         raise InputError(
             f"data.sheet: {path.name} has no sheet {wanted!r}; it has {', '.join(map(repr, book.names))}", "data.sheet"
@@ -222,7 +222,7 @@ def _check_size(path: Path) -> None:
             raise InputError(_too_large(path, f"{len(shared):,} texts"))
         for one in packed.infolist():
             with packed.open(one) as content:
-                extent = _Extent(shared)
+                extent = _SheetExtent(shared)
                 extent.read(content)
             if extent.rows * extent.columns > MAX_CELLS:
                 raise InputError(_too_large(path, f"{extent.rows:,} rows of {extent.columns:,} columns"))
@@ -284,7 +284,7 @@ def _refuse_document_type(*_: Any) -> None:
     raise expat.ExpatError("a sheet has no document type")
 
 
-class _Extent:
+class _SheetExtent:
     """The rows and columns of the sheets in one part of a workbook: two cells in opposite corners span 17 billion.
 
     Also the characters that the part does not hold one by one: runs of spaces, cells that are repeated, and the shared

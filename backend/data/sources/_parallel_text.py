@@ -20,11 +20,11 @@ from backend.contract.spec import DataSection, Section
 from backend.data.fingerprint import file_fingerprint
 from backend.data.formats.compression import bounded
 from backend.data.formats.detect import is_data_file
-from backend.data.formats.reader import PIECE_ROWS, Piece, Reader
+from backend.data.formats.reader import PIECE_ROWS, Reader, RowChunk
 from backend.data.rows import Rows
 from backend.data.sources.files import ADVANCED, Files, read_files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 
 Pair = tuple[Path, Path | None]
 """The files of the sources and of the targets; None where there are sources alone."""
@@ -41,7 +41,7 @@ _CHALLENGE = ("train", "dev", "test")
 _WAY_OUT = "name their folder or common beginning, and data.source_ending and data.target_ending for other endings"
 
 
-class Directions(Section):
+class Direction(Section):
     """Which way parallel text is read."""
 
     direction: Annotated[Literal["forward", "backward", "both"], Field(title="Direction")] = "forward"
@@ -64,10 +64,10 @@ class Directions(Section):
     """Written into a column `target_language` (backward: `source_language`)."""
 
 
-def read_pairs(pairs: list[Pair], directions: Directions, max_rows: int | None, reading: Reading) -> Rows:
+def read_pairs(pairs: list[Pair], directions: Direction, max_rows: int | None, reading: ReadOptions) -> Rows:
     """The rows of pairs of files. Raises InputError where the two files of a pair differ in their number of lines."""
     targets = [target and file_fingerprint(target) for _, target in pairs]
-    how = ("parallel", targets, [getattr(directions, name) for name in Directions.model_fields])
+    how = ("parallel", targets, [getattr(directions, name) for name in Direction.model_fields])
 
     def readers() -> list[Reader]:
         return [LinePairs(source, target, directions) for source, target in pairs]
@@ -78,7 +78,7 @@ def read_pairs(pairs: list[Pair], directions: Directions, max_rows: int | None, 
 class LinePairs:
     """One pair of files; a reader as `backend.data.formats.reader.Reader` has it. Files may be gzipped."""
 
-    def __init__(self, source: Path, target: Path | None, directions: Directions) -> None:
+    def __init__(self, source: Path, target: Path | None, directions: Direction) -> None:
         self.skipped: list[tuple[int, str]] = []
         self._source, self._target, self._directions = source, target, directions
         self._ways = {"both": ("backward", "forward")}.get(directions.direction, (directions.direction,))
@@ -93,11 +93,11 @@ class LinePairs:
         names += ["source_language", "target_language"] if told.source_language or told.target_language else []
         return pa.schema([(name, pa.string()) for name in names])
 
-    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+    def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
         """All rows in order; those of one line stand together."""
         with ExitStack() as opened:
-            source = opened.enter_context(_Lines(self._source))
-            target = opened.enter_context(_Lines(self._target)) if self._target else None
+            source = opened.enter_context(_TextLines(self._source))
+            target = opened.enter_context(_TextLines(self._target)) if self._target else None
             rows: list[dict[str, str]] = []
             lines: list[int] = []
             for number, (one, other) in enumerate(self._paired(source, target), 1):
@@ -109,7 +109,7 @@ class LinePairs:
             if rows:
                 yield _piece(rows, lines, schema, source.position)
 
-    def _paired(self, source: "_Lines", target: "_Lines | None") -> Iterator[tuple[str, str]]:
+    def _paired(self, source: "_TextLines", target: "_TextLines | None") -> Iterator[tuple[str, str]]:
         if target is None:
             yield from ((line, "") for line in source)
             return
@@ -138,12 +138,12 @@ class LinePairs:
         return row | back | ({"source": target, "target": source} if self._target else {})
 
 
-def _piece(rows: list[dict[str, str]], lines: list[int], schema: pa.Schema, position: int) -> Piece:
+def _piece(rows: list[dict[str, str]], lines: list[int], schema: pa.Schema, position: int) -> RowChunk:
     columns = [pa.array([row[name] for row in rows], pa.string()) for name in schema.names]
-    return Piece(pa.record_batch(columns, schema=schema), np.array(lines, dtype=np.int64), position)
+    return RowChunk(pa.record_batch(columns, schema=schema), np.array(lines, dtype=np.int64), position)
 
 
-class _Lines:
+class _TextLines:
     """The lines of a UTF-8 file, gzipped or not; only a line feed ends one, or two files would fall out of step."""
 
     def __init__(self, path: Path) -> None:
@@ -153,7 +153,7 @@ class _Lines:
         self._raw.seek(0)
         self._stream = bounded(gzip.GzipFile(fileobj=self._raw), path) if zipped else self._raw
 
-    def __enter__(self) -> "_Lines":
+    def __enter__(self) -> "_TextLines":
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -206,7 +206,7 @@ def find_pair(path: Path, stems: tuple[str, ...], endings: Endings) -> Pair:
     raise InputError(f"there is no pair of files such as {_example(path, endings)}; {_WAY_OUT}")
 
 
-def read_one(path: Path, directions: Directions, endings: Endings, data: DataSection, reading: Reading) -> Rows:
+def read_one(path: Path, directions: Direction, endings: Endings, data: DataSection, reading: ReadOptions) -> Rows:
     """What a person names to be predicted: a pair, sources alone in a file without partner, or a table."""
     half = _is_half(path, endings)
     if path.is_file() and not half and is_data_file(path) and path.suffix != ".txt":

@@ -18,13 +18,13 @@ from backend.contract.spec import DataSection, Section
 from backend.data.data_files import data_files
 from backend.data.formats.compression import plain_suffix
 from backend.data.formats.detect import format_of
-from backend.data.formats.reader import PIECE_ROWS, Options, Piece, Reader, check_width
+from backend.data.formats.reader import PIECE_ROWS, Options, Reader, RowChunk, check_width
 from backend.data.formats.text_file import TextFile
 from backend.data.formats.workbook import ENDINGS as WORKBOOKS
 from backend.data.rows import Rows
 from backend.data.sources.files import ADVANCED, OF_FILE, Files, naming, of_one_encoding, read_files, split_files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Known, Reading, named
+from backend.data.sources.source import ReadOptions, RecognisedSource, named
 
 _DELIMITERS = {"auto": None, "tab": "\t", "spaces": " "}
 _TABLES = {".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".arrow", ".feather", *WORKBOOKS}
@@ -89,28 +89,28 @@ class Sentences:
         assert isinstance(settings, Settings)
         self.settings = settings
 
-    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+    def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """All sentences of the split; None where `data` names no files for it."""
         if named(split, data) is None:
             return None
         with naming(f"data.{split}"), of_one_encoding(data):
             return self._read(split_files(split, data), data.max_rows, reading)
 
-    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+    def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
         """The sentences of one more file, tagged or not; a table is known by its extension."""
         if path.suffix.lower() in _TABLES:
             return Files(FileSettings()).read_file(path, data, reading)
         return self._read(data_files(str(path), None), None, reading)
 
     @staticmethod
-    def recognise(paths: Sequence[Path]) -> Known | None:
+    def recognise(paths: Sequence[Path]) -> RecognisedSource | None:
         """A file is in columns whose lines hold a word and its tags, with blank lines between the sentences."""
         if len(paths) != 1 or not paths[0].is_file():
             return None
         is_one = plain_suffix(paths[0]) in ENDINGS or reads_like_columns(TextFile(paths[0]).head())
-        return Known("CoNLL columns, one word a line", "token_classification") if is_one else None
+        return RecognisedSource("CoNLL columns, one word a line", "token_classification") if is_one else None
 
-    def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:
+    def _read(self, paths: list[Path], max_rows: int | None, reading: ReadOptions) -> Rows:
         settings = self.settings
         for path in paths:
             format_of(path, "text", settings.encoding)  # refuses what is empty, packed or no text
@@ -170,7 +170,7 @@ class Conll:
         """A list of text for every column."""
         return pa.schema([(name, pa.list_(pa.string())) for name in self._layout.names])
 
-    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+    def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
         """The sentences in order."""
         sentences: list[list[list[str]]] = []
         lines: list[int] = []
@@ -183,12 +183,12 @@ class Conll:
         if sentences:
             yield self._piece(sentences, lines, schema)
 
-    def _piece(self, sentences: list[list[list[str]]], lines: list[int], schema: pa.Schema) -> Piece:
+    def _piece(self, sentences: list[list[list[str]]], lines: list[int], schema: pa.Schema) -> RowChunk:
         by_name = dict(zip(self._layout.names, zip(*chain.from_iterable(sentences), strict=True), strict=True))
         ends = np.cumsum([0, *map(len, sentences)]).astype(np.int32)
         columns = [pa.ListArray.from_arrays(ends, pa.array(by_name[field.name], pa.string())) for field in schema]
         batch = pa.record_batch(columns, schema=schema)
-        return Piece(batch, np.array(lines, dtype=np.int64), self._text.position)
+        return RowChunk(batch, np.array(lines, dtype=np.int64), self._text.position)
 
     def _sentences(self) -> Iterator[tuple[int, list[list[str]]]]:
         """The first line of each sentence and the cells of its words. Raises InputError for a line of another width."""

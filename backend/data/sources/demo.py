@@ -10,10 +10,10 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.spec import DataSection, Section
 from backend.data.rows import Rows
-from backend.data.sources._parallel_text import Directions, challenge_pair, read_pairs
+from backend.data.sources._parallel_text import Direction, challenge_pair, read_pairs
 from backend.data.sources.files import Files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Reading, is_fraction
+from backend.data.sources.source import ReadOptions, is_fraction
 
 
 class Settings(Section):
@@ -39,7 +39,7 @@ class Demo:
         assert isinstance(settings, Settings)
         self.settings = settings
 
-    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+    def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """The embedded rows of the split, whatever name `data` gives it; None where there are none."""
         if is_fraction(split, data):
             return None
@@ -48,34 +48,34 @@ class Demo:
             raise InputError(f"data.name: there is no demo data {name!r}; there is {', '.join(_DATA)}", "data.name")
         return _DATA[name](resource("demo") / name, split, data, reading)
 
-    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+    def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
         """Rows in a file of any known format."""
         return Files(FileSettings()).read_file(path, data, reading)
 
 
-def _table(folder: Path, split: str, data: DataSection, reading: Reading) -> Rows | None:
+def _table(folder: Path, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
     return _of_files([folder / f"{split}.csv"] if split != "test" else [], split, data, reading)
 
 
-def _novels(folder: Path, split: str, data: DataSection, reading: Reading) -> Rows | None:
+def _novels(folder: Path, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
     measured = folder / "persuasion.txt"
     novels = {"train": sorted(set(folder.glob("*.txt")) - {measured}), "validation": [measured]}
     return _of_files(novels.get(split, []), split, data, reading)
 
 
-def _verses(folder: Path, split: str, data: DataSection, reading: Reading) -> Rows | None:
+def _verses(folder: Path, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
     if split == "test":
         return None
     pair = challenge_pair(folder, "train" if split == "train" else "test")
-    return read_pairs([pair], Directions(), data.max_rows, reading)
+    return read_pairs([pair], Direction(), data.max_rows, reading)
 
 
-def _of_files(paths: list[Path], split: str, data: DataSection, reading: Reading) -> Rows | None:
+def _of_files(paths: list[Path], split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
     names = [str(path) for path in paths]
     return Files(FileSettings()).read(split, data.model_copy(update={split: names or None}), reading)
 
 
-_DATA: dict[str, Callable[[Path, str, DataSection, Reading], Rows | None]] = {
+_DATA: dict[str, Callable[[Path, str, DataSection, ReadOptions], Rows | None]] = {
     "sentiment": _table,
     "austen": _novels,
     "eng-spa": _verses,

@@ -22,7 +22,7 @@ from backend.data.formats.text_file import UndecodableError, describe_mixed
 from backend.data.formats.workbook import other_sheet, sheets_in_words
 from backend.data.row_cache import VERSION, RowWriter, cached_rows, writing
 from backend.data.rows import Rows
-from backend.data.sources.source import Reading, Report, check_apart, named
+from backend.data.sources.source import ReadOptions, Report, check_apart, named
 
 _NO_ENCODINGS = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem"}
 """What Python calls codecs of text and what no file is written in, or what means another encoding on each computer."""
@@ -87,18 +87,18 @@ class Files:
         assert isinstance(settings, Settings)
         self.settings = settings
 
-    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+    def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """All rows of the split; None where `data` names no files for it."""
         if named(split, data) is None:
             return None
         with naming(f"data.{split}"), of_one_encoding(data):
             return self._read(split_files(split, data), data.max_rows, reading)
 
-    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+    def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
         """The rows of one more file, folder or pattern, all of them."""
         return self._read(data_files(str(path), None), None, reading)
 
-    def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:
+    def _read(self, paths: list[Path], max_rows: int | None, reading: ReadOptions) -> Rows:
         settings = self.settings
         kinds = [format_of(path, settings.format, settings.encoding) for path in paths]
         options = Options(settings.delimiter, settings.encoding, settings.quoting, settings.sheet, max_rows)
@@ -135,7 +135,7 @@ def read_files(
     readers: Callable[[], list[Reader]],
     how: tuple[Any, ...],
     max_rows: int | None,
-    reading: Reading,
+    reading: ReadOptions,
     *,
     continuous: bool = False,
 ) -> Rows:

@@ -26,7 +26,7 @@ from backend.data.formats.text_file import TextFile
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, naming, read_files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Known, Reading, check_apart, is_fraction, named
+from backend.data.sources.source import ReadOptions, RecognisedSource, check_apart, is_fraction, named
 
 _USUAL_NAMES = {"train": "train", "validation": "dev", "test": "test"}
 """Split → the name of its file without ending."""
@@ -65,7 +65,7 @@ class Glue:
         self.settings = settings
         self._layout = LAYOUTS[settings.task]
 
-    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+    def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """All rows of the split; test files may be without labels."""
         value = named(split, data)
         if is_fraction(split, data) or (value is None and split not in self.own_splits):
@@ -78,7 +78,7 @@ class Glue:
                 self._check_labelled(rows)
         return rows
 
-    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+    def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
         """The rows of one more file of the task, labelled or not; of a folder those of its test files.
 
         A table that is no TSV is read as any other.
@@ -90,7 +90,7 @@ class Glue:
         return self._read(data_files(str(path), None), None, reading)
 
     @staticmethod
-    def recognise(paths: Sequence[Path]) -> Known | None:
+    def recognise(paths: Sequence[Path]) -> RecognisedSource | None:
         """A folder whose train.tsv begins as one task's does, or the folder above all tasks."""
         if len(paths) != 1 or not paths[0].is_dir():
             return None
@@ -100,11 +100,13 @@ class Glue:
             if not name:
                 return None
             task = "text_classification" if LAYOUTS[name].labels else "text_regression"
-            return Known(f"the GLUE task {LAYOUTS[name].folder}", task, {"folder": str(folder), "task": name})
+            return RecognisedSource(
+                f"the GLUE task {LAYOUTS[name].folder}", task, {"folder": str(folder), "task": name}
+            )
         there = [name for name, layout in LAYOUTS.items() if (folder / layout.folder / "train.tsv").is_file()]
         if len(there) < 2:
             return None
-        return Known(f"GLUE with {len(there)} tasks; choose one of them", settings={"folder": str(folder)})
+        return RecognisedSource(f"GLUE with {len(there)} tasks; choose one of them", settings={"folder": str(folder)})
 
     def _folder(self) -> Path:
         """The task's own folder, which may be one of several in the given one."""
@@ -130,7 +132,7 @@ class Glue:
         path = folder / user_path(usual)
         return data_files(str(path if path.suffix or path.exists() else path.with_suffix(".tsv")), None)
 
-    def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:
+    def _read(self, paths: list[Path], max_rows: int | None, reading: ReadOptions) -> Rows:
         names = [self._column_names(path) for path in paths]
 
         def readers() -> list[Reader]:
@@ -198,7 +200,7 @@ def _plainly(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TaskFiles:
     """The files of one task."""
 
     folder: str
@@ -236,24 +238,24 @@ _STSB = ("index", "genre", "filename", "year", "old_index", "source1", "source2"
 _PAIR = ("index", "sentence1", "sentence2")
 
 LAYOUTS = {
-    "cola": Layout(
+    "cola": TaskFiles(
         "CoLA", ("sentence",), "label", ("0", "1"), (("index", "sentence"),),
         without_header=("source", "label", "original_label", "sentence"),
     ),
-    "sst2": Layout("SST-2", ("sentence",), "label", ("0", "1"), (("sentence", "label"), ("index", "sentence"))),
-    "mrpc": Layout(
+    "sst2": TaskFiles("SST-2", ("sentence",), "label", ("0", "1"), (("sentence", "label"), ("index", "sentence"))),
+    "mrpc": TaskFiles(
         "MRPC", ("#1 String", "#2 String"), "Quality", ("0", "1"),
         (
             ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"),
             ("index", "#1 ID", "#2 ID", "#1 String", "#2 String"),
         ),
     ),
-    "stsb": Layout("STS-B", ("sentence1", "sentence2"), "score", (), ((*_STSB, "score"), _STSB)),
-    "qqp": Layout(
+    "stsb": TaskFiles("STS-B", ("sentence1", "sentence2"), "score", (), ((*_STSB, "score"), _STSB)),
+    "qqp": TaskFiles(
         "QQP", ("question1", "question2"), "is_duplicate", ("0", "1"),
         (("id", "qid1", "qid2", "question1", "question2", "is_duplicate"), ("id", "question1", "question2")),
     ),
-    "mnli": Layout(
+    "mnli": TaskFiles(
         "MNLI", ("sentence1", "sentence2"), "gold_label", ("contradiction", "entailment", "neutral"),
         (
             (*_MNLI, "label1", "gold_label"),
@@ -266,12 +268,12 @@ LAYOUTS = {
             "test": ("test_matched.tsv", "test_mismatched.tsv"),
         },
     ),
-    "qnli": Layout(
+    "qnli": TaskFiles(
         "QNLI", ("question", "sentence"), "label", ("entailment", "not_entailment"),
         (("index", "question", "sentence", "label"), ("index", "question", "sentence")),
     ),
-    "rte": Layout("RTE", ("sentence1", "sentence2"), "label", ("entailment", "not_entailment"), ((*_PAIR, "label"), _PAIR)),
-    "wnli": Layout("WNLI", ("sentence1", "sentence2"), "label", ("0", "1"), ((*_PAIR, "label"), _PAIR)),
+    "rte": TaskFiles("RTE", ("sentence1", "sentence2"), "label", ("entailment", "not_entailment"), ((*_PAIR, "label"), _PAIR)),
+    "wnli": TaskFiles("WNLI", ("sentence1", "sentence2"), "label", ("0", "1"), ((*_PAIR, "label"), _PAIR)),
 }  # fmt: skip
 """GLUE task → how its files look, as the benchmark's download of 2018 has them."""
 

@@ -26,7 +26,7 @@ from backend.data.row_cache import VERSION, cached_rows, writing
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, naming
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Reading, check_apart, named
+from backend.data.sources.source import ReadOptions, check_apart, named
 
 if TYPE_CHECKING:
     from datasets import DatasetBuilder
@@ -68,7 +68,7 @@ class Hub:
         assert isinstance(settings, Settings)
         self.settings = settings
 
-    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+    def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """All rows of the split that `data` names."""
         value = named(split, data)
         if value is None:
@@ -91,7 +91,7 @@ class Hub:
         shown = f"{Path(self.settings.name).name if self._folder() else self.settings.name}[{name}]"
         return cached_rows(reading.cache, key, (shown,), write, reading.report, continuous=False)
 
-    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+    def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
         """Rows in a file of any known format."""
         return Files(FileSettings()).read_file(path, data, reading)
 
@@ -99,7 +99,7 @@ class Hub:
         path = user_path(self.settings.name)
         return path.absolute() if path.is_dir() else None
 
-    def _builder(self, reading: Reading) -> "DatasetBuilder":
+    def _builder(self, reading: ReadOptions) -> "DatasetBuilder":
         folder = self._folder()
         options: dict[str, Any] = {
             "path": str(folder or self.settings.name),
@@ -182,7 +182,9 @@ def _kind(builder: "DatasetBuilder") -> str:
     return type(builder).__module__.rsplit(".", 1)[-1]
 
 
-def _copy(stored: pa.Schema, tables: Iterator[pa.Table], folder: Path, max_rows: int | None, reading: Reading) -> None:
+def _copy(
+    stored: pa.Schema, tables: Iterator[pa.Table], folder: Path, max_rows: int | None, reading: ReadOptions
+) -> None:
     with writing(folder, plain_schema(stored), max_rows) as writer:
         for table in tables:
             for batch in table.combine_chunks().to_batches():

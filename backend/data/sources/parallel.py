@@ -13,7 +13,7 @@ from backend.data.sources._parallel_text import (
     ADVANCED,
     ENDINGS,
     STEMS,
-    Directions,
+    Direction,
     Endings,
     Pair,
     find_pair,
@@ -22,10 +22,10 @@ from backend.data.sources._parallel_text import (
     read_pairs,
 )
 from backend.data.sources.files import naming
-from backend.data.sources.source import Known, Reading, check_apart, named
+from backend.data.sources.source import ReadOptions, RecognisedSource, check_apart, named
 
 
-class Settings(Directions):
+class Settings(Direction):
     """How the two files of a pair are found, and which way they are read."""
 
     source_ending: Annotated[str | None, Field(title="Ending of source files", json_schema_extra=ADVANCED)] = None
@@ -50,7 +50,7 @@ class Parallel:
         self.settings = settings
 
     @staticmethod
-    def recognise(paths: Sequence[Path]) -> Known | None:
+    def recognise(paths: Sequence[Path]) -> RecognisedSource | None:
         """Files of which each has a partner beside it: endings that are known, or two of languages."""
         found = pairs_among(paths)
         if found is None:
@@ -58,9 +58,9 @@ class Parallel:
         endings, splits = found
         own = {} if endings in ENDINGS else {"source_ending": endings[0], "target_ending": endings[1]}
         what = f"pairs of text files (.{endings[0]} and .{endings[1]}) whose lines belong together"
-        return Known(what, "seq2seq_lm", {**splits, **own})
+        return RecognisedSource(what, "seq2seq_lm", {**splits, **own})
 
-    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+    def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """The rows of the split's pairs of files; None where `data` names none."""
         if named(split, data) is None:
             return None
@@ -73,7 +73,7 @@ class Parallel:
         names = value if isinstance(value, list) else [value] if value is not None else []
         return [find_pair(user_path(name), STEMS[split], self._endings) for name in names]
 
-    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+    def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
         """A pair by its beginning or by one of its files; a file that has no partner holds sources; or a table."""
         return read_one(path, self.settings, self._endings, data, reading)
 

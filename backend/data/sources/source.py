@@ -15,7 +15,7 @@ Report = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How a source reads: where its cache lies, whom it tells of progress, whether the network may be used."""
 
     cache: Path
@@ -24,7 +24,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Known:
+class RecognisedSource:
     """What a source says of files that it knows by their content."""
 
     what: str
@@ -46,12 +46,12 @@ class Source(Protocol):
     """Keys of the `data` section that hold paths, made absolute from the spec file's folder."""
 
     # A source whose splits are there without being named says so: own_splits: ClassVar[tuple[str, ...]]
-    # A source that knows its files by their content has `recognise(paths: Sequence[Path]) -> Known | None` as a static
+    # A source that knows its files by their content has `recognise(paths: Sequence[Path]) -> RecognisedSource | None` as a static
     # method; it is asked about one folder, about the files of a folder or a drop together, and about each file alone.
 
     def __init__(self, settings: Section) -> None: ...
 
-    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+    def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """All rows of `train`, `validation` or `test` as `data` names them; None where it names none (or a fraction).
 
         Raises InputError in one sentence with the way out, also where the split shares a file with one before it
@@ -59,7 +59,7 @@ class Source(Protocol):
         """
         ...
 
-    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+    def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
         """The rows of one more file in this source's format (`burnish predict --data FILE`)."""
         ...
 

@@ -13,10 +13,10 @@ from backend.contract.errors import InputError
 from backend.contract.spec import DataSection, Section
 from backend.data.data_files import data_files, shown_names
 from backend.data.formats.compression import first_bytes, read_bytes
-from backend.data.formats.reader import PIECE_ROWS, Piece, Reader
+from backend.data.formats.reader import PIECE_ROWS, Reader, RowChunk
 from backend.data.rows import Rows
 from backend.data.sources.files import naming, read_files, split_files
-from backend.data.sources.source import Known, Reading, named
+from backend.data.sources.source import ReadOptions, RecognisedSource, named
 
 
 class Settings(Section):
@@ -39,27 +39,27 @@ class Squad:
         assert isinstance(settings, Settings)
         self.settings = settings
 
-    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+    def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """All questions of the split; None where `data` names no files for it."""
         if named(split, data) is None:
             return None
         with naming(f"data.{split}"):
             return self._read(split_files(split, data), data.max_rows, reading)
 
-    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+    def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
         """The questions of one more file, all of them."""
         return self._read(data_files(str(path), None), None, reading)
 
     @staticmethod
-    def recognise(paths: Sequence[Path]) -> Known | None:
+    def recognise(paths: Sequence[Path]) -> RecognisedSource | None:
         """A file is SQuAD's whose beginning is an object with paragraphs and their questions."""
         if len(paths) != 1 or not paths[0].is_file():
             return None
         head = first_bytes(paths[0], 1 << 16).removeprefix(b"\xef\xbb\xbf").lstrip()
         is_one = head.startswith(b"{") and b'"paragraphs"' in head and (b'"qas"' in head or len(head) > 60_000)
-        return Known("SQuAD's JSON", "question_answering") if is_one else None
+        return RecognisedSource("SQuAD's JSON", "question_answering") if is_one else None
 
-    def _read(self, paths: list[Path], max_rows: int | None, reading: Reading) -> Rows:
+    def _read(self, paths: list[Path], max_rows: int | None, reading: ReadOptions) -> Rows:
         def readers() -> list[Reader]:
             decoded = [_decoded(path, name) for path, name in zip(paths, shown_names(paths), strict=True)]
             if not any(question for file in decoded for question in _rows(file)):
@@ -118,14 +118,14 @@ class _Questions:
         """`is_impossible` is there where one of the files that are read together has it."""
         return pa.schema([*_COLUMNS, ("is_impossible", pa.bool_())] if self._version_2 else _COLUMNS)
 
-    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+    def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
         """The questions in order."""
         rows = islice(_rows(self._file), self._max_rows)
         total, done = max(1, sum(1 for _ in _rows(self._file))), 0
         while piece := list(islice(rows, PIECE_ROWS)):
             numbers = np.arange(done, done + len(piece), dtype=np.int64) + 1
             done += len(piece)
-            yield Piece(pa.RecordBatch.from_pylist(piece, schema=schema), numbers, self._size * done // total)
+            yield RowChunk(pa.RecordBatch.from_pylist(piece, schema=schema), numbers, self._size * done // total)
 
 
 def _rows(file: _File) -> Iterator[dict[str, Any]]:

@@ -18,21 +18,21 @@ from backend.data.rows import Rows
 from backend.data.sources._parallel_text import (
     ADVANCED,
     ENDINGS,
-    Directions,
+    Direction,
     challenge_pair,
     has_dev,
     read_one,
     read_pairs,
 )
 from backend.data.sources.files import naming
-from backend.data.sources.source import Known, Reading, check_apart, is_fraction, named
+from backend.data.sources.source import ReadOptions, RecognisedSource, check_apart, is_fraction, named
 
 ADDRESS = "https://object.pouta.csc.fi/Tatoeba-Challenge-v2023-09-26/{pair}.tar"
 """The release of 2023 (https://github.com/Helsinki-NLP/Tatoeba-Challenge/blob/master/data/README.md)."""
 _FILES = re.compile(r"(train|dev|test)\.(src|trg|id)(\.gz)?")
 
 
-class Settings(Directions):
+class Settings(Direction):
     """Which language pair, and which way it is read."""
 
     folder: Annotated[str | None, Field(title="Folder or archive", json_schema_extra={"path": True})] = None
@@ -70,7 +70,7 @@ class Tatoeba:
         self.settings = settings
 
     @staticmethod
-    def recognise(paths: Sequence[Path]) -> Known | None:
+    def recognise(paths: Sequence[Path]) -> RecognisedSource | None:
         """A folder with train.src, train.trg and the challenge's file of ids, or named for a pair of languages."""
         if len(paths) != 1 or not paths[0].is_dir():
             return None
@@ -78,9 +78,13 @@ class Tatoeba:
         is_pair = {"train.src", "train.trg"} <= names
         is_challenge = is_pair and ("train.id" in names or bool(re.fullmatch(r"[a-z]{3}-[a-z]{3}", paths[0].name)))
         settings = {"folder": str(paths[0])}
-        return Known("a language pair of the Tatoeba Challenge", "seq2seq_lm", settings) if is_challenge else None
+        return (
+            RecognisedSource("a language pair of the Tatoeba Challenge", "seq2seq_lm", settings)
+            if is_challenge
+            else None
+        )
 
-    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+    def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """The rows of the split; None where `data` names none (or a fraction)."""
         value = named(split, data)
         if is_fraction(split, data) or (value is None and split not in self.own_splits):
@@ -98,7 +102,7 @@ class Tatoeba:
             return []
         return value if isinstance(value, list) else [value or _own_stem(folder, split)]
 
-    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+    def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
         """A file of sources, with its targets where they lie beside it, or a table."""
         return read_one(path, self.settings, ENDINGS, data, reading)
 
@@ -106,7 +110,7 @@ class Tatoeba:
 SOURCE = Tatoeba
 
 
-def pair_folder(settings: Settings, reading: Reading) -> Path:
+def pair_folder(settings: Settings, reading: ReadOptions) -> Path:
     """The folder with the pair's files: as given, or unpacked into the cache. Raises InputError."""
     if settings.folder is None:
         if settings.pair is None:
@@ -121,7 +125,7 @@ def pair_folder(settings: Settings, reading: Reading) -> Path:
         return _unpacked(lambda: path, fingerprint("tatoeba", file_fingerprint(path)), reading)
 
 
-def _fetched(pair: str, address: str, reading: Reading) -> Path:
+def _fetched(pair: str, address: str, reading: ReadOptions) -> Path:
     downloads = reading.cache / "downloads"
     by_hand, fetched = downloads / f"{pair}.tar", downloads / f"{fingerprint(address)}.tar"
     name = fingerprint("tatoeba", address)
@@ -130,14 +134,14 @@ def _fetched(pair: str, address: str, reading: Reading) -> Path:
         if by_hand.is_file() or fetched.is_file():
             return by_hand if by_hand.is_file() else fetched
         if reading.offline:
-            raise archive.Unreachable("the network may not be used")
+            raise archive.DownloadError("the network may not be used")
         archive.fetch(address, fetched, reading.report)
         return fetched
 
     try:
         with naming("data.pair"):
             folder = _unpacked(bring, name, reading)
-    except archive.Unreachable as problem:
+    except archive.DownloadError as problem:
         raise InputError(
             f"data.pair: {address} cannot be fetched ({problem}); check the pair and the network, or bring the file and "
             f"put it into {downloads} as {by_hand.name}, or name it as data.folder",
@@ -150,7 +154,7 @@ def _fetched(pair: str, address: str, reading: Reading) -> Path:
     return folder
 
 
-def _unpacked(bring: Callable[[], Path], name: str, reading: Reading) -> Path:
+def _unpacked(bring: Callable[[], Path], name: str, reading: ReadOptions) -> Path:
     """The cache's folder of that name; where it is not there yet, filled from the archive that `bring` gives."""
 
     def write(folder: Path) -> None:

@@ -15,11 +15,11 @@ from backend.contract.spec import DataSection, Section
 from backend.data.data_files import data_files
 from backend.data.formats.delimited import Delimited
 from backend.data.formats.detect import format_of
-from backend.data.formats.reader import Options, Piece, Reader
+from backend.data.formats.reader import Options, Reader, RowChunk
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, naming, read_files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Known, Reading, check_apart, is_fraction, named
+from backend.data.sources.source import ReadOptions, RecognisedSource, check_apart, is_fraction, named
 
 Language = Literal["ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"]
 _PLACES = ("XNLI-1.0", "XNLI-MT-1.0/multinli", "multinli", "")
@@ -69,13 +69,13 @@ class Source:
         self.settings = settings
 
     @staticmethod
-    def recognise(paths: Sequence[Path]) -> Known | None:
+    def recognise(paths: Sequence[Path]) -> RecognisedSource | None:
         """A folder with xnli.dev.tsv where the archives keep it."""
         if len(paths) != 1 or not any((paths[0] / place / _FILES["validation"]).is_file() for place in _PLACES):
             return None
-        return Known("XNLI; choose its language", "text_classification", {"folder": str(paths[0])})
+        return RecognisedSource("XNLI; choose its language", "text_classification", {"folder": str(paths[0])})
 
-    def read(self, split: str, data: DataSection, reading: Reading) -> Rows | None:
+    def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """All rows of the split in its language."""
         value = named(split, data)
         if is_fraction(split, data) or (value is None and split not in self.own_splits):
@@ -95,7 +95,7 @@ class Source:
         names = value if isinstance(value, list) else [value or split]
         return [self._file(name, self._language(split)) for name in names]
 
-    def read_file(self, path: Path, data: DataSection, reading: Reading) -> Rows:
+    def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
         """The rows of one more file in the language that is measured; a table that is no TSV is read as any other."""
         if path.suffix.lower() != ".tsv":
             return Files(FileSettings()).read_file(path, data, reading)
@@ -113,7 +113,7 @@ class Source:
             )
         return found
 
-    def _read(self, paths: list[Path], language: str, max_rows: int | None, reading: Reading) -> Rows:
+    def _read(self, paths: list[Path], language: str, max_rows: int | None, reading: ReadOptions) -> Rows:
         for path in paths:
             format_of(path, "tsv")  # refuses what is empty, packed or unreadable
 
@@ -146,7 +146,7 @@ class Xnli:
         """`premise`, `hypothesis` and, where there are any, `label`."""
         return pa.schema([field for field in SCHEMA if field.name in self._columns])
 
-    def pieces(self, schema: pa.Schema) -> Iterator[Piece]:
+    def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
         """The rows of the language in order. Raises InputError where a file of several languages has none."""
         others: set[str] = set()
         found = False
@@ -155,7 +155,7 @@ class Xnli:
             found = found or bool(keep.any())
             columns = [_plain(piece.batch[self._columns[field.name]]) for field in schema]
             batch = pa.record_batch(columns, schema=schema).filter(pa.array(keep))
-            yield Piece(batch, piece.lines[keep], piece.position)
+            yield RowChunk(batch, piece.lines[keep], piece.position)
         if others and not found:
             raise InputError(
                 f"{self._name} has no rows in the language {self._language!r}; it has {', '.join(sorted(others))}"

@@ -13,11 +13,11 @@ from backend.adapters.lora import USUAL, Settings, cannot_leave_alone, check_lea
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.engines.configuration import LANGUAGE_HEADS
-from backend.engines.engine import Loaded, Loading
+from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw_normal, draw_uniform
 from backend.engines.jax import peft_files
 from backend.engines.jax.layers import Embedding
-from backend.engines.jax.loading import Opened
+from backend.engines.jax.loading import LoadedParameters
 from backend.engines.jax.lora import AdaptedEmbedding, AdaptedLinear, scaling
 from backend.engines.jax.model import Model
 from backend.models.adapter_files import PREFIX, is_alone
@@ -32,7 +32,7 @@ Values = dict[str, np.ndarray]
 class Adapter:
     """LoRA on one model. `trained` are the names of what learns."""
 
-    def __init__(self, loading: Loading, opened: Opened) -> None:
+    def __init__(self, loading: LoadRequest, opened: LoadedParameters) -> None:
         assert loading.training is not None
         if not isinstance(loading.adapter, Settings):
             raise InputError("adapter.type: the JAX engine knows LoRA alone; choose PyTorch", "adapter.type")
@@ -48,7 +48,7 @@ class Adapter:
         self._model = self._base.changed(self._put_in_place)
         self.trained = self._small() | self._in_full | self._biases()
 
-    def adapted(self, opened: Opened) -> Opened:
+    def adapted(self, opened: LoadedParameters) -> LoadedParameters:
         """The model with small matrices beside its own."""
         drawn = self._drawn(opened.parameters)
         more = sum(value.size for value in drawn.values())
@@ -80,7 +80,7 @@ class Adapter:
                 (peft_files.WORDS_FIRST, peft_files.WORDS_SECOND) if is_table else (peft_files.FIRST, peft_files.SECOND)
             )
             size = parameters.get(f"{name}{peft_files.MAGNITUDE}")
-            change = peft_files.Change(parameters[f"{name}{first}"], parameters[f"{name}{second}"], scale, size)
+            change = peft_files.AdapterDelta(parameters[f"{name}{first}"], parameters[f"{name}{second}"], scale, size)
             weight = parameters[f"{name}.weight"]
             whole[f"{name}.weight"] = change.merged(weight, inputs_first=self._inputs_first(name))
         return whole
@@ -137,7 +137,7 @@ class Adapter:
         tops = {name.partition(".")[0] for name in self._in_full if _is_on_top(name, self._base)}
         return {top if (top := name.partition(".")[0]) in tops else name.rpartition(".")[0] for name in self._in_full}
 
-    def _check_alone(self, loaded: Loaded) -> None:
+    def _check_alone(self, loaded: LoadedModel) -> None:
         check_leaves_alone(resized=bool(loaded.resized), adapted=is_alone(self._loading.folder))
         of_vocabulary = self._loading.head.head in LANGUAGE_HEADS and self._in_full  # tied to what does not train
         others = self._base.shapes.keys() - self._in_full
@@ -161,7 +161,7 @@ def _is_on_top(name: str, model: Model) -> bool:
     return name.partition(".")[0] in model.tops
 
 
-def _trained_in_full(model: Model, opened: Opened, head: Head) -> set[str]:
+def _trained_in_full(model: Model, opened: LoadedParameters, head: Head) -> set[str]:
     """Heads and whatever was drawn anew; the word embedding too where it has new rows."""
     found = set(opened.loaded.new_weights)
     if head not in LANGUAGE_HEADS:

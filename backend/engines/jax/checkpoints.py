@@ -25,14 +25,14 @@ _FULL = ("no space left", "disk quota exceeded", "file too large")
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedState:
     """What a checkpoint holds: trained parameters by name, and the leaves of the optimizer's state in their order."""
 
     parameters: Mapping[str, jax.Array]
     optimizer: Sequence[jax.Array]
 
 
-def save(folder: Path, values: Saved) -> Finish:
+def save(folder: Path, values: SavedState) -> Finish:
     """Copy the values and begin to write them; the files are whole once what is returned was called.
 
     The copy is made before this returns, so that the next step may take the values' memory.
@@ -49,7 +49,7 @@ def save(folder: Path, values: Saved) -> Finish:
     return finish
 
 
-def restore(folder: Path, like: Saved) -> Saved:
+def restore(folder: Path, like: SavedState) -> SavedState:
     """What was saved, to the bit, with the shapes and in the places of `like`.
 
     Raises RunFailed for a checkpoint of another model, or one that cannot be read.
@@ -66,7 +66,7 @@ def restore(folder: Path, like: Saved) -> Saved:
             found = reader.restore(folder / STATE, args=orbax.args.PyTreeRestore(wanted, restore_args=places))
         except (OSError, ValueError, KeyError) as error:
             raise _unreadable(folder, error) from error
-    return Saved(found["parameters"], [found["optimizer"][name] for name in sorted(found["optimizer"])])
+    return SavedState(found["parameters"], [found["optimizer"][name] for name in sorted(found["optimizer"])])
 
 
 def restore_weights(folder: Path, like: Mapping[str, jax.Array]) -> dict[str, np.ndarray]:
@@ -119,7 +119,7 @@ def _orbax() -> Any:
     return orbax.checkpoint
 
 
-def _tree(values: Saved) -> dict[str, dict[str, jax.Array]]:
+def _tree(values: SavedState) -> dict[str, dict[str, jax.Array]]:
     leaves = {f"{number:05}": leaf for number, leaf in enumerate(values.optimizer)}
     return {"parameters": dict(values.parameters), "optimizer": leaves}
 

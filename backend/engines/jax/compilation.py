@@ -14,7 +14,7 @@ Key = Hashable
 _XLA_SAYS = "RESOURCE_EXHAUSTED"
 
 
-class Programs:
+class CompiledPrograms:
     """Compiled functions of one model. What compiles is handed to `compiling`, which can show it and give it up.
 
     A call raises RunFailed with code `out_of_memory` where it does not fit.

@@ -16,13 +16,13 @@ from backend.contract.heads import IGNORE, Head
 from backend.contract.places import cache_folder
 from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
-from backend.engines.engine import Batch, Finish, Loaded, Loading, StepNumbers, StepResult
+from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
 from backend.engines.jax import checkpoints
 from backend.engines.jax.adapters import Adapter
-from backend.engines.jax.compilation import Programs, shapes, shortage_stated
-from backend.engines.jax.generation import Writer
+from backend.engines.jax.compilation import CompiledPrograms, shapes, shortage_stated
+from backend.engines.jax.generation import Generator
 from backend.engines.jax.heads import HEADS
-from backend.engines.jax.layers import Noise, computing, recomputing
+from backend.engines.jax.layers import DropoutKeys, computing, recomputing
 from backend.engines.jax.loading import open_model
 from backend.engines.jax.lora import dropping
 from backend.engines.jax.mesh import layout_of
@@ -46,7 +46,7 @@ class JaxEngine:
         self._optimizer: Optimizer | None = None
         self._adapter: Adapter | None = None
 
-    def load(self, loading: Loading) -> Loaded:
+    def load(self, loading: LoadRequest) -> LoadedModel:
         """Put the model in place. Raises InputError or RunFailed in one sentence."""
         if loading.precision not in _NUMBERS:
             raise InputError(
@@ -68,12 +68,12 @@ class JaxEngine:
             self._parameters: Parameters = self._layout.placed(opened.parameters)
         smoothing = loading.training.label_smoothing if loading.training else 0.0
         self._head = HEADS[loading.head.head](loading.head, smoothing)
-        self._programs = Programs(loading.compiling)
+        self._programs = CompiledPrograms(loading.compiling)
         self._outputs = self._layout.jit(self._compute_outputs)
         trainable = self._prepare_training(loading)
         return replace(opened.loaded, trainable=trainable)
 
-    def _prepare_training(self, loading: Loading) -> int:
+    def _prepare_training(self, loading: LoadRequest) -> int:
         training, model = loading.training, self._model
         assert model is not None
         if training is None:
@@ -112,7 +112,9 @@ class JaxEngine:
         assert self._optimizer is not None
 
         def loss_of(parameters: Parameters, batch: Arrays, number: jax.Array) -> jax.Array:
-            return self._loss({**fixed, **parameters}, batch, Noise(jax.random.fold_in(key, number))) / denominator
+            return (
+                self._loss({**fixed, **parameters}, batch, DropoutKeys(jax.random.fold_in(key, number))) / denominator
+            )
 
         def add(sums: tuple[jax.Array, Parameters], numbered: tuple[jax.Array, Arrays]) -> tuple[Any, None]:
             loss, gradients = jax.value_and_grad(loss_of)(trained, numbered[1], numbered[0])
@@ -128,7 +130,7 @@ class JaxEngine:
         new, state, norm = self._optimizer.step(trained, state, gradients, learning_rate)
         return new, state, loss, norm
 
-    def _loss(self, parameters: Parameters, arrays: Arrays, noise: Noise) -> jax.Array:
+    def _loss(self, parameters: Parameters, arrays: Arrays, noise: DropoutKeys) -> jax.Array:
         assert self._model is not None
         assert self._training is not None
         with computing(self._numbers), recomputing(self._training.gradient_checkpointing), dropping(noise):
@@ -167,9 +169,9 @@ class JaxEngine:
         return self._writer.stream(self._parameters, input_ids, settings)
 
     @cached_property
-    def _writer(self) -> Writer:
+    def _writer(self) -> Generator:
         assert self._model is not None, "no model is loaded"
-        return Writer(self._model, self._config, self._generation, self._numbers, self._programs, self._layout.jit)
+        return Generator(self._model, self._config, self._generation, self._numbers, self._programs, self._layout.jit)
 
     # Files
 
@@ -189,11 +191,11 @@ class JaxEngine:
             self._state = jax.tree.unflatten(jax.tree.structure(self._state), found.optimizer)
         return ""
 
-    def _saved(self) -> checkpoints.Saved:
+    def _saved(self) -> checkpoints.SavedState:
         if self._optimizer is None:
-            return checkpoints.Saved(self._parameters, [])
+            return checkpoints.SavedState(self._parameters, [])
         trained = {name: self._parameters[name] for name in self._trained}
-        return checkpoints.Saved(trained, jax.tree.leaves(self._state))
+        return checkpoints.SavedState(trained, jax.tree.leaves(self._state))
 
     def export(self, folder: Path) -> None:
         """Config and float32 weights in Hugging Face layout, safetensors; or an adapter alone."""

@@ -12,8 +12,8 @@ from backend.contract.rpc.generation import GenerationSettings
 from backend.engines import decoding
 from backend.engines.engine import Batch
 from backend.engines.generation_limits import answer_beginning, check_prompt, end_tokens, room_for
-from backend.engines.jax.compilation import Programs
-from backend.engines.jax.layers import Memory, computing, remembering
+from backend.engines.jax.compilation import CompiledPrograms
+from backend.engines.jax.layers import KeyValueCache, computing, remembering
 from backend.engines.jax.model import Model, Parameters
 from backend.engines.logits_processors import demands_of
 
@@ -22,11 +22,11 @@ _ROUND = 32
 Kept = tuple[tuple[jax.Array, jax.Array], ...]
 
 
-class Writer:
+class Generator:
     """One model that writes. Its passes are compiled once for each number of rows, length and room."""
 
     def __init__(
-        self, model: Model, config: Any, defaults: Any, numbers: Any, programs: Programs, jit: Callable[..., Any]
+        self, model: Model, config: Any, defaults: Any, numbers: Any, programs: CompiledPrograms, jit: Callable[..., Any]
     ) -> None:  # fmt: skip
         self._model, self._config, self._numbers = model, config, numbers
         self.defaults, self.answers = defaults, bool(config.is_encoder_decoder)
@@ -53,13 +53,13 @@ class Writer:
 
     def _begun(
         self, parameters: Parameters, batch: Batch, settings: GenerationSettings
-    ) -> tuple["_Passes", decoding.Rules]:
-        passes = _Passes(self, parameters, batch, settings.num_beams)
+    ) -> tuple["_GenerationState", decoding.DecodingRules]:
+        passes = _GenerationState(self, parameters, batch, settings.num_beams)
         room = room_for(settings, self._config, passes.prompt.shape[1])
         ends = end_tokens(settings, self.defaults, self._config)
         demands = demands_of(self.defaults, ends, samples=settings.sample)
         padding = None if self.answers else (batch["attention_mask"] != 0).argmax(axis=1)
-        return passes, decoding.Rules(settings, ends, room, demands, padding)
+        return passes, decoding.DecodingRules(settings, ends, room, demands, padding)
 
     def read_source(self, parameters: Parameters, ids: np.ndarray, mask: np.ndarray) -> jax.Array:
         """What the decoder sees of sources, (rows, length, width)."""
@@ -88,16 +88,16 @@ class Writer:
     def _read_prompt(
         self, parameters: Parameters, ids: jax.Array, shown: jax.Array, source: Any, room: int
     ) -> tuple[jax.Array, Kept]:
-        return self._passed(parameters, ids, shown, source, Memory(room, jnp.int32(0), _grown(shown, room), ()))
+        return self._passed(parameters, ids, shown, source, KeyValueCache(room, jnp.int32(0), _grown(shown, room), ()))
 
     def _read_token(
         self, parameters: Parameters, ids: jax.Array, shown: jax.Array, at: jax.Array, source: Any, kept: Kept
     ) -> tuple[jax.Array, Kept]:
-        memory = Memory(shown.shape[1], at, shown, kept)
+        memory = KeyValueCache(shown.shape[1], at, shown, kept)
         return self._passed(parameters, ids, jnp.ones_like(ids), source, memory)
 
     def _passed(
-        self, parameters: Parameters, ids: jax.Array, mask: jax.Array, source: Any, memory: Memory
+        self, parameters: Parameters, ids: jax.Array, mask: jax.Array, source: Any, memory: KeyValueCache
     ) -> tuple[jax.Array, Kept]:
         """Scores of the token after the last one, (rows, vocabulary) float32."""
         with computing(self._numbers), remembering(memory):
@@ -112,10 +112,10 @@ class Writer:
             return model.vocabulary(hidden[:, -1]).astype(jnp.float32), tuple(memory.kept)
 
 
-class _Passes:
+class _GenerationState:
     """One batch: its prompt, what is remembered of it, and where the next token stands."""
 
-    def __init__(self, writer: Writer, parameters: Parameters, batch: Batch, beams: int) -> None:
+    def __init__(self, writer: Generator, parameters: Parameters, batch: Batch, beams: int) -> None:
         self._writer, self._parameters, self._beams = writer, parameters, beams
         ids, mask = (batch[name].astype(np.int32) for name in ("input_ids", "attention_mask"))
         self._source: Any = ()

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from backend.engines.jax.layers import Embedding, Linear, Noise, dropout
+from backend.engines.jax.layers import DropoutKeys, Embedding, Linear, dropout
 from backend.engines.jax.models.family import Arrays, Build, Config, last_token, refuse_unless
 
 
 @dataclass(frozen=True)
-class Tops:
+class HeadModules:
     """Builds the heads of one family."""
 
     attribute: str
@@ -36,17 +36,17 @@ class Tops:
 
     def logits_of_last_end(self) -> Build:
         """Logits of a whole text, (batch, outputs), read at its last end token; of one without any, at its first token."""
-        return lambda config, outputs: _AtEnd(self, config, outputs)
+        return lambda config, outputs: _LastTokenClassifier(self, config, outputs)
 
     def next_token(self, embedding: Callable[[Any], Embedding]) -> Build:
         """`hidden` of every token, and `vocabulary` of those that are asked; `embedding` of the body may be the last layer."""
-        return lambda config, outputs: _NextToken(self, config, embedding)
+        return lambda config, outputs: _NextTokenHead(self, config, embedding)
 
 
 class _Linear(nnx.Module):
     def __init__(
         self,
-        tops: Tops,
+        tops: HeadModules,
         config: Config,
         name: str,
         layer: Linear,
@@ -57,7 +57,7 @@ class _Linear(nnx.Module):
         setattr(self, name, layer)
         self._body, self._layer, self._read, self._rate = tops.attribute, name, read, rate
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         x = getattr(self, self._body)(arrays, noise)  # (batch, length, hidden_size)
         x = self._read(x, arrays)  # (batch, hidden_size) of the last token, or the same of every token
         return getattr(self, self._layer)(dropout(x, self._rate, noise))  # (…, outputs)
@@ -68,19 +68,19 @@ class _Classifier(nnx.Module):
         self.dense, self.out_proj = Linear(width, width), Linear(width, outputs)
         self._rate = rate
 
-    def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         x = jnp.tanh(self.dense(dropout(x, self._rate, noise)))
         return self.out_proj(dropout(x, self._rate, noise))  # (batch, outputs)
 
 
-class _AtEnd(nnx.Module):
-    def __init__(self, tops: Tops, config: Config, outputs: int) -> None:
+class _LastTokenClassifier(nnx.Module):
+    def __init__(self, tops: HeadModules, config: Config, outputs: int) -> None:
         refuse_unless(isinstance(config["eos_token_id"], int), config, "several end tokens")
         setattr(self, tops.attribute, tops.body(config))
         self.classification_head = _Classifier(config[tops.width], outputs, config["classifier_dropout"])
         self._body, self._end = tops.attribute, config["eos_token_id"]
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         x = getattr(self, self._body)(arrays, noise)  # (batch, length, hidden_size)
         ids = arrays["input_ids"]  # (batch, length)
         last = jnp.max(jnp.where(ids == self._end, jnp.arange(ids.shape[1]), 0), axis=1)  # (batch,)
@@ -88,14 +88,14 @@ class _AtEnd(nnx.Module):
         return self.classification_head(x, noise)  # (batch, outputs)
 
 
-class _NextToken(nnx.Module):
-    def __init__(self, tops: Tops, config: Config, embedding: Callable[[Any], Embedding]) -> None:
+class _NextTokenHead(nnx.Module):
+    def __init__(self, tops: HeadModules, config: Config, embedding: Callable[[Any], Embedding]) -> None:
         setattr(self, tops.attribute, tops.body(config))
         tied = config["tie_word_embeddings"]
         self.lm_head = None if tied else Linear(config[tops.width], config["vocab_size"], bias=False)
         self._body, self._embedding = tops.attribute, embedding
 
-    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def hidden(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return getattr(self, self._body)(arrays, noise)  # (batch, length, hidden_size)
 
     def vocabulary(self, x: jax.Array) -> jax.Array:

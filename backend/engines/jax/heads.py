@@ -8,7 +8,7 @@ import numpy as np
 
 from backend.contract.heads import IGNORE, TOP_TOKENS, Head, HeadFacts
 from backend.engines.engine import Batch
-from backend.engines.jax.layers import NEVER, Noise
+from backend.engines.jax.layers import NEVER, DropoutKeys
 from backend.engines.jax.models.family import Arrays
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "segment", "position")
@@ -25,7 +25,7 @@ class JaxHead(Protocol):
         """What the device gets, int32 and float32, with the shapes of the batch."""
         ...
 
-    def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def loss(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         """Summed over targets, float32."""
         ...
 
@@ -50,7 +50,7 @@ class _Direct:
     def arrays(self, batch: Batch) -> Batch:
         return {name: _small(batch[name]) for name in (*_INPUTS, *self.targets) if name in batch}
 
-    def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def loss(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         logits = model(arrays, noise).astype(jnp.float32)  # (batch, labels) or (batch, length, labels)
         return cross_entropy(logits, arrays["labels"], self._smoothing, self._weights).sum()
 
@@ -72,7 +72,7 @@ class TokenClassification(_Direct):
 class SequenceRegression(_Direct):
     """One number for each row; a label that is NaN is unknown."""
 
-    def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def loss(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         found, wanted = model(arrays, noise).astype(jnp.float32)[:, 0], arrays["labels"]  # each (batch,)
         known = ~jnp.isnan(wanted)
         return jnp.where(known, jnp.square(found - jnp.where(known, wanted, 0.0)), 0.0).sum()
@@ -86,14 +86,14 @@ class QuestionAnswering(_Direct):
 
     targets = ("start_positions", "end_positions")
 
-    def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def loss(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         # Padding is no answer; as in the torch engine it does not compete.
         hidden = jnp.where(arrays["attention_mask"] > 0, 0.0, NEVER)  # (batch, length)
         scores = self.outputs(model, arrays, noise)
         starts = cross_entropy(scores["start_logits"] + hidden, arrays["start_positions"], 0.0)  # (batch,)
         return (starts + cross_entropy(scores["end_logits"] + hidden, arrays["end_positions"], 0.0)).sum() / 2
 
-    def outputs(self, model: Any, arrays: Arrays, noise: Noise | None = None) -> Arrays:
+    def outputs(self, model: Any, arrays: Arrays, noise: DropoutKeys | None = None) -> Arrays:
         scores = model(arrays, noise).astype(jnp.float32)  # (batch, length, 2)
         return {"start_logits": scores[..., 0], "end_logits": scores[..., 1]}  # each (batch, length)
 
@@ -101,13 +101,13 @@ class QuestionAnswering(_Direct):
 class MultipleChoice(_Direct):
     """One of a row's choices: each is read as a row of its own."""
 
-    def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def loss(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return cross_entropy(self._scores(model, arrays, noise), arrays["labels"], self._smoothing).sum()
 
     def outputs(self, model: Any, arrays: Arrays) -> Arrays:
         return {"logits": self._scores(model, arrays, None)}
 
-    def _scores(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def _scores(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         rows, choices, length = arrays["input_ids"].shape
         flat = {
             name: arrays[name].reshape(rows * choices, length) for name in _INPUTS if name in arrays
@@ -136,7 +136,7 @@ class _Language:
         found["places"][: len(places)], found["targets"][: len(places)] = places, labels[places]
         return found
 
-    def loss(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def loss(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return cross_entropy(self._logits(model, arrays, noise), arrays["targets"], self._smoothing).sum()
 
     def outputs(self, model: Any, arrays: Arrays) -> Arrays:
@@ -146,7 +146,7 @@ class _Language:
         chances = jnp.exp(best - jax.nn.logsumexp(logits, axis=-1, keepdims=True))  # (targets, top)
         return {"token_loss": losses, "top_tokens": tokens, "top_probabilities": chances}
 
-    def _logits(self, model: Any, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def _logits(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         hidden = model.hidden(arrays, noise)  # (batch, length, hidden_size)
         hidden = hidden.reshape(-1, hidden.shape[-1])[arrays["places"]]  # (targets, hidden_size)
         return model.vocabulary(hidden).astype(jnp.float32)  # (targets, vocabulary)

@@ -18,7 +18,7 @@ NEVER = -1e30
 FIELD = "hardware.engine"
 
 
-class Unknown(InputError):
+class UnsupportedModelError(InputError):
     """`what` follows "the JAX engine", as in "does not know the architecture 'electra'"."""
 
     def __init__(self, what: str) -> None:
@@ -61,7 +61,7 @@ def through(layer: Callable[..., jax.Array], x: jax.Array, *given: Any) -> jax.A
     return jax.checkpoint(lambda value: layer(value, *given))(x) if _RECOMPUTES.get() else layer(x, *given)
 
 
-class Memory:
+class KeyValueCache:
     """Keys and values of what was read before, and of a source, for every attention in the order of asking.
 
     There is `room` for tokens; those that come now stand at `at`. `shown` (batch, room) says which are no padding. After
@@ -95,11 +95,11 @@ class Memory:
         return self.kept[-1]
 
 
-_MEMORY: ContextVar[Memory | None] = ContextVar("memory", default=None)
+_MEMORY: ContextVar[KeyValueCache | None] = ContextVar("memory", default=None)
 
 
 @contextmanager
-def remembering(memory: Memory) -> Iterator[None]:
+def remembering(memory: KeyValueCache) -> Iterator[None]:
     """Decoders that are traced inside see what was read before."""
     token = _MEMORY.set(memory)
     try:
@@ -120,7 +120,7 @@ def remembered_source(make: Callable[[], tuple[jax.Array, jax.Array]]) -> tuple[
     return make() if memory is None else memory.of_source(make)
 
 
-class Noise:
+class DropoutKeys:
     """Where dropout's randomness comes from: a key for every place that asks, in the order of asking."""
 
     def __init__(self, key: jax.Array) -> None:
@@ -132,7 +132,7 @@ class Noise:
         return jax.random.fold_in(self._key, self._asked)
 
 
-def dropout(x: jax.Array, rate: float, noise: Noise | None) -> jax.Array:
+def dropout(x: jax.Array, rate: float, noise: DropoutKeys | None) -> jax.Array:
     """`x` with a share of its values dropped and the others scaled up; without noise (no training) `x` itself."""
     if noise is None or rate == 0.0:
         return x
@@ -244,7 +244,7 @@ def attend(
     *,
     scale: float | None = None,
     rate: float = 0.0,
-    noise: Noise | None = None,
+    noise: DropoutKeys | None = None,
 ) -> jax.Array:
     """Attention of (batch, heads, length, head_size); `bias` is added to the scores, `NEVER` where nothing may be seen.
 
@@ -326,5 +326,5 @@ ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
 def activation(name: str) -> Callable[[jax.Array], jax.Array]:
     """Raises Unknown for one that is not here: nothing similar is taken instead."""
     if name not in ACTIVATIONS:
-        raise Unknown(f"does not know the activation {name!r} of this model")
+        raise UnsupportedModelError(f"does not know the activation {name!r} of this model")
     return ACTIVATIONS[name]

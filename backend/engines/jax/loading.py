@@ -11,10 +11,10 @@ from safetensors import safe_open
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.engines.configuration import LANGUAGE_HEADS, open_configuration, order_of_outputs
-from backend.engines.engine import Loaded, Loading
+from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw, grown
 from backend.engines.jax.model import Model, find_family
-from backend.engines.jax.peft_files import Stored
+from backend.engines.jax.peft_files import StoredAdapter
 from backend.models.adapter_files import is_alone, weights_folder
 from backend.models.inspection import FIELD, foreign_weights
 from backend.models.remote_code import running
@@ -31,7 +31,7 @@ Values = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Opened:
+class LoadedParameters:
     """A model with its parameters, float32, and the configuration that will be written beside them."""
 
     model: Model
@@ -39,10 +39,10 @@ class Opened:
     config: Any
     generation: Any
     """transformers' GenerationConfig: the file's, or what the configuration says of it."""
-    loaded: Loaded
+    loaded: LoadedModel
 
 
-def open_model(loading: Loading) -> Opened:
+def open_model(loading: LoadRequest) -> LoadedParameters:
     """Raises InputError where the engine does not know the architecture, or a setting does not go with the model."""
     stored, config = open_configuration(loading)
     family = find_family(config.to_dict(), loading.head.head)
@@ -62,7 +62,7 @@ def open_model(loading: Loading) -> Opened:
     return _stored(model, stored, config, loading, rows)
 
 
-def _generation(loading: Loading, config: Any) -> Any:
+def _generation(loading: LoadRequest, config: Any) -> Any:
     from transformers import GenerationConfig  # takes a second, and no torch
 
     if loading.model.initialise != "from_config":
@@ -73,21 +73,21 @@ def _generation(loading: Loading, config: Any) -> Any:
     return GenerationConfig.from_model_config(config)
 
 
-def _has_output_layer(loading: Loading) -> bool:
+def _has_output_layer(loading: LoadRequest) -> bool:
     """Whether the file holds one: the configuration of T5 1.1 and mT5 says tied all the same."""
     return _OUTPUT in read_weights(loading.folder).shapes
 
 
-def _new(model: Model, config: Any, loading: Loading, rows: int) -> Opened:
+def _new(model: Model, config: Any, loading: LoadRequest, rows: int) -> LoadedParameters:
     more = loading.vocabulary > rows
     resized = f"vocabulary of {loading.vocabulary} instead of the configuration's {rows}" if more else ""
     parameters = _drawn(model.shapes, model, config, loading)
-    return Opened(
+    return LoadedParameters(
         model, parameters, config, _generation(loading, config), _loaded(model, sorted(model.shapes), [], resized)
     )
 
 
-def _stored(model: Model, stored: Any, config: Any, loading: Loading, rows: int) -> Opened:
+def _stored(model: Model, stored: Any, config: Any, loading: LoadRequest, rows: int) -> LoadedParameters:
     found, unused = _read(loading, model)
     if not found:
         raise InputError(f"{FIELD}: {foreign_weights(loading.folder, config.model_type)}", FIELD)
@@ -116,10 +116,12 @@ def _stored(model: Model, stored: Any, config: Any, loading: Loading, rows: int)
         _fit_head(parameters, model, stored, loading)
     new = sorted(model.shapes.keys() - parameters.keys())
     parameters |= _drawn(new, model, config, loading)
-    return Opened(model, parameters, config, _generation(loading, config), _loaded(model, new, unused, resized))
+    return LoadedParameters(
+        model, parameters, config, _generation(loading, config), _loaded(model, new, unused, resized)
+    )
 
 
-def _read(loading: Loading, model: Model) -> tuple[Values, list[str]]:
+def _read(loading: LoadRequest, model: Model) -> tuple[Values, list[str]]:
     """The file's tensors under the model's names, float32; and the names of those that the head does not use."""
     found: Values = {}
     unused = []
@@ -133,7 +135,7 @@ def _read(loading: Loading, model: Model) -> tuple[Values, list[str]]:
                     _refuse_two(found.get(own), values, name, own)
                     found[own] = values
     if is_alone(loading.folder):
-        unused += Stored(loading.folder).merge(found, partial(_own_name, model=model), model.linear)
+        unused += StoredAdapter(loading.folder).merge(found, partial(_own_name, model=model), model.linear)
     return found, sorted(unused)
 
 
@@ -163,7 +165,7 @@ def _own_name(name: str, model: Model) -> str | None:
     return next((one for one in candidates if one in model.shapes), None)
 
 
-def _fit_head(parameters: Values, model: Model, stored: Any, loading: Loading) -> None:
+def _fit_head(parameters: Values, model: Model, stored: Any, loading: LoadRequest) -> None:
     """Puts a stored head's rows in the order of the labels; leaves its last layer out where it has others."""
     order = order_of_outputs(stored, model.architecture, loading.head.labels)
     for name in model.output_names & parameters.keys():
@@ -173,7 +175,7 @@ def _fit_head(parameters: Values, model: Model, stored: Any, loading: Loading) -
             parameters[name] = parameters[name][order]
 
 
-def _drawn(names: Iterable[str], model: Model, config: Any, loading: Loading) -> Values:
+def _drawn(names: Iterable[str], model: Model, config: Any, loading: LoadRequest) -> Values:
     facts = config.to_dict()
     return {
         name: np.zeros(model.shapes[name], np.float32)
@@ -183,11 +185,11 @@ def _drawn(names: Iterable[str], model: Model, config: Any, loading: Loading) ->
     }
 
 
-def _seed(loading: Loading) -> int:
+def _seed(loading: LoadRequest) -> int:
     return loading.training.seed if loading.training is not None else 0
 
 
-def _loaded(model: Model, new: list[str], unused: list[str], resized: str) -> Loaded:
+def _loaded(model: Model, new: list[str], unused: list[str], resized: str) -> LoadedModel:
     count = sum(int(np.prod(shape)) for name, shape in model.shapes.items() if name not in model.fixed)
     new = [name for name in new if name not in model.fixed]
-    return Loaded(model.architecture, count, count, new, unused, resized)
+    return LoadedModel(model.architecture, count, count, new, unused, resized)

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.adapters.lora import Settings
-from backend.engines.jax.layers import Conv1D, Embedding, Linear, Noise, dropout, numbers
+from backend.engines.jax.layers import Conv1D, DropoutKeys, Embedding, Linear, dropout, numbers
 
-_NOISE: ContextVar[Noise | None] = ContextVar("noise", default=None)
+_NOISE: ContextVar[DropoutKeys | None] = ContextVar("noise", default=None)
 
 
 @contextmanager
-def dropping(noise: Noise | None) -> Iterator[None]:
+def dropping(noise: DropoutKeys | None) -> Iterator[None]:
     """Adapted layers that are traced inside drop values of what they read; without noise (no training) none do."""
     token = _NOISE.set(noise)
     try:

@@ -9,7 +9,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jax.tree_util import DictKey, tree_map_with_path
 
-from backend.engines.engine import Batch, Loading
+from backend.engines.engine import Batch, LoadRequest
 from backend.engines.jax import Settings, sharding
 from backend.engines.jax.sharding import MATRICES, ROWS, Grid, Rules
 
@@ -86,7 +86,7 @@ class Layout:
         return NamedSharding(self._mesh, PartitionSpec(*sharding.axes(path[-1].key, shape, self._grid, self._rules)))
 
 
-def layout_of(loading: Loading, model_type: str, rules: Rules) -> Layout:
+def layout_of(loading: LoadRequest, model_type: str, rules: Rules) -> Layout:
     """On the chosen devices, as the spec wishes. Raises InputError where they cannot be divided so."""
     settings = loading.hardware if isinstance(loading.hardware, Settings) else Settings()
     devices = _devices(loading.devices)

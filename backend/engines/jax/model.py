@@ -11,9 +11,9 @@ from safetensors.numpy import save_file
 
 from backend import registry
 from backend.contract.heads import Head
-from backend.engines.jax.layers import Conv1D, Embedding, LayerNorm, Linear, RMSNorm, Unknown
+from backend.engines.jax.layers import Conv1D, Embedding, LayerNorm, Linear, RMSNorm, UnsupportedModelError
 from backend.engines.jax.models.family import Build, Config, Family
-from backend.engines.layer_depth import Standing
+from backend.engines.layer_depth import LayerDepths
 
 WEIGHTS = "model.safetensors"
 Parameters = dict[str, jax.Array]
@@ -38,7 +38,7 @@ class Model:
         self._paths = {".".join(map(str, path)): path for path, _ in found}
         self.shapes = {".".join(map(str, path)): tuple(value.shape) for path, value in found}
         self.undecayed = _undecayed(abstract, self._paths)
-        self.standing = Standing(
+        self.standing = LayerDepths(
             names=tuple(name for name in self.shapes if name not in self.fixed),
             body=frozenset(name for name in self.shapes if not self.body or name.startswith(f"{self.body}.")),
             tables=frozenset(_modules(abstract, Embedding)),
@@ -99,10 +99,10 @@ def find_family(config: Config, head: Head | None = None) -> Family:
     """Raises Unknown for an architecture, or a head of it, that no family is of."""
     name = str(config["model_type"]).replace("-", "_")
     if name not in registry.names("family"):
-        raise Unknown(f"does not know the architecture {config['model_type']!r}")
+        raise UnsupportedModelError(f"does not know the architecture {config['model_type']!r}")
     family: Family = registry.find("family", name, "hardware.engine")
     if head is not None and head not in family.heads:
-        raise Unknown(f"knows no {head.replace('_', ' ')} of {config['model_type']}")
+        raise UnsupportedModelError(f"knows no {head.replace('_', ' ')} of {config['model_type']}")
     return family
 
 

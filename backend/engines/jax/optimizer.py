@@ -18,7 +18,7 @@ AdafactorState = dict[str, dict[str, jax.Array]]
 _CLIPPING_EPSILON = 1e-6  # torch adds it to the norm
 
 
-class Rule(Protocol):
+class UpdateRule(Protocol):
     """How parameters move by their gradients. `rates` are this step's learning rates, one for each parameter."""
 
     def init(self, parameters: Parameters) -> State: ...
@@ -57,16 +57,16 @@ class Optimizer:
         return *self._rule.step(parameters, state, gradients, rates), norm
 
 
-def _rule(training: TrainingSection, options: Any, decays: Mapping[str, float]) -> Rule:
+def _rule(training: TrainingSection, options: Any, decays: Mapping[str, float]) -> UpdateRule:
     match training.optimizer:
         case "adamw" | "adam" as name:
             direction = optax.scale_by_adam(training.adam_beta1, training.adam_beta2, training.adam_epsilon)
-            return _ByOptax(direction, decays, coupled=name == "adam")
+            return _OptaxRule(direction, decays, coupled=name == "adam")
         case "sgd":
             direction = optax.trace(options.momentum, options.nesterov) if options.momentum else optax.identity()
-            return _ByOptax(direction, decays, coupled=True)
+            return _OptaxRule(direction, decays, coupled=True)
         case "lion":
-            return _ByOptax(optax.scale_by_lion(options.beta1, options.beta2), decays, coupled=False)
+            return _OptaxRule(optax.scale_by_lion(options.beta1, options.beta2), decays, coupled=False)
         case "adafactor":
             return Adafactor(options, decays)
     raise InputError(
@@ -76,7 +76,7 @@ def _rule(training: TrainingSection, options: Any, decays: Mapping[str, float]) 
     )
 
 
-class _ByOptax:
+class _OptaxRule:
     """A direction that Optax knows; weight decay is part of the gradient (`coupled`) or stands beside it."""
 
     def __init__(self, direction: optax.GradientTransformation, decays: Mapping[str, float], *, coupled: bool) -> None:

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from backend.adapters.lora import Settings
 from backend.contract.errors import InputError, RunFailed
-from backend.engines.engine import Loading
+from backend.engines.engine import LoadRequest
 from backend.engines.jax.lora import scaling
 from backend.models.adapter_files import CONFIG, PREFIX, TASK_TYPES, WEIGHTS, read_adapter_config
 
@@ -25,7 +25,7 @@ _BEYOND = ("lora_bias", "target_parameters", "trainable_token_indices")
 
 
 @dataclass(frozen=True)
-class Change:
+class AdapterDelta:
     """What an adapter has learnt for one matrix: `first` (rank, inputs), `second` (outputs, rank), DoRA's sizes (outputs,)."""
 
     first: np.ndarray
@@ -45,7 +45,7 @@ class Change:
 
 
 def write(
-    folder: Path, tensors: Mapping[str, np.ndarray], loading: Loading, targets: list[str], modules_to_save: list[str],
+    folder: Path, tensors: Mapping[str, np.ndarray], loading: LoadRequest, targets: list[str], modules_to_save: list[str],
     *, inputs_first: bool,
 ) -> None:  # fmt: skip
     """Both files; `tensors` bear PEFT's names."""
@@ -73,7 +73,7 @@ def write(
     )
 
 
-class Stored:
+class StoredAdapter:
     """An adapter that lies alone in a folder, whoever wrote it. Raises InputError where it cannot be read or is none we know."""
 
     def __init__(self, folder: Path) -> None:
@@ -113,7 +113,7 @@ class Stored:
         if second not in self._tensors:
             raise self._misfit(f"{second} is missing")
         first = self._tensors[f"{stem}{kind}"]
-        change = Change(first, self._tensors[second], self._scale(stem, len(first)), self._tensors.get(sizes))
+        change = AdapterDelta(first, self._tensors[second], self._scale(stem, len(first)), self._tensors.get(sizes))
         try:
             return change.merged(weight, inputs_first=inputs_first or is_words)
         except ValueError as error:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from backend.engines.jax.layers import Unknown
+from backend.engines.jax.layers import UnsupportedModelError
 
 Frequencies = tuple[np.ndarray, float]
 """(width / 2,) float32, and what cosine and sine are multiplied by."""
@@ -21,9 +21,9 @@ class Rotary:
         given = config.get("rope_parameters") or {}
         kind = given.get("rope_type", "default")
         if kind not in _KINDS:
-            raise Unknown(f"does not know the rotary positions {kind!r} of this model")
+            raise UnsupportedModelError(f"does not know the rotary positions {kind!r} of this model")
         if given.get("partial_rotary_factor", 1.0) != 1.0:
-            raise Unknown("does not know partial rotary positions")
+            raise UnsupportedModelError("does not know partial rotary positions")
         self._frequencies, self._scale = _KINDS[kind](given, width, config)
 
     def turned(self, x: jax.Array, positions: jax.Array) -> jax.Array:

@@ -21,7 +21,7 @@ from backend.adapters.lora import USUAL, cannot_leave_alone, check_leaves_alone,
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import Head
 from backend.engines.configuration import LANGUAGE_HEADS
-from backend.engines.engine import Loaded, Loading
+from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw_normal, draw_uniform
 from backend.models.adapter_files import PREFIX, TASK_TYPES, WEIGHTS, is_alone, read_adapter_config
 
@@ -29,7 +29,7 @@ from backend.models.adapter_files import PREFIX, TASK_TYPES, WEIGHTS, is_alone, 
 class Adapter:
     """LoRA in place: the model's chosen matrices are replaced by PEFT's layers, new heads train in full."""
 
-    def __init__(self, model: PreTrainedModel, loading: Loading, loaded: Loaded) -> None:
+    def __init__(self, model: PreTrainedModel, loading: LoadRequest, loaded: LoadedModel) -> None:
         assert loading.training is not None
         self._model, self._loading = model, loading
         self._settings: Any = loading.adapter
@@ -47,7 +47,7 @@ class Adapter:
             if name in self._in_full:
                 parameter.requires_grad_(True)
 
-    def counted(self, loaded: Loaded) -> Loaded:
+    def counted(self, loaded: LoadedModel) -> LoadedModel:
         """The account of loading with the parameters that train now."""
         parameters = list(self._model.parameters())
         return replace(
@@ -172,7 +172,7 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
     return {name for name in held if shapes.get(name) == tensors[f"{PREFIX}{name}"].shape}
 
 
-def _trained_in_full(model: PreTrainedModel, loading: Loading, loaded: Loaded) -> set[str]:
+def _trained_in_full(model: PreTrainedModel, loading: LoadRequest, loaded: LoadedModel) -> set[str]:
     """Heads and whatever was drawn anew; the word embedding too where it has new rows."""
     tops, new = heads(model, loading.head.head), set(loaded.new_weights)
     names = dict(model.named_parameters())

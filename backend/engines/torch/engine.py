@@ -11,7 +11,7 @@ import torch
 from backend.contract.errors import RunFailed
 from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
-from backend.engines.engine import Batch, Finish, Loaded, Loading, StepNumbers, StepResult
+from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
 from backend.engines.torch import Settings, checkpoint, memory
 from backend.engines.torch.generation import continue_prompt, write
 from backend.engines.torch.heads import HEADS
@@ -19,7 +19,7 @@ from backend.engines.torch.inputs import valid_rows
 from backend.engines.torch.loading import load_model
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
-from backend.engines.torch.sparse_embedding import WordRows, word_rows
+from backend.engines.torch.sparse_embedding import SparseEmbedding, word_rows
 
 if TYPE_CHECKING:
     from backend.engines.torch.adapters import Adapter
@@ -35,10 +35,10 @@ class TorchEngine:
     def __init__(self) -> None:
         self._model: Any = None
         self._optimizer: Optimizer | None = None
-        self._words: WordRows | None = None
+        self._words: SparseEmbedding | None = None
         self._adapter: Adapter | None = None
 
-    def load(self, loading: Loading) -> Loaded:
+    def load(self, loading: LoadRequest) -> LoadedModel:
         """Put the model in place. Raises InputError or RunFailed in one sentence."""
         if isinstance(loading.hardware, Settings) and loading.hardware.threads is not None:
             torch.set_num_threads(loading.hardware.threads)  # else its own choice, which heeds OMP_NUM_THREADS

@@ -115,7 +115,7 @@ def continue_prompt(
     prompt = answer_beginning(batch, model.generation_config) if answers else row
     ends = end_tokens(settings, model.generation_config, model.config)
     demands = demands_of(model.generation_config, ends, samples=settings.sample)
-    rules = decoding.Rules(settings, ends, room_for(settings, model.config, prompt.shape[1]), demands)
+    rules = decoding.DecodingRules(settings, ends, room_for(settings, model.config, prompt.shape[1]), demands)
     if rules.room > 0:
         text = _Text(model, precision, row if answers else None)
         yield from decoding.stream(text.read(prompt), text.advance, prompt, rules)

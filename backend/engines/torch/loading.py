@@ -15,7 +15,7 @@ from transformers.utils import logging
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.engines.configuration import LANGUAGE_HEADS, open_configuration, order_of_outputs
-from backend.engines.engine import Loaded, Loading
+from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw, grown, is_known
 from backend.engines.torch.heads import HEADS
 from backend.engines.torch.optimizer import freeze
@@ -28,17 +28,17 @@ _GENERATE = "custom_generate/generate.py"
 
 
 @dataclass
-class Account:
+class LoadReport:
     """What happened to the weights while they were put in place."""
 
     new: list[str] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
     resized: str = ""
 
-    def stated(self, model: PreTrainedModel) -> Loaded:
+    def stated(self, model: PreTrainedModel) -> LoadedModel:
         """Of a model of which it is decided what trains."""
         parameters = list(model.parameters())
-        return Loaded(
+        return LoadedModel(
             architecture=type(model).__name__,
             parameters=sum(each.numel() for each in parameters),
             trainable=sum(each.numel() for each in parameters if each.requires_grad),
@@ -48,14 +48,14 @@ class Account:
         )
 
 
-def load_model(loading: Loading) -> tuple[PreTrainedModel, Loaded]:
+def load_model(loading: LoadRequest) -> tuple[PreTrainedModel, LoadedModel]:
     """The model on its device with float32 weights, and what was done to them.
 
     Raises InputError if spec and model do not go together.
     """
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    account, seed = Account(), loading.training.seed if loading.training else 0
+    account, seed = LoadReport(), loading.training.seed if loading.training else 0
     stored, config = open_configuration(loading)
     if loading.model.initialise == "from_config":
         model = _from_config(loading, config, seed, account)
@@ -71,7 +71,7 @@ def load_model(loading: Loading) -> tuple[PreTrainedModel, Loaded]:
     return model, account.stated(model)
 
 
-def _make_trainable(model: PreTrainedModel, loading: Loading) -> None:
+def _make_trainable(model: PreTrainedModel, loading: LoadRequest) -> None:
     training = loading.training
     if training is None:
         model.requires_grad_(False)
@@ -83,7 +83,7 @@ def _make_trainable(model: PreTrainedModel, loading: Loading) -> None:
         (newer or model.gradient_checkpointing_enable)({"use_reentrant": False})
 
 
-def _from_config(loading: Loading, config: PreTrainedConfig, seed: int, account: Account) -> PreTrainedModel:
+def _from_config(loading: LoadRequest, config: PreTrainedConfig, seed: int, account: LoadReport) -> PreTrainedModel:
     config.dtype = torch.float32
     rows = getattr(config, "vocab_size", loading.vocabulary)
     if loading.vocabulary > rows:
@@ -110,7 +110,7 @@ def _from_config(loading: Loading, config: PreTrainedConfig, seed: int, account:
 
 
 def _from_file(
-    loading: Loading, stored: PreTrainedConfig, config: PreTrainedConfig, seed: int, account: Account
+    loading: LoadRequest, stored: PreTrainedConfig, config: PreTrainedConfig, seed: int, account: LoadReport
 ) -> PreTrainedModel:
     weights = weights_folder(loading.folder)
     made = _model_class(loading, config)
@@ -154,7 +154,7 @@ def _from_file(
     return model
 
 
-def _take_own_class(loading: Loading, made: Any, config: PreTrainedConfig) -> Path | None:
+def _take_own_class(loading: LoadRequest, made: Any, config: PreTrainedConfig) -> Path | None:
     """Let the Auto class `made` know the class that comes with the model, from the private copy of its code.
 
     transformers would import it from the folder of the weights, which may have changed since the code was agreed to.
@@ -169,7 +169,7 @@ def _take_own_class(loading: Loading, made: Any, config: PreTrainedConfig) -> Pa
     return code
 
 
-def _model_class(loading: Loading, config: PreTrainedConfig) -> Any:
+def _model_class(loading: LoadRequest, config: PreTrainedConfig) -> Any:
     """What has `from_pretrained` and `from_config`."""
     return HEADS[loading.head.head].model_class(config)
 
@@ -216,7 +216,7 @@ def _head_parameters(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
     return {name: each for name, each in model.named_parameters() if name.partition(".")[0] in tops}
 
 
-def _fit_head(model: PreTrainedModel, stored: PreTrainedConfig, loading: Loading, new: set[str]) -> set[str]:
+def _fit_head(model: PreTrainedModel, stored: PreTrainedConfig, loading: LoadRequest, new: set[str]) -> set[str]:
     """Puts a stored head's rows in the order of the labels; gives the parameters to be drawn where it has others."""
     if loading.head.head in LANGUAGE_HEADS:
         return set()
@@ -238,7 +238,7 @@ def _output_layer(model: PreTrainedModel, new: set[str]) -> dict[str, torch.nn.P
 
 
 @torch.no_grad()
-def _enlarge(model: PreTrainedModel, loading: Loading, seed: int, account: Account) -> None:
+def _enlarge(model: PreTrainedModel, loading: LoadRequest, seed: int, account: LoadReport) -> None:
     words: Any = model.get_input_embeddings()
     rows, new = len(words.weight), loading.new_tokens
     after = max(rows, loading.vocabulary)  # a table may be padded beyond the tokenizer's ids; it is never made smaller
@@ -274,7 +274,7 @@ def _resize(model: PreTrainedModel, vocabulary: int) -> None:
 
 
 @torch.no_grad()
-def _draw(names: list[str], model: PreTrainedModel, seed: int, account: Account) -> None:
+def _draw(names: list[str], model: PreTrainedModel, seed: int, account: LoadReport) -> None:
     parameters, config = dict(model.named_parameters()), model.config.to_dict()
     for name in names:
         parameters[name].copy_(torch.from_numpy(draw(name, tuple(parameters[name].shape), config, seed)))

@@ -8,10 +8,10 @@ from torch import nn
 
 from backend import registry
 from backend.contract.spec import TrainingSection, validated
-from backend.engines.layer_depth import Standing
+from backend.engines.layer_depth import LayerDepths
 from backend.engines.torch.optimizers.optimizer import Groups
 from backend.engines.torch.precision import Precision
-from backend.engines.torch.sparse_embedding import WordRows
+from backend.engines.torch.sparse_embedding import SparseEmbedding
 
 OPTIONS = "training.optimizer_options"
 
@@ -19,7 +19,9 @@ OPTIONS = "training.optimizer_options"
 class Optimizer:
     """The spec's optimizer over a model's trainable parameters."""
 
-    def __init__(self, model: nn.Module, words: WordRows | None, training: TrainingSection, precision: Precision):
+    def __init__(
+        self, model: nn.Module, words: SparseEmbedding | None, training: TrainingSection, precision: Precision
+    ):
         self._words, self._training, self._precision = words, training, precision
         self._named = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
         self._parameters = [parameter for _, parameter in self._named]
@@ -124,11 +126,11 @@ def _groups(
     ]
 
 
-def standing(model: nn.Module) -> Standing:
+def standing(model: nn.Module) -> LayerDepths:
     """Where the model's parameters stand."""
     inside = {id(each) for each in getattr(model, "base_model", model).parameters()}
     named = dict(model.named_parameters())
-    return Standing(
+    return LayerDepths(
         names=tuple(named),
         body=frozenset(name for name, each in named.items() if id(each) in inside),
         tables=frozenset(prefix for prefix, module in model.named_modules() if isinstance(module, nn.Embedding)),
@@ -136,7 +138,7 @@ def standing(model: nn.Module) -> Standing:
 
 
 def freeze(model: nn.Module, wishes: list[str | int]) -> None:
-    """Take parameters out of training. Raises InputError as `Standing.frozen` does."""
+    """Take parameters out of training. Raises InputError as `LayerDepths.frozen` does."""
     parameters = dict(model.named_parameters())
     for name in standing(model).frozen(wishes):
         parameters[name].requires_grad_(False)

@@ -25,7 +25,7 @@ _WORTH_IT = 1 << 20
 """Elements below which a dense gradient costs less than the book-keeping."""
 
 
-class WordRows:
+class SparseEmbedding:
     """The input embedding `module`, whose weight no longer takes part in autograd as a whole."""
 
     def __init__(self, name: str, module: nn.Embedding, training: TrainingSection, padding: int | None) -> None:
@@ -127,7 +127,7 @@ class WordRows:
         return place if place >= 0 else None
 
 
-def word_rows(model: Any, device: torch.device, training: TrainingSection, head: Head) -> WordRows | None:
+def word_rows(model: Any, device: torch.device, training: TrainingSection, head: Head) -> SparseEmbedding | None:
     """The model's word embedding, where training only its rows is right and worth it; else None.
 
     Right is an untied, plain and trainable embedding that only the input's tokens are looked up in; an encoder-decoder's
@@ -148,4 +148,4 @@ def word_rows(model: Any, device: torch.device, training: TrainingSection, head:
     ]
     if len(holders) != 1 or module.weight.numel() < _WORTH_IT:
         return None
-    return WordRows(holders[0], module, training, model.config.pad_token_id)
+    return SparseEmbedding(holders[0], module, training, model.config.pad_token_id)

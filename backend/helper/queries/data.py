@@ -10,8 +10,8 @@ from backend.contract.catalog import Column, plays_a_part
 from backend.contract.errors import Fix, InputError
 from backend.contract.heads import Head
 from backend.contract.output_file import whole_file
-from backend.contract.rpc.data import DataGlance, DataPreview, DataReport, DataRow, GuessedColumn, RecognisedData
-from backend.contract.rpc.protocol import Exported
+from backend.contract.rpc.data import DataPreview, DataReport, DataRow, DataSummary, GuessedColumn, RecognisedData
+from backend.contract.rpc.protocol import ExportedFile
 from backend.contract.safe_files import user_path
 from backend.data.column_summary import cell_text
 from backend.helper.query import Arguments, Query, Tell, reporting, require
@@ -180,14 +180,14 @@ def _subject(arguments: Arguments) -> Any:
     return data_report.subject_of_data(require(arguments, "data", dict), section, None, Path.home())
 
 
-def _glance(arguments: Arguments, tell: Tell) -> DataGlance:
+def _glance(arguments: Arguments, tell: Tell) -> DataSummary:
     from backend.inspect.data_glance import data_glance  # loads the data room
 
     model = arguments.get("model")
     return data_glance(_subject(arguments), str(model) if model else None, reporting(tell))
 
 
-def _export_unusable(arguments: Arguments, tell: Tell) -> Exported:
+def _export_unusable(arguments: Arguments, tell: Tell) -> ExportedFile:
     import csv
 
     from backend.inspect.data_glance import unusable_rows
@@ -198,7 +198,7 @@ def _export_unusable(arguments: Arguments, tell: Tell) -> Exported:
         writer = csv.writer(file)
         writer.writerow(("split", "file", "line", "reason"))
         writer.writerows((split, row.file, row.line, row.reason) for split, row in found)
-    return Exported(str(output), len(found))
+    return ExportedFile(str(output), len(found))
 
 
 def _row(arguments: Arguments, tell: Tell) -> DataRow:

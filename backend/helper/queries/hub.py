@@ -38,13 +38,13 @@ def _download(arguments: Arguments, tell: Tell) -> DownloadedModel:
     from backend.models import hub_search
 
     name, revision = require(arguments, "name"), str(arguments.get("revision") or "main")
-    watched = _Watched(tell)
+    watched = _DownloadWatcher(tell)
     return hub_search.download(
         name, revision, cache_folder() / "weights", watched.report, watched.on_file, is_offline=is_offline()
     )
 
 
-class _Watched:
+class _DownloadWatcher:
     """Tells how far a download is, the whole and the file that is fetched, a few times a second."""
 
     def __init__(self, tell: Tell) -> None:

@@ -60,7 +60,7 @@ def _opened(target: str, task: str, settings: str, version: str) -> "Interactive
     changes = [f"task.{name}={json.dumps(value)}" for name, value in json.loads(settings).items()]
     answerer = interactive.InteractivePredictor(target, task or None, changes, reporting(_present["tell"]))
     if not answerer.device.startswith("cpu"):
-        claims.Waiting(lambda: os._exit(DEVICE_GIVEN_UP))
+        claims.ClaimWatcher(lambda: os._exit(DEVICE_GIVEN_UP))
     return answerer
 
 

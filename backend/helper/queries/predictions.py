@@ -13,7 +13,7 @@ from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder
 from backend.contract.rpc.predictions import AT_THRESHOLD, PredictionPages
-from backend.contract.rpc.protocol import Exported, Progress
+from backend.contract.rpc.protocol import ExportedFile, Progress
 from backend.contract.safe_files import open_unlinked, user_path
 from backend.helper.queries.derived_columns import at_threshold, with_all_columns, with_column
 from backend.helper.query import Arguments, Query, Tell, require
@@ -148,7 +148,7 @@ class ExportRequest:
     """A label and the probability from which it is predicted: one more column says so."""
 
 
-def _export(arguments: Arguments, tell: Tell) -> Exported:
+def _export(arguments: Arguments, tell: Tell) -> ExportedFile:
     threshold = arguments.get("threshold")
     request = ExportRequest(
         parquet=require(arguments, "parquet"),
@@ -163,7 +163,7 @@ def _export(arguments: Arguments, tell: Tell) -> Exported:
     return export(request, lambda done, total: tell(Progress(done, total, "rows")))
 
 
-def export(request: ExportRequest, report: Callable[[int, int], None] = lambda done, total: None) -> Exported:
+def export(request: ExportRequest, report: Callable[[int, int], None] = lambda done, total: None) -> ExportedFile:
     """Write beside and rename; of a whole file the CSV is that of the run, to the byte. Raises InputError."""
     from backend.inference import predictions_file
 
@@ -172,7 +172,7 @@ def export(request: ExportRequest, report: Callable[[int, int], None] = lambda d
     table = _shaped(request)
     options = predictions_file.TableOptions(request.format == "csv", request.bom, request.defuse)
     predictions_file.write_table(table, request.output, options, report)
-    return Exported(path=str(request.output), rows=table.num_rows)
+    return ExportedFile(path=str(request.output), rows=table.num_rows)
 
 
 def _shaped(request: ExportRequest) -> "pa.Table":

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from backend.contract.output_file import output_errors
 from backend.contract.rpc.plan import RunPlan
-from backend.contract.rpc.protocol import Exported
+from backend.contract.rpc.protocol import ExportedFile
 from backend.contract.run.cost import MeasuredTime
 from backend.contract.run.folder import RunFolder
 from backend.helper.query import Arguments, Query, Tell, reporting, require
@@ -32,13 +32,13 @@ def _measure(arguments: Arguments, tell: Tell) -> MeasuredTime:
     return timing_trial_process.measure_in_process(spec, here, tell)
 
 
-def _export_curves(arguments: Arguments, tell: Tell) -> Exported:
+def _export_curves(arguments: Arguments, tell: Tell) -> ExportedFile:
     run, folder = RunFolder(require(arguments, "run")), Path(require(arguments, "folder"))
     run.check()
     curves = Curves(run.events)
     with output_errors(folder):
         written = tensorboard.write(curves, folder)
-    return Exported(str(written.path), written.records)
+    return ExportedFile(str(written.path), written.records)
 
 
 QUERIES = (

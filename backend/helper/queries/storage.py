@@ -6,7 +6,7 @@ from pathlib import Path
 from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, runs_folder
 from backend.contract.rpc.protocol import Progress
-from backend.contract.rpc.storage import Cleared, Storage, StoredPart
+from backend.contract.rpc.storage import ClearedCache, StorageItem, StorageUse
 from backend.contract.run.folder import RunFolder, run_folders
 from backend.helper.query import Arguments, Query, Tell, require_list
 
@@ -22,15 +22,15 @@ TITLES = {
 """Part of the cache → its title, and what clearing it costs."""
 
 
-def _storage(arguments: Arguments, tell: Tell) -> Storage:
+def _storage(arguments: Arguments, tell: Tell) -> StorageUse:
     from backend.data.cache import size_of  # the file lock's library, which no other question needs
 
     cache, runs, hub = cache_folder(), runs_folder(), _hub_folder()
     parts = []
     for number, (name, (title, note)) in enumerate(TITLES.items()):
         tell(Progress(number, len(TITLES), "parts"))
-        parts.append(StoredPart(name=name, title=title, size=size_of(cache / name), note=note))
-    return Storage(
+        parts.append(StorageItem(name=name, title=title, size=size_of(cache / name), note=note))
+    return StorageUse(
         runs=len(run_folders(runs)),
         runs_size=size_of(runs),
         cache_size=size_of(cache),
@@ -41,7 +41,7 @@ def _storage(arguments: Arguments, tell: Tell) -> Storage:
     )
 
 
-def _clear(arguments: Arguments, tell: Tell) -> Cleared:
+def _clear(arguments: Arguments, tell: Tell) -> ClearedCache:
     from backend.data import cache
 
     names = [str(name) for name in require_list(arguments, "parts", len(TITLES))]
@@ -54,7 +54,7 @@ def _clear(arguments: Arguments, tell: Tell) -> Cleared:
         tell(Progress(number, len(names), "parts"))
         room = cache.clear(cache_folder() / name, begun)
         freed, kept, failed = freed + room.freed, kept + room.kept, [*failed, *room.failed]
-    return Cleared(freed=freed, kept=kept, kept_for=[run.name for run in alive] if kept else [], failed=failed)
+    return ClearedCache(freed=freed, kept=kept, kept_for=[run.name for run in alive] if kept else [], failed=failed)
 
 
 def _begun(run: RunFolder) -> float:

@@ -16,7 +16,7 @@ from backend.contract.tokens.batches import BatchQuestion, Decoded, PiecesAsText
 from backend.contract.tokens.comparison import DataComparison, TextComparison
 from backend.contract.tokens.steps import StepsQuestion, TokenizerSteps
 from backend.contract.tokens.tokens import TokenizeQuestion, TokenizerDescription
-from backend.contract.tokens.training import MadeTokenizer, ProposedTokens, TokenCounts
+from backend.contract.tokens.training import ProposedTokens, TokenCounts, TrainedTokenizer
 from backend.helper.query import Arguments, Query, Tell, reporting, require, require_list
 
 OUTPUT, SETTINGS = "output", "tokenizer"
@@ -171,7 +171,7 @@ def _age(name: str) -> float:
         return 0.0
 
 
-def _train(arguments: Arguments, tell: Tell) -> MadeTokenizer:
+def _train(arguments: Arguments, tell: Tell) -> TrainedTokenizer:
     from backend.contract.spec import validated  # these load the data room and the tokenizers library
     from backend.contract.spec.tokenizer_training import TokenizerTraining
     from backend.inspect import tokenizer_training
@@ -215,7 +215,7 @@ def _count(arguments: Arguments, tell: Tell) -> TokenCounts:
     )  # fmt: skip
 
 
-def _extend(arguments: Arguments, tell: Tell) -> MadeTokenizer:
+def _extend(arguments: Arguments, tell: Tell) -> TrainedTokenizer:
     from backend.tokenizers import added_tokens, saving
 
     started, output = time.monotonic(), _output(arguments)
@@ -223,7 +223,7 @@ def _extend(arguments: Arguments, tell: Tell) -> MadeTokenizer:
     tokenizer = _opened_anew(arguments)
     added = added_tokens.extend(tokenizer, _extension(arguments))
     saving.save(tokenizer, output, OUTPUT)
-    return MadeTokenizer(
+    return TrainedTokenizer(
         path=str(output), vocabulary=len(tokenizer), added=added, seconds=time.monotonic() - started
     )  # fmt: skip
 

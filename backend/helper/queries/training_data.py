@@ -14,7 +14,7 @@ from backend.helper.query import Arguments, Query, Tell, reporting, require
 
 if TYPE_CHECKING:
     from backend.data.sources.source import Report
-    from backend.inspect.batch_preview import Look
+    from backend.inspect.batch_preview import BatchPreview
 
 PAGE = 100
 MAX_NUMBERS = 12_000
@@ -47,14 +47,14 @@ def _feature(arguments: Arguments, tell: Tell) -> TrainingFeature:
     return feature_view.shown_feature(_look(arguments, tell), feature, None if step is None else int(step), MAX_NUMBERS)
 
 
-def _look(arguments: Arguments, tell: Tell) -> "Look":
+def _look(arguments: Arguments, tell: Tell) -> "BatchPreview":
     """Of a run (`run`) or of a spec (`spec`, `folder`); `asked` changes when files are to be looked at anew."""
     _present["tell"] = tell
     subject = {name: arguments.get(name) for name in ("run", "spec", "folder", "asked")}
     return _opened(json.dumps(subject, sort_keys=True), str(arguments.get("split") or "train"))
 
 
-def _with_news(look: "Look", arguments: Arguments) -> "Look":
+def _with_news(look: "BatchPreview", arguments: Arguments) -> "BatchPreview":
     """The same; of a run that goes on with what it has said since."""
     run = find_run(str(arguments["run"]), runs_folder()) if arguments.get("run") else None
     return look.with_news(run.whole()) if run is not None else look
@@ -65,7 +65,7 @@ _present: dict[str, Tell] = {}
 
 
 @lru_cache(maxsize=2)
-def _opened(subject: str, split: str) -> "Look":
+def _opened(subject: str, split: str) -> "BatchPreview":
     from backend.inspect import batch_preview
     from backend.preflight import resolve
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
-from backend.contract.rpc.protocol import Exported, Progress
+from backend.contract.rpc.protocol import ExportedFile, Progress
 from backend.contract.safe_files import user_path
 from backend.contract.tokens.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
 from backend.helper.queries.tokenizers import MAX_IDS, open_tokenizer
@@ -127,7 +127,7 @@ def _count(arguments: Arguments, tell: Tell) -> PieceCounts:
     )
 
 
-def _export(arguments: Arguments, tell: Tell) -> Exported:
+def _export(arguments: Arguments, tell: Tell) -> ExportedFile:
     from backend.data.csv_file import write_csv
 
     _, table = _table_of(arguments)
@@ -138,7 +138,7 @@ def _export(arguments: Arguments, tell: Tell) -> Exported:
     output = user_path(require(arguments, "output")).absolute()
     defuse, bom = bool(arguments.get("defuse", False)), bool(arguments.get("bom", False))
     write_csv(table, output, defuse, bom, lambda done: tell(Progress(done, table.num_rows, "rows")))
-    return Exported(path=str(output), rows=table.num_rows)
+    return ExportedFile(path=str(output), rows=table.num_rows)
 
 
 # The folder

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from backend.contract.tokens.steps import Choice, Merge, WordTrace
+from backend.contract.tokens.steps import ChosenPiece, Merge, WordTrace
 from backend.tokenizers.vocabulary.pieces import merged
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _word_piece(word: str, start: int, end: int, known: "Vocabulary") -> WordTra
     if len(word) > model.max_input_chars_per_word:
         why = f"The word is longer than {model.max_input_chars_per_word} characters, so it becomes {model.unk_token}."
         return WordTrace(**base, pieces=[model.unk_token], ids=[unknown], sentence=why)
-    choices: list[Choice] = []
+    choices: list[ChosenPiece] = []
     place = 0
     while place < len(word):
         prefix = model.continuing_subword_prefix if place else ""
@@ -56,7 +56,7 @@ def _word_piece(word: str, start: int, end: int, known: "Vocabulary") -> WordTra
             why = f"No piece fits the beginning of {prefix}{rest}, so the whole word becomes {model.unk_token}."
             given_up = [msgspec.structs.replace(one, taken=False) for one in choices]
             return WordTrace(**base, pieces=[model.unk_token], ids=[unknown], choices=given_up, sentence=why)
-        choices.append(Choice(prefix + word[place:stop], place, stop, taken=True))
+        choices.append(ChosenPiece(prefix + word[place:stop], place, stop, taken=True))
         place = stop
     pieces = [one.piece for one in choices]
     why = "The whole word is a piece of the vocabulary." if len(pieces) == 1 else ""
@@ -170,7 +170,7 @@ def _trace_unigram(word: str, start: int, end: int, known: "Vocabulary") -> Word
     taken = {(edge.start, edge.end) for edge in best}
     pieces = _fused(best, known)
     choices = [
-        Choice(edge.piece, edge.start, edge.end, edge.score, ways[edge.start][0][0] + edge.score, (edge.start, edge.end) in taken)
+        ChosenPiece(edge.piece, edge.start, edge.end, edge.score, ways[edge.start][0][0] + edge.score, (edge.start, edge.end) in taken)
         for place in range(len(word))
         for edge in edges[place]
     ]  # fmt: skip

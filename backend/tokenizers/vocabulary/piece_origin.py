@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from backend.contract.tokens.vocabulary import OriginPart, PieceOrigin
+from backend.contract.tokens.vocabulary import MergeNode, PieceOrigin
 from backend.tokenizers.vocabulary.pieces import merged
 
 LONGEST = 200
@@ -114,6 +114,6 @@ def _signs(piece: str, merges: Merges) -> list[str]:
     return [*marked[:-1], marked[-1] + ending] if marked else [piece]
 
 
-def _parts(node: _Node, depth: int, texts: dict[str, str]) -> list[OriginPart]:
-    own = OriginPart(depth, node.piece, texts.get(node.piece, node.piece), node.rank)
+def _parts(node: _Node, depth: int, texts: dict[str, str]) -> list[MergeNode]:
+    own = MergeNode(depth, node.piece, texts.get(node.piece, node.piece), node.rank)
     return [own, *(part for half in node.halves for part in _parts(half, depth + 1, texts))]

@@ -3,7 +3,7 @@
 import errno
 import re
 
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
 MESSAGE = "the disk is full, so nothing more could be saved; earlier checkpoints are untouched"
@@ -19,7 +19,7 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
         return None
     kept = context.setting("training.keep_checkpoints")
     changes = {"training.keep_checkpoints": 1} if kept and kept > 1 else {}
-    return Failure(MESSAGE, HINT, Mend(changes, resume=True))
+    return Failure(MESSAGE, HINT, RunFix(changes, resume=True))
 
 
 def _is_full(error: BaseException) -> bool:

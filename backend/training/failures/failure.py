@@ -12,7 +12,7 @@ from backend.contract.errors import InputError, LibraryPanic, RunFailed, plain_r
 from backend.contract.redaction import redacted
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import AnyEvent, PlanMade, RunFinished, RunResumed, RunStarted, StageStarted
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.models.config import longest_sequence
@@ -32,7 +32,7 @@ class Failure:
 
     message: str
     hint: str = ""
-    mend: Mend | None = None
+    mend: RunFix | None = None
 
 
 class FailureContext:

@@ -1,7 +1,7 @@
 """Recognises a tokenizer or a model without a padding token, as transformers refuses it."""
 
 from backend.contract.errors import InputError
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.models.inspection import read_config
 from backend.models.tokenizer_files import end_token
 from backend.training.failures.failure import Failure, FailureContext, chain
@@ -26,7 +26,7 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     return None
 
 
-def _mend(context: FailureContext) -> Mend | None:
+def _mend(context: FailureContext) -> RunFix | None:
     """The end of a text fills: filler is known by the attention mask, so no real token is mistaken for it."""
     folder = context.model
     token = end_token(folder) if folder else ""
@@ -35,7 +35,7 @@ def _mend(context: FailureContext) -> Mend | None:
     config = read_config(folder)
     end, rows = config.get("eos_token_id"), config.get("vocab_size")
     has_row = isinstance(end, int) and isinstance(rows, int) and end < rows
-    return Mend({_PAD_TOKEN: token, **({"model.config.pad_token_id": end} if has_row else {})})
+    return RunFix({_PAD_TOKEN: token, **({"model.config.pad_token_id": end} if has_row else {})})
 
 
 FAILURE = recognise

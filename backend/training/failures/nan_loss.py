@@ -1,10 +1,10 @@
 """Recognises a loss or a gradient that is no number any more, or that never was one."""
 
 from backend.contract.errors import RunFailed
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.models.weights import UnsoundTensor, first_unsound
 from backend.training.failures.failure import Failure, FailureContext, chain
-from backend.training.pending_metrics import NotANumber
+from backend.training.pending_metrics import NonFiniteLossError
 
 MESSAGE = "the computation gave a value that is not a number"
 LOWERED = 10
@@ -13,7 +13,7 @@ LOWERED = 10
 
 def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     """The run's own check of every loss; JAX's and numpy's FloatingPointError; torch's anomaly detection."""
-    never = next((one for one in chain(error) if isinstance(one, NotANumber) and one.before_change), None)
+    never = next((one for one in chain(error) if isinstance(one, NonFiniteLossError) and one.before_change), None)
     if never is not None:
         return _never_a_number(str(never), context)
     message = next(filter(None, map(_message, chain(error))), "")
@@ -37,12 +37,12 @@ def _hint(context: FailureContext) -> str:
     return f"Lower training.learning_rate, {warm_up}, or compute in float32 (hardware.precision)."
 
 
-def _mend(context: FailureContext) -> Mend | None:
+def _mend(context: FailureContext) -> RunFix | None:
     """A new run from the beginning: weights that led to this are no good start."""
     if _is_half(context):
-        return Mend({"hardware.precision": "float32"})
+        return RunFix({"hardware.precision": "float32"})
     rate = context.setting("training.learning_rate")
-    return Mend({"training.learning_rate": float(f"{rate / LOWERED:.3g}")}) if rate else None
+    return RunFix({"training.learning_rate": float(f"{rate / LOWERED:.3g}")}) if rate else None
 
 
 def _is_half(context: FailureContext) -> bool:
@@ -60,7 +60,7 @@ def _never_a_number(message: str, context: FailureContext) -> Failure:
         )
     message = f"{message}, though no weight had been changed before it"
     if _is_half(context):
-        return Failure(message, "Compute in float32 (hardware.precision).", Mend({"hardware.precision": "float32"}))
+        return Failure(message, "Compute in float32 (hardware.precision).", RunFix({"hardware.precision": "float32"}))
     elsewhere = "" if context.precision in ("", "float32") else ", or compute in float32 (hardware.precision)"
     return Failure(
         message,

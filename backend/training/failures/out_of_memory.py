@@ -4,7 +4,7 @@ import errno
 
 from backend.contract.errors import RunFailed
 from backend.contract.run.events import PlanMade
-from backend.contract.run.fixes import Mend, less_memory
+from backend.contract.run.fixes import RunFix, less_memory
 from backend.preflight.steps import evaluation_rows
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
@@ -31,11 +31,11 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     return Failure(message, HINT, mend)
 
 
-def _smaller_evaluation(context: FailureContext, plan: PlanMade) -> Mend | None:
+def _smaller_evaluation(context: FailureContext, plan: PlanMade) -> RunFix | None:
     """Half as many rows at once; what helps training is no help here, except for shorter texts."""
     rows = evaluation_rows(context.setting("evaluation.batch_size"), plan.micro_batch_size, plan.replicas)
     if rows > 1:
-        return Mend({"evaluation.batch_size": rows // 2}, resume=context.can_resume)
+        return RunFix({"evaluation.batch_size": rows // 2}, resume=context.can_resume)
     return less_memory({_TWICE: True}, None, context.longest, can_resume=context.can_resume)
 
 

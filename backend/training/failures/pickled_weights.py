@@ -1,7 +1,7 @@
 """Recognises a model whose weights come only in a format that can hold programs (pickle), or in Flax's."""
 
 from backend.contract.errors import InputError
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.models.location import CONVERT_OPTION
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
@@ -17,9 +17,9 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
         if "UnpicklingError" in kinds(each):
             return Failure(MORE_THAN_NUMBERS, ELSEWHERE)
         if isinstance(each, InputError) and CONVERT_OPTION in str(each):
-            return Failure(str(each), "", Mend(convert_weights=True))
+            return Failure(str(each), "", RunFix(convert_weights=True))
         if isinstance(each, ValueError | OSError) and _says_so(str(each)):
-            return Failure(MESSAGE, HINT, Mend(convert_weights=True) if context.is_convertible else None)
+            return Failure(MESSAGE, HINT, RunFix(convert_weights=True) if context.is_convertible else None)
     return None
 
 

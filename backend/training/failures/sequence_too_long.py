@@ -1,7 +1,7 @@
 """Recognises rows that are longer than the model can count."""
 
 from backend.contract.errors import InputError
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.training.failures.failure import Failure, FailureContext, chain
 
 _BEYOND_TABLE = "index out of range in self"
@@ -18,7 +18,7 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     return Failure(
         f"task.max_length: {longest} tokens are more than the {positions} positions of this model",
         f"Set task.max_length to {positions} or less; longer rows are cut.",
-        Mend({"task.max_length": positions}),
+        RunFix({"task.max_length": positions}),
     )
 
 

@@ -17,7 +17,7 @@ from backend.contract.resources import resource
 from backend.contract.rpc.data import DataPreview
 from backend.contract.rpc.interactive import Answer
 from backend.contract.rpc.models import ModelChoice
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.run.events import RunFinished
 
 CODES = [code for code in i18n.languages() if code != i18n.ENGLISH]
@@ -184,7 +184,7 @@ def test_a_listing_is_not_tried_with_every_template(german: None):
 
 
 def test_english_does_nothing():
-    mistake = Mistake("no text")
+    mistake = ErrorReply("no text")
     assert told("no text") == "no text"
     assert told_in(mistake) is mistake
 

@@ -3,7 +3,15 @@
 import pytest
 
 from app.core.draft import data_messages, data_source
-from backend.contract.rpc.data import ColumnLook, DataGlance, DataPreview, LeftOut, LengthGlance, SplitGlance, Spread
+from backend.contract.rpc.data import (
+    ColumnSummary,
+    DataPreview,
+    DataSummary,
+    IgnoredFile,
+    LengthSummary,
+    NumberSummary,
+    SplitSummary,
+)
 
 PREVIEW = DataPreview(
     columns=["text"],
@@ -13,11 +21,11 @@ PREVIEW = DataPreview(
     guessed_columns={},
     label_counts={"good": 1223, "bad": 1174},
 )
-SPREAD = Spread(count=9, mean=12.5, std=3, min=1, p50=12, p95=26, p99=40, p99_9=60, max=62)
-GLANCE = DataGlance(
-    splits=[SplitGlance(split="train", rows=2157, unusable=5, repeated=1, empty={"text": 2}),
-            SplitGlance(split="validation", rows=240)],
-    lengths=LengthGlance(unit="tokens", rows=9, spread=SPREAD, limit=128, counts=[1, 8], width=31.0),
+SPREAD = NumberSummary(count=9, mean=12.5, std=3, min=1, p50=12, p95=26, p99=40, p99_9=60, max=62)
+GLANCE = DataSummary(
+    splits=[SplitSummary(split="train", rows=2157, unusable=5, repeated=1, empty={"text": 2}),
+            SplitSummary(split="validation", rows=240)],
+    lengths=LengthSummary(unit="tokens", rows=9, spread=SPREAD, limit=128, counts=[1, 8], width=31.0),
 )  # fmt: skip
 
 
@@ -36,13 +44,13 @@ def test_labels_count_only_rows_that_can_be_used():
     preview = DataPreview(
         columns=["text"], rows=[], row_count=292, skipped_count=0, guessed_columns={}, label_counts={"a": 150, "b": 142}
     )
-    train = SplitGlance(split="train", rows=254, unusable=8, labels={"b": 130, "a": 124})
-    taken_off = SplitGlance(split="validation", rows=30, labels={"a": 20, "b": 10})
-    both = DataGlance(splits=[train, taken_off])
+    train = SplitSummary(split="train", rows=254, unusable=8, labels={"b": 130, "a": 124})
+    taken_off = SplitSummary(split="validation", rows=30, labels={"a": 20, "b": 10})
+    both = DataSummary(splits=[train, taken_off])
     assert data_messages.usable_labels(preview, None) == {"a": 150, "b": 142}
     assert data_messages.usable_labels(preview, both) == {"a": 144, "b": 140}
-    alone = SplitGlance(split="train", rows=284, unusable=8, labels={"a": 144, "b": 140})
-    assert data_messages.usable_labels(preview, DataGlance(splits=[alone, taken_off])) == {"a": 144, "b": 140}
+    alone = SplitSummary(split="train", rows=284, unusable=8, labels={"a": 144, "b": 140})
+    assert data_messages.usable_labels(preview, DataSummary(splits=[alone, taken_off])) == {"a": 144, "b": 140}
 
 
 def test_every_row_is_accounted_for():
@@ -59,12 +67,12 @@ def test_lengths_and_their_bars_are_said_with_the_limit():
 
 
 def test_a_column_is_said_by_what_it_holds():
-    look = ColumnLook(name="stars", kind="whole numbers", rows=40, empty=2, distinct=5, examples=["1", "2"])
+    look = ColumnSummary(name="stars", kind="whole numbers", rows=40, empty=2, distinct=5, examples=["1", "2"])
     assert data_messages.column_hint(look) == "whole numbers, 5 different values in 40 rows, 2 empty; for example 1 | 2"
 
 
 def test_files_that_are_left_out_are_named():
-    left = [LeftOut(f"{name}.md", "tells about the data") for name in "abc"]
+    left = [IgnoredFile(f"{name}.md", "tells about the data") for name in "abc"]
     assert data_messages.left_out_line(left) == (
         "Left out: a.md (tells about the data), b.md (tells about the data) and 1 more."
     )

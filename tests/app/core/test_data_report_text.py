@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from app.core.draft import data_report_text
-from backend.contract.rpc.data import ColumnReport, DataReport, LabelShare, SplitReport, Spread
+from backend.contract.rpc.data import ColumnReport, DataReport, LabelShare, NumberSummary, SplitReport
 
 
-def spread(mean: float, longest: float) -> Spread:
-    return Spread(count=3, mean=mean, std=1.0, min=1, p50=2, p95=3, p99=3, p99_9=3, max=longest)
+def spread(mean: float, longest: float) -> NumberSummary:
+    return NumberSummary(count=3, mean=mean, std=1.0, min=1, p50=2, p95=3, p99=3, p99_9=3, max=longest)
 
 
 REPORT = DataReport(

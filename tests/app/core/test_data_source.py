@@ -11,7 +11,7 @@ from app.core.draft.data_source import (
     used_parts,
 )
 from app.core.draft.draft import Draft
-from app.core.draft.presets import Overlay
+from app.core.draft.presets import PresetOverlay
 from backend import catalog
 from backend.contract.catalog import Column, TaskEntry
 
@@ -82,27 +82,27 @@ def test_a_preset_brings_its_source_whole():
     draft = Draft(
         {"data": {"source": "files", "train": "a.csv", "validation": 0.1, "format": "csv", "columns": {"text": "t"}}}
     )
-    Overlay(draft).lay(RTE, None, SOURCES)
+    PresetOverlay(draft).lay(RTE, None, SOURCES)
     assert draft.values()["data"] == {**RTE["data"], "columns": {}}
 
 
 def test_chosen_data_stay_where_a_preset_names_only_the_usual_source():
     data = {"source": "files", "train": "tagged.jsonl", "validation": 0.1}
     draft = Draft({"data": dict(data)})
-    Overlay(draft).lay({"data": {"source": "conll"}, "training": {"epochs": 3}}, None, SOURCES)
+    PresetOverlay(draft).lay({"data": {"source": "conll"}, "training": {"epochs": 3}}, None, SOURCES)
     assert draft.values()["data"] == data
 
 
 def test_another_model_forgets_the_commit_of_the_one_before():
     draft = Draft({"model": {"name_or_path": "own/model", "revision": "c0ffee", "trust_remote_code": True}})
-    Overlay(draft).lay({"model": {"name_or_path": "gpt2"}})
+    PresetOverlay(draft).lay({"model": {"name_or_path": "gpt2"}})
     assert draft.values()["model"] == {"name_or_path": "gpt2"}
 
 
 def test_the_data_come_back_when_a_preset_of_another_source_is_taken_off():
     before = {"data": {"source": "files", "train": "a.csv", "validation": 0.1, "columns": {"text": "t"}}}
     draft = Draft(before)
-    overlay = Overlay(draft)
+    overlay = PresetOverlay(draft)
     overlay.lay(RTE, None, SOURCES)
     draft.set("data.columns.text", "sentence1")
     overlay.take_off()
@@ -111,7 +111,7 @@ def test_the_data_come_back_when_a_preset_of_another_source_is_taken_off():
 
 def test_a_folder_that_was_chosen_for_a_preset_is_kept_for_the_next():
     draft = Draft({"data": {"source": "files", "train": "a.csv"}})
-    overlay = Overlay(draft)
+    overlay = PresetOverlay(draft)
     overlay.lay(RTE, None, SOURCES)
     draft.set("data.folder", "/glue")
     overlay.lay({"data": {**RTE["data"], "task": "cola"}}, None, SOURCES)
@@ -120,7 +120,7 @@ def test_a_folder_that_was_chosen_for_a_preset_is_kept_for_the_next():
 
 def test_options_of_another_optimizer_are_forgotten():
     draft = Draft({"training": {"optimizer": "adafactor", "optimizer_options": {"scale_parameter": True}}})
-    Overlay(draft).lay({"training": {"optimizer": "sgd", "optimizer_options": {"momentum": 0.0}}})
+    PresetOverlay(draft).lay({"training": {"optimizer": "sgd", "optimizer_options": {"momentum": 0.0}}})
     assert draft.values()["training"] == {"optimizer": "sgd", "optimizer_options": {"momentum": 0.0}}
 
 

@@ -17,8 +17,8 @@ from app.core.draft.draft_settings import (
 )
 from backend import catalog as catalogue
 from backend.contract.rpc.models import ModelDescription
-from backend.contract.rpc.protocol import Mistake
-from backend.contract.run.fixes import Mend
+from backend.contract.rpc.protocol import ErrorReply
+from backend.contract.run.fixes import RunFix
 
 DRAFT = {"task": {"type": "text_classification"}, "training": {"batch_size": 8, "weight_decay": 0.01}}
 
@@ -110,22 +110,22 @@ def test_known_keys_are_called_by_their_titles_and_paths_stay(said: str, shown: 
 @pytest.mark.parametrize(
     ("mend", "words"),
     [
-        (Mend({"training.learning_rate": 5e-05}), "Start again with Learning rate 5e-5"),
-        (Mend({"task.max_length": 64, "training.bias": True}, resume=True), "Resume with Longest text 64, bias on"),
-        (Mend(), "Try again"),
-        (Mend(convert_weights=True), "Convert the weights once and start again"),
+        (RunFix({"training.learning_rate": 5e-05}), "Start again with Learning rate 5e-5"),
+        (RunFix({"task.max_length": 64, "training.bias": True}, resume=True), "Resume with Longest text 64, bias on"),
+        (RunFix(), "Try again"),
+        (RunFix(convert_weights=True), "Convert the weights once and start again"),
     ],
 )
-def test_the_button_that_mends_names_fields(mend: Mend, words: str):
+def test_the_button_that_mends_names_fields(mend: RunFix, words: str):
     assert draft_settings.mend_words(mend) == words
 
 
 def test_texts_longer_than_the_model_reads_are_set_to_its_limit_by_a_click():
     model = ModelDescription(name="m", found="folder", max_length=512)
-    refused = Mistake("task.max_length: 600 tokens are more than 512", "task.max_length")
+    refused = ErrorReply("task.max_length: 600 tokens are more than 512", "task.max_length")
     draft = Draft({"task": {"max_length": 600, "max_target_length": 64}})
     assert [(way.title, way.changes) for way in shorten_texts(draft, model, refused)] == [
         ("At most 512 tokens", {"task.max_length": 512})
     ]
-    assert shorten_texts(draft, model, Mistake("another", "training.epochs")) == []
+    assert shorten_texts(draft, model, ErrorReply("another", "training.epochs")) == []
     assert shorten_texts(draft, None, refused) == []

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.core import formatting
-from app.core.runs.finished_runs import Endings
+from app.core.runs.finished_runs import FinishedRuns
 from app.core.runs.run_library import RunSummary
 from backend.contract.catalog import MetricEntry
 
@@ -15,11 +15,11 @@ def run(state: str, name: str = "reviews", started: float = 50.0, **more) -> Run
 
 
 @pytest.fixture
-def endings() -> Endings:
-    return Endings(since=100.0)
+def endings() -> FinishedRuns:
+    return FinishedRuns(since=100.0)
 
 
-def test_a_run_that_was_alive_and_ends_is_news_once(endings: Endings):
+def test_a_run_that_was_alive_and_ends_is_news_once(endings: FinishedRuns):
     formatting.learn_metrics([MetricEntry("f1_macro", "Macro F1", [], greater_is_better=True)])
     assert endings.take([run("running")]) == []
     [ended] = endings.take([run("finished", seconds=260.0, metric="f1_macro", best=0.9, metrics={"f1_macro": 0.8812})])
@@ -28,16 +28,16 @@ def test_a_run_that_was_alive_and_ends_is_news_once(endings: Endings):
     assert endings.take([run("finished")]) == []
 
 
-def test_last_months_runs_are_no_news(endings: Endings):
+def test_last_months_runs_are_no_news(endings: FinishedRuns):
     assert endings.take([run("finished"), run("failed", "other")]) == []
 
 
-def test_a_run_that_came_and_went_between_two_looks_is_news(endings: Endings):
+def test_a_run_that_came_and_went_between_two_looks_is_news(endings: FinishedRuns):
     endings.take([])
     assert [ended.text for ended in endings.take([run("failed", started=120.0, step=0)])] == ["reviews has failed."]
 
 
-def test_a_failed_run_says_where_and_why(endings: Endings):
+def test_a_failed_run_says_where_and_why(endings: FinishedRuns):
     endings.take([run("running"), run("running", "other")])
     texts = [
         one.text
@@ -50,18 +50,18 @@ def test_a_failed_run_says_where_and_why(endings: Endings):
 
 
 @pytest.mark.parametrize("state", ["stopped", "paused"])
-def test_who_stops_a_run_need_not_be_told(endings: Endings, state: str):
+def test_who_stops_a_run_need_not_be_told(endings: FinishedRuns, state: str):
     endings.take([run("running")])
     assert endings.take([run(state)]) == []
 
 
-def test_an_interrupted_run_is_news_that_warns(endings: Endings):
+def test_an_interrupted_run_is_news_that_warns(endings: FinishedRuns):
     endings.take([run("running")])
     [ended] = endings.take([run("interrupted", step=1200)])
     assert (ended.text, ended.kind) == ("reviews was interrupted at step 1\u202f200; it can be resumed.", "warning")
 
 
-def test_the_title_tells_until_somebody_looks(endings: Endings):
+def test_the_title_tells_until_somebody_looks(endings: FinishedRuns):
     endings.take([run("running"), run("running", "other")])
     assert endings.title() == "Burnish"
     endings.take([run("finished"), run("running", "other")])
@@ -74,7 +74,7 @@ def test_the_title_tells_until_somebody_looks(endings: Endings):
     assert endings.title() == "Burnish"
 
 
-def test_a_run_that_goes_on_again_is_no_ended_one(endings: Endings):
+def test_a_run_that_goes_on_again_is_no_ended_one(endings: FinishedRuns):
     endings.take([run("running")])
     endings.take([run("failed")])
     endings.take([run("running")])

@@ -5,9 +5,9 @@ import pytest
 from app.core.draft import model_rows
 from app.core.draft.draft import Draft
 from app.core.draft.model_consent import question
-from app.core.draft.model_rows import Heading, Sought
+from app.core.draft.model_rows import GroupHeading, ModelFilter
 from app.core.runs.run_state import RunState
-from app.core.runs.run_status import Outcome
+from app.core.runs.run_status import RunStatus
 from app.pages.new_run.model.model_controller import free_mb, model_filter
 from app.pages.new_run.model.obstacle import obstacle
 from app.pages.run.progress import stage_words
@@ -22,23 +22,23 @@ HUB = ModelChoice(name="team/x", group="hub", downloads=61_234_567)
 
 
 def test_groups_have_headings_and_what_is_here_is_not_listed_from_the_hub_again():
-    assert model_rows.lines([HUB, CACHED, BERT], Sought()) == [
-        Heading(model_rows.HEADINGS["demo"], 1), BERT, Heading(model_rows.HEADINGS["cache"], 1), CACHED,
+    assert model_rows.lines([HUB, CACHED, BERT], ModelFilter()) == [
+        GroupHeading(model_rows.HEADINGS["demo"], 1), BERT, GroupHeading(model_rows.HEADINGS["cache"], 1), CACHED,
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("sought", "found"),
     [
-        (Sought("BERT"), [BERT]),
-        (Sought("t5 mit"), [CACHED]),
-        (Sought("t5 apache"), []),
-        (Sought(fitting=True), [BERT, CACHED]),
-        (Sought(task="masked_lm"), [BERT]),
-        (Sought(groups=("recent",)), [GONE]),
+        (ModelFilter("BERT"), [BERT]),
+        (ModelFilter("t5 mit"), [CACHED]),
+        (ModelFilter("t5 apache"), []),
+        (ModelFilter(fitting=True), [BERT, CACHED]),
+        (ModelFilter(task="masked_lm"), [BERT]),
+        (ModelFilter(groups=("recent",)), [GONE]),
     ],
 )
-def test_words_task_and_fit_limit_the_list(sought: Sought, found: list[ModelChoice]):
+def test_words_task_and_fit_limit_the_list(sought: ModelFilter, found: list[ModelChoice]):
     lines = model_rows.lines([BERT, GONE, CACHED], sought)
     assert [line for line in lines if isinstance(line, ModelChoice)] == found
 
@@ -86,5 +86,5 @@ def test_a_run_that_downloads_its_model_says_how_many_bytes():
     state = RunState()
     state.apply(events.StageStarted(time=1.0, stage="finding model", unit="bytes"))
     state.apply(events.StageProgress(time=2.0, stage="finding model", done=120_000_000, total=268_000_000))
-    running = Outcome("running")
+    running = RunStatus("running")
     assert stage_words(state, running) == "Downloading the model · 120 MB of 268 MB"

@@ -1,12 +1,12 @@
 """A preset over a draft, and what is left when it is taken off."""
 
 from app.core.draft.draft import Draft
-from app.core.draft.presets import Overlay
+from app.core.draft.presets import PresetOverlay
 
 
 def test_what_lay_there_before_comes_back():
     draft = Draft({"training": {"epochs": 3}})
-    overlay = Overlay(draft)
+    overlay = PresetOverlay(draft)
     overlay.lay({"training": {"epochs": 10, "warmup": 0.1}})
     overlay.take_off()
     assert draft.values()["training"] == {"epochs": 3}
@@ -14,7 +14,7 @@ def test_what_lay_there_before_comes_back():
 
 def test_one_fragment_takes_the_place_of_another():
     draft = Draft({"training": {"epochs": 3}})
-    overlay = Overlay(draft)
+    overlay = PresetOverlay(draft)
     overlay.lay({"training": {"warmup": 0.1}})
     overlay.lay({"training": {"epochs": 5}})
     assert draft.values()["training"] == {"epochs": 5}
@@ -22,20 +22,20 @@ def test_one_fragment_takes_the_place_of_another():
 
 def test_what_a_person_changed_since_stays():
     draft = Draft({})
-    overlay = Overlay(draft)
+    overlay = PresetOverlay(draft)
     overlay.lay({"training": {"epochs": 10, "warmup": 0.1}})
     draft.set("training.epochs", 7)
     overlay.take_off()
     assert draft.values()["training"] == {"epochs": 7}
 
 
-def of_another_task() -> tuple[Draft, Overlay]:
+def of_another_task() -> tuple[Draft, PresetOverlay]:
     draft = Draft({
         "version": 1,
         "task": {"type": "text_classification", "max_length": 64},
         "data": {"train": "a.csv", "columns": {"text": "review", "label": "stars"}},
     })  # fmt: skip
-    overlay = Overlay(draft)
+    overlay = PresetOverlay(draft)
     overlay.lay({"task": {"type": "causal_lm", "max_length": 256}}, {"training": {"learning_rate": 5e-4}})
     return draft, overlay
 

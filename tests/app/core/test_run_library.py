@@ -11,7 +11,7 @@ import pytest
 
 from app.core.runs.diagnosis import doubt
 from app.core.runs.run_library import HEAD_BYTES, LOOKS_UNTIL_INSIDE, RunLibrary, RunSummary, counted
-from app.core.runs.run_list import Arrangement, arranged
+from app.core.runs.run_list import RunListOptions, arranged
 from app.core.runs.run_state import RunState
 from backend.contract.run import events
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
@@ -372,9 +372,9 @@ def test_runs_that_wait_are_listed_above_those_that_have_begun(tmp_path: Path, c
     carried("going")
     carried("waiting", 5000.0)
     made(tmp_path, "over", started("over"))
-    found = arranged(RunLibrary(tmp_path).refresh(), Arrangement())
+    found = arranged(RunLibrary(tmp_path).refresh(), RunListOptions())
     assert [run.name for run in found if isinstance(run, RunSummary)] == ["waiting", "over", "going"]
-    grouped = arranged(RunLibrary(tmp_path).refresh(), Arrangement(group="state"))
+    grouped = arranged(RunLibrary(tmp_path).refresh(), RunListOptions(group="state"))
     assert [line.title for line in grouped if not isinstance(line, RunSummary)] == ["Queued", "Starting", "Lost"]
 
 

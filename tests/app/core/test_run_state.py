@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from app.core.runs.run_state import RunState
-from app.core.runs.series import Cursor
+from app.core.runs.series import SeriesCursor
 from backend.contract.run import events
 
 
@@ -106,7 +106,7 @@ def test_a_resumed_run_is_no_longer_over():
 
 
 def test_a_reader_gets_only_new_points():
-    state, cursor = folded(plan(), step(1), step(2)), Cursor()
+    state, cursor = folded(plan(), step(1), step(2)), SeriesCursor()
     assert list(state.series["loss"].fresh(cursor).xs) == [1, 2]
     state.apply(step(3))
     assert list(state.series["loss"].fresh(cursor).xs) == [3]
@@ -114,7 +114,7 @@ def test_a_reader_gets_only_new_points():
 
 
 def test_a_reader_learns_of_a_cut_and_gets_what_came_after():
-    state, cursor = folded(plan(), *[step(number) for number in range(1, 8)]), Cursor()
+    state, cursor = folded(plan(), *[step(number) for number in range(1, 8)]), SeriesCursor()
     state.series["loss"].fresh(cursor)
     state.apply(events.RunResumed(time=200.0, attempt=2, from_step=5))
     state.apply_all([step(6), step(7), step(8)])
@@ -124,7 +124,7 @@ def test_a_reader_learns_of_a_cut_and_gets_what_came_after():
 
 
 def test_two_cuts_between_two_looks_count_as_the_lower_one():
-    state, cursor = folded(plan(), *[step(number) for number in range(1, 8)]), Cursor()
+    state, cursor = folded(plan(), *[step(number) for number in range(1, 8)]), SeriesCursor()
     state.series["loss"].fresh(cursor)
     state.apply(events.RunResumed(time=200.0, attempt=2, from_step=2))
     state.apply_all([step(3), step(4)])
@@ -134,7 +134,7 @@ def test_two_cuts_between_two_looks_count_as_the_lower_one():
 
 
 def test_a_slow_reader_takes_a_long_curve_in_portions():
-    state, cursor = folded(plan(), *[step(number) for number in range(1, 11)]), Cursor()
+    state, cursor = folded(plan(), *[step(number) for number in range(1, 11)]), SeriesCursor()
     assert len(state.series["loss"].fresh(cursor, limit=7).xs) == 7
     assert list(state.series["loss"].fresh(cursor, limit=7).xs) == [8, 9, 10]
 

@@ -9,7 +9,7 @@ import pytest
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import derive, look_at
 from backend.contract.run import events
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
 
@@ -65,7 +65,7 @@ def test_a_process_that_was_killed_while_it_trained_is_mended_by_fewer_rows():
         )
     )
     state.apply(events.StageStarted(time=3, stage="training"))
-    assert derive(state, "ended", ExitRecord(1, -9, 2.0, "killed")).mend == Mend({"hardware.micro_batch_size": 4})
+    assert derive(state, "ended", ExitRecord(1, -9, 2.0, "killed")).mend == RunFix({"hardware.micro_batch_size": 4})
     assert derive(state, "ended", ExitRecord(1, -15, 2.0)).mend is None
     state.apply(events.StageStarted(time=4, stage="evaluating"))
     assert derive(state, "ended", ExitRecord(1, -9, 5.0, "killed")).mend is None

@@ -3,7 +3,7 @@
 from app.core.text import token_facts
 from app.core.text.token_boxes import SPECIAL, UNKNOWN, boxes_of
 from app.services.token_answers import token_table
-from backend.contract.tokens.tokens import RoundTrip, TokenPiece, Tokens, Turn
+from backend.contract.tokens.tokens import MessageSpan, RoundTrip, TokenPiece, Tokens
 from tests.app.example_tokens import CLS, HELLO, PAD, SEP, answer
 
 
@@ -63,7 +63,9 @@ def test_an_unknown_token_is_marked_though_it_is_special_too():
 
 def test_the_turns_of_a_chat_and_the_end_of_what_is_read_bear_captions():
     rows = [(0, 0, 0, 1), (0, 0, 1, 2), (0, 0, 2, 3)]
-    chat = answer("abc", rows, [TokenPiece(1, "x")], turns=[Turn("user", 0, 1), Turn("assistant", 1, 3)], limit=2)
+    chat = answer(
+        "abc", rows, [TokenPiece(1, "x")], turns=[MessageSpan("user", 0, 1), MessageSpan("assistant", 1, 3)], limit=2
+    )
     captions = boxes_of(token_table(chat)).captions
     assert (captions[0], captions[1]) == ("user", "assistant")
     assert captions[2].startswith("The model reads 2 tokens")

@@ -5,12 +5,12 @@ import pytest
 from app.core.text.id_lists import read_ids, read_pieces, write_ids, write_pieces
 from app.core.text.pipeline_steps import tree_lines
 from app.core.text.tokenizer_comparison import RateRows, bars, gaps, padded
-from backend.contract.rpc.data import Spread
+from backend.contract.rpc.data import NumberSummary
 from backend.contract.tokens.comparison import DataComparison, LanguageCounts
 from backend.contract.tokens.text_columns import language_column, text_column
-from backend.contract.tokens.vocabulary import OriginPart
+from backend.contract.tokens.vocabulary import MergeNode
 
-SPREAD = Spread(count=3, mean=4, std=1, min=2, p50=3, p95=6, p99=6, p99_9=6, max=7)
+SPREAD = NumberSummary(count=3, mean=4, std=1, min=2, p50=3, p95=6, p99=6, p99_9=6, max=7)
 FOUND = DataComparison(
     tokenizers=["/models/a", "/models/b"],
     column="text",
@@ -28,8 +28,8 @@ FOUND = DataComparison(
 
 def test_a_tree_draws_halves_below_the_whole():
     parts = [
-        OriginPart(0, "Ġthe", " the", 9), OriginPart(1, "Ġt", " t", 1), OriginPart(2, "Ġ", " "), OriginPart(2, "t", "t"),
-        OriginPart(1, "he", "he", 0), OriginPart(2, "h", "h"), OriginPart(2, "e", "e"),
+        MergeNode(0, "Ġthe", " the", 9), MergeNode(1, "Ġt", " t", 1), MergeNode(2, "Ġ", " "), MergeNode(2, "t", "t"),
+        MergeNode(1, "he", "he", 0), MergeNode(2, "h", "h"), MergeNode(2, "e", "e"),
     ]  # fmt: skip
     assert tree_lines(parts) == [
         "·the   merge 9",
@@ -43,7 +43,7 @@ def test_a_tree_draws_halves_below_the_whole():
 
 
 def test_a_part_of_a_character_is_drawn_as_its_piece():
-    assert tree_lines([OriginPart(0, "à", "\ufffd")]) == ["à"]
+    assert tree_lines([MergeNode(0, "à", "\ufffd")]) == ["à"]
 
 
 @pytest.mark.parametrize("text", ["101, 7592 102", "[101, 7592, 102]", "101\n7592;102"])

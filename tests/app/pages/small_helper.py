@@ -21,14 +21,14 @@ from backend.contract.rpc.data import (
     DataReport,
     GuessedColumn,
     LabelShare,
+    NumberSummary,
     SplitReport,
-    Spread,
 )
 from backend.contract.rpc.interactive import Answer
 from backend.contract.rpc.models import CachedModel, CachedModels, ModelCode, ModelDescription
 from backend.contract.rpc.plan import DeviceList, PlanPart, RunPlan
 from backend.contract.run import cost
-from backend.contract.run.cost import Remedy, TimePart
+from backend.contract.run.cost import MemoryFix, TimePart
 from backend.contract.run.folder import RunFolder
 from backend.helper.queries import inference, prediction_filter, prediction_statistics, predictions
 
@@ -64,9 +64,9 @@ RTE = DataPreview(
 )
 
 
-GLANCE = data.DataGlance(
+GLANCE = data.DataSummary(
     splits=[
-        data.SplitGlance(
+        data.SplitSummary(
             split="train",
             rows=2158,
             unusable=2,
@@ -77,12 +77,12 @@ GLANCE = data.DataGlance(
             ],
             repeated=11,
         ),
-        data.SplitGlance(split="validation", rows=240, in_train=7),
+        data.SplitSummary(split="validation", rows=240, in_train=7),
     ],
-    lengths=data.LengthGlance(
+    lengths=data.LengthSummary(
         unit="tokens",
         rows=2000,
-        spread=Spread(count=2000, mean=17.2, std=9, min=3, p50=15, p95=35, p99=50, p99_9=68.2, max=91),
+        spread=NumberSummary(count=2000, mean=17.2, std=9, min=3, p50=15, p95=35, p99=50, p99_9=68.2, max=91),
         limit=64,
         over=6,
         counts=[500, 900, 400, 190, 4, 6],
@@ -99,17 +99,17 @@ def recognise(paths: list[str], split: str | None) -> object:
     try:
         return recognition.recognise(paths, split)
     except InputError as error:
-        return protocol.Mistake(str(error), error.field)
+        return protocol.ErrorReply(str(error), error.field)
 
 
-def preview(data: dict) -> DataPreview | protocol.Mistake:
+def preview(data: dict) -> DataPreview | protocol.ErrorReply:
     """The first lines of a file with the columns text and label; of any folder of GLUE but `nowhere` the same row."""
     if data["source"] == "glue":
-        told = protocol.Mistake("data.folder: there is no folder nowhere; check the path", "data.folder")
+        told = protocol.ErrorReply("data.folder: there is no folder nowhere; check the path", "data.folder")
         return told if data["folder"] == "nowhere" else RTE
     path = Path(data["train"])
     if not path.is_file():
-        return protocol.Mistake(f"data.train: there is no file {path}; choose another", "data.train")
+        return protocol.ErrorReply(f"data.train: there is no file {path}; choose another", "data.train")
     with path.open(encoding="utf-8", newline="") as file:
         columns, *rows = csv.reader(file)
     known = {"text": "text", "label": "label"} if {"text", "label"} <= set(columns) else {}
@@ -128,14 +128,14 @@ def preview(data: dict) -> DataPreview | protocol.Mistake:
     )
 
 
-def reported(arguments: dict) -> DataReport | protocol.Mistake | None:
+def reported(arguments: dict) -> DataReport | protocol.ErrorReply | None:
     """A recorded report on the demo; of `never.csv` it never comes, and a missing file is a mistake."""
     path = Path((arguments.get("spec") or arguments)["data"]["train"])
     if path.name == "never.csv":
         return None
     if not path.stat().st_size:
-        return protocol.Mistake(f"data.train: {path.name} is empty; give a file with rows", "data.train")
-    text = Spread(count=2400, mean=11.94, std=7.1, min=1, p50=10, p95=26, p99=36, p99_9=53.6, max=62)
+        return protocol.ErrorReply(f"data.train: {path.name} is empty; give a file with rows", "data.train")
+    text = NumberSummary(count=2400, mean=11.94, std=7.1, min=1, p50=10, p95=26, p99=36, p99_9=53.6, max=62)
     shares = [LabelShare("negative", 1202, 0.5008), LabelShare("positive", 1198, 0.4992)]
     columns = {
         "text": ColumnReport(part="text", kind="text", empty=2, words=text),
@@ -155,10 +155,12 @@ def reported(arguments: dict) -> DataReport | protocol.Mistake | None:
     return DataReport(splits={"train": train, "validation": validation}, inputs=["text"], seconds=0.1)
 
 
-def described(name: str, converted: bool = False) -> ModelDescription | protocol.Mistake:
+def described(name: str, converted: bool = False) -> ModelDescription | protocol.ErrorReply:
     """One of three models by the end of its name."""
     if name.endswith("nowhere"):
-        return protocol.Mistake(f"model.name_or_path: there is no model {name}; choose a folder", "model.name_or_path")
+        return protocol.ErrorReply(
+            f"model.name_or_path: there is no model {name}; choose a folder", "model.name_or_path"
+        )
     old = name.endswith("old-weights") and not converted
     return ModelDescription(
         name=name,
@@ -216,12 +218,12 @@ ON_HUB = [
 BROUGHT = models.DownloadedModel("team/base", "c0ffee", DEMO_MODEL, 440.0, 2.0)
 
 
-def searched(words: str) -> models.HubSearch | protocol.Mistake | None:
+def searched(words: str) -> models.HubSearch | protocol.ErrorReply | None:
     """Models by their name; `offline` cannot be asked, `slow` never answers."""
     if words == "slow":
         return None
     if words == "offline":
-        return protocol.Mistake("the hub cannot be reached (ConnectError); check the network")
+        return protocol.ErrorReply("the hub cannot be reached (ConnectError); check the network")
     return models.HubSearch([one for one in ON_HUB if words in one.name])
 
 
@@ -234,11 +236,11 @@ def of_hub(name: str) -> models.HubModel:
     )  # fmt: skip
 
 
-def planned(spec: dict) -> RunPlan | protocol.Mistake:
+def planned(spec: dict) -> RunPlan | protocol.ErrorReply:
     """A plan that follows from the batch size; an absurd one does not fit."""
     batch, epochs = spec["training"]["batch_size"], spec["training"]["epochs"]
     if spec["training"]["learning_rate"] > 1:
-        return protocol.Mistake("training.learning_rate: 2 is too large; choose 1 or less", "training.learning_rate")
+        return protocol.ErrorReply("training.learning_rate: 2 is too large; choose 1 or less", "training.learning_rate")
     per_epoch = -(-2400 // batch)
     memory = 380.0 + batch * 6
     fits = memory < 6000
@@ -269,15 +271,15 @@ MEASURED: list[cost.Measurement] = []
 """What was measured, which every later plan reckons with."""
 
 
-def measured(spec: dict) -> cost.MeasuredTime | protocol.Mistake | None:
+def measured(spec: dict) -> cost.MeasuredTime | protocol.ErrorReply | None:
     """Of 7 epochs the answer never comes, 48 rows are too many for the memory, and 96 cannot be measured."""
     if spec["training"]["epochs"] == 7:
         return None
     if spec["training"]["batch_size"] == 48:
-        remedy = Remedy(title="LoRA adapter", changes={"adapter": {"type": "lora"}}, memory_mb=470, fits=True)
+        remedy = MemoryFix(title="LoRA adapter", changes={"adapter": {"type": "lora"}}, memory_mb=470, fits=True)
         return cost.MeasuredTime(shortage="the computer's memory is used up", remedies=[remedy])
     if spec["training"]["batch_size"] == 96:
-        return protocol.Mistake("data.train: the file has gone", "data.train")
+        return protocol.ErrorReply("data.train: the file has gone", "data.train")
     found = cost.Measurement(
         time=time.time() - 200, mean_length=17.3, longest=91, steps=31, step_seconds=0.4, memory_mb=1250.0
     )
@@ -307,23 +309,23 @@ def collected(arguments: dict) -> object:
     try:
         return next(one.answer for one in inference.QUERIES if one.name == "add_row")(arguments, silent)
     except InputError as error:
-        return protocol.Mistake(str(error), error.field)
+        return protocol.ErrorReply(str(error), error.field)
 
 
 def silent(progress: protocol.Progress) -> None:
     """Nobody listens."""
 
 
-def said(arguments: dict) -> Answer | protocol.Mistake | None:
+def said(arguments: dict) -> Answer | protocol.ErrorReply | None:
     """A fixed answer to a typed row; `never` is never answered, and austen-gpt2 says other things than any other model."""
     row = arguments["rows"][0]
     text = row.get("text", "")
     if text == "never":
         return None
     if text == "nonsense":
-        return protocol.Mistake("input: no text; write something else")
+        return protocol.ErrorReply("input: no text; write something else")
     if arguments["target"] == "nowhere":
-        return protocol.Mistake("there is no model nowhere; choose a folder")
+        return protocol.ErrorReply("there is no model nowhere; choose a folder")
     writes, is_other = arguments["task"] == "causal_lm", arguments["target"].endswith("austen-gpt2")
     positive = 0.8 if not is_other else 0.1 if text == "otherwise" else 0.9
     own = (
@@ -354,11 +356,11 @@ def predicted_file(arguments: dict) -> object:
         words = data.read_text(encoding=arguments["settings"].get("data.encoding", "utf-8"))
     except UnicodeDecodeError:
         fix = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, ("poesía",), f"{data.name} is not UTF-8:")
-        return protocol.Mistake("use --set data.encoding=windows-1252", fix=fix)
+        return protocol.ErrorReply("use --set data.encoding=windows-1252", fix=fix)
     columns = words.splitlines()[0].split(",")
     chosen = arguments["columns"].get("text", "text")
     if chosen not in columns:
-        return protocol.Mistake(
+        return protocol.ErrorReply(
             f"data.columns.text: there is no column 'text'; there are {', '.join(columns)}", "data.columns.text"
         )
     name = data.stem
@@ -419,7 +421,7 @@ def answered(request: protocol.Request) -> object:
         case "data_row":
             return data.DataRow("train.csv:5", {"text": "word " * 500, "label": "positive"})
         case "export_unusable":
-            return protocol.Exported(arguments["output"], 2)
+            return protocol.ExportedFile(arguments["output"], 2)
         case "preview_data":
             return preview(arguments["data"])
         case "data_report":
@@ -442,7 +444,7 @@ def answered(request: protocol.Request) -> object:
             try:
                 return PREDICTIONS[name](arguments, silent)
             except InputError as error:
-                return protocol.Mistake(str(error), error.field)
+                return protocol.ErrorReply(str(error), error.field)
         case "predict_file":
             return predicted_file(arguments)
         case "file_parts":
@@ -456,7 +458,7 @@ def answered(request: protocol.Request) -> object:
         case "add_row":
             return collected(arguments)
         case _:
-            return protocol.Mistake(f"{request.query} is not answered here")
+            return protocol.ErrorReply(f"{request.query} is not answered here")
 
 
 def main() -> None:
@@ -471,7 +473,7 @@ def main() -> None:
         answer = answered(request)
         if answer is None:
             continue
-        is_mistake = isinstance(answer, protocol.Mistake)
+        is_mistake = isinstance(answer, protocol.ErrorReply)
         reply = protocol.Reply(request.id, error=answer) if is_mistake else protocol.Reply(request.id, answer=answer)
         sys.stdout.write(msgspec.json.encode(reply).decode() + "\n")
         sys.stdout.flush()

@@ -13,7 +13,7 @@ from backend.contract.resources import resource
 from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
 from backend.training.failures.failure import FailureContext, failure_event
-from backend.training.pending_metrics import NotANumber
+from backend.training.pending_metrics import NonFiniteLossError
 
 SLOW_MS = 30_000
 
@@ -59,7 +59,7 @@ def test_the_cost_of_a_run_is_explained_in_german(qtbot, context):
 
 def test_a_failure_is_read_in_german_and_its_event_stays_english(qtbot, context, runs: Path):
     run = RunFolder(runs / "sentiment-failed")
-    end = failure_event(NotANumber(step=9, before_change=False), 9, FailureContext(run))
+    end = failure_event(NonFiniteLossError(step=9, before_change=False), 9, FailureContext(run))
     said = [*run.events.read_bytes().splitlines(keepends=True)[:-1], events.encode(end)]
     run.events.write_bytes(b"".join(said))
     page = Run(context)

@@ -11,7 +11,7 @@ from PySide6.QtGui import QFontMetrics
 from app import theme
 from app.pages.predictions.page import Page
 from app.services.prediction_rows import write_indices
-from backend.contract.rpc.protocol import Exported
+from backend.contract.rpc.protocol import ExportedFile
 
 ROWS = [
     {"text": "good film", "label": "pos", "prediction": "pos", "actual": "pos", "probability_neg": 0.1, "probability_pos": 0.9},
@@ -173,7 +173,7 @@ def test_row_numbers_for_the_helper_come_back_as_they_were(panel: Page):
 
 def test_an_export_that_is_done_is_told(qtbot, panel: Page):
     with qtbot.waitSignal(panel.wrote) as signal:
-        panel.browser.exporting._on_exported(Exported(path="/tmp/x.csv", rows=3))
+        panel.browser.exporting._on_exported(ExportedFile(path="/tmp/x.csv", rows=3))
     assert signal.args == ["Wrote 3 rows to /tmp/x.csv.", "/tmp/x.csv"]
 
 

@@ -15,7 +15,7 @@ from app.pages.predictions.page import Page
 from app.pages.predictions.table_card import TableCard
 from app.widgets.plots.confusion_matrix import HEAD
 from backend.contract.rpc.predictions import FileFit, FilePart
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 
 ANSWER_MS = 30_000
 """A helper that has just been started loads its libraries first."""
@@ -311,7 +311,7 @@ def test_a_second_file_waits_until_the_columns_of_the_first_are_known(qtbot, tmp
     further = FilePrediction(client)
     qtbot.addWidget(further)
     further.predict(tmp_path, tmp_path / "first.csv")
-    client.refuse(Mistake("data.columns.text: there is no column 'text'", "data.columns.text"))
+    client.refuse(ErrorReply("data.columns.text: there is no column 'text'", "data.columns.text"))
     assert not further.isHidden()
     assert further.is_busy
     with qtbot.waitSignal(further.message) as told:

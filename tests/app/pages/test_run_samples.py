@@ -3,7 +3,7 @@
 import pytest
 
 from app.core.runs.run_state import KEPT_SAMPLES, RunState
-from app.pages.run.events_card import Samples
+from app.pages.run.events_card import SampledPredictions
 from app.widgets.row_views.label_views import LabelView, NumberView
 from backend.contract.run import events
 
@@ -29,25 +29,25 @@ def state_of(*many: events.AnyEvent) -> RunState:
 
 
 @pytest.fixture
-def card(qtbot) -> Samples:
-    made = Samples()
+def card(qtbot) -> SampledPredictions:
+    made = SampledPredictions()
     qtbot.addWidget(made)
     made.resize(900, 300)
     made.show()
     return made
 
 
-def cells(card: Samples) -> list[list[str]]:
+def cells(card: SampledPredictions) -> list[list[str]]:
     table = card.list
     return [[table.item(row, column).text() for column in range(6)] for row in range(table.rowCount())]
 
 
-def test_before_the_first_evaluation_the_card_says_what_will_come(card: Samples):
+def test_before_the_first_evaluation_the_card_says_what_will_come(card: SampledPredictions):
     card.show_state(RunState())
     assert card.currentIndex() == 0
 
 
-def test_the_latest_evaluation_is_followed_with_what_was_said_before(card: Samples):
+def test_the_latest_evaluation_is_followed_with_what_was_said_before(card: SampledPredictions):
     first, second = at(10, sample(10, 0.2)), at(20, sample(20, 0.1, "worst", row=9), sample(20, 0.9))
     card.show_state(state_of(first))
     card.show_state(state_of(first, second))
@@ -58,7 +58,7 @@ def test_the_latest_evaluation_is_followed_with_what_was_said_before(card: Sampl
     assert card.measure.text() == "step 20 · rated by probability of the right answer"
 
 
-def test_an_earlier_evaluation_stays_when_a_new_one_comes(card: Samples):
+def test_an_earlier_evaluation_stays_when_a_new_one_comes(card: SampledPredictions):
     many = [at(10, sample(10, 0.2)), at(20, sample(20, 0.9))]
     card.show_state(state_of(*many))
     card.steps.setCurrentIndex(card.steps.findData(10))
@@ -68,7 +68,7 @@ def test_an_earlier_evaluation_stays_when_a_new_one_comes(card: Samples):
     assert cells(card)[0][2] == "bad"
 
 
-def test_a_row_is_shown_in_the_shape_of_its_task(card: Samples):
+def test_a_row_is_shown_in_the_shape_of_its_task(card: SampledPredictions):
     card.show_state(state_of(at(10, sample(10, 0.2))))
     assert isinstance(card.view, LabelView)
     assert card.view.text.plain() == "seen at 10"

@@ -14,8 +14,8 @@ from app.pages.settings.page import Page
 from app.widgets.icon_label import IconButton, IconToolButton
 from backend.contract import consents
 from backend.contract.rpc.models import HubAccount
-from backend.contract.rpc.protocol import Mistake
-from backend.contract.rpc.storage import Cleared, Storage, StoredPart
+from backend.contract.rpc.protocol import ErrorReply
+from backend.contract.rpc.storage import ClearedCache, StorageItem, StorageUse
 
 FINDINGS = [
     {"state": "fine", "text": "Python 3.11", "mend": ""},
@@ -105,12 +105,12 @@ def test_checking_again_replaces_the_lines(panel: Page):
 
 
 def test_a_mistake_of_the_helper_is_shown(panel: Page):
-    panel.machine.show_mistake(Mistake("The helper is not there; try again."))
+    panel.machine.show_mistake(ErrorReply("The helper is not there; try again."))
     assert panel.machine.banner.text() == "The helper is not there; try again."
     assert panel.machine.check_again.isEnabled()
 
 
-STORAGE = Storage(
+STORAGE = StorageUse(
     runs=3,
     runs_size=12_000_000,
     cache_size=900_000_000,
@@ -118,8 +118,8 @@ STORAGE = Storage(
     hub_size=2_000_000_000,
     free=50_000_000_000,
     parts=[
-        StoredPart(name="features", title="Tokenised features", size=410_000_000),
-        StoredPart(name="tables", title="Rows read from data", size=300_000_000),
+        StorageItem(name="features", title="Tokenised features", size=410_000_000),
+        StorageItem(name="tables", title="Rows read from data", size=300_000_000),
     ],
 )
 
@@ -185,7 +185,7 @@ def test_rows_that_were_read_are_cleared_only_where_that_is_ticked(panel: Page, 
 
 
 def test_what_a_live_run_keeps_is_told(panel: Page, asked: Asked):
-    panel.folders._on_cleared(Cleared(freed=1_000_000, kept=5_000_000, kept_for=["2026-11-21-1530-reviews"]))
+    panel.folders._on_cleared(ClearedCache(freed=1_000_000, kept=5_000_000, kept_for=["2026-11-21-1530-reviews"]))
     assert "5 MB stay because a run may be reading them: 2026-11-21-1530-reviews" in panel.folders.banner.text()
 
 

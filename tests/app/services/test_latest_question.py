@@ -4,7 +4,7 @@ from pathlib import Path
 
 from app.services.backend_client import ArrowAnswer
 from app.services.latest_question import LatestQuestion
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 
 
 class Client:
@@ -63,9 +63,9 @@ def test_a_mistake_about_an_older_text_is_not_told():
     client, question, _, mistakes = made()
     question.ask({"text": "a"})
     question.ask({"text": "b"})
-    client.asked[0][2](Mistake("no"))
+    client.asked[0][2](ErrorReply("no"))
     assert not mistakes
-    client.asked[1][2](Mistake("still no"))
+    client.asked[1][2](ErrorReply("still no"))
     assert [one.message for one in mistakes] == ["still no"]
 
 

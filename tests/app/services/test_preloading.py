@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
 from app.services import preloading
-from app.services.preloading import Warming, load_parts
+from app.services.preloading import Preloader, load_parts
 
 
 def test_it_loads_its_modules_last_and_a_step_at_a_time():
@@ -19,7 +19,7 @@ def test_it_loads_its_modules_last_and_a_step_at_a_time():
 
 def test_it_says_when_all_is_there(qtbot: QtBot):
     owner = QObject()
-    loading = Warming(["colorsys"], owner)
+    loading = Preloader(["colorsys"], owner)
     assert not loading.is_active
     with qtbot.waitSignal(loading.done):
         loading.start()
@@ -29,7 +29,7 @@ def test_it_says_when_all_is_there(qtbot: QtBot):
 
 def test_it_stops_when_the_window_closes(qtbot: QtBot):
     owner = QObject()
-    loading = Warming(["no_such_module"], owner)
+    loading = Preloader(["no_such_module"], owner)
     loading.start()
     loading.stop()
     assert not loading.is_active

@@ -36,7 +36,7 @@ def run(tmp_path: Path, request: pytest.FixtureRequest) -> RunFolder:
 
 
 def test_list_of_runs_shows_its_own_name_alone(run: RunFolder):
-    assert run_spec.read_subject(run) == run_spec.Subject("run")
+    assert run_spec.read_subject(run) == run_spec.RunSubject("run")
 
 
 def test_predictions_page_knows_no_task(run: RunFolder):

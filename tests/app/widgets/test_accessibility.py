@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.core.text.length_bins import length_bins
-from app.widgets.accessibility import ReadInOrder, Role, speak_roles
+from app.widgets.accessibility import Role, TabOrder, speak_roles
 from app.widgets.card import Card, KpiTile
 from app.widgets.pill import Pill
 from app.widgets.plots.bar_plot import BarPlot, Bars
@@ -31,7 +31,7 @@ PLACES = {
 @pytest.mark.parametrize("layout", PLACES)
 @pytest.mark.parametrize("made", ["abcd", "dcba", "cadb"])
 def test_tab_goes_from_a_to_d(qtbot, layout: str, made: str):
-    holder = ReadInOrder()
+    holder = TabOrder()
     qtbot.addWidget(holder)
     stops = {}
     for name in made:
@@ -42,7 +42,7 @@ def test_tab_goes_from_a_to_d(qtbot, layout: str, made: str):
 
 
 def test_what_is_made_later_takes_its_place(qtbot):
-    holder = ReadInOrder()
+    holder = TabOrder()
     qtbot.addWidget(holder)
     column = QVBoxLayout(holder)
     column.addWidget(first := QPushButton("a"))

@@ -14,7 +14,7 @@ from app.widgets.plots.number_scale import NumberScale
 from app.widgets.plots.reliability_diagram import ReliabilityDiagram
 from app.widgets.plots.scatter_plot import ScatterPlot
 from app.widgets.row_views.text_views import FillList
-from app.widgets.text.marked_text import MarkedText, Piece
+from app.widgets.text.marked_text import MarkedText, TextRun
 from app.widgets.text.text_editor import MAX_LINES, TypedText
 from backend.contract.rpc.predictions import NumberPoint, ReliabilityBin
 
@@ -30,7 +30,7 @@ def shown(qtbot, widget, width: int = 400, height: int = 300):
 @pytest.mark.parametrize("sentence", [("He met ", "Ada"), ("פגש את ", "עדה"), ("彼は", "エイダ"), ("🙂🙂 met ", "𝒜da")])
 def test_a_mark_covers_its_letters(qtbot, styled, sentence: tuple[str, str]):
     text = shown(qtbot, MarkedText("Text"))
-    text.show_pieces([Piece(sentence[0]), Piece(sentence[1], "token_0", tag="PER"), Piece(".")])
+    text.show_pieces([TextRun(sentence[0]), TextRun(sentence[1], "token_0", tag="PER"), TextRun(".")])
     [mark] = text._marks
     [box] = text._boxes(mark)
     alone = text.fontMetrics().horizontalAdvance(sentence[1])
@@ -40,7 +40,7 @@ def test_a_mark_covers_its_letters(qtbot, styled, sentence: tuple[str, str]):
 
 def test_a_mark_over_two_lines_has_two_boxes(qtbot, styled):
     text = shown(qtbot, MarkedText("Text"), width=120)
-    text.show_pieces([Piece("one two three four five six seven", "token_0")])
+    text.show_pieces([TextRun("one two three four five six seven", "token_0")])
     boxes = list(text._boxes(text._marks[0]))
     assert len(boxes) > 1
     assert all(box.left() + 3 >= 0 and box.right() <= 124 for box in boxes)
@@ -48,13 +48,13 @@ def test_a_mark_over_two_lines_has_two_boxes(qtbot, styled):
 
 def test_pieces_that_follow_each_other_have_one_outline(qtbot, styled):
     text = shown(qtbot, MarkedText("Text"))
-    text.show_pieces([Piece("their ", outline="success"), Piece("spirit", "danger_soft", "success"), Piece(" x")])
+    text.show_pieces([TextRun("their ", outline="success"), TextRun("spirit", "danger_soft", "success"), TextRun(" x")])
     assert text.outlined() == ["their spirit"]
 
 
 def test_tags_are_not_copied(qtbot, styled):
     text = shown(qtbot, MarkedText("Text"))
-    text.show_pieces([Piece("𝒜da", "token_0", tag="PER"), Piece(" met Bob")])
+    text.show_pieces([TextRun("𝒜da", "token_0", tag="PER"), TextRun(" met Bob")])
     text.selectAll()
     qtbot.keyClick(text, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text() == "𝒜da met Bob"
@@ -71,7 +71,7 @@ def test_a_text_is_as_high_as_its_lines(qtbot, styled):
 
 def test_a_long_context_begins_at_its_first_mark(qtbot, styled):
     text = shown(qtbot, MarkedText("Text", fills=True))
-    text.show_pieces([Piece("word " * 2000), Piece("answer", "info_soft"), Piece(" word" * 500)])
+    text.show_pieces([TextRun("word " * 2000), TextRun("answer", "info_soft"), TextRun(" word" * 500)])
     qtbot.waitUntil(lambda: text.verticalScrollBar().value() > 0)
     [box] = text._boxes(text._marks[0])
     assert 0 <= box.top() - text.verticalScrollBar().value() < text.viewport().height()

@@ -11,7 +11,7 @@ from backend.__main__ import main
 from backend.contract.resources import resource
 from backend.contract.spec import DataSection
 from backend.data.sources.files import Files, Settings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 
 VERSES = Path(__file__).parents[2] / "data" / "parallel"
 
@@ -157,7 +157,7 @@ def test_the_table_is_read_by_files_cell_by_cell(burnish, pair: Path, tmp_path: 
     (pair / "train.src").write_text('He said "go" to me\n"quoted"\ttabbed\nNA\n', encoding="utf-8")
     (pair / "train.trg").write_text("සිංහල, භාෂාව\nuno\n\n", encoding="utf-8")
     assert burnish("data", "import", "tatoeba", pair, "--languages", "english,sinhala").returncode == 0
-    rows = Files(Settings()).read("train", DataSection(train=str(pair / "train.tsv")), Reading(tmp_path / "cache"))
+    rows = Files(Settings()).read("train", DataSection(train=str(pair / "train.tsv")), ReadOptions(tmp_path / "cache"))
     assert rows is not None
     assert rows.table.column_names == ["", "prefix", "input_text", "target_text"]
     assert rows.table["input_text"].to_pylist()[1::2] == ['He said "go" to me', '"quoted"\ttabbed', "NA"]
@@ -166,7 +166,7 @@ def test_the_table_is_read_by_files_cell_by_cell(burnish, pair: Path, tmp_path: 
 
 def test_real_verses_are_read_again_by_files(burnish, pair: Path, tmp_path: Path) -> None:
     assert burnish("data", "import", "tatoeba", pair).returncode == 0
-    rows = Files(Settings()).read("train", DataSection(train=str(pair / "train.tsv")), Reading(tmp_path / "cache"))
+    rows = Files(Settings()).read("train", DataSection(train=str(pair / "train.tsv")), ReadOptions(tmp_path / "cache"))
     assert rows is not None
     assert rows.table["input_text"].to_pylist()[1::2] == (VERSES / "train.src").read_text("utf-8").splitlines()
 

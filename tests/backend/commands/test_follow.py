@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from backend.commands.follow import INTERRUPTED_EXIT_CODE, EventReader, Follower, Outcome, in_words, tell
-from backend.commands.screen import Screen
+from backend.commands.follow import INTERRUPTED_EXIT_CODE, EventReader, Follower, RunOutcome, in_words, tell
+from backend.commands.screen import ProgressScreen
 from backend.contract.run import events
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 
 FIRST = events.encode(events.Warned(time=1, code="a", message="one"))
@@ -93,7 +93,7 @@ def test_the_end_behind_a_line_without_end_is_found(tmp_path: Path) -> None:
     assert messages(reader.new()) == ["two"]
 
 
-class Lines(Screen):
+class Lines(ProgressScreen):
     """A screen that keeps its lines."""
 
     def __init__(self) -> None:
@@ -177,6 +177,6 @@ def test_few_metrics_are_all_told():
 
 
 def test_the_way_out_is_said_with_values_as_they_are(tmp_path: Path, capsys):
-    mend = Mend({"model.tokenizer_options.pad_token": "[PAD]"})
-    tell(Outcome(RunFolder(tmp_path), "failed", mend=mend), as_json=False)
+    mend = RunFix({"model.tokenizer_options.pad_token": "[PAD]"})
+    tell(RunOutcome(RunFolder(tmp_path), "failed", mend=mend), as_json=False)
     assert capsys.readouterr().err.startswith("start again with pad_token [PAD] by: burnish train")

@@ -19,7 +19,7 @@ from backend.contract.errors import InputError
 from backend.contract.processes import python_command
 from backend.contract.resources import resource
 from backend.contract.run import events
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 from backend.training.checkpoints import Checkpoints
 
@@ -144,7 +144,7 @@ def ended_with_nan(folder: Path) -> RunFolder:
     folder.mkdir(parents=True)
     run = RunFolder(folder)
     shutil.copy(resource("demo", "sentiment.yaml"), run.spec)
-    mend = Mend({"training.learning_rate": 0.5})
+    mend = RunFix({"training.learning_rate": 0.5})
     many = (
         events.RunStarted(time=1.0, name="broken", task="text_classification", model="bert-tiny"),
         events.RunFinished(time=2.0, state="failed", step=31, code="nan_loss", message="…", mend=mend),

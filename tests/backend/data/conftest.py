@@ -8,7 +8,7 @@ from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
 from backend.data.rows import Rows
 from backend.data.sources.files import Files, Settings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 
 
 class Desk:
@@ -16,7 +16,7 @@ class Desk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.reading = Reading(folder / "cache")
+        self.reading = ReadOptions(folder / "cache")
 
     def write(self, name: str, content: str | bytes) -> Path:
         path = self.folder / name

@@ -8,7 +8,7 @@ from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
 from backend.data.rows import Rows
 from backend.data.sources.conll import Sentences, Settings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 
 NER = Path(__file__).parents[2] / "data" / "ner"
 
@@ -21,7 +21,7 @@ def read(tmp_path: Path):
         path = tmp_path / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         data = DataSection(source="conll", train=str(path), max_rows=max_rows)
-        rows = Sentences(Settings(**settings)).read("train", data, Reading(tmp_path / "cache"))
+        rows = Sentences(Settings(**settings)).read("train", data, ReadOptions(tmp_path / "cache"))
         assert rows is not None
         return rows
 
@@ -111,19 +111,19 @@ def test_files_of_one_split_must_have_the_same_columns(read, tmp_path: Path):
     (tmp_path / "b.conll").write_text("b N O\n")
     data = DataSection(source="conll", train=[str(tmp_path / "a.conll"), str(tmp_path / "b.conll")])
     with pytest.raises(InputError, match="do not have the same columns"):
-        Sentences(Settings()).read("train", data, Reading(tmp_path / "cache"))
+        Sentences(Settings()).read("train", data, ReadOptions(tmp_path / "cache"))
 
 
 def test_tables_can_be_predicted_too(tmp_path: Path):
     path = tmp_path / "new.jsonl"
     path.write_text('{"tokens": ["EU", "calls"]}\n')
-    rows = Sentences(Settings()).read_file(path, DataSection(), Reading(tmp_path / "cache"))
+    rows = Sentences(Settings()).read_file(path, DataSection(), ReadOptions(tmp_path / "cache"))
     assert rows.table["tokens"].to_pylist() == [["EU", "calls"]]
 
 
 def test_real_tweets_are_read_whole(tmp_path: Path):
     data = DataSection(source="conll", train=str(NER / "train.conll"))
-    rows = Sentences(Settings()).read("train", data, Reading(tmp_path / "cache"))
+    rows = Sentences(Settings()).read("train", data, ReadOptions(tmp_path / "cache"))
     assert rows is not None
     text = (NER / "train.conll").read_text(encoding="utf-8")
     assert len(rows) == 60

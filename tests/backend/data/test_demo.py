@@ -7,12 +7,12 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
 from backend.data.sources.demo import Demo, Settings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 
 
 @pytest.fixture
 def reading(tmp_path):
-    return Reading(tmp_path / "cache")
+    return ReadOptions(tmp_path / "cache")
 
 
 @pytest.mark.parametrize(

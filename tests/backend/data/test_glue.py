@@ -9,7 +9,7 @@ from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
 from backend.data.rows import Rows
 from backend.data.sources.glue import Glue, Settings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 from backend.preflight.datasets import choose_columns
 from backend.tasks.text_classification import Settings as ClassificationSettings
 from backend.tasks.text_classification import TextClassification
@@ -38,7 +38,7 @@ class Desk:
     """Reads splits of the miniature, or of a folder of the test's own."""
 
     def __init__(self, cache: Path) -> None:
-        self.reading = Reading(cache)
+        self.reading = ReadOptions(cache)
 
     def split(self, task: str, split: str = "train", folder: Path = FOLDER, **data: object) -> Rows | None:
         section = DataSection.model_validate({"source": "glue", **data})

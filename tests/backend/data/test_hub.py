@@ -6,7 +6,7 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
 from backend.data.sources.hub import Hub, Settings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def repository(tmp_path):
 def read(tmp_path):
     def reads(split: str = "train", max_rows: int | None = None, **settings):
         source = Hub(Settings.model_validate(settings))
-        reading = Reading(tmp_path / "cache", offline=True)
+        reading = ReadOptions(tmp_path / "cache", offline=True)
         return source.read("train", DataSection(train=split, max_rows=max_rows), reading)
 
     return reads

@@ -5,16 +5,16 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from backend.data.order import Order
+from backend.data.order import DataOrder
 
 LENGTHS = np.random.default_rng(0).integers(1, 100, 1003).astype(np.int32)
 
 
-def order(lengths=LENGTHS, batch_size=8, seed=1, fingerprint="data", length_buckets=True) -> Order:
-    return Order(lengths, batch_size, seed, fingerprint, length_buckets)
+def order(lengths=LENGTHS, batch_size=8, seed=1, fingerprint="data", length_buckets=True) -> DataOrder:
+    return DataOrder(lengths, batch_size, seed, fingerprint, length_buckets)
 
 
-def epoch_of(one: Order, epoch: int) -> list[list[int]]:
+def epoch_of(one: DataOrder, epoch: int) -> list[list[int]]:
     first = epoch * one.steps_per_epoch + 1
     return [one.indices(step).tolist() for step in range(first, first + one.steps_per_epoch)]
 
@@ -97,7 +97,7 @@ def test_this_very_order_is_kept_over_versions():
 
 
 def test_dropping_the_last_batch_leaves_whole_ones_of_rows_that_differ_by_epoch():
-    one = Order(LENGTHS, 8, 1, "data", True, drop_last=True)
+    one = DataOrder(LENGTHS, 8, 1, "data", True, drop_last=True)
     assert one.steps_per_epoch == 125
     epochs = [list(chain.from_iterable(epoch_of(one, epoch))) for epoch in range(2)]
     assert [len(set(epoch)) for epoch in epochs] == [1000, 1000]
@@ -105,4 +105,4 @@ def test_dropping_the_last_batch_leaves_whole_ones_of_rows_that_differ_by_epoch(
 
 
 def test_a_batch_that_is_the_only_one_is_not_dropped():
-    assert len(Order(LENGTHS[:5], 8, 1, "data", True, drop_last=True).indices(1)) == 5
+    assert len(DataOrder(LENGTHS[:5], 8, 1, "data", True, drop_last=True).indices(1)) == 5

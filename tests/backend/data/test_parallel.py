@@ -10,7 +10,7 @@ from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
 from backend.data.rows import Rows
 from backend.data.sources.parallel import Parallel, Settings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 
 VERSES = Path(__file__).parents[2] / "data" / "parallel"
 
@@ -26,13 +26,15 @@ def read(value: object, split: str = "train", max_rows: int | None = None, **set
     """The rows of one split; the cache lies beside the files."""
     first = Path(str(value[0] if isinstance(value, list) else value))
     data = DataSection(**{split: value if isinstance(value, list) else str(value)}, max_rows=max_rows)  # type: ignore[arg-type]
-    rows = Parallel(Settings.model_validate(settings)).read(split, data, Reading(first.parent / ".cache"))
+    rows = Parallel(Settings.model_validate(settings)).read(split, data, ReadOptions(first.parent / ".cache"))
     assert rows is not None
     return rows
 
 
 def read_file(path: Path, **settings: object) -> Rows:
-    return Parallel(Settings.model_validate(settings)).read_file(path, DataSection(), Reading(path.parent / ".cache"))
+    return Parallel(Settings.model_validate(settings)).read_file(
+        path, DataSection(), ReadOptions(path.parent / ".cache")
+    )
 
 
 def refusal(value: object, split: str = "train", **settings: object) -> str:

@@ -13,7 +13,7 @@ import pytest
 from backend.contract.errors import RunFailed
 from backend.contract.run.events import CheckpointRemoved, CheckpointSaved, Warned
 from backend.contract.run.folder import RunFolder
-from backend.data.cache import Damaged, open_or_write
+from backend.data.cache import DamagedCacheError, open_or_write
 from backend.models import saved_model
 from backend.training.checkpoints import Blocked, Checkpoints, CheckpointWriter, verify
 from backend.training.event_log import EventLog, read_events
@@ -152,7 +152,7 @@ def test_a_model_that_cannot_be_moved_is_one_sentence_and_stays(place: Path):
 def test_a_damaged_cache_that_cannot_be_deleted_is_written_anew(place: Path):
     def opened(folder: Path) -> str:
         if not (folder / "whole").exists():
-            raise Damaged(str(folder))
+            raise DamagedCacheError(str(folder))
         return "read"
 
     (place / "cache").mkdir()

@@ -8,7 +8,7 @@ import time
 import pyarrow as pa
 import pytest
 
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 
 
 def entries(cache):
@@ -66,7 +66,7 @@ def test_a_stopped_reading_leaves_nothing(desk):
         if done:
             raise StopError
 
-    patient, desk.reading = desk.reading, Reading(desk.reading.cache, stop)
+    patient, desk.reading = desk.reading, ReadOptions(desk.reading.cache, stop)
     with pytest.raises(StopError):
         desk.read(path)
     assert entries(desk.reading.cache) == []
@@ -77,7 +77,7 @@ def test_a_stopped_reading_leaves_nothing(desk):
 def test_progress_grows_to_the_size_of_the_file(desk):
     path = desk.write("a.csv", "text\n" + "some words\n" * 30_000)
     told = []
-    desk.reading = Reading(desk.reading.cache, lambda *one: told.append(one))
+    desk.reading = ReadOptions(desk.reading.cache, lambda *one: told.append(one))
     desk.read(path)
     done = [one[0] for one in told if one[1]]
     assert done == sorted(done)
@@ -98,10 +98,10 @@ import sys
 from pathlib import Path
 from backend.contract.spec import DataSection
 from backend.data.sources.files import Files, Settings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 path, cache, done = map(Path, sys.argv[1:])
 told = []
-rows = Files(Settings()).read("train", DataSection(train=str(path)), Reading(cache, lambda *one: told.append(one)))
+rows = Files(Settings()).read("train", DataSection(train=str(path)), ReadOptions(cache, lambda *one: told.append(one)))
 print(len(rows), rows.fingerprint, sum(1 for one in told if one[0]))
 """
 
@@ -135,10 +135,10 @@ from pathlib import Path
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
 from backend.data.sources.files import Files, Settings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
-    Files(Settings()).read("train", DataSection(train=sys.argv[1]), Reading(Path(sys.argv[2])))
+    Files(Settings()).read("train", DataSection(train=sys.argv[1]), ReadOptions(Path(sys.argv[2])))
 except InputError as error:
     print(error)
 """

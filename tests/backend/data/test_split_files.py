@@ -8,7 +8,7 @@ import pytest
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 from backend.inspect.recognition import recognise
 from backend.preflight.datasets import read_material
 from backend.preflight.resolve import resolve
@@ -41,7 +41,7 @@ def read(kind: str, split: str, cache: Path, **data: Any) -> str:
     """All that the split holds, as text."""
     source = registry.find("source", kind, "data.source")
     section = DataSection.model_validate({"source": kind, **data})
-    rows = source(source.Settings()).read(split, section, Reading(cache))
+    rows = source(source.Settings()).read(split, section, ReadOptions(cache))
     return str(rows.table[KINDS[kind][1]].to_pylist())
 
 
@@ -113,7 +113,7 @@ def test_a_folder_to_be_predicted_must_not_mix_splits(tmp_path: Path):
     folder = written(tmp_path / "data", "squad", "train", "dev")
     source = registry.find("source", "squad", "data.source")
     with pytest.raises(InputError, match=r"files of several splits \(dev\.json, train\.json\).*name one"):
-        source(source.Settings()).read_file(folder, DataSection(), Reading(tmp_path / "cache"))
+        source(source.Settings()).read_file(folder, DataSection(), ReadOptions(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize("value", ["train", "train+test"])
@@ -122,7 +122,7 @@ def test_a_split_of_the_hub_that_is_trained_on_is_not_measured_on(tmp_path: Path
     section = DataSection(source="hub", train=value, validation="train")
     with pytest.raises(InputError, match=r"^data\.validation: train is training data too"):
         source(source.Settings(name=str(tmp_path))).read(
-            "validation", section, Reading(tmp_path / "cache", offline=True)
+            "validation", section, ReadOptions(tmp_path / "cache", offline=True)
         )
 
 
@@ -158,7 +158,9 @@ def test_files_of_two_encodings_are_each_named_with_theirs(tmp_path: Path, kind:
     source = registry.find("source", kind, "data.source")
     data = {"source": kind, "train": train, "validation": str(tmp_path / f"d{ending}"), "encoding": encoding}
     with pytest.raises(InputError) as told:
-        source(source.Settings(encoding=encoding)).read("train", DataSection.model_validate(data), Reading(tmp_path))
+        source(source.Settings(encoding=encoding)).read(
+            "train", DataSection.model_validate(data), ReadOptions(tmp_path)
+        )
     assert str(told.value).removesuffix(", and set data.encoding to auto") == (
         f"data.train: the files have different encodings (UTF-8: a{ending}, d{ending}; not UTF-8: b{ending}), and a run reads "
         f"all of them in one; save b{ending} again as UTF-8"

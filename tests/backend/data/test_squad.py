@@ -8,7 +8,7 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
 from backend.data.rows import Rows
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 from backend.data.sources.squad import Settings, Squad
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "squad"
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "data" / "squad"
 
 def read(tmp_path: Path, *paths: Path, max_rows: int | None = None) -> Rows:
     data = DataSection(train=[str(path) for path in paths], max_rows=max_rows)
-    rows = Squad(Settings()).read("train", data, Reading(tmp_path / "cache"))
+    rows = Squad(Settings()).read("train", data, ReadOptions(tmp_path / "cache"))
     assert rows is not None
     return rows
 
@@ -58,7 +58,7 @@ def test_questions_without_answers_can_be_read_to_predict(tmp_path):
     path = tmp_path / "new.json"
     question = {"id": 7, "question": "Who?"}
     path.write_text(json.dumps({"data": [{"paragraphs": [{"context": "Ada.", "qas": [question]}]}]}), encoding="utf-8")
-    table = Squad(Settings()).read_file(path, DataSection(), Reading(tmp_path / "cache")).table
+    table = Squad(Settings()).read_file(path, DataSection(), ReadOptions(tmp_path / "cache")).table
     assert table.to_pylist() == [{"id": "7", "title": "", "context": "Ada.", "question": "Who?", "answers": None}]
 
 

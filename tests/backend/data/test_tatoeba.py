@@ -13,7 +13,7 @@ from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
 from backend.data import archive
 from backend.data.rows import Rows
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 from backend.data.sources.tatoeba import Settings, Tatoeba
 
 VERSES = Path(__file__).parents[2] / "data" / "parallel"
@@ -105,11 +105,11 @@ def shop() -> Iterator[Shop]:
 
 
 @pytest.fixture
-def reading(tmp_path: Path) -> Reading:
-    return Reading(tmp_path / "cache")
+def reading(tmp_path: Path) -> ReadOptions:
+    return ReadOptions(tmp_path / "cache")
 
 
-def read(reading: Reading, split: str = "train", name: str | None = None, **settings: object) -> Rows:
+def read(reading: ReadOptions, split: str = "train", name: str | None = None, **settings: object) -> Rows:
     data = DataSection.model_validate({split: name})
     rows = Tatoeba(Settings.model_validate(settings)).read(split, data, reading)
     assert rows is not None
@@ -119,7 +119,7 @@ def read(reading: Reading, split: str = "train", name: str | None = None, **sett
 # Folders and archives of this computer
 
 
-def test_a_folder_gives_sources_and_targets(reading: Reading):
+def test_a_folder_gives_sources_and_targets(reading: ReadOptions):
     rows = read(reading, folder=str(VERSES))
     assert len(rows) == 60
     assert rows.table.to_pylist()[0] == {
@@ -128,33 +128,33 @@ def test_a_folder_gives_sources_and_targets(reading: Reading):
     }
 
 
-def test_both_directions_give_two_rows_per_line(reading: Reading):
+def test_both_directions_give_two_rows_per_line(reading: ReadOptions):
     assert len(read(reading, folder=str(VERSES), direction="both")) == 120
 
 
-def test_validation_is_test_where_there_is_no_dev(reading: Reading):
+def test_validation_is_test_where_there_is_no_dev(reading: ReadOptions):
     assert read(reading, "validation", folder=str(VERSES)).files == ("test.src",)
 
 
-def test_test_is_read_only_where_it_is_named(reading: Reading):
+def test_test_is_read_only_where_it_is_named(reading: ReadOptions):
     source = Tatoeba(Settings(folder=str(VERSES)))
     assert source.read("test", DataSection(), reading) is None
     assert len(read(reading, "test", "test", folder=str(VERSES))) == 20
 
 
-def test_a_split_that_is_not_there_is_named_with_those_that_are(reading: Reading):
+def test_a_split_that_is_not_there_is_named_with_those_that_are(reading: ReadOptions):
     with pytest.raises(InputError, match=r"has no dev\.src with dev\.trg; it has train, test"):
         read(reading, "validation", "dev", folder=str(VERSES))
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
-def test_an_archive_gives_the_same_rows_as_its_folder(reading: Reading, tmp_path: Path, mode: str):
+def test_an_archive_gives_the_same_rows_as_its_folder(reading: ReadOptions, tmp_path: Path, mode: str):
     path = tmp_path / "eng-spa.tar.gz"
     path.write_bytes(challenge(mode))
     assert read(reading, folder=str(path)).table == read(reading, folder=str(VERSES)).table
 
 
-def test_an_archive_that_was_cut_is_refused_and_leaves_nothing(reading: Reading, tmp_path: Path):
+def test_an_archive_that_was_cut_is_refused_and_leaves_nothing(reading: ReadOptions, tmp_path: Path):
     path = tmp_path / "eng-spa.tar"
     path.write_bytes(challenge()[:5000])
     with pytest.raises(InputError, match=r"data\.folder: eng-spa\.tar is no tar archive, or it is damaged"):
@@ -162,7 +162,7 @@ def test_an_archive_that_was_cut_is_refused_and_leaves_nothing(reading: Reading,
     assert [left for left in reading.cache.glob("*") if left.suffix != ".lock"] == []
 
 
-def test_neither_folder_nor_pair_is_refused(reading: Reading):
+def test_neither_folder_nor_pair_is_refused(reading: ReadOptions):
     with pytest.raises(InputError, match=r"data\.pair: name a language pair"):
         read(reading)
 
@@ -170,7 +170,7 @@ def test_neither_folder_nor_pair_is_refused(reading: Reading):
 # From a server
 
 
-def test_a_pair_is_fetched_once_and_its_archive_is_not_kept(shop: Shop, reading: Reading):
+def test_a_pair_is_fetched_once_and_its_archive_is_not_kept(shop: Shop, reading: ReadOptions):
     assert len(read(reading, pair="eng-spa", address=shop.address)) == 60
     assert len(read(reading, "test", "test", pair="eng-spa", address=shop.address)) == 20
     assert shop.ranges == [None]
@@ -179,12 +179,12 @@ def test_a_pair_is_fetched_once_and_its_archive_is_not_kept(shop: Shop, reading:
 
 def test_size_and_progress_are_told(shop: Shop, tmp_path: Path):
     told: list[tuple[int, int, str]] = []
-    reading = Reading(tmp_path / "cache", lambda done, total, unit: told.append((done, total, unit)))
+    reading = ReadOptions(tmp_path / "cache", lambda done, total, unit: told.append((done, total, unit)))
     read(reading, pair="eng-spa", address=shop.address)
     assert (len(shop.content), len(shop.content), "bytes") in told
 
 
-def test_a_connection_that_breaks_goes_on_where_it_stopped(shop: Shop, reading: Reading):
+def test_a_connection_that_breaks_goes_on_where_it_stopped(shop: Shop, reading: ReadOptions):
     shop.break_after = 7000
     assert len(read(reading, pair="eng-spa", address=shop.address)) == 60
     assert shop.ranges == [None, "bytes=7000-"]
@@ -200,8 +200,8 @@ def test_a_stopped_download_goes_on_at_the_next_start(shop: Shop, tmp_path: Path
             raise Stopped(done)
 
     with pytest.raises(Stopped) as stopped:
-        read(Reading(tmp_path / "cache", stop), pair="eng-spa", address=shop.address)
-    assert len(read(Reading(tmp_path / "cache"), pair="eng-spa", address=shop.address)) == 60
+        read(ReadOptions(tmp_path / "cache", stop), pair="eng-spa", address=shop.address)
+    assert len(read(ReadOptions(tmp_path / "cache"), pair="eng-spa", address=shop.address)) == 60
     assert shop.ranges == [None, f"bytes={stopped.value.args[0]}-"]
 
 
@@ -216,48 +216,48 @@ def test_an_archive_that_changed_meanwhile_is_fetched_from_its_beginning(shop: S
     assert path.read_bytes() == b"another file" * 2000
 
 
-def test_a_pair_that_the_server_does_not_have_is_refused_with_the_address(shop: Shop, reading: Reading):
+def test_a_pair_that_the_server_does_not_have_is_refused_with_the_address(shop: Shop, reading: ReadOptions):
     with pytest.raises(InputError) as caught:
         read(reading, pair="eng-xyz", address=shop.address)
     assert "/eng-xyz.tar cannot be fetched (the server answers 404" in str(caught.value)
 
 
-def test_a_server_that_does_not_answer_is_named(reading: Reading):
+def test_a_server_that_does_not_answer_is_named(reading: ReadOptions):
     with pytest.raises(InputError, match=r"127\.0\.0\.1:9/eng-spa\.tar cannot be fetched"):
         read(reading, pair="eng-spa", address="http://127.0.0.1:9/{pair}.tar")
 
 
 @pytest.mark.parametrize("size", ["abc", "-5", "1e9", str(10**17), "9" * 30])
-def test_a_size_that_cannot_be_is_told(shop: Shop, reading: Reading, size: str):
+def test_a_size_that_cannot_be_is_told(shop: Shop, reading: ReadOptions, size: str):
     shop.size = size
     with pytest.raises(InputError, match=r"impossible size|the disk has room for"):
         read(reading, pair="eng-spa", address=shop.address)
 
 
-def test_an_answer_without_a_size_is_bounded(shop: Shop, reading: Reading, monkeypatch: pytest.MonkeyPatch):
+def test_an_answer_without_a_size_is_bounded(shop: Shop, reading: ReadOptions, monkeypatch: pytest.MonkeyPatch):
     shop.size = None
     assert len(read(reading, pair="eng-spa", address=shop.address)) == 60
     monkeypatch.setattr(archive, "LARGEST_UNPACKED", 2000)
     with pytest.raises(InputError, match="gives no size, and more than"):
-        read(Reading(reading.cache / "other"), pair="eng-spa", address=shop.address)
+        read(ReadOptions(reading.cache / "other"), pair="eng-spa", address=shop.address)
 
 
 @pytest.mark.parametrize("address", ["ftp://127.0.0.1:9/eng-spa.tar", "file:///eng-spa.tar"])
-def test_a_redirect_leads_to_no_other_kind_of_address(shop: Shop, reading: Reading, address: str):
+def test_a_redirect_leads_to_no_other_kind_of_address(shop: Shop, reading: ReadOptions, address: str):
     shop.elsewhere = address
     with pytest.raises(InputError, match=r"unknown url type|not allowed"):
         read(reading, pair="eng-spa", address=shop.address)
 
 
 @pytest.mark.parametrize("address", ["http://[::1/{pair}", "http://" + "a" * 300 + "/{pair}", "http://x:99999/{pair}"])
-def test_what_is_no_address_is_refused_in_one_sentence(reading: Reading, address: str):
+def test_what_is_no_address_is_refused_in_one_sentence(reading: ReadOptions, address: str):
     with pytest.raises(InputError, match="is not an address"):
         read(reading, pair="eng-spa", address=address)
 
 
 def test_offline_names_address_and_folder(tmp_path: Path):
     with pytest.raises(InputError) as caught:
-        read(Reading(tmp_path / "cache", offline=True), pair="eng-spa")
+        read(ReadOptions(tmp_path / "cache", offline=True), pair="eng-spa")
     assert "Tatoeba-Challenge-v2023-09-26/eng-spa.tar" in str(caught.value)
     assert str(tmp_path / "cache" / "downloads") in str(caught.value)
 
@@ -266,11 +266,11 @@ def test_an_archive_brought_by_hand_is_used_offline_and_kept(tmp_path: Path):
     brought = tmp_path / "cache" / "downloads" / "eng-spa.tar"
     brought.parent.mkdir(parents=True)
     brought.write_bytes(challenge())
-    assert len(read(Reading(tmp_path / "cache", offline=True), pair="eng-spa")) == 60
+    assert len(read(ReadOptions(tmp_path / "cache", offline=True), pair="eng-spa")) == 60
     assert brought.is_file()
 
 
-def test_other_kinds_of_address_are_refused(reading: Reading):
+def test_other_kinds_of_address_are_refused(reading: ReadOptions):
     with pytest.raises(InputError, match="begins with https://"):
         read(reading, pair="eng-spa", address="file:///etc/{pair}")
 
@@ -281,7 +281,7 @@ def test_other_kinds_of_address_are_refused(reading: Reading):
 @pytest.mark.parametrize(
     "name", ["../train.src", "/tmp/train.src", "data/../../train.src", "..\\train.src", "C:/train.src"]
 )
-def test_a_name_that_leads_out_of_the_folder_is_refused(reading: Reading, tmp_path: Path, name: str):
+def test_a_name_that_leads_out_of_the_folder_is_refused(reading: ReadOptions, tmp_path: Path, name: str):
     path = tmp_path / "evil.tar"
     path.write_bytes(tar_of({name: b"gotcha\n"}))
     with pytest.raises(InputError, match="would be written outside its folder"):
@@ -290,7 +290,7 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(reading: Reading, tmp_pa
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
-def test_a_link_in_place_of_a_file_is_refused(reading: Reading, tmp_path: Path, kind: bytes):
+def test_a_link_in_place_of_a_file_is_refused(reading: ReadOptions, tmp_path: Path, kind: bytes):
     info = tarfile.TarInfo("eng-spa/train.src")
     info.type, info.linkname = kind, "/etc/passwd"
     path = tmp_path / "evil.tar"
@@ -299,14 +299,14 @@ def test_a_link_in_place_of_a_file_is_refused(reading: Reading, tmp_path: Path, 
         read(reading, folder=str(path))
 
 
-def test_an_archive_with_two_of_a_file_is_refused(reading: Reading, tmp_path: Path):
+def test_an_archive_with_two_of_a_file_is_refused(reading: ReadOptions, tmp_path: Path):
     path = tmp_path / "two.tar"
     path.write_bytes(tar_of({"eng-spa/train.src": b"one\n", "eng-fra/train.src": b"two\n"}))
     with pytest.raises(InputError, match=r"holds train\.src twice"):
         read(reading, folder=str(path))
 
 
-def test_other_files_of_an_archive_are_left_in_it(reading: Reading, tmp_path: Path):
+def test_other_files_of_an_archive_are_left_in_it(reading: ReadOptions, tmp_path: Path):
     path = tmp_path / "eng-spa.tar"
     path.write_bytes(
         tar_of({"README.md": b"hello", **{f"eng-spa/{name}": (VERSES / name).read_bytes() for name in FILES}})

@@ -8,7 +8,7 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
 from backend.data.rows import Rows
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 from backend.data.sources.xnli import Settings, Source
 from backend.preflight.datasets import choose_columns
 from backend.tasks.text_classification import Settings as ClassificationSettings
@@ -22,7 +22,7 @@ def source(folder: Path = FOLDER, **settings: str) -> Source:
 
 
 def read(one: Source, split: str, cache: Path, **data: object) -> Rows:
-    rows = one.read(split, DataSection.model_validate({"source": "xnli", **data}), Reading(cache))
+    rows = one.read(split, DataSection.model_validate({"source": "xnli", **data}), ReadOptions(cache))
     assert rows is not None
     return rows
 
@@ -58,7 +58,7 @@ def test_columns_have_one_set_of_names_that_is_guessed(tmp_path: Path):
 
 
 def test_test_rows_are_read_if_they_are_asked_for(tmp_path: Path):
-    assert source().read("test", DataSection(source="xnli"), Reading(tmp_path)) is None
+    assert source().read("test", DataSection(source="xnli"), ReadOptions(tmp_path)) is None
     assert len(read(source(), "test", tmp_path, test="test")) == 3
 
 
@@ -70,7 +70,7 @@ def test_two_languages_are_not_taken_for_each_other_from_the_cache(tmp_path: Pat
 
 def test_a_file_without_labels_is_read_to_predict(tmp_path: Path):
     (tmp_path / "own.tsv").write_text("premise\thypothesis\nEs ist spät.\tEs ist früh.\n", encoding="utf-8")
-    rows = source().read_file(tmp_path / "own.tsv", DataSection(source="xnli"), Reading(tmp_path / "cache"))
+    rows = source().read_file(tmp_path / "own.tsv", DataSection(source="xnli"), ReadOptions(tmp_path / "cache"))
     assert rows.table.column_names == ["premise", "hypothesis"]
 
 

@@ -6,14 +6,14 @@ import numpy as np
 
 from backend.contract.heads import IGNORE, Head, HeadFacts
 from backend.contract.spec import ModelSection, TrainingSection
-from backend.engines.engine import Batch, Loading
+from backend.engines.engine import Batch, LoadRequest
 from backend.engines.torch import Settings
 
 BERT_TINY = Path(__file__).parents[3] / "resources" / "demo" / "bert-tiny"
 VOCABULARY = 60
 
 
-def loading(folder: Path, head: HeadFacts, training: TrainingSection | None = None, **changes) -> Loading:
+def loading(folder: Path, head: HeadFacts, training: TrainingSection | None = None, **changes) -> LoadRequest:
     """What an engine is asked to put in place, on one thread where it is PyTorch."""
     model = ModelSection(name_or_path=str(folder), **changes.pop("model", {}))
     values = {
@@ -23,7 +23,7 @@ def loading(folder: Path, head: HeadFacts, training: TrainingSection | None = No
         "pad_token_id": 0,
         "hardware": Settings(threads=1),
     }
-    return Loading(folder=folder, head=head, model=model, training=training, **(values | changes))
+    return LoadRequest(folder=folder, head=head, model=model, training=training, **(values | changes))
 
 
 def classes(*labels: str, weights: tuple[float, ...] | None = None) -> HeadFacts:

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.rpc.generation import GenerationSettings
-from backend.engines.decoding import Rules, stream
+from backend.engines.decoding import DecodingRules, stream
 from tests.backend.engines.head_batches import facts
 from tests.backend.engines.material import LANGUAGE
 
@@ -57,7 +57,7 @@ def test_a_text_ends_where_the_positions_end(gpt2, engine_for):
 
 def drawn(count=400, **settings):
     scores = np.log(np.array([[0.4, 0.3, 0.2, 0.1]], np.float32))
-    rules = Rules(GenerationSettings(sample=True, **settings), frozenset(), room=count)
+    rules = DecodingRules(GenerationSettings(sample=True, **settings), frozenset(), room=count)
     tokens = list(stream(scores, lambda tokens, rows: scores, np.zeros((1, 0), np.int64), rules))
     return np.bincount(tokens, minlength=4) / count
 

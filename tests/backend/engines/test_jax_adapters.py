@@ -26,10 +26,10 @@ from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import IGNORE, Head
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section, TrainingSection
-from backend.engines.engine import Engine, Loaded
+from backend.engines.engine import Engine, LoadedModel
 from backend.engines.jax import models
 from backend.engines.jax.engine import JaxEngine
-from backend.engines.jax.layers import Linear, Noise
+from backend.engines.jax.layers import DropoutKeys, Linear
 from backend.engines.jax.lora import AdaptedLinear, dropping
 from backend.engines.jax.model import find_family
 from backend.engines.torch.engine import TorchEngine
@@ -73,7 +73,7 @@ def opened(kind: str, folder: Path, head: Head, training: TrainingSection | None
 
 def adapted(
     kind: str, tiny: Tiny, case: str, training: TrainingSection = TRAINING, **settings: Any
-) -> tuple[Engine, Loaded]:
+) -> tuple[Engine, LoadedModel]:
     return opened(kind, tiny(case), CASES[case][0], training, adapter=Settings(**settings))
 
 
@@ -336,7 +336,7 @@ def test_dropout_takes_nothing_away_on_average(dora: bool):
     x = jnp.asarray(rng.normal(size=(3, 6)), jnp.float32)
 
     def dropped(key: jax.Array) -> jax.Array:
-        with dropping(Noise(key)):
+        with dropping(DropoutKeys(key)):
             return layer(x)
 
     found = jax.vmap(dropped)(jax.random.split(jax.random.key(0), 20_000))

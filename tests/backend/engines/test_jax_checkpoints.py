@@ -58,7 +58,7 @@ def test_a_checkpoint_of_another_model_is_refused(bert: Path, tmp_path: Path):
 
 def test_a_damaged_checkpoint_is_refused(tmp_path: Path):
     # One array alone: the reads of further ones would end after the refusal, and complain into another test.
-    held = checkpoints.Saved({"weight": jax.numpy.arange(4096.0)}, [])
+    held = checkpoints.SavedState({"weight": jax.numpy.arange(4096.0)}, [])
     checkpoints.save(tmp_path, held)()
     for path in (tmp_path / checkpoints.STATE).rglob("*"):
         if path.is_file() and path.parent.name == "d":  # where the numbers lie

@@ -9,9 +9,9 @@ from transformers import AutoModelForSeq2SeqLM, BartConfig, MarianConfig, MT5Con
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.resources import resource
 from backend.contract.spec import ModelSection, TrainingSection
-from backend.engines.engine import Loading
+from backend.engines.engine import LoadRequest
 from backend.hardware import planner
-from backend.hardware.planner import Shape
+from backend.hardware.planner import ModelShape
 from backend.preflight import model_options
 from backend.preflight.resolve import resolve
 
@@ -24,10 +24,10 @@ def spec(**sections):
     return resolve(values, Path("/"))
 
 
-def work(**sections) -> planner.Work:
+def work(**sections) -> planner.TrainingLoad:
     made = spec(**sections)
     parameters = planner.count_parameters(made, MODEL)
-    return planner.Work(made, MODEL, Head.SEQUENCE_CLASSIFICATION, 32, parameters, "float32")
+    return planner.TrainingLoad(made, MODEL, Head.SEQUENCE_CLASSIFICATION, 32, parameters, "float32")
 
 
 def megabytes(part: str, **sections) -> float:
@@ -42,7 +42,7 @@ def trained_by_the_engine(**sections) -> int:
     made, engine = spec(**sections), TorchEngine()
     head = HeadFacts(Head.SEQUENCE_CLASSIFICATION, ("a", "b"))
     loaded = engine.load(
-        Loading(
+        LoadRequest(
             folder=MODEL, head=head, model=ModelSection(**made.model.model_dump()), training=TrainingSection(),
             devices=("cpu",), precision="float32", vocabulary=30522, pad_token_id=0, hardware=Settings(threads=1),
             adapter=model_options.adapter_settings(made),
@@ -87,4 +87,4 @@ def test_the_optimizer_counts_by_what_it_keeps(optimizer, share):
 def test_encoder_and_decoder_are_both_counted(config):
     with torch.device("meta"):
         real = AutoModelForSeq2SeqLM.from_config(config).num_parameters()
-    assert Shape(config.to_dict()).parameters() == pytest.approx(real, rel=0.05)
+    assert ModelShape(config.to_dict()).parameters() == pytest.approx(real, rel=0.05)

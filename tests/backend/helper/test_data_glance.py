@@ -8,7 +8,7 @@ import pytest
 
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.rpc.data import DataGlance
+from backend.contract.rpc.data import DataSummary
 from backend.helper.queries.data import QUERIES
 
 ANSWER = {query.name: query.answer for query in QUERIES}
@@ -38,11 +38,11 @@ def data(tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def glance(data: dict[str, Any]) -> DataGlance:
+def glance(data: dict[str, Any]) -> DataSummary:
     return asked("data_glance", data=data)
 
 
-def test_every_row_is_used_or_listed_with_its_line_and_reason(glance: DataGlance):
+def test_every_row_is_used_or_listed_with_its_line_and_reason(glance: DataSummary):
     train = glance.splits[0]
     assert train.rows + train.unusable == 35
     assert sorted((row.line, row.reason) for row in train.first_unusable) == [
@@ -50,13 +50,13 @@ def test_every_row_is_used_or_listed_with_its_line_and_reason(glance: DataGlance
     ]  # fmt: skip
 
 
-def test_labels_repetitions_and_overlap_are_counted(glance: DataGlance):
+def test_labels_repetitions_and_overlap_are_counted(glance: DataSummary):
     train, validation = glance.splits
     assert (train.labels, train.repeated) == ({"good": 31, "bad": 1}, 1)
     assert (validation.in_train, validation.only_here) == (4, ["awful"])
 
 
-def test_what_is_odd_is_said(glance: DataGlance):
+def test_what_is_odd_is_said(glance: DataSummary):
     said = " ".join(glance.warnings)
     for words in (
         "“good” has 31 times the rows of “bad”; class weights",

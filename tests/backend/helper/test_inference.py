@@ -136,7 +136,7 @@ def test_helper_says_what_is_missing(helper) -> None:
 
 def test_waiting_model_hears_of_a_run() -> None:
     heard = threading.Event()
-    waiting = claims.Waiting(heard.set)
+    waiting = claims.ClaimWatcher(heard.set)
 
     claims.claim()
 

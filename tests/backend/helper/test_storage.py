@@ -10,7 +10,7 @@ import pytest
 from filelock import FileLock
 
 from backend.contract.errors import InputError
-from backend.contract.rpc.storage import Cleared, Storage
+from backend.contract.rpc.storage import ClearedCache, StorageUse
 from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import locked
 from backend.data.cache import open_or_write
@@ -36,11 +36,11 @@ def kept(cache: Path, part: str, name: str, size: int = 8192, hours_ago: float =
     return folder
 
 
-def storage() -> Storage:
+def storage() -> StorageUse:
     return ASKED["storage"]({}, lambda progress: None)
 
 
-def clear(*parts: str) -> Cleared:
+def clear(*parts: str) -> ClearedCache:
     return ASKED["clear_cache"]({"parts": list(parts)}, lambda progress: None)
 
 

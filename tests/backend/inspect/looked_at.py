@@ -8,7 +8,7 @@ from typing import Any
 
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec
-from backend.inspect.batch_preview import Look, look
+from backend.inspect.batch_preview import BatchPreview, look
 from backend.preflight.datasets import quiet
 from backend.preflight.resolve import resolve
 
@@ -70,7 +70,7 @@ def spec(folder: Path, kind: str, training: dict[str, Any] | None = None, **task
     return resolve(values, DATA)
 
 
-def looked(folder: Path, kind: str, training: dict[str, Any] | None = None, **task: Any) -> Look:
+def looked(folder: Path, kind: str, training: dict[str, Any] | None = None, **task: Any) -> BatchPreview:
     """The training data of such a spec."""
     return look(spec(folder, kind, training, **task), lambda name: quiet)
 

@@ -13,9 +13,9 @@ from backend.contract.run.folder import RunFolder
 SUPERVISE = """
 import sys
 from backend.contract.run.folder import RunFolder
-from backend.supervisor import Patience, supervise
+from backend.supervisor import GracePeriods, supervise
 folder, script, polite, *queue = sys.argv[1:]
-command, patience = [sys.executable, "-c", script, folder], Patience(float(polite))
+command, patience = [sys.executable, "-c", script, folder], GracePeriods(float(polite))
 sys.exit(supervise(RunFolder(folder), command, patience, queue=bool(queue)))
 """
 

@@ -11,7 +11,7 @@ from backend.contract.run.folder import RunFolder
 from backend.models import hub, hub_transfer, local_models
 from backend.models.compatibility import ModelFacts, RunNeeds, notes, problem
 from backend.models.hub import RemoteModel
-from backend.models.hub_errors import BrokenOff, Unanswered, model_mistake, search_mistake
+from backend.models.hub_errors import HubTimeoutError, InterruptedDownloadError, model_mistake, search_mistake
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -97,8 +97,8 @@ class ReadTimeout(Exception):
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (Unanswered(ReadTimeout()), "cannot be reached (no answer in time)"),
-        (Unanswered(ConnectionRefusedError()), "cannot be reached (ConnectionRefusedError)"),
+        (HubTimeoutError(ReadTimeout()), "cannot be reached (no answer in time)"),
+        (HubTimeoutError(ConnectionRefusedError()), "cannot be reached (ConnectionRefusedError)"),
         (ValueError("no JSON"), "is no model hub"),
     ],
 )
@@ -109,4 +109,4 @@ def test_a_hub_that_does_not_answer_is_said_with_what_is_possible(error: Excepti
 
 
 def test_a_download_that_broke_off_says_that_it_goes_on() -> None:
-    assert "what has arrived is kept" in str(model_mistake("team/x", "main", BrokenOff("cut")))
+    assert "what has arrived is kept" in str(model_mistake("team/x", "main", InterruptedDownloadError("cut")))

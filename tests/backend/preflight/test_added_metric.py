@@ -14,7 +14,7 @@ from backend.contract.metrics import base_metric
 from backend.contract.resources import resource
 from backend.contract.run.events import EvaluationFinished, PlanMade, RunFinished
 from backend.contract.run.folder import RunFolder
-from backend.preflight.metrics import Directions
+from backend.preflight.metrics import MetricDirections
 from backend.preflight.resolve import read_spec, resolve
 from backend.training import loop
 from backend.training.event_log import read_events
@@ -142,14 +142,14 @@ def test_the_checkpoint_with_the_smallest_added_error_is_the_best(tmp_path: Path
 
 def test_variants_of_an_added_metric_inherit_its_direction():
     spec = resolve(values(evaluation={"metrics": ["wrong"]}), Path())
-    found = Directions.of(spec)
+    found = MetricDirections.of(spec)
     assert [found.greater_is_better(name) for name in ("wrong", "dev.tsv/wrong", "wrong_PER", "f1_macro", "f1_PER")] == [
         False, False, False, True, True,
     ]  # fmt: skip
 
 
 def test_a_metric_that_is_not_chosen_decides_nothing():
-    assert "wrong" not in Directions.of(resolve(values(), Path())).known
+    assert "wrong" not in MetricDirections.of(resolve(values(), Path())).known
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
-from backend.engines.engine import Loading
+from backend.engines.engine import LoadRequest
 from backend.engines.torch.engine import TorchEngine
 from backend.inference import interactive
 from backend.models import saved_model
@@ -48,7 +48,7 @@ def adapted(tmp_path_factory: pytest.TempPathFactory) -> Adapted:
     task, tokenizer = make_task(spec), open_tokenizer(str(base))
     facts, engine = with_max_length(task, task.facts_of_model(("no", "yes")), base), TorchEngine()
     engine.load(
-        Loading(
+        LoadRequest(
             folder=base,
             head=task.head_facts(facts),
             model=spec.model,

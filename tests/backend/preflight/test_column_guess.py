@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from backend.contract.catalog import Column
-from backend.preflight.column_guess import CHOSEN, ColumnGuess, Guess, guessed_columns
+from backend.preflight.column_guess import CHOSEN, ColumnGuess, GuessReason, guessed_columns
 
 TEXT = Column("text", "Text", "", usual_names=["text"], holds="text")
 PAIR = Column("text_pair", "Second text", "", required=False, usual_names=["text_pair"], holds="text")
@@ -19,35 +19,39 @@ STARS = [str(number % 5) for number in range(40)]
 IDS = [f"id{number}" for number in range(40)]
 
 
-def guesses(parts: list[Column], given: dict[str, str | None] | None = None, **columns: list[Any]) -> dict[str, Guess]:
+def guesses(
+    parts: list[Column], given: dict[str, str | None] | None = None, **columns: list[Any]
+) -> dict[str, GuessReason]:
     return ColumnGuess(pa.table(columns)).guesses(parts, given or {})
 
 
 def test_a_usual_name_comes_first():
-    assert guesses([TEXT, LABEL], text=IDS, label=STARS, body=BODY)["text"] == Guess("text", "a usual name for it")
+    assert guesses([TEXT, LABEL], text=IDS, label=STARS, body=BODY)["text"] == GuessReason(
+        "text", "a usual name for it"
+    )
 
 
 def test_the_longest_texts_and_the_few_values_are_found_under_any_name():
     found = guesses([TEXT, PAIR, LABEL], number=IDS, body=BODY, stars=STARS)
     assert found == {
-        "text": Guess("body", "the longest texts (about 8 words)"),
-        "label": Guess("stars", "5 different values in 40 rows"),
+        "text": GuessReason("body", "the longest texts (about 8 words)"),
+        "label": GuessReason("stars", "5 different values in 40 rows"),
     }
 
 
 def test_of_two_that_could_be_neither_is_taken():
     found = guesses([TEXT, LABEL], text=BODY, stars=STARS, shop=["here", "there"] * 20)
-    assert found["label"] == Guess(None, "could be “stars” or “shop”")
+    assert found["label"] == GuessReason(None, "could be “stars” or “shop”")
 
 
 def test_what_a_person_chose_is_kept_and_what_they_left_out_is_not_guessed():
     found = guesses([TEXT, LABEL], {"text": "title", "label": None}, title=IDS, text=BODY, stars=STARS)
-    assert found == {"text": Guess("title", CHOSEN)}
+    assert found == {"text": GuessReason("title", CHOSEN)}
 
 
 def test_numbers_are_found_for_a_score():
     found = guesses([TEXT, SCORE], body=BODY, points=[number / 7 for number in range(40)])
-    assert found["label"] == Guess("points", "the only column of numbers")
+    assert found["label"] == GuessReason("points", "the only column of numbers")
 
 
 def test_lists_with_few_members_are_tags_and_the_others_words():

@@ -15,7 +15,7 @@ from backend.contract.resources import resource
 from backend.contract.spec import validated
 from backend.data.rows import Rows
 from backend.preflight.datasets import choose_columns
-from backend.tasks._chat import Tokens, fit_to_length, least_length
+from backend.tasks._chat import ConversationTokens, fit_to_length, least_length
 from backend.tasks.causal_lm import CausalLm, Settings
 
 CHATML = (
@@ -280,7 +280,7 @@ def test_least_length_is_the_first_that_cuts_nothing(room: int):
     for prompt in (1, 2, 5, 17, 40):
         for answer in (0, 1, 9, 50):
             ids = np.arange(prompt + answer, dtype=np.int32)
-            tokens = Tokens(ids, (ids >= prompt).astype(np.int32))
+            tokens = ConversationTokens(ids, (ids >= prompt).astype(np.int32))
             [least] = least_length(np.array([len(ids)]), np.array([prompt]), room)
             kept = fit_to_length(tokens, int(least), answered=answer > 0, room=room, on_all=False)
             assert len(kept.ids) == len(ids)

@@ -11,7 +11,7 @@ from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
 from backend.data.sources.files import Files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import Reading
+from backend.data.sources.source import ReadOptions
 from backend.preflight.datasets import choose_columns
 from backend.tasks._question_answering_features import Answers, Unreadable, _read
 from backend.tasks.question_answering import QuestionAnswering, Settings
@@ -183,7 +183,7 @@ def written_parquet(folder: Path) -> Path:
 
 @pytest.mark.parametrize("write", [written_csv, written_csv_with_json, written_json_lines, written_parquet])
 def test_tables_of_questions_are_read_in_every_format(tokenizer, tmp_path, write):
-    rows = Files(FileSettings()).read_file(write(tmp_path), DataSection(), Reading(tmp_path / "cache"))
+    rows = Files(FileSettings()).read_file(write(tmp_path), DataSection(), ReadOptions(tmp_path / "cache"))
     columns = choose_columns(QuestionAnswering, {}, rows)  # type: ignore[arg-type]
     task = QuestionAnswering(Settings())
     assert task.unusable(rows, columns, "training") == []

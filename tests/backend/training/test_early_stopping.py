@@ -6,8 +6,8 @@ import pytest
 
 from backend.contract.run.events import EvaluationFinished, RunResumed
 from backend.contract.spec import RunSpec, run_spec
-from backend.preflight.metrics import Directions
-from backend.training.early_stopping import Best, evaluations
+from backend.preflight.metrics import MetricDirections
+from backend.training.early_stopping import BestEvaluation, evaluations
 
 
 def spec(metric: str | None, **training: Any) -> RunSpec:
@@ -22,26 +22,26 @@ def spec(metric: str | None, **training: Any) -> RunSpec:
     )
 
 
-def feed(best: Best, name: str, values: list[float]) -> None:
+def feed(best: BestEvaluation, name: str, values: list[float]) -> None:
     for step, value in enumerate(values, start=1):
         best.apply({name: value}, step)
 
 
 @pytest.mark.parametrize(("metric", "step"), [("accuracy", 2), ("loss", 3)])
 def test_best_follows_the_direction_of_its_metric(metric: str, step: int):
-    best = Best(spec(metric))
+    best = BestEvaluation(spec(metric))
     feed(best, metric, [0.6, 0.9, 0.5])
     assert best.step == step
 
 
 def test_losses_fall_and_scores_rise():
-    directions = Directions.of(spec(None))
+    directions = MetricDirections.of(spec(None))
     found = [directions.greater_is_better(name) for name in ("loss", "dev/loss", "accuracy", "f1_macro", "beauty")]
     assert found == [False, False, True, True, None]
 
 
 def test_stops_after_as_many_worse_evaluations_as_asked():
-    best = Best(spec("accuracy", early_stopping=2))
+    best = BestEvaluation(spec("accuracy", early_stopping=2))
     feed(best, "accuracy", [0.8, 0.7])
     assert not best.should_stop()
     feed(best, "accuracy", [0.75])
@@ -49,14 +49,14 @@ def test_stops_after_as_many_worse_evaluations_as_asked():
 
 
 def test_an_improvement_within_the_threshold_is_none_for_stopping_but_still_the_best():
-    best = Best(spec("accuracy", early_stopping=1, early_stopping_threshold=0.1))
+    best = BestEvaluation(spec("accuracy", early_stopping=1, early_stopping_threshold=0.1))
     feed(best, "accuracy", [0.80, 0.85])
     assert best.should_stop()
     assert best.step == 2
 
 
 def test_an_evaluation_that_is_not_a_number_is_never_best():
-    best = Best(spec("loss"))
+    best = BestEvaluation(spec("loss"))
     feed(best, "loss", [float("nan"), 0.5])
     assert best.step == 2
 

@@ -16,7 +16,7 @@ from backend.contract import spec_file
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.resources import resource
 from backend.contract.run import events
-from backend.contract.run.fixes import Mend
+from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 from backend.engines.engine import StepNumbers, StepResult
 from backend.engines.torch.memory import shortage_stated
@@ -96,13 +96,13 @@ def jax_without_room() -> None:
 def test_memory_that_runs_out_is_mended_by_half_as_many_rows(cause, context):
     event = ended(cause, context())
     assert event.code == "out_of_memory"
-    assert event.mend == Mend({"hardware.micro_batch_size": 4})
+    assert event.mend == RunFix({"hardware.micro_batch_size": 4})
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator of CUDA")
 def test_memory_that_runs_out_on_cuda_is_mended_by_half_as_many_rows(context):
     event = ended(lambda: torch.empty(HUGE, device="cuda"), context())
-    assert (event.code, event.mend) == ("out_of_memory", Mend({"hardware.micro_batch_size": 4}))
+    assert (event.code, event.mend) == ("out_of_memory", RunFix({"hardware.micro_batch_size": 4}))
     assert "accelerator" in event.message
 
 
@@ -119,7 +119,7 @@ def test_memory_that_runs_out_in_an_evaluation_is_mended_by_half_of_its_rows(con
     with here.folder.events.open("ab") as file:
         file.write(b"".join(map(events.encode, stages)))
     event = ended(lambda: torch.empty(HUGE), here)
-    assert (event.code, event.mend) == ("out_of_memory", Mend({"evaluation.batch_size": rows}))
+    assert (event.code, event.mend) == ("out_of_memory", RunFix({"evaluation.batch_size": rows}))
 
 
 # Numbers
@@ -163,13 +163,13 @@ def jax_without_value() -> None:
 @pytest.mark.parametrize("cause", [gradient_without_value, jax_without_value], ids=["torch", "jax"])
 def test_what_is_no_number_is_mended_by_a_tenth_of_the_learning_rate(cause, context):
     event = ended(cause, context(training={"learning_rate": 0.002}))
-    assert (event.code, event.mend) == ("nan_loss", Mend({"training.learning_rate": 0.0002}))
+    assert (event.code, event.mend) == ("nan_loss", RunFix({"training.learning_rate": 0.0002}))
 
 
 def test_a_loss_that_is_no_number_in_half_precision_is_mended_by_whole_precision(context):
     here = context(hardware={"precision": "float16"})
     event = ended(lambda: loss_without_value(here.folder), here)
-    assert (event.code, event.mend) == ("nan_loss", Mend({"hardware.precision": "float32"}))
+    assert (event.code, event.mend) == ("nan_loss", RunFix({"hardware.precision": "float32"}))
     assert "step 2" in event.message
 
 
@@ -178,7 +178,7 @@ def test_half_precision_that_was_chosen_by_itself_is_mended_by_whole_precision_t
     with here.folder.events.open("ab") as file:
         file.write(events.encode(events.RunResumed(time=3, attempt=2, from_step=0, precision="float16")))
     event = ended(lambda: loss_without_value(here.folder), here)
-    assert (event.code, event.mend) == ("nan_loss", Mend({"hardware.precision": "float32"}))
+    assert (event.code, event.mend) == ("nan_loss", RunFix({"hardware.precision": "float32"}))
 
 
 def computing_in(here: FailureContext, precision: str) -> FailureContext:
@@ -261,7 +261,7 @@ def classifying(folder: Path) -> None:
 def test_a_missing_pad_token_is_mended_by_the_end_of_the_text(cause, context, unpadded: Path):
     event = ended(lambda: cause(unpadded), context(model=unpadded))
     assert event.code == "missing_pad_token"
-    assert event.mend == Mend({"model.tokenizer_options.pad_token": "<end>", "model.config.pad_token_id": 0})
+    assert event.mend == RunFix({"model.tokenizer_options.pad_token": "<end>", "model.config.pad_token_id": 0})
 
 
 def test_other_words_about_padding_are_not_taken_for_a_missing_pad_token(context):
@@ -283,7 +283,7 @@ def embedding(positions: int, length: int) -> None:
 
 def test_rows_beyond_the_positions_of_a_model_are_mended_by_its_limit(context):
     event = ended(lambda: embedding(512, 600), context(task={"max_length": 600}))
-    assert (event.code, event.mend) == ("sequence_too_long", Mend({"task.max_length": 512}))
+    assert (event.code, event.mend) == ("sequence_too_long", RunFix({"task.max_length": 512}))
 
 
 def test_the_check_before_training_is_mended_by_the_limit_too(context):
@@ -291,7 +291,7 @@ def test_the_check_before_training_is_mended_by_the_limit_too(context):
 
     here = context(task={"max_length": 600})
     event = ended(lambda: check_model(here.spec, here.model), here)
-    assert (event.code, event.mend) == ("sequence_too_long", Mend({"task.max_length": 512}))
+    assert (event.code, event.mend) == ("sequence_too_long", RunFix({"task.max_length": 512}))
 
 
 def test_the_same_exception_of_a_row_that_fits_is_not_taken_for_a_long_one(context):
@@ -327,7 +327,7 @@ def loading_safely(folder: Path) -> None:
 @pytest.mark.parametrize("cause", [locating, loading_safely])
 def test_pickled_weights_are_mended_by_a_consent(cause, context, pickled: Path):
     event = ended(lambda: cause(pickled), context(model=pickled))
-    assert (event.code, event.mend) == ("pickled_weights", Mend(convert_weights=True))
+    assert (event.code, event.mend) == ("pickled_weights", RunFix(convert_weights=True))
     assert event.mend is not None
     assert "--convert-weights" in event.mend.command(Path("run"))
 
@@ -359,14 +359,14 @@ def small_files():
 )
 def test_a_full_disk_is_mended_by_fewer_checkpoints(write, context, tmp_path: Path, small_files):
     event = ended(lambda: write(tmp_path / "file"), context())
-    assert (event.code, event.mend) == ("disk_full", Mend({"training.keep_checkpoints": 1}, resume=True))
+    assert (event.code, event.mend) == ("disk_full", RunFix({"training.keep_checkpoints": 1}, resume=True))
 
 
 def test_a_hub_that_cannot_be_reached_is_asked_again(context, monkeypatch):
     monkeypatch.setattr(hub.HfApi, "__init__", _elsewhere(hub.HfApi.__init__))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     event = ended(lambda: hub.remote_model("some/model", "main"), context(planned=False))
-    assert (event.code, event.mend) == ("hub_unreachable", Mend(resume=True))
+    assert (event.code, event.mend) == ("hub_unreachable", RunFix(resume=True))
     assert "some/model" in event.message
 
 

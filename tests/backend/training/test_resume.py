@@ -12,11 +12,11 @@ from backend.contract.run.events import RunResumed, RunStarted, Warned, encode
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.hardware import planner
-from backend.hardware.devices import Choice, Device
+from backend.hardware.devices import Device, DeviceChoice
 from backend.preflight.resolve import resolve
 from backend.training import resume
 from backend.training.event_log import EventLog, read_events
-from backend.training.stages import Stages
+from backend.training.stages import StageReporter
 from tests.backend.training.example_events import STARTED, step
 
 PLENTY, SCARCE = 100_000.0, 1_000.0
@@ -36,8 +36,8 @@ def spec(**hardware: object) -> RunSpec:
     )
 
 
-def work(**hardware: object) -> planner.Work:
-    return planner.Work(spec(**hardware), MODEL, Head.SEQUENCE_CLASSIFICATION, 512, 4_400_000, "float32")
+def work(**hardware: object) -> planner.TrainingLoad:
+    return planner.TrainingLoad(spec(**hardware), MODEL, Head.SEQUENCE_CLASSIFICATION, 512, 4_400_000, "float32")
 
 
 @pytest.fixture
@@ -97,8 +97,8 @@ def log(folder: RunFolder) -> Iterator[EventLog]:
 def begun(folder: RunFolder, log: EventLog, from_step: int) -> list[object]:
     """The events with which an attempt begins after what is in the folder."""
     earlier = read_events(folder.events)
-    choice = Choice(("cpu",), Device("cpu", "CPU", "cpu", 8000.0, 8000.0), "float32", "")
-    resume.write_first_events(folder, spec(), log, Stages(log, lambda: None), earlier, from_step, choice)
+    choice = DeviceChoice(("cpu",), Device("cpu", "CPU", "cpu", 8000.0, 8000.0), "float32", "")
+    resume.write_first_events(folder, spec(), log, StageReporter(log, lambda: None), earlier, from_step, choice)
     return read_events(folder.events)[len(earlier) :]
 
 

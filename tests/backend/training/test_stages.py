@@ -11,7 +11,7 @@ from backend.contract.run.events import ProgramCompiled, StageStarted
 from backend.training import background
 from backend.training import stages as module
 from backend.training.event_log import EventLog, read_events
-from backend.training.stages import Stages
+from backend.training.stages import StageReporter
 
 
 class Ended(Exception):
@@ -41,7 +41,7 @@ def names(path: Path) -> list[str]:
 
 
 def test_programs_are_counted_and_a_quick_one_is_no_stage(log: EventLog, path: Path):
-    stages = Stages(log, lambda: None)
+    stages = StageReporter(log, lambda: None)
     stages.start("evaluating", 10, "rows")
     assert [stages.compile(lambda: "one"), stages.compile(lambda: "two")] == ["one", "two"]
     compiled = [event for event in read_events(path) if isinstance(event, ProgramCompiled)]
@@ -50,7 +50,7 @@ def test_programs_are_counted_and_a_quick_one_is_no_stage(log: EventLog, path: P
 
 
 def test_the_clock_stands_still_meanwhile(log: EventLog, path: Path):
-    stages = Stages(log, lambda: None)
+    stages = StageReporter(log, lambda: None)
     before, since = stages.clock(), time.perf_counter()
     stages.compile(lambda: time.sleep(0.3))
     took, passed = time.perf_counter() - since, stages.clock() - before
@@ -68,7 +68,7 @@ def test_a_long_one_is_a_stage_after_which_the_present_one_goes_on(log: EventLog
         if len(asked) == 3:
             compiled.set()
 
-    stages = Stages(log, on_report)
+    stages = StageReporter(log, on_report)
     stages.start("training", 7, "steps")
     assert stages.compile(lambda: compiled.wait(10)) is True
     assert names(path) == ["training", "compiling", "training"]
@@ -81,7 +81,7 @@ def test_what_fails_while_compiling_fails_the_run(log: EventLog):
         raise ValueError("no such operation")
 
     with pytest.raises(ValueError, match="no such operation"):
-        Stages(log, lambda: None).compile(fail)
+        StageReporter(log, lambda: None).compile(fail)
 
 
 @pytest.mark.usefixtures("shown_at_once")
@@ -92,5 +92,5 @@ def test_a_wish_to_end_the_run_does_not_wait_for_the_compiler(log: EventLog):
         raise Ended
 
     with pytest.raises(Ended):
-        Stages(log, on_report).compile(never.wait)
+        StageReporter(log, on_report).compile(never.wait)
     never.set()

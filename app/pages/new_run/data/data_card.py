@@ -18,7 +18,7 @@ from app.pages.new_run.data.column_choice import ColumnChoice
 from app.pages.new_run.data.data_view import DataView
 from app.pages.new_run.data.split_fields import SplitFields
 from app.widgets.banner import Banner
-from app.widgets.card import CAPTION_WIDTH, Card, Rows, label
+from app.widgets.card import CAPTION_WIDTH, Card, FormGrid, label
 from app.widgets.drop_hint import DropZone
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.path_field import dropped_paths
@@ -112,7 +112,7 @@ class DataCard(Card):
     def _build_choice(self) -> None:
         self.source = QuietComboBox()
         self.source.activated.connect(lambda number: self.changed.emit("data.source", self.source.itemData(number)))
-        rows = Rows()
+        rows = FormGrid()
         self._source_caption = rows.add(tr("Source"), self.source)
         self._source_words = label("", "faint", wrap=True)
         rows.addWidget(self._source_words, rows.rowCount(), 1)

@@ -16,10 +16,10 @@ from app.pages.new_run.data.data_card import DataCard
 from app.pages.new_run.data.page_drops import PageDrops
 from app.pages.new_run.data.row_dialogs import RowDialog, UnusableDialog
 from app.pages.new_run.draft_checks import DraftChecks
-from app.services.backend_client import BackendClient, Ticket
+from app.services.backend_client import BackendClient, PendingQuery
 from app.services.latest_question import LatestQuestion
-from backend.contract.rpc.data import DataGlance, RecognisedData
-from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.rpc.data import DataSummary, RecognisedData
+from backend.contract.rpc.protocol import ErrorReply, Progress
 
 GLANCE_DELAY_MS = 150
 _OTHERS = {
@@ -38,11 +38,11 @@ class DataController(QObject):
     def __init__(self, client: BackendClient, draft: Draft, checks: DraftChecks, card: DataCard, page: QWidget) -> None:
         super().__init__(page)
         self._client, self._draft, self._checks, self._card, self._page = client, draft, checks, card, page
-        self._recognising: Ticket | None = None
+        self._recognising: PendingQuery | None = None
         self._before: dict[str, Any] = {}
         """The data section before something was recognised, to undo that."""
         self._task = ""
-        self.glance: DataGlance | None = None
+        self.glance: DataSummary | None = None
         """What all rows hold, once they were looked at."""
         self._glanced_at: dict[str, Any] = {}
         self._glance = LatestQuestion(
@@ -82,7 +82,7 @@ class DataController(QObject):
             is_plain = found.data["source"] == "files" and own and found.data.get("train") != paths[0]
             self.changed.emit({own: paths[0]}) if is_plain else self._use(found, split)
 
-        def refuse(mistake: Mistake) -> None:
+        def refuse(mistake: ErrorReply) -> None:
             self.changed.emit({own: paths[0]}) if own else self._refuse(mistake)
 
         self._recognise(paths, split, use, refuse)
@@ -113,7 +113,7 @@ class DataController(QObject):
             and found.data["source"] != self._draft.get("data.source")
         ):
             self._refuse(
-                Mistake(
+                ErrorReply(
                     tr(
                         "{words} The training data is stored in another way; {OTHERS}",
                         words=found.words,
@@ -128,7 +128,7 @@ class DataController(QObject):
         other_task = found.task if found.task and found.task != self._draft.get("task.type") else ""
         self._card.show_recognised(found, other_task)
 
-    def _refuse(self, mistake: Mistake) -> None:
+    def _refuse(self, mistake: ErrorReply) -> None:
         self._card.show_refused(formatting.sentence(mistake.message, mistake.field))
 
     def _on_undo(self) -> None:
@@ -156,11 +156,11 @@ class DataController(QObject):
         self._card.view.show_counting(None)
         return self._glanced_at
 
-    def _on_glance(self, glance: DataGlance) -> None:
+    def _on_glance(self, glance: DataSummary) -> None:
         self.glance = glance
         self._card.view.show_glance(glance)
 
-    def _on_no_glance(self, mistake: Mistake) -> None:
+    def _on_no_glance(self, mistake: ErrorReply) -> None:
         self.glance = None
         self._card.view.show_glance(None)
         # What else stands in the way of a run is said by its plan, or by what is still to be chosen.

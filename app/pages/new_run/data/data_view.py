@@ -12,7 +12,7 @@ from app.widgets.icon_label import IconButton
 from app.widgets.plots.share_bar import CountStrip, ShareBar
 from app.widgets.progress import ThinProgressBar
 from app.widgets.tables.preview_table import PreviewColumn, PreviewTable
-from backend.contract.rpc.data import DataGlance, DataPreview
+from backend.contract.rpc.data import DataPreview, DataSummary
 
 TABLE_HEIGHT = 196
 STOPPED = tr("Not all rows were looked at; a run reads them all and lists those that it cannot use.")
@@ -30,7 +30,7 @@ class DataView(QWidget):
         super().__init__(parent)
         self._columns = columns
         self._preview: DataPreview | None = None
-        self._glance: DataGlance | None = None
+        self._glance: DataSummary | None = None
         self.summary = label("", "strong", wrap=True, selectable=True)
         self.splits = label("", "muted", wrap=True)
         self.labels, self.lengths = label("", "muted", wrap=True), label("", "muted", wrap=True)
@@ -96,7 +96,7 @@ class DataView(QWidget):
         self._show()
         self.show()
 
-    def show_glance(self, glance: DataGlance | None) -> None:
+    def show_glance(self, glance: DataSummary | None) -> None:
         """What all rows hold; None where nothing is known."""
         if self._preview is not None:
             self._glance = glance
@@ -141,7 +141,7 @@ class DataView(QWidget):
         for widget in (self._labels_heading, self.shares, self.labels):
             widget.setVisible(bool(counts))
 
-    def _show_lengths(self, glance: DataGlance | None) -> None:
+    def _show_lengths(self, glance: DataSummary | None) -> None:
         lengths = glance.lengths if glance else None
         if lengths is not None:
             words = [data_messages.bin_words(lengths, place) for place in range(len(lengths.counts))]

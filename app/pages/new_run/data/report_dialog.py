@@ -11,7 +11,7 @@ from app.core import formatting
 from app.core.backend_words import said
 from app.core.draft import data_report_text
 from app.core.i18n import figure, thin, tr, trn
-from app.services.backend_client import BackendClient, Ticket
+from app.services.backend_client import BackendClient, PendingQuery
 from app.widgets.banner import Banner
 from app.widgets.card import Card, label, rule
 from app.widgets.empty_state import EmptyState
@@ -19,7 +19,7 @@ from app.widgets.icon_label import IconButton
 from app.widgets.plots.label_bars import Bar, LabelBars
 from app.widgets.progress import ThinProgressBar
 from backend.contract.rpc.data import DataReport, SplitReport
-from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.rpc.protocol import ErrorReply, Progress
 
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
@@ -31,7 +31,7 @@ class ReportDialog(QDialog):
         super().__init__(parent)
         self._client = client
         self._arguments: Mapping[str, Any] = {}
-        self._ticket: Ticket | None = None
+        self._ticket: PendingQuery | None = None
         self.report: DataReport | None = None
         self.setWindowTitle(tr("Data report"))
         self.resize(940, 720)
@@ -132,7 +132,7 @@ class ReportDialog(QDialog):
         self._show_page(1)
         self.view.setFocus()
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self.failure.set_words(tr("The data could not be read"), formatting.sentence(mistake.message, mistake.field))
         self._show_page(2)
 

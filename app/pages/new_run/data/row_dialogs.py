@@ -8,12 +8,12 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QPlainTextEdit,
 from app.core import formatting
 from app.core.draft.data_report_text import split_title
 from app.core.i18n import tr, trn
-from app.services.backend_client import BackendClient, Ticket
+from app.services.backend_client import BackendClient, PendingQuery
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
 from app.widgets.tables.text_table import TextTable
-from backend.contract.rpc.data import DataGlance, DataPreview, DataRow
-from backend.contract.rpc.protocol import Exported, Mistake
+from backend.contract.rpc.data import DataPreview, DataRow, DataSummary
+from backend.contract.rpc.protocol import ErrorReply, ExportedFile
 
 UNUSABLE_HEADER = (tr("Split"), tr("File"), tr("Line"), tr("Reason"))
 UNUSABLE_WORDS = tr(
@@ -31,7 +31,7 @@ class RowDialog(QDialog):
     def __init__(self, client: BackendClient, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._client = client
-        self._ticket: Ticket | None = None
+        self._ticket: PendingQuery | None = None
         self.cells: dict[str, QPlainTextEdit] = {}
         self.setWindowTitle(tr("A row of the data"))
         self.resize(680, 560)
@@ -86,7 +86,7 @@ class RowDialog(QDialog):
                 self.cells[name].setPlainText(text)
         self.said.setText(row.place)
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self.said.setText(formatting.sentence(mistake.message, mistake.field))
 
     def _forget(self) -> None:
@@ -123,7 +123,7 @@ class UnusableDialog(QDialog):
         foot.addWidget(self.close_button)
         column.addLayout(foot)
 
-    def show_rows(self, glance: DataGlance, arguments: Mapping[str, Any]) -> None:
+    def show_rows(self, glance: DataSummary, arguments: Mapping[str, Any]) -> None:
         """Open on a glance; `arguments` name the data for the export."""
         self._arguments = arguments
         listed = [(split_title(split.split), row) for split in glance.splits for row in split.first_unusable]
@@ -161,7 +161,7 @@ class UnusableDialog(QDialog):
         self.said.setText(tr("Writing…"))
         self._client.ask("export_unusable", {**self._arguments, "output": path}, self._on_written, self._on_mistake)
 
-    def _on_written(self, written: Exported) -> None:
+    def _on_written(self, written: ExportedFile) -> None:
         self.said.setText(
             tr(
                 "{count} written to {path}",
@@ -170,5 +170,5 @@ class UnusableDialog(QDialog):
             )
         )
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self.said.setText(formatting.sentence(mistake.message, mistake.field))

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 from app.core.draft.data_source import SplitKind
 from app.core.draft.draft import Draft
 from app.core.i18n import figure, plain, tr
-from app.widgets.card import Rows
+from app.widgets.card import FormGrid
 from app.widgets.forms.inputs import NumberLine, QuietComboBox
 from app.widgets.forms.path_field import PathField
 
@@ -54,7 +54,7 @@ class SplitFields(QWidget):
         self.test = PathField(tr("Test data"), "")
         for key, field in (("train", self.train), ("validation", self.validation), ("test", self.test)):
             field.changed.connect(lambda value, key=key: self.changed.emit(f"data.{key}", value))
-        rows = Rows()
+        rows = FormGrid()
         rows.setContentsMargins(0, 0, 0, 0)
         self._captions: list[tuple[QLabel, QWidget]] = [
             (rows.add(tr("Training"), self.train), self.train),

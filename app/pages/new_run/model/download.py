@@ -8,13 +8,13 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from app.core import formatting
 from app.core.i18n import tr
 from app.core.progress import DownloadPace
-from app.services.backend_client import BackendClient, Ticket
+from app.services.backend_client import BackendClient, PendingQuery
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.rpc.models import DownloadedModel
-from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.rpc.protocol import ErrorReply, Progress
 
 
 class ModelDownload(QObject):
@@ -27,7 +27,7 @@ class ModelDownload(QObject):
     def __init__(self, client: BackendClient, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._client = client
-        self._ticket: Ticket | None = None
+        self._ticket: PendingQuery | None = None
         self.name = ""
         """Of the model that is, or was last, downloaded."""
         self.pace = DownloadPace()
@@ -76,7 +76,7 @@ class ModelDownload(QObject):
         self._end()
         self.finished.emit(found)
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self.failure = formatting.sentence(mistake.message, mistake.field)
         self._end()
 

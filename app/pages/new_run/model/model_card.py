@@ -13,9 +13,9 @@ from app.core.draft.draft import Draft
 from app.core.draft.model_consent import CONVERT, TRUST
 from app.core.i18n import thin, tr
 from app.pages.new_run.model.download import DownloadBar, ModelDownload
-from app.pages.new_run.model.obstacle import Obstacle, obstacle
+from app.pages.new_run.model.obstacle import ModelObstacle, obstacle
 from app.widgets.banner import Banner
-from app.widgets.card import CAPTION_WIDTH, Card, Rows, label
+from app.widgets.card import CAPTION_WIDTH, Card, FormGrid, label
 from app.widgets.forms.path_field import PathLine, dropped_paths
 from app.widgets.icon_label import IconButton
 from app.widgets.pill import Pill
@@ -111,7 +111,7 @@ class ModelCard(Card):
         row.addWidget(self.list)
         holder = QWidget()
         holder.setLayout(row)
-        rows = Rows()
+        rows = FormGrid()
         rows.add(tr("Model"), holder, self.name)
         self._start = QWidget()
         start = QHBoxLayout(self._start)
@@ -214,7 +214,7 @@ class ModelCard(Card):
         """Show a mistake that belongs to this card; says whether it does."""
         if not field.startswith("model"):
             return False
-        self._say(Obstacle("error", sentence))
+        self._say(ModelObstacle("error", sentence))
         return True
 
     # What it is
@@ -238,7 +238,7 @@ class ModelCard(Card):
     def show_problem(self, sentence: str) -> None:
         """The model cannot be used."""
         self.show_nothing()
-        self._say(Obstacle("error", sentence, "another"))
+        self._say(ModelObstacle("error", sentence, "another"))
 
     def show_description(self, model: ModelDescription, trusted: bool) -> None:
         """What its folder holds, and what stands in the way."""
@@ -266,7 +266,7 @@ class ModelCard(Card):
         download = self._download
         return download is not None and download.goes_on and download.name == self._chosen
 
-    def _say(self, found: Obstacle | None) -> None:
+    def _say(self, found: ModelObstacle | None) -> None:
         for fix, button in self._fixes.items():
             button.setVisible(found is not None and found.fix == fix)
         self._fix_row.setVisible(found is not None and bool(found.fix))

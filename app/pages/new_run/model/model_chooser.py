@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QFileDialog, QHBoxLayout, QLin
 from app import theme
 from app.core import formatting
 from app.core.draft import model_rows
-from app.core.draft.model_rows import Sought
+from app.core.draft.model_rows import ModelFilter
 from app.core.i18n import inside, tr, trn
 from app.pages.new_run.model.download import DownloadBar, ModelDownload
 from app.pages.new_run.model.model_list import ModelList
@@ -81,7 +81,7 @@ class ModelChooser(QDialog):
         self.sides, self._chips = chips([name for name, _ in PLACES])
         self.list = ModelList()
         self.stack = WaitingStack(self.list)
-        self.marked = MarkedModel()
+        self.marked = SelectedModelActions()
         self.progress = DownloadBar(self._download)
         self.more = label("", "faint")
         self.browse = IconButton(tr("Browse folder…"), "folder")
@@ -184,7 +184,7 @@ class ModelChooser(QDialog):
         if self._is_on_hub() and self.sources.is_searching:
             return
         models = [*self.sources.here, *self.sources.on_hub]
-        sought = Sought(self.words.text(), groups, self.task.currentData() or "", self.fitting.isChecked())
+        sought = ModelFilter(self.words.text(), groups, self.task.currentData() or "", self.fitting.isChecked())
         self.list.set_lines(model_rows.lines(models, sought), self._current)
         if self.list.models:
             self.stack.show_content()
@@ -293,7 +293,7 @@ class ModelChooser(QDialog):
         super().done(result)
 
 
-class MarkedModel(QWidget):
+class SelectedModelActions(QWidget):
     """Emits what a person wants of the marked model."""
 
     download_asked = Signal(str)

@@ -16,7 +16,7 @@ from app import theme
 from app.core.draft import model_rows
 from app.core.draft.model_rows import Line
 from app.core.i18n import tr
-from app.widgets.tables.grouped_list import GroupedLines, GroupedList, Index
+from app.widgets.tables.grouped_list import GroupedList, GroupedListModel, Index
 from backend.contract.rpc.models import ModelChoice
 
 _ICONS = {"success": "check", "warning": "info", "danger": "error", "neutral": "info"}
@@ -37,7 +37,7 @@ LEAST_FOR_NAME = 230
 MARGIN = 12
 
 
-class ModelLines(GroupedLines):
+class ModelListModel(GroupedListModel):
     """Models, and the headings of their groups; a model that does not fit can be marked, so that one may read why."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class _TwoLines(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         lines = index.model()
-        assert isinstance(lines, ModelLines)
+        assert isinstance(lines, ModelListModel)
         model = lines.item(index.row())
         if model is None:
             super().paint(painter, option, index)
@@ -125,7 +125,7 @@ class ModelList(GroupedList):
     """A ModelChoice, or None."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        self._models = ModelLines()
+        self._models = ModelListModel()
         super().__init__(self._models, WIDTHS, LEAVING, LEAST_FOR_NAME, parent)
         self._names, self._cells = _TwoLines(self), _KeepsColor(self)
         self._changing = False

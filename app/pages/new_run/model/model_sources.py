@@ -9,7 +9,7 @@ from app.core import formatting
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion
 from backend.contract.rpc.models import HubModel, HubSearch, ModelChoice, ModelChoices
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 
 SEARCH_DELAY_MS, DETAILS_DELAY_MS = 450, 250
 """Whoever types or walks down the list is waited for."""
@@ -105,7 +105,7 @@ class ModelSources(QObject):
         self.here, self.here_failure = found.models, ""
         self.changed.emit()
 
-    def _on_no_here(self, mistake: Mistake) -> None:
+    def _on_no_here(self, mistake: ErrorReply) -> None:
         self.here_failure = formatting.sentence(mistake.message)
         self.changed.emit()
 
@@ -113,12 +113,12 @@ class ModelSources(QObject):
         self.on_hub, self.is_cut = found.models, found.is_cut
         self.changed.emit()
 
-    def _on_unfound(self, mistake: Mistake) -> None:
+    def _on_unfound(self, mistake: ErrorReply) -> None:
         self.hub_failure = f"{formatting.sentence(mistake.message)}."
         self.changed.emit()
 
     def _on_details(self, found: HubModel) -> None:
         self.described.emit(found)
 
-    def _on_no_details(self, mistake: Mistake) -> None:
+    def _on_no_details(self, mistake: ErrorReply) -> None:
         self.undescribed.emit(formatting.sentence(mistake.message, mistake.field))

@@ -13,7 +13,7 @@ ANOTHER_TOKENIZER = tr("choose another one under Settings (Tokenizer), or anothe
 
 
 @dataclass(frozen=True)
-class Obstacle:
+class ModelObstacle:
     """`kind` as of a banner; `fix` is `convert`, `trust`, `download`, `shorten`, `another` or nothing."""
 
     kind: str
@@ -23,29 +23,29 @@ class Obstacle:
     """With `shorten`: the longest input that the model takes."""
 
 
-def obstacle(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
+def obstacle(model: ModelDescription, trusted: bool, draft: Draft | None) -> ModelObstacle | None:
     """The first thing to be said, the worst first; None where nothing stands in the way."""
     return next((found for look in _LOOKS if (found := look(model, trusted, draft))), None)
 
 
-Look = Callable[[ModelDescription, bool, Draft | None], Obstacle | None]
+Look = Callable[[ModelDescription, bool, Draft | None], ModelObstacle | None]
 
 
-def _problem(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
-    return Obstacle("error", f"{formatting.sentence(model.problem)}.", "another") if model.problem else None
+def _problem(model: ModelDescription, trusted: bool, draft: Draft | None) -> ModelObstacle | None:
+    return ModelObstacle("error", f"{formatting.sentence(model.problem)}.", "another") if model.problem else None
 
 
-def _old_weights(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
+def _old_weights(model: ModelDescription, trusted: bool, draft: Draft | None) -> ModelObstacle | None:
     if not model.needs_conversion:
         return None
-    return Obstacle("warning", OLD_WEIGHTS.get(model.weights_format, OLD_WEIGHTS["bin"]), "convert")
+    return ModelObstacle("warning", OLD_WEIGHTS.get(model.weights_format, OLD_WEIGHTS["bin"]), "convert")
 
 
-def _own_code(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
-    return Obstacle("warning", own_code(model), "trust") if model.needs_remote_code and not trusted else None
+def _own_code(model: ModelDescription, trusted: bool, draft: Draft | None) -> ModelObstacle | None:
+    return ModelObstacle("warning", own_code(model), "trust") if model.needs_remote_code and not trusted else None
 
 
-def _too_long(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
+def _too_long(model: ModelDescription, trusted: bool, draft: Draft | None) -> ModelObstacle | None:
     wanted = draft.get("task.max_length") if draft is not None else None
     if not isinstance(wanted, int) or not model.max_length or wanted <= model.max_length:
         return None
@@ -54,18 +54,18 @@ def _too_long(model: ModelDescription, trusted: bool, draft: Draft | None) -> Ob
         wanted=formatting.grouped(wanted),
         max_length=formatting.grouped(model.max_length),
     )
-    return Obstacle("error", sentence, "shorten", model.max_length)
+    return ModelObstacle("error", sentence, "shorten", model.max_length)
 
 
-def _tokenizer(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
+def _tokenizer(model: ModelDescription, trusted: bool, draft: Draft | None) -> ModelObstacle | None:
     if model.tokenizer_fits or (draft is not None and draft.get("model.tokenizer")):
         return None
-    return Obstacle(
+    return ModelObstacle(
         "warning", tr("Its tokenizer does not fit: {ANOTHER_TOKENIZER}", ANOTHER_TOKENIZER=ANOTHER_TOKENIZER)
     )
 
 
-def _not_here(model: ModelDescription, trusted: bool, draft: Draft | None) -> Obstacle | None:
+def _not_here(model: ModelDescription, trusted: bool, draft: Draft | None) -> ModelObstacle | None:
     if model.found != "hub":
         return None
     size = formatting.megabytes(model.size_mb) if model.size_mb else tr("unknown size")
@@ -79,7 +79,7 @@ def _not_here(model: ModelDescription, trusted: bool, draft: Draft | None) -> Ob
         sentence = tr(
             "Its weights ({size}) are not on this computer yet: the run downloads them, or you do now.", size=size
         )
-    return Obstacle("info", sentence, "download")
+    return ModelObstacle("info", sentence, "download")
 
 
 _LOOKS: tuple[Look, ...] = (_problem, _old_weights, _own_code, _too_long, _tokenizer, _not_here)

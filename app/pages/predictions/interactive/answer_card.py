@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWi
 from app.core.formatting import number
 from app.core.i18n import figure, thin, tr
 from app.core.predictions.entities import colors_of, entities, kinds_of, words_of
-from app.core.predictions.interactive import Asked, LabelPair, agreement, label_pairs, name_of
+from app.core.predictions.interactive import AnsweredQuestion, LabelPair, agreement, label_pairs, name_of
 from app.core.predictions.predicted_row import PredictedRow
 from app.core.predictions.word_diff import difference
 from app.widgets.banner import Banner
@@ -20,9 +20,9 @@ from app.widgets.icon_label import IconButton
 from app.widgets.plots.paired_bars import Group, PairedBars
 from app.widgets.row_views.entity_view import COLORS, entity_pieces
 from app.widgets.row_views.registry import view_of
-from app.widgets.row_views.row_view import RowView, Section
+from app.widgets.row_views.row_view import CaptionedSection, RowView
 from app.widgets.text.elided_label import ElidedLabel
-from app.widgets.text.marked_text import MarkedText, Piece
+from app.widgets.text.marked_text import MarkedText, TextRun
 
 MAX_LABELS = 12
 """Labels whose bars are shown; the others are almost nothing at both models."""
@@ -45,8 +45,8 @@ class ComparedView(QWidget):
         self.bars = PairedBars()
         self.bars.setAccessibleName(tr("Probabilities of both models"))
         self.context = MarkedText(tr("Context with both answers"), fills=True)
-        self._labels = Section(tr("Probability"), self.bars)
-        self._context = Section(tr("In the context, the second outlined"), self.context)
+        self._labels = CaptionedSection(tr("Probability"), self.bars)
+        self._context = CaptionedSection(tr("In the context, the second outlined"), self.context)
         columns = QHBoxLayout()
         columns.setSpacing(18)
         for name, facts, text in zip(self.names, self.facts, self.texts, strict=True):
@@ -65,7 +65,7 @@ class ComparedView(QWidget):
         whole.addWidget(self._context)
         whole.addStretch(1)
 
-    def show_asked(self, asked: Asked) -> None:
+    def show_asked(self, asked: AnsweredQuestion) -> None:
         """Show both answers and what differs."""
         assert asked.beside is not None
         rows = PredictedRow(asked.row), PredictedRow(asked.beside.row)
@@ -103,7 +103,7 @@ class ComparedView(QWidget):
             view.show_pieces(one)
 
 
-def names_of(asked: Asked) -> tuple[str, str]:
+def names_of(asked: AnsweredQuestion) -> tuple[str, str]:
     """Both models in a few letters; the same one asked twice is told apart by its place."""
     assert asked.beside is not None
     first, second = asked.name, asked.beside.name
@@ -124,18 +124,18 @@ def _group(pair: LabelPair, row: PredictedRow) -> Group:
 
 
 Rows = tuple[PredictedRow, PredictedRow]
-Pieces = tuple[Sequence[Piece], Sequence[Piece]]
+Pieces = tuple[Sequence[TextRun], Sequence[TextRun]]
 
 
 def _texts(rows: Rows) -> Pieces:
     """Both answers with the words that the other has not."""
     if not rows[0].prediction or not rows[1].prediction:
-        empty = [Piece("nothing", ink="faint")]
-        one, other = ([Piece(row.prediction)] if row.prediction else empty for row in rows)
+        empty = [TextRun("nothing", ink="faint")]
+        one, other = ([TextRun(row.prediction)] if row.prediction else empty for row in rows)
         return one, other
     ours, theirs = difference(rows[0].prediction, rows[1].prediction)
     first, second = (
-        [Piece(text, "" if same else GROUNDS[place], "" if same else OUTLINES[place]) for text, same in parts]
+        [TextRun(text, "" if same else GROUNDS[place], "" if same else OUTLINES[place]) for text, same in parts]
         for place, parts in enumerate((ours, theirs))
     )
     return first, second
@@ -145,7 +145,7 @@ def _whole(rows: Rows) -> Pieces:
     """Labels, numbers and spans as they are; those that differ are outlined."""
     is_same = rows[0].prediction == rows[1].prediction
     first, second = (
-        [Piece(_shown(row), GROUNDS[place], "" if is_same else OUTLINES[place])] for place, row in enumerate(rows)
+        [TextRun(_shown(row), GROUNDS[place], "" if is_same else OUTLINES[place])] for place, row in enumerate(rows)
     )
     return first, second
 
@@ -166,12 +166,12 @@ def _tags(rows: Rows) -> Pieces:
     )
 
 
-def _spans(context: str, rows: Rows) -> list[Piece]:
+def _spans(context: str, rows: Rows) -> list[TextRun]:
     """The context cut at every edge of an answer."""
     spans = [_span(row, context) for row in rows]
     edges = sorted({0, len(context), *(edge for span in spans if span for edge in span)})
     return [
-        Piece(
+        TextRun(
             context[start:end],
             GROUNDS[0] if _within(start, end, spans[0]) else "",
             OUTLINES[1] if _within(start, end, spans[1]) else "",
@@ -247,7 +247,7 @@ class AnswerCard(Card):
 
     # The answer
 
-    def show_asked(self, asked: Asked) -> None:
+    def show_asked(self, asked: AnsweredQuestion) -> None:
         """Show an answer whole; of two models both."""
         both = [one for one in (asked, asked.beside) if one is not None]
         notes = [

@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from app.core.formatting import name_of_path, sentence
 from app.core.i18n import tr, trn
-from app.core.predictions.interactive import Asked
+from app.core.predictions.interactive import AnsweredQuestion
 from app.services.context import AppContext
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton, IconToolButton
 from backend.contract.rpc.interactive import AddedRow
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 
 MAX_LABELS = 500
 SHORT = 16
@@ -29,12 +29,12 @@ class FeedbackController(QObject):
 
     message = Signal(str, str)
     changed = Signal(object, object)
-    """An Asked, and what has become of it: the right answer was said, or it was added."""
+    """An AnsweredQuestion, and what has become of it: the right answer was said, or it was added."""
 
     def __init__(self, context: AppContext, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._context = context
-        self._asked: Asked | None = None
+        self._asked: AnsweredQuestion | None = None
         self.bar = FeedbackBar()
         self.bar.show_file(context.preferences.rows_file)
         self.bar.hide()
@@ -42,7 +42,7 @@ class FeedbackController(QObject):
         self.bar.file_chosen.connect(self.choose_file)
         self.bar.right_changed.connect(self._on_right_changed)
 
-    def show_asked(self, asked: Asked | None, has_right: bool = False) -> None:
+    def show_asked(self, asked: AnsweredQuestion | None, has_right: bool = False) -> None:
         """Another answer, or none; `has_right` where the task has a column for what is right."""
         self._asked = asked
         self.bar.setVisible(asked is not None)
@@ -78,7 +78,7 @@ class FeedbackController(QObject):
         if self._asked is not None and right != self._asked.right:
             self._become(self._asked, self._asked.with_right(right))
 
-    def _on_added(self, asked: Asked, answer: AddedRow) -> None:
+    def _on_added(self, asked: AnsweredQuestion, answer: AddedRow) -> None:
         self.bar.show_busy(False)
         file = name_of_path(answer.path)
         rows = (
@@ -94,13 +94,13 @@ class FeedbackController(QObject):
         )
         self._become(asked, replace(asked, added=answer.path))
 
-    def _become(self, asked: Asked, now: Asked) -> None:
+    def _become(self, asked: AnsweredQuestion, now: AnsweredQuestion) -> None:
         if self._asked is asked:
             self._asked = now
             self.bar.show_added(now.added)
         self.changed.emit(asked, now)
 
-    def _on_not_added(self, mistake: Mistake) -> None:
+    def _on_not_added(self, mistake: ErrorReply) -> None:
         self.bar.show_busy(False)
         self.message.emit("error", sentence(mistake.message, mistake.field))
 
@@ -145,7 +145,7 @@ class FeedbackBar(QWidget):
         self._file = path
         self.show_added("")
 
-    def show_asked(self, asked: Asked, labels: Sequence[str], has_right: bool) -> None:
+    def show_asked(self, asked: AnsweredQuestion, labels: Sequence[str], has_right: bool) -> None:
         """Another answer; `has_right` where the task has a column for what is right."""
         self._predicted = str(asked.row.get("prediction") or "")
         self.right.blockSignals(True)

@@ -13,7 +13,7 @@ from app.pages.predictions.interactive.try_target import TargetChoice
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from backend.contract.rpc.models import ModelCode, ModelDescription
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 
 CALM_MS = 200
 
@@ -87,7 +87,7 @@ class TargetFacts(QObject):
             self._form.show_mistake("")
             self._describe()
 
-        def failed(mistake: Mistake) -> None:
+        def failed(mistake: ErrorReply) -> None:
             self._form.show_mistake(sentence(mistake.message, mistake.field))
 
         if way == "trust":
@@ -98,7 +98,7 @@ class TargetFacts(QObject):
             question = {"name_or_path": target, "task": self._form.task_chosen.kind, "consent": True}
             self._context.client.ask("convert_model", question, done, failed)
 
-    def _on_mistake(self, choice: TargetChoice, mistake: Mistake) -> None:
+    def _on_mistake(self, choice: TargetChoice, mistake: ErrorReply) -> None:
         if self._is_still(choice):
             choice.show_facts(sentence(mistake.message, mistake.field), is_problem=True)
 

@@ -13,14 +13,14 @@ from app import theme
 from app.core.draft.model_consent import CODE_FIELD
 from app.core.formatting import megabytes, sentence
 from app.core.i18n import inside, tr
-from app.core.predictions.interactive import Asked, Question, name_of, run_of
+from app.core.predictions.interactive import AnsweredQuestion, Question, name_of, run_of
 from app.core.runs.run_spec import RunTask, answer_role
 from app.pages.predictions.interactive.answer_card import AnswerCard
 from app.pages.predictions.interactive.feedback import FeedbackController
 from app.pages.predictions.interactive.target_facts import TargetFacts
 from app.pages.predictions.interactive.try_form import TryForm
 from app.services.context import AppContext
-from app.services.interactive import Asking
+from app.services.interactive import InteractiveSession
 from app.services.prediction_rows import PredictionRows
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
@@ -29,7 +29,7 @@ from app.widgets.text.directed_text import DirectedText
 from backend.contract.catalog import Catalog, TaskEntry
 from backend.contract.rpc.interactive import OpenModels
 from backend.contract.rpc.models import CachedModel, CachedModels
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.run.folder import RunFolder
 
 LONGEST_HINT = 1000
@@ -58,14 +58,14 @@ class TryBox(QWidget):
         self._questions: list[Question] = []
         self._open_facts: dict[str, str] = {}
         self._cached: Sequence[CachedModel] = ()
-        self.kept: list[Asked] = []
+        self.kept: list[AnsweredQuestion] = []
         self._draw = QTimer(self, interval=PIECE_MS, singleShot=True)
         self._draw.timeout.connect(self._show_written)
         self._look = QTimer(self, interval=LOOK_MS)
         self._look.timeout.connect(self._ask_open)
         self.form, self.card, self.answers = TryForm(), AnswerCard(), AnswerList()
         self.collecting = FeedbackController(context, self)
-        self.asking = Asking(context.client, self)
+        self.asking = InteractiveSession(context.client, self)
         self.examples = Examples()
         self.described = TargetFacts(context, self.form, self)
         self.card.foot.addWidget(self.collecting.bar)
@@ -180,7 +180,7 @@ class TryBox(QWidget):
         if not self._draw.isActive():
             self._draw.start()
 
-    def _on_one_answered(self, place: int, asked: Asked) -> None:
+    def _on_one_answered(self, place: int, asked: AnsweredQuestion) -> None:
         self._note_open(asked)
         self.form.progress.set_fraction(None)
         self._say_opening(place + 1)
@@ -197,12 +197,12 @@ class TryBox(QWidget):
         facts = [one.facts() for one in self.asking.answered] + ["writing…", "waits"]
         self.card.show_partial([name_of(one.target) for one in self._questions], facts, texts)
 
-    def _on_finished(self, asked: Asked) -> None:
+    def _on_finished(self, asked: AnsweredQuestion) -> None:
         self._show_busy(False)
         self._note_open(asked)
         self._keep(asked)
 
-    def _on_failed(self, place: int, mistake: Mistake) -> None:
+    def _on_failed(self, place: int, mistake: ErrorReply) -> None:
         self._show_busy(False)
         self.card.facts.setText("")
         text = sentence(mistake.message.removeprefix("input: "), mistake.field)
@@ -217,7 +217,7 @@ class TryBox(QWidget):
 
     # The last answers
 
-    def _keep(self, asked: Asked) -> None:
+    def _keep(self, asked: AnsweredQuestion) -> None:
         self.kept = [asked, *self.kept][:KEPT]
         self._list(0)
 
@@ -256,7 +256,7 @@ class TryBox(QWidget):
         self.form.parts.fill(asked.question.row)
         self.form.parts.continue_chat(str(asked.row.get("prediction") or ""))
 
-    def _on_changed(self, asked: Asked, now: Asked) -> None:
+    def _on_changed(self, asked: AnsweredQuestion, now: AnsweredQuestion) -> None:
         """A kept answer was added to a file, or its right answer said."""
         for place, one in enumerate(self.kept):
             if one is asked:
@@ -265,7 +265,7 @@ class TryBox(QWidget):
 
     # Open models
 
-    def _note_open(self, asked: Asked) -> None:
+    def _note_open(self, asked: AnsweredQuestion) -> None:
         for one in filter(None, (asked, asked.beside)):
             memory = one.answer.device_memory_mb or one.answer.memory_mb
             words = [one.answer.device, *([megabytes(memory)] if memory else [])]
@@ -287,7 +287,7 @@ class TryBox(QWidget):
         elif not answer.targets:
             self._look.stop()
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self.form.show_mistake(sentence(mistake.message, mistake.field))
 
 
@@ -332,7 +332,7 @@ class AnswerList(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("Last answers"), parent)
-        self._asked: Sequence[Asked] = ()
+        self._asked: Sequence[AnsweredQuestion] = ()
         self.search = QLineEdit(placeholderText=tr("Find"), clearButtonEnabled=True)
         self.search.setAccessibleName(tr("Find in the last answers"))
         self.search.setMaximumWidth(180)
@@ -364,7 +364,7 @@ class AnswerList(Card):
         """The chosen answer, −1 for none."""
         return self.list.currentRow()
 
-    def show_asked(self, asked: Sequence[Asked], place: int) -> None:
+    def show_asked(self, asked: Sequence[AnsweredQuestion], place: int) -> None:
         """List these and choose one, without telling."""
         self._asked = asked
         self.list.blockSignals(True)

@@ -26,7 +26,7 @@ ALONE, SHARED = 5, 2
 HINT = tr("Enter answers, Shift+Enter breaks the line")
 
 
-class TypedParts(QWidget):
+class InputFields(QWidget):
     """Emits `entered` where a person wants an answer."""
 
     entered = Signal()

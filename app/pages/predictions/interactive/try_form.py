@@ -11,7 +11,7 @@ from app.core.i18n import inside, tr
 from app.core.predictions.interactive import Question
 from app.core.runs.run_library import RunSummary
 from app.core.runs.run_spec import RunTask, read_run_task, typed_columns
-from app.pages.predictions.interactive.try_fields import HINT, TypedParts, WritingSettings
+from app.pages.predictions.interactive.try_fields import HINT, InputFields, WritingSettings
 from app.pages.predictions.interactive.try_target import TargetChoice
 from app.widgets.card import Card, label
 from app.widgets.forms.inputs import QuietComboBox
@@ -38,7 +38,7 @@ class TryForm(Card):
         super().__init__(tr("Ask a model"), parent)
         self._tasks: dict[str, TaskEntry] = {}
         self._task = RunTask()
-        self.parts, self.writing = TypedParts(), WritingSettings()
+        self.parts, self.writing = InputFields(), WritingSettings()
         self.parts.entered.connect(self.asked)
         self.first, self.second = TargetChoice(), TargetChoice(tr("Second model"))
         self.first.changed.connect(self._on_target)

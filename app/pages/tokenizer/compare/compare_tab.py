@@ -14,7 +14,7 @@ from app.pages.tokenizer.compare.aligned_tokens import AlignedTokens
 from app.pages.tokenizer.compare.compared_tokenizers import COLOR_TOKENS, ComparedTokenizers
 from app.pages.tokenizer.data_choice import DataChoice
 from app.pages.tokenizer.draft_data import DraftData
-from app.services.backend_client import Ticket
+from app.services.backend_client import PendingQuery
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.token_answers import comparison_of
@@ -31,7 +31,7 @@ from app.widgets.tables.row_table import RowTable
 from app.widgets.text.directed_text import follow_direction
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.text_editor import text_of
-from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.rpc.protocol import ErrorReply, Progress
 from backend.contract.tokens.comparison import MOST, DataComparison
 
 WIDTHS = {
@@ -60,7 +60,7 @@ class CompareTab(QWidget):
         super().__init__(parent)
         self._context = context
         self.tokenizer = ""
-        self._tickets: dict[str, Ticket] = {}
+        self._tickets: dict[str, PendingQuery] = {}
         self._shown_text = ""
         self._compare = LatestQuestion(
             context.client, "compare_text", self._on_text, self._on_text_mistake, opened="tokenizers"
@@ -247,7 +247,7 @@ class CompareTab(QWidget):
     def _show_token(self, words: str) -> None:
         self.summary.setText(words or self._shown_text)
 
-    def _on_text_mistake(self, mistake: Mistake) -> None:
+    def _on_text_mistake(self, mistake: ErrorReply) -> None:
         """Tokens of other tokenizers would only mislead."""
         self.columns.show_number(len(self.others.tokenizers))
         self._shown_text = ""
@@ -286,7 +286,7 @@ class CompareTab(QWidget):
         self.waiting.show_content()
         self._show_state()
 
-    def _on_data_mistake(self, mistake: Mistake) -> None:
+    def _on_data_mistake(self, mistake: ErrorReply) -> None:
         self._tickets.pop("compare_data", None)
         self._show_no_result(sentence(mistake.message, mistake.field))
         self._show_state()

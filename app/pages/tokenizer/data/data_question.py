@@ -8,7 +8,7 @@ from app.core.i18n import tr
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion
 from app.widgets.progress import WaitingStack
-from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.rpc.protocol import ErrorReply, Progress
 
 READING = tr("Reading the data")
 
@@ -29,7 +29,7 @@ def data_question(
         if stack.waits:
             stack.show_progress(progress.done, progress.total, progress.unit, progress.text)
 
-    def refused(mistake: Mistake) -> None:
+    def refused(mistake: ErrorReply) -> None:
         stack.show_sentence(
             tr("This cannot be shown"), formatting.sentence(mistake.message, mistake.field), tr("Try again")
         )

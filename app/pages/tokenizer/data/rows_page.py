@@ -22,7 +22,7 @@ from app.widgets.progress import WaitingStack
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.tables.row_table import RowTable
 from app.widgets.text.labelled_tokens import GROUNDS, LabelledToken, LabelledTokens
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.rpc.training_data import FeatureLine, Kind, TokenSequence, TrainingFeature, TrainingRows
 
 CELL_CHARACTERS = 400
@@ -216,7 +216,7 @@ class RowsPage(WaitingStack):
     def _on_feature(self, feature: TrainingFeature) -> None:
         self.feature_card.show_feature(feature)
 
-    def _on_no_feature(self, mistake: Mistake) -> None:
+    def _on_no_feature(self, mistake: ErrorReply) -> None:
         self.feature_card.show_nothing()
         self.banner.show_message("error", mistake.message)
 

@@ -15,7 +15,7 @@ from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconToolButton
 from app.widgets.tables.id_grid import VIEWS, IdGrid
-from app.widgets.text.marked_text import MarkedText, Piece
+from app.widgets.text.marked_text import MarkedText, TextRun
 from backend.contract.tokens.batches import Decoded, DecodedRow, PiecesAsText, TokenGrid
 
 _MISSING = re.compile(r"(⟨no (?:token|piece) [^⟩]*⟩)")
@@ -102,7 +102,7 @@ class DecodedView(MarkedText):
         pieces = [piece for number, row in enumerate(answer.rows[:MAX_ROWS]) for piece in _row(row, number, several)]
         left = len(answer.rows) - MAX_ROWS
         self.show_pieces(
-            [*pieces, Piece(tr("and {left:,} more lists", left=left), ink="muted")] if left > 0 else pieces
+            [*pieces, TextRun(tr("and {left:,} more lists", left=left), ink="muted")] if left > 0 else pieces
         )
 
     def show_pieces_as_text(self, answer: PiecesAsText) -> None:
@@ -110,14 +110,14 @@ class DecodedView(MarkedText):
         known = trn("{count} piece", "{count} pieces", len(answer.ids))
         wrong = tr(" · {number} not in the vocabulary", number=len(answer.unknown)) if answer.unknown else ""
         ids = ", ".join("–" if one < 0 else str(one) for one in answer.ids)
-        self.show_pieces([*_head(f"{known}{wrong}"), *_marked(answer.text), *_head(tr("\n\nTheir ids")), Piece(ids)])
+        self.show_pieces([*_head(f"{known}{wrong}"), *_marked(answer.text), *_head(tr("\n\nTheir ids")), TextRun(ids)])
 
     def say(self, sentence: str) -> None:
         """A sentence in place of text."""
         self.show_text(sentence, "muted")
 
 
-def _row(row: DecodedRow, number: int, several: bool) -> Iterator[Piece]:
+def _row(row: DecodedRow, number: int, several: bool) -> Iterator[TextRun]:
     title = f"{number + 1}. " if several else ""
     wrong = tr(" · {number:,} not in the vocabulary", number=len(row.missing)) if row.missing else ""
     yield from _head(f"{title}{trn('{count} id', '{count} ids', len(row.pieces))}{wrong}")
@@ -127,20 +127,20 @@ def _row(row: DecodedRow, number: int, several: bool) -> Iterator[Piece]:
         for words, name in _VARIANTS:
             yield from _head(f"\n{words}")
             yield from _marked(getattr(row, name))
-            yield Piece("\n")
+            yield TextRun("\n")
         yield from _head(tr("\nPieces"))
         for place, piece in enumerate(row.pieces):
             is_missing = place in row.missing
-            yield Piece(visible(piece) if piece else "?", f"token_{place % 6}", outline="danger" if is_missing else "", ink="token_text")  # fmt: skip
-            yield Piece(" ")
-    yield Piece("\n\n" if several else "")
+            yield TextRun(visible(piece) if piece else "?", f"token_{place % 6}", outline="danger" if is_missing else "", ink="token_text")  # fmt: skip
+            yield TextRun(" ")
+    yield TextRun("\n\n" if several else "")
 
 
-def _head(words: str) -> list[Piece]:
-    return [Piece(f"{words}\n", ink="muted")]
+def _head(words: str) -> list[TextRun]:
+    return [TextRun(f"{words}\n", ink="muted")]
 
 
-def _marked(text: str) -> Iterator[Piece]:
+def _marked(text: str) -> Iterator[TextRun]:
     for part in _MISSING.split(text):
         if part:
-            yield Piece(part, outline="danger", ink="danger") if _MISSING.fullmatch(part) else Piece(part)
+            yield TextRun(part, outline="danger", ink="danger") if _MISSING.fullmatch(part) else TextRun(part)

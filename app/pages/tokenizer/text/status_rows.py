@@ -16,7 +16,7 @@ from app.widgets.card import label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress import ThinProgressBar
 from backend.contract.rpc.models import ModelCode
-from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.rpc.protocol import ErrorReply, Progress
 
 SLOW_MS = 400
 """After this the line appears."""
@@ -92,7 +92,7 @@ class CodeQuestion(QObject):
             button.hide()
             banner.buttons.addWidget(button)
 
-    def look(self, tokenizer: str, mistake: Mistake) -> None:
+    def look(self, tokenizer: str, mistake: ErrorReply) -> None:
         """Offer to agree where that is what the mistake is about; else take the buttons away."""
         self.hide()
         if mistake.field != CODE_FIELD:
@@ -121,5 +121,5 @@ class CodeQuestion(QObject):
         self.hide()
         self.agreed.emit()
 
-    def _on_refused(self, mistake: Mistake) -> None:
+    def _on_refused(self, mistake: ErrorReply) -> None:
         self._banner.show_message("error", formatting.sentence(mistake.message, mistake.field))

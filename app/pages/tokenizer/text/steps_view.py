@@ -22,7 +22,7 @@ from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.pill import Pill
 from app.widgets.text.elided_label import ElidedLabel
-from app.widgets.text.marked_text import MarkedText, Piece
+from app.widgets.text.marked_text import MarkedText, TextRun
 from backend.contract.tokens.steps import MAX_CHARACTERS, Step, TokenizerSteps, WordTrace
 
 COLORS = 6
@@ -141,24 +141,24 @@ class _StepFrame(QFrame):
             column.addWidget(self.tree)
 
 
-def _pieces(step: Step, before: str) -> list[Piece]:
+def _pieces(step: Step, before: str) -> list[TextRun]:
     if step.stage == "normalizer":
         runs = pipeline_steps.changes(before, pipeline_steps.text_after(step.parts))
         return [_run(run) for run in runs]
     shown = step.parts[: pipeline_steps.MAX_PARTS]
-    pieces: list[Piece] = []
+    pieces: list[TextRun] = []
     for number, part in enumerate(shown):
         ground = "token_special" if part.fixed else f"token_{number % COLORS}"
         tag = "" if part.id is None else str(part.id)
-        pieces += [Piece(visible(part.text), ground, ink="token_text", tag=tag), Piece("  ")]
+        pieces += [TextRun(visible(part.text), ground, ink="token_text", tag=tag), TextRun("  ")]
     left = len(step.parts) - len(shown)
-    return [*pieces, Piece(tr(" and {left:,} more", left=left), ink="muted")] if left else pieces
+    return [*pieces, TextRun(tr(" and {left:,} more", left=left), ink="muted")] if left else pieces
 
 
-def _run(run: pipeline_steps.Run) -> Piece:
+def _run(run: pipeline_steps.Run) -> TextRun:
     if not run.changed:
-        return Piece(visible(run.text) if run.text else "")
-    return Piece(visible(run.text) if run.text else "⌫", "token_1", ink="token_text")
+        return TextRun(visible(run.text) if run.text else "")
+    return TextRun(visible(run.text) if run.text else "⌫", "token_1", ink="token_text")
 
 
 class _WordTree(QTreeWidget):

@@ -27,7 +27,7 @@ from app.widgets.banner import Banner
 from app.widgets.card import Card
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.text.text_editor import text_of
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.tokens.batches import Decoded, PiecesAsText, TokenGrid
 from backend.contract.tokens.steps import TokenizerSteps
 from backend.contract.tokens.tokens import TokenizerDescription
@@ -275,7 +275,7 @@ class TextTab(QWidget):
         self.tokens.show_table(shown, len(self._whole))
         self.token.show_nothing()
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         """Tokens of another tokenizer would only mislead."""
         self.working.end()
         self._whole = None
@@ -294,7 +294,7 @@ class TextTab(QWidget):
     def _on_steps(self, answer: TokenizerSteps) -> None:
         self.tokens.steps.show_steps(answer)
 
-    def _on_no_steps(self, mistake: Mistake) -> None:
+    def _on_no_steps(self, mistake: ErrorReply) -> None:
         self.tokens.steps.say(mistake.message)
 
     def _on_batch(self, answer: TokenGrid) -> None:
@@ -312,7 +312,7 @@ class TextTab(QWidget):
         self.banner.clear()
         self.decoded.show_pieces_as_text(answer)
 
-    def _on_not_decoded(self, mistake: Mistake) -> None:
+    def _on_not_decoded(self, mistake: ErrorReply) -> None:
         self.working.end()
         self.decoded.say(mistake.message)
 
@@ -325,8 +325,8 @@ class TextTab(QWidget):
         QTimer.singleShot(0, self, warm_up)
 
 
-def _unreadable(path: Path, error: OSError) -> Mistake:
-    return Mistake(
+def _unreadable(path: Path, error: OSError) -> ErrorReply:
+    return ErrorReply(
         tr(
             "{name} cannot be read any more ({strerror}); open it again or another file.",
             name=path.name,

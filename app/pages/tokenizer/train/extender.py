@@ -23,8 +23,8 @@ from app.widgets.icon_label import IconToolButton
 from app.widgets.tables.row_table import RowTable
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.glyphs import show_plain_signs
-from backend.contract.rpc.protocol import Mistake, Progress
-from backend.contract.tokens.training import MadeTokenizer, ProposedToken, ProposedTokens, TokenCounts
+from backend.contract.rpc.protocol import ErrorReply, Progress
+from backend.contract.tokens.training import ProposedToken, ProposedTokens, TokenCounts, TrainedTokenizer
 
 PROPOSAL_WIDTHS = {"token": 132, "pieces_now": 170, "occurs": 70, "note": 128}
 
@@ -129,7 +129,7 @@ class TokenizerExtender(TokenizerBuilder):
         about = self.question()
         return extend_command(self.tokenizer, about["add"], about["special"], about["whole_words"], self.foot.output())
 
-    def show_made(self, made: MadeTokenizer) -> None:
+    def show_made(self, made: TrainedTokenizer) -> None:
         """Other tokens may follow."""
         for box in (self.ordinary, self.special):
             box.clear()
@@ -167,7 +167,7 @@ class TokenizerExtender(TokenizerBuilder):
         self._ask_counts()
         self.show_reason()
 
-    def _on_no_proposal(self, mistake: Mistake) -> None:
+    def _on_no_proposal(self, mistake: ErrorReply) -> None:
         self._show_tokens([])
         self.failed.emit(formatting.sentence(mistake.message, mistake.field))
         self.show_reason()
@@ -191,7 +191,7 @@ class TokenizerExtender(TokenizerBuilder):
     def _on_counts(self, counts: TokenCounts) -> None:
         self.result.show_tokens(self._tokens, counts)
 
-    def _on_no_counts(self, mistake: Mistake) -> None:
+    def _on_no_counts(self, mistake: ErrorReply) -> None:
         self.result.show_counting(None)
         self._texts.show_mistake(formatting.sentence(mistake.message, mistake.field))
 

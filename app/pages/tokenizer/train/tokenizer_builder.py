@@ -15,15 +15,15 @@ from app.core.i18n import tr
 from app.core.progress import WorkStage
 from app.core.text.tokenizer_training import free_folder
 from app.pages.tokenizer.text_source import TextSource
-from app.services.backend_client import Ticket
+from app.services.backend_client import PendingQuery
 from app.services.context import AppContext
 from app.widgets.card import Card, label
 from app.widgets.forms.path_field import PathLine
 from app.widgets.icon_label import IconButton, IconToolButton
 from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.rpc.protocol import Mistake, Progress
-from backend.contract.tokens.training import MadeTokenizer
+from backend.contract.rpc.protocol import ErrorReply, Progress
+from backend.contract.tokens.training import TrainedTokenizer
 
 BUTTON_WIDTH = 150
 
@@ -34,7 +34,7 @@ class TokenizerBuilder(QObject):
     """A way that is built on this has cards of its own; `foot` stands below them, the texts are another's."""
 
     made = Signal(object)
-    """MadeTokenizer."""
+    """A TrainedTokenizer."""
     use_asked = Signal(str)
     message = Signal(str, str)
     failed = Signal(str)
@@ -51,7 +51,7 @@ class TokenizerBuilder(QObject):
     def __init__(self, context: AppContext, texts: TextSource, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._client, self._texts = context.client, texts
-        self._ticket: Ticket | None = None
+        self._ticket: PendingQuery | None = None
         self.tokenizer = ""
         self.foot = BuilderFoot(self.verb, self.icon, context.preferences.runs_path().parent / "tokenizers")
         self.foot.asked.connect(self.make)
@@ -72,7 +72,7 @@ class TokenizerBuilder(QObject):
         """What makes the same tokenizer in a terminal."""
 
     @abstractmethod
-    def show_made(self, made: MadeTokenizer) -> None:
+    def show_made(self, made: TrainedTokenizer) -> None:
         """It has been written."""
 
     def show_refusal(self, said: str, field: str) -> None:
@@ -107,13 +107,13 @@ class TokenizerBuilder(QObject):
         self._ticket = None
         self.foot.show_idle()
 
-    def _on_made(self, made: MadeTokenizer) -> None:
+    def _on_made(self, made: TrainedTokenizer) -> None:
         self._end()
         self.foot.forget()
         self.show_made(made)
         self.made.emit(made)
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self._end()
         self.show_refusal(formatting.sentence(mistake.message, mistake.field), mistake.field or "")
 

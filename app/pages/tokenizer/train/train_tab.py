@@ -19,8 +19,8 @@ from app.widgets.banner import Banner
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
 from backend.contract.catalog import Catalog
-from backend.contract.rpc.protocol import Mistake
-from backend.contract.tokens.training import MadeTokenizer
+from backend.contract.rpc.protocol import ErrorReply
+from backend.contract.tokens.training import TrainedTokenizer
 
 TITLES = (tr("Train a new one"), tr("Add tokens to this one"), tr("Made before"))
 MADE_BEFORE = 2
@@ -145,18 +145,18 @@ class TrainTab(QWidget):
         self.texts.set_sources(catalog.sources)
         self.training.offer(catalog.tokenizer_training)
 
-    def _on_no_catalog(self, mistake: Mistake) -> None:
+    def _on_no_catalog(self, mistake: ErrorReply) -> None:
         self._show_failure(mistake.message)
 
     def _show_failure(self, sentence: str) -> None:
         self.use_button.hide()
         self.banner.show_message("error", sentence)
 
-    def _on_trained(self, made: MadeTokenizer) -> None:
+    def _on_trained(self, made: TrainedTokenizer) -> None:
         self._remember(made)
         self.tokenizer_made.emit(made.path)
 
-    def _remember(self, made: MadeTokenizer) -> None:
+    def _remember(self, made: TrainedTokenizer) -> None:
         tokenizer_list.remember(self._context.preferences, made)
         self.made_before.refresh()
 
@@ -164,7 +164,7 @@ class TrainTab(QWidget):
         self.made_changed.emit()
         self.message.emit("info", words)
 
-    def _on_extended(self, made: MadeTokenizer) -> None:
+    def _on_extended(self, made: TrainedTokenizer) -> None:
         self._remember(made)
         self._extended = made.path
         self.use_button.show()

@@ -19,7 +19,7 @@ from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconButton
 from app.widgets.plots.paired_bars import Group, PairedBars
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.tokens.training import Compression, MadeTokenizer
+from backend.contract.tokens.training import Compression, TrainedTokenizer
 
 NEW = tr("New")
 STRANGE = tr(
@@ -92,7 +92,7 @@ class TokenizerTrainer(TokenizerBuilder):
         texts, settings = self._texts, self.form.changed_values()
         return train_command(texts.entry, texts.data(), texts.columns(), settings, self.foot.output(), self._compared())
 
-    def show_made(self, made: MadeTokenizer) -> None:
+    def show_made(self, made: TrainedTokenizer) -> None:
         """What was measured."""
         self.result.show_made(made)
         self._on_changed()
@@ -124,7 +124,7 @@ class TrainResultCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("Result"), parent)
-        self.made: MadeTokenizer | None = None
+        self.made: TrainedTokenizer | None = None
         self.pages = QStackedWidget()
         self.pages.addWidget(
             EmptyState(
@@ -179,7 +179,7 @@ class TrainResultCard(Card):
         buttons.addStretch(1)
         return buttons
 
-    def show_made(self, made: MadeTokenizer) -> None:
+    def show_made(self, made: TrainedTokenizer) -> None:
         """The tokenizer and what was measured."""
         self.made = made
         self.title.setText(tr("{vocabulary} pieces", vocabulary=formatting.grouped(made.vocabulary)))
@@ -251,7 +251,7 @@ def _seconds(seconds: float) -> str:
     return formatting.duration(seconds) if seconds >= 10 else f"{figure(max(seconds, 0.1), '.1f')} s"
 
 
-def _measured(made: MadeTokenizer) -> str:
+def _measured(made: TrainedTokenizer) -> str:
     if not made.compression:
         return tr("nothing was measured.")
     rows = made.compression[0].rows

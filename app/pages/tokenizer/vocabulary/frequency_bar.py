@@ -9,13 +9,13 @@ from app.core.backend_words import said
 from app.core.formatting import grouped
 from app.core.i18n import tr
 from app.pages.tokenizer.data_choice import DataChoice
-from app.services.backend_client import Ticket
+from app.services.backend_client import PendingQuery
 from app.services.context import AppContext
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress import ThinProgressBar
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.rpc.protocol import ErrorReply, Progress
 from backend.contract.tokens.vocabulary import PieceCounts
 
 
@@ -30,7 +30,7 @@ class FrequencyBar(QWidget):
         super().__init__(parent)
         self._context = context
         self._about: dict[str, Any] = {}
-        self._ticket: Ticket | None = None
+        self._ticket: PendingQuery | None = None
         self.data = DataChoice(context)
         self.data.failed.connect(self.failed)
         self.data.changed.connect(self._show_state)
@@ -102,7 +102,7 @@ class FrequencyBar(QWidget):
         self._show_state()
         self.counted.emit(counts)
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self._ticket = None
         self._show_state()
         self.failed.emit(mistake.message)

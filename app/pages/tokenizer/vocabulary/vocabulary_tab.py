@@ -16,14 +16,14 @@ from app.pages.tokenizer.draft_data import DraftData
 from app.pages.tokenizer.vocabulary.frequency_bar import FrequencyBar
 from app.pages.tokenizer.vocabulary.piece_cards import ConvertCard, PieceCard
 from app.pages.tokenizer.vocabulary.vocabulary_table import PieceSearch, VocabularyTable
-from app.services.backend_client import BackendClient, Ticket
+from app.services.backend_client import BackendClient, PendingQuery
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, VocabularyRows, read_numbers, write_numbers
 from app.widgets.banner import Banner
 from app.widgets.forms.chips import chips
 from app.widgets.progress import WaitingStack
-from backend.contract.rpc.protocol import Exported, Mistake, Progress
+from backend.contract.rpc.protocol import ErrorReply, ExportedFile, Progress
 from backend.contract.tokens.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
 
 SIDE_WIDTH = 296
@@ -46,7 +46,7 @@ class VocabularyTab(QWidget):
         self._tables: dict[str, VocabularyRows] = {}
         self._indices: np.ndarray | None = None
         self._sort: tuple[str, bool] = ("", False)
-        self._opening: Ticket | None = None
+        self._opening: PendingQuery | None = None
         self._converted: Callable[[Conversion], None] = lambda answer: None
         self._find = self._question("find_pieces", self._on_found, self._on_not_found)
         self._origin = self._question("piece_origin", self._on_origin)
@@ -227,7 +227,7 @@ class VocabularyTab(QWidget):
             self.banner.clear()
             self._show_indices(numbers)
 
-    def _on_not_found(self, mistake: Mistake) -> None:
+    def _on_not_found(self, mistake: ErrorReply) -> None:
         self.banner.show_message("warning", sentence(mistake.message.removeprefix("search: ")))
 
     def _show_indices(self, indices: np.ndarray | None) -> None:
@@ -264,7 +264,7 @@ class VocabularyTab(QWidget):
             self._convert.ask(self._about(given))
 
     def _question(
-        self, query: str, on_answer: Callable[[Any], None], on_mistake: Callable[[Mistake], None] | None = None
+        self, query: str, on_answer: Callable[[Any], None], on_mistake: Callable[[ErrorReply], None] | None = None
     ) -> LatestQuestion:
         """One about the folder, whose worker has the vocabulary in memory."""
         return LatestQuestion(
@@ -275,7 +275,7 @@ class VocabularyTab(QWidget):
         assert self._folder is not None
         return {"folder": str(self._folder.path), **question}
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self._on_failed(mistake.message)
 
     def _on_failed(self, text: str) -> None:
@@ -316,7 +316,7 @@ class VocabularyExport(QObject):
     def __init__(self, client: BackendClient, preferences: Preferences, side: QWidget) -> None:
         super().__init__(side)
         self._client, self._preferences, self._side = client, preferences, side
-        self._ticket: Ticket | None = None
+        self._ticket: PendingQuery | None = None
 
     def asked_path(self, name: str) -> str:
         """The file that a person names, beginning with this name; empty where they go back."""
@@ -336,11 +336,11 @@ class VocabularyExport(QObject):
             self._ticket.cancel()
             self._ticket = None
 
-    def _on_exported(self, answer: Exported) -> None:
+    def _on_exported(self, answer: ExportedFile) -> None:
         self.busy.emit(False)
         rows = trn("{count} row", "{count} rows", answer.rows)
         self.message.emit("success", tr("Wrote {count} to {path}.", count=rows, path=answer.path))
 
-    def _on_mistake(self, mistake: Mistake) -> None:
+    def _on_mistake(self, mistake: ErrorReply) -> None:
         self.busy.emit(False)
         self.message.emit("error", mistake.message)

@@ -11,12 +11,12 @@ from flax import nnx
 
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head
-from backend.engines.jax.head_modules import Tops
+from backend.engines.jax.head_modules import HeadModules
 from backend.engines.jax.layers import (
+    DropoutKeys,
     Embedding,
     LayerNorm,
     Linear,
-    Noise,
     activation,
     attend,
     causal_answer,
@@ -55,7 +55,7 @@ class _Attention(nnx.Module):
         self._heads, self._rate = heads, config["attention_dropout"]
 
     def __call__(
-        self, x: jax.Array, seen: jax.Array, bias: jax.Array, noise: Noise | None, *, remembers: bool = False
+        self, x: jax.Array, seen: jax.Array, bias: jax.Array, noise: DropoutKeys | None, *, remembers: bool = False
     ) -> jax.Array:
         query = split_heads(self.q_proj(x), self._heads)  # (batch, heads, length, head_size)
 
@@ -84,7 +84,7 @@ class _Layer(nnx.Module):
         self._rate, self._inner_rate = config["dropout"], config["activation_dropout"]
 
     def __call__(
-        self, x: jax.Array, bias: jax.Array, source: jax.Array | None, source_bias: jax.Array, noise: Noise | None
+        self, x: jax.Array, bias: jax.Array, source: jax.Array | None, source_bias: jax.Array, noise: DropoutKeys | None
     ) -> jax.Array:
         def looked_back(value: jax.Array) -> jax.Array:
             return self.self_attn(value, value, bias, noise, remembers=self._is_decoder)
@@ -101,7 +101,7 @@ class _Layer(nnx.Module):
         return self._added(x, fed, self.final_layer_norm, noise)
 
     def _added(
-        self, x: jax.Array, part: Callable[[jax.Array], jax.Array], norm: LayerNorm, noise: Noise | None
+        self, x: jax.Array, part: Callable[[jax.Array], jax.Array], norm: LayerNorm, noise: DropoutKeys | None
     ) -> jax.Array:
         """`x` with what a part makes of it."""
         if self._norms_first:
@@ -126,7 +126,7 @@ class _Stack(nnx.Module):
         x: jax.Array,
         positions: jax.Array,
         bias: jax.Array,
-        noise: Noise | None,
+        noise: DropoutKeys | None,
         source: jax.Array | None = None,
         source_bias: jax.Array | None = None,
     ) -> jax.Array:
@@ -154,23 +154,23 @@ class Body(nnx.Module):
         self._start, self._padding = config["decoder_start_token_id"], padding
         self._begins_with_last = variant.begins_with_last
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         """A text read as its own answer, (batch, length, hidden_size)."""
         return self.answers(arrays["input_ids"], arrays, noise)
 
-    def answers(self, labels: jax.Array, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def answers(self, labels: jax.Array, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         """What stands before each of the answer's tokens, (batch, answer, hidden_size)."""
         mask = arrays["attention_mask"]
         return self.answered(self._given(labels), self.read(arrays["input_ids"], mask, noise), mask, noise)
 
-    def read(self, ids: jax.Array, attention_mask: jax.Array, noise: Noise | None) -> jax.Array:
+    def read(self, ids: jax.Array, attention_mask: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         """The source as the decoder sees it."""
         x = self.shared(ids) * self._scale  # (batch, length, hidden_size)
         positions = jnp.arange(ids.shape[1])  # (length,)
         return self.encoder(x, positions, hidden_padding(attention_mask), noise)
 
     def answered(
-        self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: Noise | None
+        self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: DropoutKeys | None
     ) -> jax.Array:
         """What stands after each of the tokens that the decoder was given."""
         x = self.shared(given) * self._scale  # (batch, answer, hidden_size)
@@ -192,15 +192,15 @@ class ForAnswers(nnx.Module):
         self.model = Body(config, variant)
         self.final_logits_bias = nnx.Param(jnp.zeros((1, config["vocab_size"])))
 
-    def read(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def read(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return self.model.read(arrays["input_ids"], arrays["attention_mask"], noise)  # (batch, length, hidden_size)
 
     def answered(
-        self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: Noise | None
+        self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: DropoutKeys | None
     ) -> jax.Array:
         return self.model.answered(given, source, attention_mask, noise)
 
-    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def hidden(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return self.model.answers(arrays["labels"], arrays, noise)  # (batch, answer, hidden_size)
 
     def vocabulary(self, x: jax.Array) -> jax.Array:
@@ -236,7 +236,7 @@ def _sinusoids(longest: int, width: int) -> np.ndarray:
 
 def family(architecture: str, variant: Variant) -> Family:
     """Of BART and mBART."""
-    tops = Tops("model", lambda config: Body(config, variant), "d_model")
+    tops = HeadModules("model", lambda config: Body(config, variant), "d_model")
     return Family(
         body="model",
         check=lambda config: check(config, variant),

@@ -5,12 +5,12 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import Head
-from backend.engines.jax.head_modules import Tops
+from backend.engines.jax.head_modules import HeadModules
 from backend.engines.jax.layers import (
+    DropoutKeys,
     Embedding,
     LayerNorm,
     Linear,
-    Noise,
     activation,
     attend,
     dropout,
@@ -31,7 +31,7 @@ class _Embeddings(nnx.Module):
         self.LayerNorm = LayerNorm(width, config["layer_norm_eps"])
         self._rate = config["hidden_dropout_prob"]
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         ids = arrays["input_ids"]
         kinds = arrays.get("token_type_ids", jnp.zeros_like(ids))
         positions = jnp.arange(ids.shape[1])[None]  # (1, length)
@@ -46,7 +46,7 @@ class _SelfAttention(nnx.Module):
         self.query, self.key, self.value = (Linear(width, width) for _ in range(3))
         self._heads, self._rate = config["num_attention_heads"], config["attention_probs_dropout_prob"]
 
-    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         query, key, value = (
             split_heads(layer(x), self._heads) for layer in (self.query, self.key, self.value)
         )  # each (batch, heads, length, head_size)
@@ -62,7 +62,7 @@ class _Output(nnx.Module):
         self.LayerNorm = LayerNorm(config["hidden_size"], config["layer_norm_eps"])
         self._rate = config["hidden_dropout_prob"]
 
-    def __call__(self, x: jax.Array, before: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, before: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         x = self.dense(x)  # (batch, length, hidden_size)
         return self.LayerNorm(dropout(x, self._rate, noise) + before)
 
@@ -72,7 +72,7 @@ class _Attention(nnx.Module):
         self.self = _SelfAttention(config)
         self.output = _Output(config, config["hidden_size"])
 
-    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         return self.output(self.self(x, bias, noise), x, noise)
 
 
@@ -91,7 +91,7 @@ class _Layer(nnx.Module):
         self.intermediate = _Intermediate(config)
         self.output = _Output(config, config["intermediate_size"])
 
-    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         x = self.attention(x, bias, noise)
         return self.output(self.intermediate(x), x, noise)
 
@@ -102,7 +102,7 @@ class Encoder(nnx.Module):
     def __init__(self, config: Config) -> None:
         self.layer = nnx.List([_Layer(config) for _ in range(config["num_hidden_layers"])])
 
-    def __call__(self, x: jax.Array, attention_mask: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, attention_mask: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         bias = hidden_padding(attention_mask)  # (batch, 1, 1, length)
         for layer in self.layer:
             x = through(layer, x, bias, noise)
@@ -125,7 +125,7 @@ class Body(nnx.Module):
         self.encoder = Encoder(config)
         self.pooler = _Pooler(config) if pooler else None
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return self.encoder(
             self.embeddings(arrays, noise), arrays["attention_mask"], noise
         )  # (batch, length, hidden_size)
@@ -145,7 +145,7 @@ class ForSequence(nnx.Module):
         self.classifier = Linear(config["hidden_size"], outputs)
         self._rate = head_dropout(config)
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         assert self.bert.pooler is not None
         pooled = self.bert.pooler(self.bert(arrays, noise))  # (batch, hidden_size)
         return self.classifier(dropout(pooled, self._rate, noise))  # (batch, outputs)
@@ -179,7 +179,7 @@ class ForMaskedWords(nnx.Module):
         self.bert = Body(config, pooler=False)
         self.cls = _Cls(config)
 
-    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def hidden(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return self.bert(arrays, noise)  # (batch, length, hidden_size)
 
     def vocabulary(self, x: jax.Array) -> jax.Array:
@@ -195,7 +195,7 @@ def check(config: Config) -> None:
     refuse_unless(config.get("tie_word_embeddings", True), config, "an output layer of its own")
 
 
-_TOPS = Tops("bert", lambda config: Body(config, pooler=False), "hidden_size")
+_TOPS = HeadModules("bert", lambda config: Body(config, pooler=False), "hidden_size")
 FAMILY = Family(
     body="bert",
     check=check,

@@ -5,12 +5,12 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import Head
-from backend.engines.jax.head_modules import Tops
+from backend.engines.jax.head_modules import HeadModules
 from backend.engines.jax.layers import (
+    DropoutKeys,
     Embedding,
     LayerNorm,
     Linear,
-    Noise,
     activation,
     attend,
     dropout,
@@ -31,7 +31,7 @@ class _Embeddings(nnx.Module):
         self.LayerNorm = LayerNorm(config["dim"], _EPSILON)
         self._rate = config["dropout"]
 
-    def __call__(self, ids: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, ids: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         positions = jnp.arange(ids.shape[1])[None]  # (1, length)
         x = self.word_embeddings(ids) + self.position_embeddings(positions)  # (batch, length, hidden_size)
         return dropout(self.LayerNorm(x), self._rate, noise)
@@ -42,7 +42,7 @@ class _Attention(nnx.Module):
         self.q_lin, self.k_lin, self.v_lin, self.out_lin = (Linear(config["dim"], config["dim"]) for _ in range(4))
         self._heads, self._rate = config["n_heads"], config["attention_dropout"]
 
-    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         query, key, value = (
             split_heads(layer(x), self._heads) for layer in (self.q_lin, self.k_lin, self.v_lin)
         )  # each (batch, heads, length, head_size)
@@ -56,7 +56,7 @@ class _FeedForward(nnx.Module):
         self.lin2 = Linear(config["hidden_dim"], config["dim"])
         self._activation, self._rate = activation(config["activation"]), config["dropout"]
 
-    def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         x = self._activation(self.lin1(x))  # (batch, length, intermediate_size)
         return dropout(self.lin2(x), self._rate, noise)  # (batch, length, hidden_size)
 
@@ -66,7 +66,7 @@ class _Layer(nnx.Module):
         self.attention, self.ffn = _Attention(config), _FeedForward(config)
         self.sa_layer_norm, self.output_layer_norm = (LayerNorm(config["dim"], _EPSILON) for _ in range(2))
 
-    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         x = self.sa_layer_norm(self.attention(x, bias, noise) + x)
         return self.output_layer_norm(self.ffn(x, noise) + x)
 
@@ -83,7 +83,7 @@ class Body(nnx.Module):
         self.embeddings = _Embeddings(config)
         self.transformer = _Layers(config)
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         x = self.embeddings(arrays["input_ids"], noise)  # (batch, length, hidden_size)
         bias = hidden_padding(arrays["attention_mask"])  # (batch, 1, 1, length)
         for layer in self.transformer.layer:
@@ -100,7 +100,7 @@ class ForSequence(nnx.Module):
         self.classifier = Linear(config["dim"], outputs)
         self._rate = config["seq_classif_dropout"]
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         x = jax.nn.relu(self.pre_classifier(self.distilbert(arrays, noise)[:, 0]))  # (batch, hidden_size)
         return self.classifier(dropout(x, self._rate, noise))  # (batch, outputs)
 
@@ -115,7 +115,7 @@ class ForMaskedWords(nnx.Module):
         self.vocab_projector = _Projector(config)
         self._activation = activation(config["activation"])
 
-    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def hidden(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return self.distilbert(arrays, noise)  # (batch, length, hidden_size)
 
     def vocabulary(self, x: jax.Array) -> jax.Array:
@@ -136,7 +136,7 @@ def check(config: Config) -> None:
     refuse_unless(config.get("tie_word_embeddings", True), config, "an output layer of its own")
 
 
-_TOPS = Tops("distilbert", Body, "dim")
+_TOPS = HeadModules("distilbert", Body, "dim")
 FAMILY = Family(
     body="distilbert",
     check=check,

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import IGNORE, Head
-from backend.engines.jax.layers import Unknown
+from backend.engines.jax.layers import UnsupportedModelError
 from backend.engines.jax.sharding import Rules
 
 Config = dict[str, Any]
@@ -44,7 +44,7 @@ class Family:
 def refuse_unless(holds: bool, config: Config, what: str) -> None:
     """Raises Unknown: an unknown variant is never computed as something similar."""
     if not holds:
-        raise Unknown(f"does not know {what} of {config['model_type']}")
+        raise UnsupportedModelError(f"does not know {what} of {config['model_type']}")
 
 
 def moved(labels: jax.Array, start: int, padding: int) -> jax.Array:

@@ -5,12 +5,12 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import Head
-from backend.engines.jax.head_modules import Tops
+from backend.engines.jax.head_modules import HeadModules
 from backend.engines.jax.layers import (
     Conv1D,
+    DropoutKeys,
     Embedding,
     LayerNorm,
-    Noise,
     activation,
     attend,
     causal,
@@ -33,7 +33,7 @@ class _Attention(nnx.Module):
         scale = (width // config["n_head"]) ** -0.5 if config["scale_attn_weights"] else 1.0
         self._scale = scale / (number + 1) if config["scale_attn_by_inverse_layer_idx"] else scale
 
-    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         parts = jnp.split(self.c_attn(x), 3, axis=-1)  # each (batch, length, hidden_size)
         query, key, value = (split_heads(part, self._heads) for part in parts)  # each (batch, heads, length, head_size)
         key, value = remembered(key, value)  # each (batch, heads, keys, head_size)
@@ -50,7 +50,7 @@ class _Mlp(nnx.Module):
         self.c_fc, self.c_proj = Conv1D(width, inner), Conv1D(inner, width)
         self._activation, self._rate = activation(config["activation_function"]), config["resid_pdrop"]
 
-    def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         x = self._activation(self.c_fc(x))  # (batch, length, intermediate_size)
         return dropout(self.c_proj(x), self._rate, noise)  # (batch, length, hidden_size)
 
@@ -61,7 +61,7 @@ class _Block(nnx.Module):
         self.ln_1, self.ln_2 = (LayerNorm(config["n_embd"], epsilon) for _ in range(2))
         self.attn, self.mlp = _Attention(config, number), _Mlp(config)
 
-    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         x = x + self.attn(self.ln_1(x), bias, noise)
         return x + self.mlp(self.ln_2(x), noise)
 
@@ -76,7 +76,7 @@ class Body(nnx.Module):
         self.ln_f = LayerNorm(config["n_embd"], config["layer_norm_epsilon"])
         self._rate = config["embd_pdrop"]
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         x = self.wte(arrays["input_ids"]) + self.wpe(positions_of(arrays))  # (batch, length, hidden_size)
         x = dropout(x, self._rate, noise)
         bias = causal(arrays)  # (batch, 1, length, keys)
@@ -95,7 +95,7 @@ _DIVIDED = {
     "mlp.c_proj.weight": 0, "wte.weight": 0, "lm_head.weight": 0,
 }  # fmt: skip
 """Its matrices are (inputs, outputs)."""
-_TOPS = Tops("transformer", Body, "n_embd")
+_TOPS = HeadModules("transformer", Body, "n_embd")
 FAMILY = Family(
     body="transformer",
     check=check,

@@ -6,11 +6,11 @@ import jax
 from flax import nnx
 
 from backend.contract.heads import Head
-from backend.engines.jax.head_modules import Tops
+from backend.engines.jax.head_modules import HeadModules
 from backend.engines.jax.layers import (
+    DropoutKeys,
     Embedding,
     Linear,
-    Noise,
     RMSNorm,
     activation,
     attend,
@@ -56,7 +56,7 @@ class _Attention(nnx.Module):
         self._rate = config["attention_dropout"]
 
     def __call__(
-        self, x: jax.Array, bias: jax.Array, rotary: Rotary, positions: jax.Array, noise: Noise | None
+        self, x: jax.Array, bias: jax.Array, rotary: Rotary, positions: jax.Array, noise: DropoutKeys | None
     ) -> jax.Array:
         query = split_heads(self.q_proj(x), self._heads)  # (batch, heads, length, head_size)
         key, value = (
@@ -90,7 +90,7 @@ class _Layer(nnx.Module):
         )
 
     def __call__(
-        self, x: jax.Array, bias: jax.Array, rotary: Rotary, positions: jax.Array, noise: Noise | None
+        self, x: jax.Array, bias: jax.Array, rotary: Rotary, positions: jax.Array, noise: DropoutKeys | None
     ) -> jax.Array:
         x = x + self.self_attn(self.input_layernorm(x), bias, rotary, positions, noise)
         return x + self.mlp(self.post_attention_layernorm(x))
@@ -107,7 +107,7 @@ class Body(nnx.Module):
         self._rotary = Rotary(config, config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"])
         self._windows = tuple(_window(config, variant, number) for number in range(count))
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         x = self.embed_tokens(arrays["input_ids"])  # (batch, length, hidden_size)
         positions = positions_of(arrays)  # (batch, length)
         biases = {
@@ -135,8 +135,8 @@ _DIVIDED = {
 
 def family(variant: Variant) -> Family:
     """The heads of a decoder of this kind."""
-    tops = Tops("model", lambda config: Body(config, variant), "hidden_size")
-    tops_of_spans = Tops(variant.body_of_spans, lambda config: Body(config, variant), "hidden_size")
+    tops = HeadModules("model", lambda config: Body(config, variant), "hidden_size")
+    tops_of_spans = HeadModules(variant.body_of_spans, lambda config: Body(config, variant), "hidden_size")
     name = variant.architecture
     return Family(
         body="model",

@@ -5,12 +5,12 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import Head
-from backend.engines.jax.head_modules import Tops
+from backend.engines.jax.head_modules import HeadModules
 from backend.engines.jax.layers import (
+    DropoutKeys,
     Embedding,
     LayerNorm,
     Linear,
-    Noise,
     activation,
     attend,
     causal,
@@ -34,7 +34,7 @@ class _Attention(nnx.Module):
         self.k_proj, self.v_proj, self.q_proj, self.out_proj = (Linear(width, width, bias=bias) for _ in range(4))
         self._heads, self._rate = config["num_attention_heads"], config["attention_dropout"]
 
-    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         query, key, value = (
             split_heads(layer(x), self._heads) for layer in (self.q_proj, self.k_proj, self.v_proj)
         )  # each (batch, heads, length, head_size)
@@ -52,7 +52,7 @@ class _Layer(nnx.Module):
         self._activation, self._rate = activation(config["activation_function"]), config["dropout"]
         self._norm_first = config["do_layer_norm_before"]
 
-    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         seen = self.self_attn_layer_norm(x) if self._norm_first else x
         x = x + dropout(self.self_attn(seen, bias, noise), self._rate, noise)
         x = x if self._norm_first else self.self_attn_layer_norm(x)
@@ -73,7 +73,7 @@ class _Decoder(nnx.Module):
         self.final_layer_norm = LayerNorm(width, _EPSILON) if has_norm else None
         self.layers = nnx.List([_Layer(config) for _ in range(config["num_hidden_layers"])])
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         x = self.embed_tokens(arrays["input_ids"])  # (batch, length, embedding_size)
         x = x if self.project_in is None else self.project_in(x)  # (batch, length, hidden_size)
         positions = jnp.where(arrays["attention_mask"] > 0, positions_of(arrays), -1)  # (batch, length)
@@ -91,7 +91,7 @@ class Body(nnx.Module):
     def __init__(self, config: Config) -> None:
         self.decoder = _Decoder(config)
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return self.decoder(arrays, noise)
 
 
@@ -101,7 +101,7 @@ def check(config: Config) -> None:
     refuse_unless(not config.get("layerdrop"), config, "the dropping of whole layers")
 
 
-_TOPS = Tops("model", Body, "word_embed_proj_dim")
+_TOPS = HeadModules("model", Body, "word_embed_proj_dim")
 FAMILY = Family(
     body="model",
     check=check,

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import Head
-from backend.engines.jax.head_modules import Tops
-from backend.engines.jax.layers import Embedding, LayerNorm, Linear, Noise, activation, dropout
+from backend.engines.jax.head_modules import HeadModules
+from backend.engines.jax.layers import DropoutKeys, Embedding, LayerNorm, Linear, activation, dropout
 from backend.engines.jax.models.bert import Encoder, head_dropout
 from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
 
@@ -20,7 +20,7 @@ class _Embeddings(nnx.Module):
         self.LayerNorm = LayerNorm(width, config["layer_norm_eps"])
         self._rate, self._padding = config["hidden_dropout_prob"], config["pad_token_id"]
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         ids = arrays["input_ids"]
         is_token = (ids != self._padding).astype(jnp.int32)
         positions = jnp.cumsum(is_token, axis=1) * is_token + self._padding  # (batch, length)
@@ -37,7 +37,7 @@ class Body(nnx.Module):
         self.embeddings = _Embeddings(config)
         self.encoder = Encoder(config)
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return self.encoder(
             self.embeddings(arrays, noise), arrays["attention_mask"], noise
         )  # (batch, length, hidden_size)
@@ -60,7 +60,7 @@ class _Classifier(nnx.Module):
         self.out_proj = Linear(config["hidden_size"], outputs)
         self._rate = head_dropout(config)
 
-    def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         x = jnp.tanh(self.dense(dropout(x[:, 0], self._rate, noise)))  # (batch, hidden_size)
         return self.out_proj(dropout(x, self._rate, noise))  # (batch, outputs)
 
@@ -72,7 +72,7 @@ class ForSequence(nnx.Module):
         self.roberta = Body(config)
         self.classifier = _Classifier(config, outputs)
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return self.classifier(self.roberta(arrays, noise), noise)  # (batch, outputs)
 
 
@@ -84,7 +84,7 @@ class ForChoices(nnx.Module):
         self.classifier = Linear(config["hidden_size"], outputs)
         self._rate = config["hidden_dropout_prob"]
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         pooled = jnp.tanh(
             self.roberta.pooler.dense(self.roberta(arrays, noise)[:, 0])
         )  # (batch · choices, hidden_size)
@@ -109,7 +109,7 @@ class ForMaskedWords(nnx.Module):
         self.roberta = Body(config)
         self.lm_head = _LanguageHead(config)
 
-    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def hidden(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return self.roberta(arrays, noise)  # (batch, length, hidden_size)
 
     def vocabulary(self, x: jax.Array) -> jax.Array:
@@ -124,7 +124,7 @@ def check(config: Config) -> None:
     refuse_unless(config.get("tie_word_embeddings", True), config, "an output layer of its own")
 
 
-_TOPS = Tops("roberta", Body, "hidden_size")
+_TOPS = HeadModules("roberta", Body, "hidden_size")
 
 
 def family(architecture: str) -> Family:

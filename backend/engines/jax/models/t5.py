@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import Head
-from backend.engines.jax.head_modules import Tops
+from backend.engines.jax.head_modules import HeadModules
 from backend.engines.jax.layers import (
+    DropoutKeys,
     Embedding,
     Linear,
-    Noise,
     RMSNorm,
     activation,
     attend,
@@ -60,7 +60,7 @@ class _Attention(nnx.Module):
         far = jnp.minimum(near + (steps * (buckets - near)).astype(jnp.int32), buckets - 1)
         return first + jnp.where(distance < near, distance, far)
 
-    def __call__(self, x: jax.Array, seen: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, seen: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         query = split_heads(self.q(x), self._heads)  # (batch, heads, length, head_size)
 
         def made() -> tuple[jax.Array, jax.Array]:
@@ -81,7 +81,7 @@ class _SelfAttention(nnx.Module):
         self.layer_norm = RMSNorm(config["d_model"], config["layer_norm_epsilon"])
         self._rate = config["dropout_rate"]
 
-    def __call__(self, x: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         normed = self.layer_norm(x)
         return x + dropout(self.SelfAttention(normed, normed, bias, noise), self._rate, noise)
 
@@ -92,7 +92,7 @@ class _CrossAttention(nnx.Module):
         self.layer_norm = RMSNorm(config["d_model"], config["layer_norm_epsilon"])
         self._rate = config["dropout_rate"]
 
-    def __call__(self, x: jax.Array, source: jax.Array, bias: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, source: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         return x + dropout(self.EncDecAttention(self.layer_norm(x), source, bias, noise), self._rate, noise)
 
 
@@ -107,7 +107,7 @@ class _Dense(nnx.Module):
         self.wo = Linear(inner, width, bias=False)
         self._activation = activation(config["dense_act_fn"])
 
-    def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         x = (
             self._activation(self.wi_0(x)) * self.wi_1(x) if self._is_gated else self._activation(self.wi(x))
         )  # (batch, length, intermediate_size)
@@ -120,7 +120,7 @@ class _FeedForward(nnx.Module):
         self.layer_norm = RMSNorm(config["d_model"], config["layer_norm_epsilon"])
         self._rate = config["dropout_rate"]
 
-    def __call__(self, x: jax.Array, noise: Noise | None) -> jax.Array:
+    def __call__(self, x: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         return x + dropout(self.DenseReluDense(self.layer_norm(x), noise), self._rate, noise)
 
 
@@ -136,7 +136,7 @@ class _Block(nnx.Module):
         bias: jax.Array,
         source: jax.Array | None,
         source_hidden: jax.Array | None,
-        noise: Noise | None,
+        noise: DropoutKeys | None,
     ) -> jax.Array:
         x = self.layer[0](x, bias, noise)
         if source is not None:
@@ -157,7 +157,7 @@ class _Stack(nnx.Module):
         self,
         x: jax.Array,
         hidden: jax.Array,
-        noise: Noise | None,
+        noise: DropoutKeys | None,
         source: jax.Array | None = None,
         source_hidden: jax.Array | None = None,
     ) -> jax.Array:
@@ -178,7 +178,7 @@ class Reader(nnx.Module):
         self.shared = Embedding(config["vocab_size"], config["d_model"])
         self.encoder = _Stack(config, is_decoder=False)
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return self.encoder(self.shared(arrays["input_ids"]), hidden_padding(arrays["attention_mask"]), noise)
 
 
@@ -191,21 +191,21 @@ class Body(nnx.Module):
         self.decoder = _Stack(config, is_decoder=True)
         self._start, self._padding = config["decoder_start_token_id"], config["pad_token_id"]
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         """A text read as its own answer, (batch, length, hidden_size)."""
         return self.answers(arrays["input_ids"], arrays, noise)
 
-    def answers(self, labels: jax.Array, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def answers(self, labels: jax.Array, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         """What stands before each of the answer's tokens, (batch, answer, hidden_size)."""
         given = moved(labels, self._start, self._padding)  # (batch, answer)
         return self.answered(given, self.read(arrays, noise), arrays["attention_mask"], noise)
 
-    def read(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def read(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         """The source as the decoder sees it, (batch, length, hidden_size)."""
         return self.encoder(self.shared(arrays["input_ids"]), hidden_padding(arrays["attention_mask"]), noise)
 
     def answered(
-        self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: Noise | None
+        self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: DropoutKeys | None
     ) -> jax.Array:
         """What stands after each of the answer's tokens, (batch, answer, hidden_size)."""
         return self.decoder(self.shared(given), causal_answer(given), noise, source, hidden_padding(attention_mask))
@@ -220,7 +220,7 @@ class ForAnswers(Body):
         self.lm_head = None if config["tie_word_embeddings"] else Linear(width, config["vocab_size"], bias=False)
         self._scale = width**-0.5 if config.get("scale_decoder_outputs") else 1.0
 
-    def hidden(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def hidden(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return self.answers(arrays["labels"], arrays, noise)  # (batch, answer, hidden_size)
 
     def vocabulary(self, x: jax.Array) -> jax.Array:
@@ -235,7 +235,7 @@ class ForSpans(Body):
         super().__init__(config)
         self.qa_outputs = Linear(config["d_model"], outputs)
 
-    def __call__(self, arrays: Arrays, noise: Noise | None) -> jax.Array:
+    def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return self.qa_outputs(super().__call__(arrays, noise))  # (batch, length, 2)
 
 
@@ -243,7 +243,7 @@ _BODY = "transformer"
 _ALIASES: dict[str, str] = dict.fromkeys(
     ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight"), "shared.weight"
 )
-_WHOLE, _READERS = Tops(_BODY, Body, "d_model"), Tops(_BODY, Reader, "d_model")
+_WHOLE, _READERS = HeadModules(_BODY, Body, "d_model"), HeadModules(_BODY, Reader, "d_model")
 
 
 def family(architecture: str) -> Family:

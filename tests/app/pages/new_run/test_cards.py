@@ -9,8 +9,8 @@ from app.pages.new_run.cost_details import CostDetails
 from app.widgets.forms.field_row import FieldHelp
 from backend.contract.catalog import Device
 from backend.contract.rpc.plan import DeviceList
-from backend.contract.rpc.protocol import Mistake
-from backend.contract.run.cost import Remedy
+from backend.contract.rpc.protocol import ErrorReply
+from backend.contract.run.cost import MemoryFix
 from tests.app.pages.new_run.draft_steps import line, write
 
 
@@ -113,8 +113,8 @@ def test_an_engine_that_does_not_know_the_model_says_so_and_cannot_be_chosen(dem
 def test_what_makes_it_fit_is_one_click_and_one_step(qtbot, demo):
     plan = demo.checks.plan
     ways = [
-        Remedy(title="All of these", changes={"training.epochs": 1}, memory_mb=9000, fits=False),
-        Remedy(title="LoRA adapter", changes={"adapter": {"type": "lora"}}, memory_mb=470, fits=True, note="Few."),
+        MemoryFix(title="All of these", changes={"training.epochs": 1}, memory_mb=9000, fits=False),
+        MemoryFix(title="LoRA adapter", changes={"adapter": {"type": "lora"}}, memory_mb=470, fits=True, note="Few."),
     ]
     values = {name: getattr(plan, name) for name in plan.__struct_fields__}
     demo.cards.cost.show_plan(type(plan)(**{**values, "remedies": ways}))
@@ -137,7 +137,7 @@ def test_texts_longer_than_the_model_reads_are_named_by_title_and_cut_by_a_click
     said = (
         "task.max_length: 600 tokens are more than the 512 positions of this model; set task.max_length to 512 or less"
     )
-    demo.checks._on_mistake("plan", Mistake(said, "task.max_length"))
+    demo.checks._on_mistake("plan", ErrorReply(said, "task.max_length"))
     assert demo.cards.cost.reason.text().endswith("model; set “Longest text” to 512 or less")
     demo.cards.cost.remedies.buttons[0].click()
     assert demo.draft.get("task.max_length") == 512

@@ -13,7 +13,7 @@ from app.widgets.toast import ToastOverlay
 from backend.contract.errors import Fix
 from backend.contract.resources import resource
 from backend.contract.rpc.data import DataPreview, RecognisedData
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 
 TRAIN = str(resource("demo", "sentiment", "train.csv"))
 SQUAD = str(Path(__file__).parents[3] / "data" / "squad" / "train.json")
@@ -89,7 +89,7 @@ def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, ne
     lines = ("text,label", f"a poem of {'many words, ' * 9}poesía")
     fix = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, lines, "films.csv is not UTF-8:")
     advice = "films.csv line 2 is not UTF-8 (byte 0xE9); use --set data.encoding=windows-1252, or save it again"
-    new_run.checks._on_mistake("data", Mistake(advice, "data.train", fix=fix))
+    new_run.checks._on_mistake("data", ErrorReply(advice, "data.train", fix=fix))
     assert card.banner.fix.isVisible()
     assert card.banner.fix.text() == "Read as Windows-1252"
     assert card.banner.text().splitlines() == ["films.csv is not UTF-8:", *lines]

@@ -7,7 +7,7 @@ from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtTest import QTest
 
-from app.core.draft.model_rows import Heading
+from app.core.draft.model_rows import GroupHeading
 from app.pages.new_run.model.model_card import ModelFacts
 from app.pages.new_run.model.model_chooser import HUB
 from backend.contract.resources import resource
@@ -35,7 +35,7 @@ def names(chooser) -> list[str]:
 
 
 def test_the_list_gathers_models_judges_them_and_chooses(qtbot, panel, chooser):
-    headings = [line.title for line in chooser.list.model().lines if isinstance(line, Heading)]
+    headings = [line.title for line in chooser.list.model().lines if isinstance(line, GroupHeading)]
     assert [one.split(" ·")[0] for one in headings] == ["Demo models", "Made by your runs", "On this computer"]
     assert chooser.list.current().name == MODEL  # the first that fits
     # What does not fit can be reached and read, and not be chosen.

@@ -10,10 +10,10 @@ from app.pages.tokenizer.text.options_card import facts_line
 from app.pages.tokenizer.text.text_tab import TextTab
 from app.widgets.pill import Pill
 from backend.catalog import catalog
-from backend.contract.rpc.protocol import Mistake
+from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.tokens.batches import Decoded, DecodedRow, PiecesAsText, TokenGrid
 from backend.contract.tokens.options import TokenOptions
-from backend.contract.tokens.steps import Choice, Merge, Step, StepPart, TokenizerSteps, WordTrace
+from backend.contract.tokens.steps import ChosenPiece, Merge, Step, StepPart, TokenizerSteps, WordTrace
 from backend.contract.tokens.tokens import TokenizerDescription, TokenizerOption, TokenPiece, Tokens
 from tests.app.example_tokens import HELLO, PAD, answer
 from tests.app.pages.tokenizer.text_tab_questions import asked
@@ -142,7 +142,7 @@ def test_a_template_that_was_written_stays_with_another_tokenizer(chat: TextTab)
 
 def test_a_mistake_in_the_template_marks_its_line_and_moves_no_banner(chat: TextTab):
     field = chat.options.template
-    chat._on_mistake(Mistake("the chat template is no Jinja (line 2: no end); correct it", "task.template", 2))
+    chat._on_mistake(ErrorReply("the chat template is no Jinja (line 2: no end); correct it", "task.template", 2))
     assert chat.banner.isHidden()
     assert chat.counts.text() == field.mistake.text() == "The chat template is no Jinja (line 2: no end); correct it"
     (mark,) = field.editor.extraSelections()
@@ -214,7 +214,9 @@ def test_the_pipeline_is_told_step_by_step(qtbot, text_tab: TextTab):
     word = WordTrace(
         word="hi", start=0, end=2, pieces=["hi"], ids=[7], symbols=["h", "i"], merges=[Merge(3, "h", "i", 0)]
     )
-    other = WordTrace(word="ho", start=3, end=5, pieces=["ho"], ids=[8], choices=[Choice("ho", 0, 2, -1.5, -1.5, True)])
+    other = WordTrace(
+        word="ho", start=3, end=5, pieces=["ho"], ids=[8], choices=[ChosenPiece("ho", 0, 2, -1.5, -1.5, True)]
+    )
     text_tab._on_steps(TokenizerSteps(text="Hi Ho", steps=steps, words=[word, other]))
     view = text_tab.tokens.steps
     qtbot.waitUntil(lambda: len(view.frames) == 4)

@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication, QTextCursor
 from app.pages.tokenizer.text import text_input, tokens_card
 from app.pages.tokenizer.text.text_tab import TextTab
 from app.services.backend_client import ArrowAnswer
-from backend.contract.rpc.protocol import Mistake, Progress
+from backend.contract.rpc.protocol import ErrorReply, Progress
 from backend.contract.tokens.batches import Decoded, DecodedRow
 from backend.contract.tokens.steps import TokenizerSteps
 from backend.contract.tokens.tokens import TokenColumns, TokenPiece
@@ -65,7 +65,7 @@ def test_ids_are_copied_whole(qtbot, text_tab: TextTab):
 
 
 def test_a_mistake_leaves_nothing_that_would_mislead(text_tab: TextTab):
-    text_tab._on_mistake(Mistake("There is no tokenizer in this folder; choose another one."))
+    text_tab._on_mistake(ErrorReply("There is no tokenizer in this folder; choose another one."))
     assert not text_tab.banner.isHidden()
     assert text_tab.view.count() == 0
     assert text_tab.counts.text() == ""

@@ -15,8 +15,8 @@ from app.pages.tokenizer.vocabulary.vocabulary_tab import VocabularyTab as Vocab
 from backend import catalog
 from backend.contract.errors import Fix
 from backend.contract.rpc.data import DataPreview
-from backend.contract.rpc.protocol import Mistake, Progress
-from backend.contract.tokens.training import Compression, MadeTokenizer, ProposedToken, ProposedTokens, TokenCounts
+from backend.contract.rpc.protocol import ErrorReply, Progress
+from backend.contract.tokens.training import Compression, ProposedToken, ProposedTokens, TokenCounts, TrainedTokenizer
 
 PREVIEW = DataPreview(
     columns=["text", "label"], rows=[["A long and winding review", "positive"]], row_count=2400, guessed_columns={}
@@ -35,7 +35,7 @@ class Asked:
     query: str
     arguments: dict[str, Any]
     on_answer: Callable[[Any], None]
-    on_error: Callable[[Mistake], None]
+    on_error: Callable[[ErrorReply], None]
     on_progress: Callable[[Progress], None] | None
     open: bool = True
 
@@ -48,7 +48,7 @@ class Asked:
 
     def refuse(self, message: str, field: str | None = None, fix: Fix | None = None) -> None:
         self.open = False
-        self.on_error(Mistake(message, field, fix=fix))
+        self.on_error(ErrorReply(message, field, fix=fix))
 
 
 class Recorder:
@@ -149,7 +149,7 @@ def test_progress_is_shown_and_stopping_ends_the_question(ready: TrainTab, clien
 
 def test_a_made_tokenizer_is_measured_opened_and_used(qtbot, ready: TrainTab, client: Recorder):
     ready.training.make()
-    made = MadeTokenizer(path="/made", vocabulary=4000, rows=2280, held_out=True, compression=[NEW, OLD], seconds=2)
+    made = TrainedTokenizer(path="/made", vocabulary=4000, rows=2280, held_out=True, compression=[NEW, OLD], seconds=2)
     with qtbot.waitSignal(ready.tokenizer_made) as opened:
         client.last("train_tokenizer").answer(made)
     assert opened.args == ["/made"]
@@ -304,7 +304,7 @@ def test_the_extended_tokenizer_is_opened_and_offered_to_the_run(qtbot, proposin
     assert asked.arguments["add"] == ["zyzzyva", "the"]
     assert asked.arguments["whole_words"]
     with qtbot.waitSignal(proposing.tokenizer_made) as opened:
-        asked.answer(MadeTokenizer(path="/own", vocabulary=30523, added=1))
+        asked.answer(TrainedTokenizer(path="/own", vocabulary=30523, added=1))
     assert opened.args == ["/own"]
     assert "Added 1 token," in proposing.banner.text()
     with qtbot.waitSignal(proposing.settings_chosen) as chosen:

@@ -11,7 +11,7 @@ from app.core.text import tokenizer_list
 from app.core.text.tokenizer_list import MadeBefore
 from app.pages.tokenizer.page import TABS, Page
 from app.pages.tokenizer.train.train_tab import MADE_BEFORE
-from backend.contract.tokens.training import MadeTokenizer
+from backend.contract.tokens.training import TrainedTokenizer
 
 MAKE = [name for _, name, _ in TABS].index("train.train_tab.TrainTab")
 
@@ -23,7 +23,7 @@ def folders(context, tmp_path: Path) -> list[Path]:
     for folder in made:
         folder.mkdir()
         (folder / "tokenizer.json").write_text("{}")
-        tokenizer_list.remember(context.preferences, MadeTokenizer(path=str(folder), vocabulary=2000))
+        tokenizer_list.remember(context.preferences, TrainedTokenizer(path=str(folder), vocabulary=2000))
     return made
 
 
@@ -45,7 +45,7 @@ def offered(panel: Page) -> list[str]:
 def test_the_newest_is_first_and_is_read_from_the_settings_again(context, folders):
     again = preferences.load(context.preferences.path)
     assert [one.path for one in tokenizer_list.made_tokenizers(again)] == [str(folders[1]), str(folders[0])]
-    tokenizer_list.remember(again, MadeTokenizer(path=str(folders[0]), vocabulary=3000))
+    tokenizer_list.remember(again, TrainedTokenizer(path=str(folders[0]), vocabulary=3000))
     assert next((one.path, one.pieces) for one in tokenizer_list.made_tokenizers(again)) == (str(folders[0]), 3000)
 
 

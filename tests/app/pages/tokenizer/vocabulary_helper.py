@@ -148,7 +148,7 @@ def main() -> None:
         try:
             answer = answered(request)
         except InputError as error:
-            reply = protocol.Reply(request.id, error=protocol.Mistake(str(error), error.field))
+            reply = protocol.Reply(request.id, error=protocol.ErrorReply(str(error), error.field))
         else:
             if answer is None:
                 continue
