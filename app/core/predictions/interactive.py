@@ -9,7 +9,7 @@ from app.core.formatting import megabytes, name_of_path, number
 from app.core.i18n import figure, tr
 from app.core.predictions.predicted_row import PredictedRow
 from app.core.runs.run_spec import RunTask
-from app.core.text.bidirectional import base_is_right
+from app.core.text.direction import runs_right_to_left
 from backend.contract.rpc.interactive import Answer
 from backend.contract.run.folder import RunFolder
 
@@ -56,7 +56,7 @@ class AnsweredQuestion:
         parts = [_first(self.question.row), self.row.get("prediction") or NO_ANSWER]
         parts += [self.beside.row.get("prediction") or NO_ANSWER] if self.beside else []
         texts = [" ".join(str(part).split()) for part in parts]
-        arrow = "←" if base_is_right(texts[0][:most]) else "→"  # the line runs as its first text does
+        arrow = "←" if runs_right_to_left(texts[0][:most]) else "→"  # the line runs as its first text does
         return f"   {arrow}   ".join(text if len(text) <= most else f"{text[:most]}…" for text in texts)
 
     def facts(self) -> str:

@@ -1,21 +1,15 @@
 """Owns cells and lines of lists whose text runs as it is written: what begins in Hebrew or Arabic stands at the right."""
 
-import unicodedata
-
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtWidgets import QPlainTextEdit, QStyledItemDelegate, QStyleOptionViewItem
 
-JUDGED = 120
-"""Characters among which the first with a direction is looked for."""
+from app.core.text.direction import runs_right_to_left
 
 
 def direction_of(text: str) -> Qt.LayoutDirection:
     """Where a text begins; without any letter at the left."""
     # Qt draws a cell in the direction of its table: a sentence of the other would have its full stop at the wrong end.
-    # Not by `app.core.text.bidirectional`, which loads numpy: this stands in the first paint.
-    strong = () if text.isascii() else map(unicodedata.bidirectional, text[:JUDGED])
-    is_right = next((kind != "L" for kind in strong if kind in ("L", "R", "AL")), False)
-    return Qt.LayoutDirection.RightToLeft if is_right else Qt.LayoutDirection.LeftToRight
+    return Qt.LayoutDirection.RightToLeft if runs_right_to_left(text) else Qt.LayoutDirection.LeftToRight
 
 
 def follow_direction(field: QPlainTextEdit) -> None:

@@ -271,7 +271,7 @@ def _tag_letters(piece: TextRun) -> QTextCharFormat:
     return letters
 
 
-def _extent(line: QTextLine, start: int, end: int, is_right_to_left: bool) -> tuple[float, float]:
+def extent(line: QTextLine, start: int, end: int, is_right_to_left: bool) -> tuple[float, float]:
     """From where to where a run of letters goes, in the line."""
     if is_right_to_left:
         # Latin words within stand the other way round, so that the ends of a run are not its outermost places.
@@ -284,7 +284,7 @@ def _extent(line: QTextLine, start: int, end: int, is_right_to_left: bool) -> tu
 
 
 def _box(line: QTextLine, start: int, end: int, is_right_to_left: bool) -> QRectF:
-    left, right = _extent(line, start, end, is_right_to_left)
+    left, right = extent(line, start, end, is_right_to_left)
     # The blank at which a line is broken belongs to no mark.
     written = line.naturalTextRect()
     left, right = max(left, written.left()), min(right, written.right())

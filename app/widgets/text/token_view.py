@@ -1,13 +1,12 @@
-"""Owns the view of coloured tokens that flow like text: what is chosen and hovered, keys and mouse.
+"""The view of coloured tokens that flow like text: what is selected and hovered, keys and mouse.
 
-`token_layout` says where each token lies, `token_paint` draws those that are visible, so 100,000 tokens are quick.
+`token_paragraphs` says where each token lies, `token_paint` draws those that are visible, so 100,000 tokens are quick.
 """
 
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
-    QFontMetricsF,
     QGuiApplication,
     QHelpEvent,
     QKeyEvent,
@@ -23,8 +22,8 @@ from app.core.i18n import tr
 from app.core.text.invisible_characters import visible
 from app.core.text.token_boxes import TokenBoxes, boxes_of_texts, shortened
 from app.widgets.accessibility import Role
-from app.widgets.text.token_layout import MARGIN, TokenLayout
-from app.widgets.text.token_paint import BOX, LINE, TokenPaint
+from app.widgets.text.token_paint import TokenPaint
+from app.widgets.text.token_paragraphs import BOX, LINE, MARGIN, TokenParagraphs
 
 SPOKEN = 2000
 """Characters of the text that a screen reader is given at once."""
@@ -50,9 +49,7 @@ class TokenView(QAbstractScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName(tr("Tokens"))
         self._size = theme.text_size()
-        font = theme.mono_font(13)
-        self.layout_ = TokenLayout(QFontMetricsF(font))
-        self._paint = TokenPaint(font, self.layout_)
+        self.paragraphs = TokenParagraphs(theme.mono_font(13))
         self._whitespace = True
         self._hovered = -1
         self._selection: tuple[int, int] | None = None
@@ -72,7 +69,7 @@ class TokenView(QAbstractScrollArea):
         """Show these; nothing is selected then, and the same lines stay in view."""
         self._boxes = boxes
         self._hovered, self._selection = -1, None
-        self.layout_.set_boxes(boxes, self._whitespace)
+        self.paragraphs.set_boxes(boxes, self._whitespace)
         first = " | ".join(shortened(boxes.text(index)) for index in range(min(len(boxes), SPOKEN)))
         self.setAccessibleDescription(first[:SPOKEN])
         self._wrap()
@@ -80,7 +77,7 @@ class TokenView(QAbstractScrollArea):
     def set_whitespace_visible(self, shown: bool) -> None:
         """Show spaces as dots, line breaks as arrows, and other characters without a look by name."""
         self._whitespace = shown
-        self.layout_.set_boxes(self._boxes, shown)
+        self.paragraphs.set_boxes(self._boxes, shown)
         self._wrap()
 
     def shown_text(self, index: int) -> str:
@@ -93,35 +90,47 @@ class TokenView(QAbstractScrollArea):
 
     def line_count(self) -> int:
         """How many lines they take at the present width."""
-        return self.layout_.line_count()
+        return self.paragraphs.line_count()
 
     def apply_theme(self) -> None:
         """Colours are read at every paint; another text size is another layout."""
         if self._size != theme.text_size():
             self._size = theme.text_size()
-            font = theme.mono_font(13)
-            self.layout_ = TokenLayout(QFontMetricsF(font))
-            self._paint = TokenPaint(font, self.layout_)
-            self.layout_.set_boxes(self._boxes, self._whitespace)
+            self.paragraphs = TokenParagraphs(theme.mono_font(13))
+            self.paragraphs.set_boxes(self._boxes, self._whitespace)
             self._wrap()
         self.viewport().update()
 
     def _wrap(self) -> None:
-        self.layout_.wrap(self.viewport().width())
-        self._paint.forget()
+        self.paragraphs.wrap(self.viewport().width())
+        self._show_range()
+        self._lay_out()
+        self.viewport().update()
+
+    def _show_range(self) -> None:
         bar = self.verticalScrollBar()
         bar.setRange(0, max(0, self.line_count() * LINE + 2 * MARGIN - self.viewport().height()))
         bar.setPageStep(self.viewport().height())
         bar.setSingleStep(LINE)
+
+    def _lay_out(self) -> None:
+        """Lay out what is in view; it stays where it is, though what lies above it may be higher than estimated."""
+        bar = self.verticalScrollBar()
+        moved = self.paragraphs.lay_out(bar.value() // LINE, (bar.value() + self.viewport().height()) // LINE)
+        self._show_range()
+        if moved:
+            bar.setValue(bar.value() + moved * LINE)
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        """Other lines come into view."""
+        self._lay_out()
         self.viewport().update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """The tokens of the visible lines."""
-        current = self._selection[1] if self._selection else -1
-        self._paint.paint(
-            self.viewport(), self.verticalScrollBar().value(), self._hovered, self.selected(), self._whitespace,
-            current if self.hasFocus() else -1,
-        )  # fmt: skip
+        current = self.current() if self.hasFocus() else -1
+        paint = TokenPaint(self.viewport(), self._hovered, self.selected(), current)
+        paint.paint(self.paragraphs, self.verticalScrollBar().value())
 
     # Where tokens are
 
@@ -131,14 +140,13 @@ class TokenView(QAbstractScrollArea):
         line = int((place.y() + top - MARGIN) // LINE)
         if not 0 <= line < self.line_count() or not 0 <= place.y() + top - MARGIN - line * LINE <= BOX:
             return -1
-        hits = (one.index for one in self.layout_.places(line) if one.left <= place.x() <= one.left + one.width)
-        index = next(hits, -1)
-        return index if index < self.count() else -1
+        hits = (one.index for one in self.paragraphs.places(line) if one.left <= place.x() <= one.left + one.width)
+        return next(hits, -1)
 
     def box_of(self, index: int) -> QRectF:
         """Where a token lies in the viewport."""
-        line = self.layout_.line_of(index)
-        place = next(one for one in self.layout_.places(line) if one.index == index)
+        line = self.paragraphs.line_of(index)
+        place = next(one for one in self.paragraphs.places(line) if one.index == index)
         return QRectF(place.left, MARGIN + line * LINE - self.verticalScrollBar().value(), place.width, BOX)
 
     # Selection
@@ -180,7 +188,8 @@ class TokenView(QAbstractScrollArea):
         self.viewport().update()
 
     def _bring(self, index: int) -> None:
-        line, bar = self.layout_.line_of(index), self.verticalScrollBar()
+        line, bar = self.paragraphs.line_of(index), self.verticalScrollBar()
+        self._show_range()
         least = (line + 1) * LINE + 2 * MARGIN - self.viewport().height()
         bar.setValue(min(line * LINE, max(bar.value(), least)))
 
@@ -194,10 +203,11 @@ class TokenView(QAbstractScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Wrap again and keep the first visible token in place."""
         line = min(self.line_count() - 1, self.verticalScrollBar().value() // LINE)
-        kept = int(self.layout_.starts[line]) if line > 0 else 0
+        places = self.paragraphs.places(line) if line > 0 else []
+        kept = places[0].index if places else 0
         self._wrap()
         if kept:
-            self.verticalScrollBar().setValue(self.layout_.line_of(kept) * LINE)
+            self.verticalScrollBar().setValue(self.paragraphs.line_of(kept) * LINE)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Hover, or extend the selection."""
@@ -252,9 +262,9 @@ class TokenView(QAbstractScrollArea):
             step = _LINES[key]
             return self._in_line(current, step if abs(step) == 1 else page * step // 2)
         if key in (Qt.Key.Key_Home, Qt.Key.Key_End):
-            line = self.layout_.line_of(max(0, current))
-            ends = (0, last) if whole else (int(self.layout_.starts[line]), int(self.layout_.starts[line + 1]) - 1)
-            return min(last, ends[key == Qt.Key.Key_End])
+            places = self.paragraphs.places(self.paragraphs.line_of(max(0, current)))
+            ends = (0, last) if whole else (places[0].index, places[-1].index)
+            return ends[key == Qt.Key.Key_End]
         if key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             return self._beside(current, 1 if key == Qt.Key.Key_Right else -1)
         return -1
@@ -263,9 +273,9 @@ class TokenView(QAbstractScrollArea):
         """The token at the right or left, which in a line from right to left is the one before or after."""
         if current < 0:
             return 0
-        places = sorted(self.layout_.places(self.layout_.line_of(current)), key=lambda one: one.left)
+        places = sorted(self.paragraphs.places(self.paragraphs.line_of(current)), key=lambda one: one.left)
         at = [one.index for one in places].index(current)
-        if 0 <= at + step < len(places) and places[at + step].index < self.count():
+        if 0 <= at + step < len(places):
             return places[at + step].index
         runs_right = len(places) > 1 and places[0].index > places[-1].index
         ends = [one.index for one in places]
@@ -276,11 +286,11 @@ class TokenView(QAbstractScrollArea):
         """The nearest token some lines above or below."""
         if current < 0:
             return 0
-        box, line = self.box_of(current), self.layout_.line_of(current)
+        box, line = self.box_of(current), self.paragraphs.line_of(current)
         step = 1 if lines > 0 else -1
         goal = min(self.line_count() - 1, max(0, line + lines))
         while 0 <= goal < self.line_count():
-            places = [one for one in self.layout_.places(goal) if one.index < self.count()]
+            places = self.paragraphs.places(goal)
             if places and goal != line:
                 centre = box.center().x()
                 return min(places, key=lambda one: abs(one.left + one.width / 2 - centre)).index

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.core.text import bidirectional, id_lists, invisible_characters, tokenizer_input, tokenizer_list
+from app.core.text import id_lists, invisible_characters, tokenizer_input, tokenizer_list
+from app.core.text.direction import runs_right_to_left
 from app.core.text.tokenizer_input import TextOptions
 from app.widgets.text.text_editor import Places
 
@@ -30,25 +31,9 @@ def test_hidden_white_space_breaks_no_line():
     assert invisible_characters.visible("a\n\u2028\r\tb", whitespace=False) == "a       b"
 
 
-@pytest.mark.parametrize(
-    ("words", "base", "order"),
-    [
-        (["R", "R"], True, [1, 0]),
-        (["R", "L", "L", "R"], True, [3, 1, 2, 0]),
-        (["L", "R", "R", "L"], False, [0, 2, 1, 3]),
-        (["R", "N", "R"], True, [2, 1, 0]),
-        (["R", "L", "N", "L"], True, [1, 2, 3, 0]),
-        (["L", "N", ""], False, [0, 1, 2]),
-        (["R", "", "R"], False, [2, 1, 0]),
-    ],
-)
-def test_tokens_of_both_directions_stand_as_they_are_read(words, base, order):
-    assert bidirectional.visual_order(words, base) == order
-
-
 def test_a_paragraph_runs_as_its_first_letter_does():
-    assert bidirectional.base_is_right("12 – שלום abc")
-    assert not bidirectional.base_is_right("abc שלום")
+    assert runs_right_to_left("12 – שלום abc")
+    assert not runs_right_to_left("abc שלום")
 
 
 def test_places_are_counted_as_qt_counts_and_back():

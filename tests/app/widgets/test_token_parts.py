@@ -1,4 +1,4 @@
-"""The widgets beside the coloured tokens: a batch as a grid, a conversation, and where a text may be cut."""
+"""The widgets beside the coloured tokens: a batch as a grid and a conversation."""
 
 import numpy as np
 import pytest
@@ -6,34 +6,6 @@ from PySide6.QtCore import QItemSelection, QItemSelectionModel, Qt
 
 from app.widgets.tables.id_grid import IdGrid
 from app.widgets.text.chat_editor import ChatEditor
-from app.widgets.text.token_layout import is_cut_within, line_starts
-
-
-@pytest.mark.parametrize(
-    ("text", "place", "within"),
-    [
-        ("e\u0301", 1, True),
-        ("ab", 1, False),
-        ("👩\u200d👧", 1, True),
-        ("👩\u200d👧", 2, True),
-        ("🇱🇰🇯🇵", 1, True),
-        ("🇱🇰🇯🇵", 2, False),
-        ("සිං", 1, True),
-        ("සිං", 2, True),
-        ("\r\n", 1, True),
-        ("東京", 1, False),
-        ("👍🏽", 1, True),
-    ],
-)
-def test_a_cut_within_what_people_see_as_one_character_is_known(text, place, within):
-    assert is_cut_within(text, place) is within
-
-
-def test_lines_are_as_full_as_the_width_allows():
-    advance = np.array([0.0, 10, 20, 30, 40, 50])
-    assert line_starts(advance, np.array([], np.int64), 25).tolist() == [0, 2, 4, 5]
-    assert line_starts(advance, np.array([1, 3, 3]), 100).tolist() == [0, 1, 3, 3, 5]
-    assert line_starts(advance, np.array([0]), 100).tolist() == [0, 0, 5]
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from PySide6.QtGui import QColor, QGuiApplication, QHelpEvent
 
 from app import theme
 from app.core.text.token_boxes import boxes_of_texts
-from app.widgets.text.token_paint import _Colors
+from app.widgets.text.token_paint import TokenColors
+from app.widgets.text.token_paragraphs import LINE, MARGIN
 from app.widgets.text.token_view import TokenView
 
 
@@ -86,7 +87,7 @@ def test_narrowing_keeps_every_token_reachable(view: TokenView):
     before = view.line_count()
     view.resize(250, 300)
     assert view.line_count() > before
-    assert view.layout_.starts[-1] == 400
+    assert view.token_at(QPointF(middle(view, 399))) == 399
 
 
 def test_a_token_wider_than_the_view_has_its_own_line(view: TokenView):
@@ -98,7 +99,27 @@ def test_of_a_hundred_thousand_tokens_only_the_visible_are_drawn(view: TokenView
     view.set_tokens([f"token {number}" for number in range(100_000)])
     view.grab()
     assert view.count() == 100_000
-    assert 0 < len(view._paint.drawn) < 500
+    assert 0 < view.paragraphs.laid_out < 5
+
+
+def test_in_the_middle_of_a_hundred_thousand_tokens_all_can_be_reached(qtbot, view: TokenView):
+    view.set_tokens([f"token {number}" for number in range(100_000)])
+    view.select(50_000, 50_001)
+    assert view.viewport().rect().contains(middle(view, 50_000))
+    view.setFocus()
+    for _ in range(30):
+        qtbot.keyClick(view, Qt.Key.Key_PageUp)
+        assert view.viewport().rect().contains(middle(view, view.current()))
+    assert 0 < view.current() < 50_000
+
+
+def test_scrolling_upwards_moves_nothing_in_view_though_heights_were_estimated(view: TokenView):
+    view.set_tokens([f"{'wide ' * 9}{number}\n" for number in range(20_000)])
+    view.select(10_000, 10_001)
+    for _ in range(40):
+        top = view.box_of(10_000).top()
+        view.verticalScrollBar().setValue(view.verticalScrollBar().value() - 27)
+        assert view.box_of(10_000).top() == top + 27
 
 
 def test_a_screen_reader_gets_the_tokens(view: TokenView):
@@ -108,10 +129,29 @@ def test_a_screen_reader_gets_the_tokens(view: TokenView):
 
 def test_tokens_that_form_one_character_stand_side_by_side_as_one(view: TokenView):
     view.set_tokens(["x", "e", "\u0301", "y"])
-    assert view._boxes.group(1) != (1, 3)  # the layout finds it, not who gives the texts
-    assert view.layout_.boxes.group(1) == (1, 3)
+    assert view.paragraphs.boxes.group(1) == (1, 3)
     assert view.box_of(1).right() == pytest.approx(view.box_of(2).left())
     assert view.box_of(0).right() < view.box_of(1).left()
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "within"),
+    [
+        ("e\u0301", 1, True),
+        ("ab", 1, False),
+        ("👩\u200d👧", 1, True),
+        ("👩\u200d👧", 2, True),
+        ("🇱🇰🇯🇵", 1, True),
+        ("🇱🇰🇯🇵", 2, False),
+        ("සිං", 1, True),
+        ("සිං", 2, True),
+        ("東京", 1, False),
+        ("👍🏽", 1, True),
+    ],
+)
+def test_tokens_that_cut_what_people_see_as_one_character_are_drawn_as_one(view: TokenView, text, place, within):
+    view.set_tokens([text[:place], text[place:]])
+    assert (view.box_of(1).left() == pytest.approx(view.box_of(0).right())) is within
 
 
 def test_a_family_of_emoji_in_many_tokens_is_never_broken_over_lines(view: TokenView):
@@ -145,7 +185,8 @@ def test_left_leads_on_in_a_line_from_right_to_left(qtbot, view: TokenView):
 def test_keys_walk_through_the_tokens(qtbot, view: TokenView):
     view.set_tokens([f"t{number:03}" for number in range(200)])
     view.select(0, 1)
-    starts = view.layout_.starts.tolist()
+    tops = [view.box_of(index).top() for index in range(200)]
+    starts = [index for index in range(200) if index == 0 or tops[index] > tops[index - 1]]
     for key, current in (
         (Qt.Key.Key_Right, 1),
         (Qt.Key.Key_Down, starts[1] + 1),
@@ -180,10 +221,10 @@ def test_what_follows_the_last_token_is_drawn_on_a_line_of_its_own_where_it_must
     boxes = boxes_of_texts([f"{first} "] * 12 + ["left out"], None, None)
     cut = {name: getattr(boxes, name)[:12] for name in ("start", "end", "gap", "kind", "faint", "linked", "weight")}
     view.set_boxes(dataclasses.replace(boxes, **cut, tail=int(boxes.start[12])))
-    view.grab()
-    assert view.layout_.shown_gap(12) == "left out"
-    assert view.layout_.places(view.line_count() - 1)[-1].index == 12
-    assert view.count() == 12
+    assert (view.count(), view.line_count()) == (12, 2)
+    assert view.box_of(11).top() == view.box_of(0).top()
+    image, area = view.grab().toImage(), range(MARGIN + LINE, MARGIN + 2 * LINE)
+    assert len({image.pixel(x, y) for x in range(image.width()) for y in area}) > 1
 
 
 def test_the_tooltip_is_asked_for_of_the_token_under_the_mouse(view: TokenView):
@@ -199,7 +240,7 @@ def test_boundaries_are_marked_by_more_than_colour(view: TokenView):
     """The foot of a box is darker than its ground, at least 2:1, in both themes."""
     for look in ("light", "dark"):
         theme.apply(QGuiApplication.instance(), look)
-        colors = _Colors()
+        colors = TokenColors()
         for ground, foot in zip(colors.grounds, colors.feet, strict=True):
             assert contrast(ground, foot) > 2
             assert contrast(ground, colors.ink) > 4.5

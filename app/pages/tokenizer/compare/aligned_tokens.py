@@ -11,7 +11,8 @@ from app.core.formatting import grouped
 from app.core.i18n import tr
 from app.core.text.tokenizer_comparison import gaps, padded
 from app.widgets.card import label
-from app.widgets.text.token_view import LINE, TokenView
+from app.widgets.text.token_paragraphs import LINE
+from app.widgets.text.token_view import TokenView
 from backend.contract.tokens.comparison import MOST, ComparedToken, TextComparison
 
 CALM_MS = 40

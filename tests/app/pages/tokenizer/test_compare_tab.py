@@ -57,11 +57,11 @@ def test_nothing_is_left_between_an_unknown_token_and_its_neighbours(tab: Compar
 
 
 def test_other_widths_bring_lines_together_again(qtbot, tab: CompareTab):
-    tab.text.setPlainText(f"{'x' * 60}\ncd")
-    qtbot.waitUntil(lambda: tab.columns.views[1].count() == 62)
-    before = tops(tab, 1, [60])
+    tab.text.setPlainText(f"{'x' * 70}\ncd")
+    qtbot.waitUntil(lambda: tab.columns.views[1].count() == 72)
+    before = tops(tab, 1, [70])
     tab.resize(740, 700)
-    qtbot.waitUntil(lambda: tops(tab, 1, [60]) != before and tops(tab, 0, [1]) == tops(tab, 1, [60]))
+    qtbot.waitUntil(lambda: tops(tab, 1, [70]) != before and tops(tab, 0, [1]) == tops(tab, 1, [70]))
 
 
 def test_no_text_leaves_columns_without_tokens(qtbot, tab: CompareTab):
