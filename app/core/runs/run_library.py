@@ -129,6 +129,9 @@ class RunLibrary:
             read = self._read.get(path) or _Read(path)
             if not read.is_settled(looks_inside=(number + self._looks) % LOOKS_UNTIL_INSIDE == 0):
                 if not read.folder.exists():
+                    if fault := read.folder.fault():
+                        name = read.folder.name
+                        found.append(RunSummary(name, read.folder.path, "lost", name, message=fault, can_resume=False))
                     continue
                 self._read[path] = read  # a look that is given up has read it all the same
                 yield from read.look()

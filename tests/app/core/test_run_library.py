@@ -98,6 +98,14 @@ def test_a_folder_that_is_no_run_is_left_out(tmp_path: Path):
     assert RunLibrary(tmp_path).refresh() == []
 
 
+def test_a_run_whose_spec_is_missing_is_listed_with_the_way_out(tmp_path: Path):
+    folder = made(tmp_path, "rte", started("rte"), plan())
+    folder.spec.rename(folder.started_spec)
+    run = RunLibrary(tmp_path).refresh()[0]
+    assert (run.name, run.state, run.resumable) == ("rte", "lost", False)
+    assert "spec.started.yaml" in run.message
+
+
 def test_no_runs_folder_is_no_runs(tmp_path: Path):
     assert RunLibrary(tmp_path / "nowhere").refresh() == []
 
