@@ -93,28 +93,19 @@ def _read() -> dict[str, list[Measurement]]:
         return {}
 
 
-def remember_throughput(spec: RunSpec, folder: Path, device: str, precision: str, tokens_per_second: float) -> None:
-    """Keep the speed of a run that took at least a few seconds."""
-    path = _throughput_path()
-    with suppress(OSError):  # the next plan has no estimate, which is no reason to end a run
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(
-            path,
-            {**_read_throughput(path), throughput_key(spec, folder, device, precision): round(tokens_per_second, 1)},
-        )
-
-
 def expected_throughput(spec: RunSpec, folder: Path, device: str, precision: str) -> float | None:
-    """Tokens per second of the last run with this shape of model on this device, or None.
+    """Tokens per second of the newest training with this shape of model on this device, or None.
 
-    Without a run of the same batch size it is one of the nearest, which computes nearly as fast.
+    Without one of the same batch size it is one of the nearest, which computes nearly as fast.
     """
-    key, known = throughput_key(spec, folder, device, precision), _read_throughput(_throughput_path())
-    if key in known:
-        return known[key]
-    shape, _, size = key.rpartition(" ")
-    others = [one for one in known if one.rpartition(" ")[0] == shape]
-    return known[min(others, key=lambda one: abs(int(one.rpartition(" ")[2]) - int(size)))] if others else None
+    shape, _, size = throughput_key(spec, folder, device, precision).rpartition(" ")
+    alike = [
+        (int(key.split()[-2]), one) for key, kept in _read().items() if key.startswith(f"{shape} ") for one in kept
+    ]
+    if not alike:
+        return None
+    rows, nearest = min(alike, key=lambda pair: (abs(pair[0] - int(size)), -pair[1].time))
+    return rows * nearest.mean_length / nearest.step_seconds
 
 
 def throughput_key(spec: RunSpec, folder: Path, device: str, precision: str) -> str:
@@ -123,17 +114,6 @@ def throughput_key(spec: RunSpec, folder: Path, device: str, precision: str) -> 
     shape = ModelShape(config)
     size = f"{config.get('model_type')}-{shape.layers}x{shape.hidden}-{shape.vocabulary}"
     return f"{spec.hardware.engine} {device} {precision} {size} batch {spec.training.batch_size}"
-
-
-def _throughput_path() -> Path:
-    return cache_folder() / "throughput.json"
-
-
-def _read_throughput(path: Path) -> dict[str, float]:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
 
 
 def peak_mb() -> float:

@@ -17,7 +17,6 @@ from backend.contract.run.events import (
 )
 from backend.contract.run.folder import ENDS, RunFolder
 from backend.contract.spec import RunSpec
-from backend.preflight import measurements
 from backend.preflight.engine_choice import position as hosts_of
 from backend.preflight.resolve import read_run
 from backend.training import artifacts, measured_run, samples
@@ -216,7 +215,6 @@ class TrainingLoop:
                 self._attempt.answer(request)
         self._pending.read()
         self.finish_saving()
-        self._remember_speed()
         return None
 
     def _one_step(self) -> None:
@@ -317,15 +315,8 @@ class TrainingLoop:
     def remember_parts(self) -> None:
         """Keep how long the parts of this attempt took, for the plans of runs like it."""
         steps = self._attempt.step - self._opened.from_step
-        if steps and self._attempt.hosts.count == 1 and self._pending.seconds >= WORTH_REMEMBERING_SECONDS:
-            trained = measured_run.Trained(steps, self._pending.seconds)
-            measured_run.remember(self._attempt.folder, self._opened, trained)
-
-    def _remember_speed(self) -> None:
-        if self._attempt.hosts.is_first and self._pending.seconds >= WORTH_REMEMBERING_SECONDS:
-            opened = self._opened
-            speed = self._pending.tokens / self._pending.seconds
-            measurements.remember_throughput(self._spec, opened.model_folder, opened.device, opened.precision, speed)
+        if steps and self._attempt.hosts.is_first and self._pending.seconds >= WORTH_REMEMBERING_SECONDS:
+            measured_run.remember(self._attempt.folder, self._opened, steps, self._pending.seconds)
 
 
 def _without_metric(metric: str, there: list[str]) -> str:

@@ -1,7 +1,6 @@
 """Owns what a run that was finished tells of the time of the next one like it: its own events, as a measurement."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -26,20 +25,13 @@ from backend.preflight.measurements import peak_mb
 from backend.training.setup import RunSetup
 
 
-@dataclass(frozen=True)
-class Trained:
-    """The steps of an attempt."""
-
-    steps: int
-    seconds: float
-    """Of all of them, evaluations and checkpoints apart."""
-
-
-def remember(folder: RunFolder, opened: RunSetup, trained: Trained) -> None:
-    """Keep what the present attempt of the run tells. Its events are read, but hardly any of its steps."""
+def remember(folder: RunFolder, opened: RunSetup, steps: int, seconds: float) -> None:
+    """Keep what the present attempt tells: its `steps` and their `seconds`, evaluations and checkpoints apart, and its events."""
     process = folder.process_record()
     found = msgspec.structs.replace(
-        measure_events(landmarks(folder.events), process.started if process else None, trained, _lengths(opened)),
+        measure_events(
+            landmarks(folder.events), process.started if process else None, steps, seconds, _lengths(opened)
+        ),
         memory_mb=peak_mb(),
         device_memory_mb=opened.session.engine.device_memory_mb(),
     )
@@ -48,7 +40,7 @@ def remember(folder: RunFolder, opened: RunSetup, trained: Trained) -> None:
 
 
 def measure_events(
-    events: Sequence[AnyEvent], started: float | None, trained: Trained, lengths: np.ndarray
+    events: Sequence[AnyEvent], started: float | None, steps: int, seconds: float, lengths: np.ndarray
 ) -> Measurement:
     """What the events of the last attempt say; `started` is when its process was, `lengths` (features,) its tokens."""
     begun = [number for number, event in enumerate(events) if isinstance(event, RunStarted | RunResumed)]
@@ -62,8 +54,8 @@ def measure_events(
         source="run",
         mean_length=float(lengths.mean()),
         longest=int(lengths.max()),
-        steps=trained.steps,
-        step_seconds=trained.seconds / trained.steps,
+        steps=steps,
+        step_seconds=seconds / steps,
         starting_seconds=max(0.0, events[0].time - started) if started is not None and begun else None,
         loading_seconds=_between(events, "loading model", ModelLoaded),
         compile_seconds=sum(compiled) / len(compiled) if compiled else 0.0,

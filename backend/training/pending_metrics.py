@@ -35,7 +35,7 @@ class NonFiniteLossError(RunFailed):
 
 
 class PendingSteps:
-    """Steps since the last read, and the sums from which a run's speed follows; `clock` gives seconds."""
+    """Steps since the last read, and the `seconds` of all steps; `clock` gives seconds."""
 
     def __init__(self, engine: Engine, log: EventLog, clock: Callable[[], float], hosts: Hosts = ALONE) -> None:
         self._engine, self._log, self._clock, self._hosts = engine, log, clock, hosts
@@ -43,7 +43,7 @@ class PendingSteps:
         self._process = psutil.Process()
         self._memory_measured = 0.0
         self._is_untouched = False
-        self.tokens, self.seconds = 0, 0.0
+        self.seconds = 0.0
         self.resume_clock()
 
     def resume_clock(self) -> None:
@@ -75,7 +75,6 @@ class PendingSteps:
         self.resume_clock()
 
     def _write(self, event: StepFinished, loss: float, gradient_norm: float, seconds: float) -> None:
-        self.tokens += event.tokens
         self._log.append(msgspec.structs.replace(event, loss=loss, gradient_norm=gradient_norm, seconds=seconds))
         # A step's loss is of the weights before it; a learning rate of zero leaves them as they are.
         self._is_untouched |= event.step == 1

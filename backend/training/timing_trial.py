@@ -1,10 +1,10 @@
 """Tries a training out: its real model, batches, optimizer and device for a few steps and rows, so that its time is known."""
 
+import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
@@ -17,6 +17,7 @@ from backend.contract.spec import RunSpec
 from backend.data.batches import padded_length
 from backend.data.features import Features
 from backend.data.rows import Rows
+from backend.engines.engine import StepResult
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.preflight import engine_choice, measurements
@@ -24,16 +25,24 @@ from backend.preflight.cost import model_to_plan, sampled
 from backend.preflight.datasets import Splits, quiet, read_material
 from backend.preflight.measurements import peak_mb
 from backend.preflight.session import FeatureSession, open_session
-from backend.preflight.steps import evaluation_rows
+from backend.preflight.steps import evaluation_rows, training_order
 from backend.preflight.timing import CompileTimer
-from backend.training import timing_trial_steps
 from backend.training.checkpoints import Checkpoints
 from backend.training.setup import fitting_rows, loading
-from backend.training.timing_trial_steps import Lengths
 
-ENOUGH_SECONDS, MAX_SECONDS = 1.0, 12.0
+LEAST_STEPS, LEAST_SECONDS, MAX_SECONDS = 3, 2.0, 15.0
+"""Of the steps that are timed."""
+STEADY = 0.05
+"""A mean that is known this precisely, as a part of it, needs no more steps."""
+COMPILING_SECONDS = 20.0
+"""After this long no further shape is compiled; the steps of the others are timed."""
+READ_SECONDS = 0.5
+"""As in a run, numbers are read from the device now and then."""
+SAMPLED_STEPS = 400
+"""Steps of an epoch whose lengths are computed."""
+ENOUGH_ROW_SECONDS, MAX_ROW_SECONDS = 1.0, 12.0
 GROWTH = 4
-"""How many times as many rows are tried next, which cannot take more than so many times as long."""
+"""An evaluation of this many times more rows comes next, which takes at most this many times longer."""
 Tell = Callable[[str, float, float], None]
 """Told the stage (`backend.contract.run.cost.STAGES`), and how far it is of how much, in seconds."""
 
@@ -53,6 +62,17 @@ class Trial:
     has_weights: bool
     starting: float
     loading: float
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """What the timed steps say about all steps."""
+
+    count: int
+    seconds: float
+    """Of a step of average length."""
+    spread: float
+    """How far that may be off, as a part of it."""
 
 
 @dataclass(frozen=True)
@@ -82,19 +102,19 @@ def measure(spec: RunSpec, scratch: Path, begun: float, tell: Tell) -> Measureme
     where the memory is not enough.
     """
     refuse_several(spec)
-    processor = _Processor()
+    process = psutil.Process()
+    for count in (process.cpu_percent, psutil.cpu_percent):
+        count()  # from here on
     trial = _open_trial(spec, begun, tell)
-    lengths = Lengths(trial.session, trial.train, trial.rows_in_pass)
-    steps = timing_trial_steps.measure_steps(
-        trial.session, lengths, trial.compiled, lambda done, most: tell("training", done, most)
-    )
+    epoch = _Epoch(trial.session, trial.train, trial.rows_in_pass)
+    steps = _measure_steps(trial.session, epoch, lambda seconds: tell("training", seconds, MAX_SECONDS))
     tell("evaluation", 0, 0)
     evaluation = trial.validation and _evaluate(
         trial.session, *trial.validation, trial.evaluation_batch_size, trial.compiled
     )
     tell("checkpoint", 0, 0)
     checkpoint, saving = _time_writing(trial, RunFolder(scratch))
-    programs = lengths.programs + (evaluation.programs if evaluation else 0)
+    programs = epoch.programs + (evaluation.programs if evaluation else 0)
     found = Measurement(
         time=time.time(),
         mean_length=float(trial.train.lengths.mean()),
@@ -114,7 +134,7 @@ def measure(spec: RunSpec, scratch: Path, begun: float, tell: Tell) -> Measureme
         saving_seconds=saving,
         memory_mb=peak_mb(),
         device_memory_mb=trial.session.engine.device_memory_mb(),
-        others=processor.others(),
+        others=max(0.0, psutil.cpu_percent() - process.cpu_percent() / (psutil.cpu_count() or 1)) / 100,
         weights=trial.has_weights,
     )
     choice = trial.choice
@@ -164,6 +184,95 @@ def _read_validation(session: FeatureSession, material: Splits) -> tuple[Rows, F
     return rows, session.sampled_features(rows)
 
 
+class _Epoch:
+    """The steps of the first epoch, by the shapes of the batches that each computes."""
+
+    def __init__(self, session: FeatureSession, features: Features, rows_in_pass: int) -> None:
+        self._session, self._features, self._rows = session, features, rows_in_pass
+        self._order = training_order(session.spec, features)
+        count = self._order.steps_per_epoch
+        numbers = np.unique(np.linspace(1, count, min(count, SAMPLED_STEPS)).astype(np.int64)).tolist()
+        self.shapes = {step: self._shape(step) for step in numbers}
+        """(rows, length) of every pass of a step; equal for steps that one program computes."""
+
+    def _shape(self, step: int) -> tuple[tuple[int, int], ...]:
+        lengths = self._features.lengths[self._order.indices(step)]
+        limit, multiple = self._session.facts["max_length"], self._session.length_multiple
+        passes = (lengths[start : start + self._rows] for start in range(0, len(lengths), self._rows))
+        return tuple((len(one), padded_length(int(one.max()), multiple, limit)) for one in passes)
+
+    def tokens(self, step: int) -> int:
+        """Tokens that a step computes, padding included."""
+        return sum(rows * length for rows, length in self.shapes[step])
+
+    @property
+    def mean_tokens(self) -> float:
+        """Tokens of an average step."""
+        return float(np.mean([self.tokens(step) for step in self.shapes]))
+
+    @property
+    def programs(self) -> int:
+        """How many programs an engine needs that compiles each shape."""
+        return len(set(self.shapes.values()))
+
+    def shuffled(self) -> list[int]:
+        """The longest step, then all in random order, the same every time."""
+        longest = max(self.shapes, key=self.tokens)
+        return [longest, *np.random.default_rng(0).permutation(list(self.shapes)).tolist()]
+
+    def take(self, step: int, number: int) -> StepResult:
+        """Take an optimizer step with this step's batch; at a learning rate of 0 nothing is learned."""
+        batches = self._session.micro_batches(self._features, self._order.indices(step), self._rows, 0)
+        return self._session.engine.train_step(batches, number, 0.0)
+
+
+def _measure_steps(session: FeatureSession, epoch: _Epoch, tell: Callable[[float], None]) -> StepTimes:
+    """Time steps of all lengths until their mean is steady, after a first one that allocates and compiles."""
+    tell(0.0)
+    order, numbers = epoch.shuffled(), itertools.count(1)
+    ready, started = set[object](), time.perf_counter()
+    for step in order:
+        if epoch.shapes[step] in ready or (ready and time.perf_counter() - started >= COMPILING_SECONDS):
+            continue
+        session.engine.read([epoch.take(step, next(numbers))])
+        ready.add(epoch.shapes[step])
+        if not session.engine.constant_rows:  # nothing is compiled by shape
+            break
+    compiled = [step for step in order if epoch.shapes[step] in ready or not session.engine.constant_rows]
+    steps, groups = itertools.cycle(compiled), list[tuple[int, int, float]]()
+    while not _is_steady(groups):
+        groups.append(_time_group(session, epoch, steps, numbers))
+        tell(sum(seconds for _, _, seconds in groups))
+    return step_times(groups, epoch.mean_tokens)
+
+
+def _time_group(
+    session: FeatureSession, epoch: _Epoch, steps: Iterator[int], numbers: Iterator[int]
+) -> tuple[int, int, float]:
+    """Steps, their tokens and seconds, until the device is read again."""
+    started, taken, results = time.perf_counter(), list[int](), list[StepResult]()
+    while not taken or time.perf_counter() - started < READ_SECONDS:
+        taken.append(next(steps))
+        results.append(epoch.take(taken[-1], next(numbers)))
+    session.engine.read(results)
+    return len(taken), sum(map(epoch.tokens, taken)), time.perf_counter() - started
+
+
+def _is_steady(groups: list[tuple[int, int, float]]) -> bool:
+    count, seconds = sum(group[0] for group in groups), sum(group[2] for group in groups)
+    if seconds >= MAX_SECONDS:
+        return True
+    return count >= LEAST_STEPS and seconds >= LEAST_SECONDS and step_times(groups, 0.0).spread <= STEADY
+
+
+def step_times(groups: list[tuple[int, int, float]], mean_tokens: float) -> StepTimes:
+    """A step that computes `mean_tokens`, from groups of steps, tokens and seconds; time is proportional to tokens."""
+    counts, tokens, seconds = (np.array(column, dtype=np.float64) for column in zip(*groups, strict=True))
+    rates = seconds / tokens
+    spread = 2 * float(rates.std()) / np.sqrt(len(rates)) / float(rates.mean()) if len(rates) > 1 else 0.2
+    return StepTimes(int(counts.sum()), float(seconds.sum() / tokens.sum() * mean_tokens), float(spread))
+
+
 def _evaluate(
     session: FeatureSession, rows: Rows, features: Features, batch_size: int, compiled: CompileTimer
 ) -> _Evaluation:
@@ -187,9 +296,9 @@ def _evaluate(
 
 def _is_enough(taken: list[tuple[int, float]], rows: int, batch: int, *, grows: bool) -> bool:
     count, seconds = taken[-1]
-    if not grows or count >= rows or seconds * GROWTH > MAX_SECONDS:
+    if not grows or count >= rows or seconds * GROWTH > MAX_ROW_SECONDS:
         return True
-    return count >= batch and seconds >= ENOUGH_SECONDS
+    return count >= batch and seconds >= ENOUGH_ROW_SECONDS
 
 
 def row_seconds(taken: list[tuple[int, float]], batch: int) -> float:
@@ -237,25 +346,3 @@ def _time_writing(trial: Trial, run: RunFolder) -> tuple[float, float]:
     started = time.perf_counter()
     engine.export(run.model)
     return waited, time.perf_counter() - started
-
-
-class _Processor:
-    """Watches how busy others keep the processor from now on."""
-
-    def __init__(self) -> None:
-        self._own, self._all = psutil.Process(), psutil.cpu_times()
-        self._before = self._used()
-
-    def others(self) -> float:
-        """The part of the processor that all but this process used."""
-        now = psutil.cpu_times()
-        whole, idle = sum(now[:8]) - sum(self._all[:8]), _idle(now) - _idle(self._all)
-        return max(0.0, (whole - idle - (self._used() - self._before)) / whole) if whole > 0 else 0.0
-
-    def _used(self) -> float:
-        used = self._own.cpu_times()
-        return used.user + used.system
-
-
-def _idle(times: Any) -> float:
-    return times.idle + getattr(times, "iowait", 0.0)

@@ -13,7 +13,7 @@ from backend.contract.run.events import (
     RunStarted,
     StageStarted,
 )
-from backend.training.measured_run import Trained, measure_events
+from backend.training.measured_run import measure_events
 
 LENGTHS = np.array([10, 20, 60])
 EVENTS = [
@@ -32,7 +32,7 @@ EVENTS = [
 
 
 def test_each_part_is_told():
-    found = measure_events(EVENTS, 100.0, Trained(20, 10.0), LENGTHS)
+    found = measure_events(EVENTS, 100.0, 20, 10.0, LENGTHS)
     assert (found.source, found.mean_length, found.longest, found.steps) == ("run", 30.0, 60, 20)
     assert (found.step_seconds, found.starting_seconds, found.loading_seconds) == (0.5, 3.0, 2.5)
     assert (found.compile_seconds, found.programs) == (3.0, 2)
@@ -42,11 +42,11 @@ def test_each_part_is_told():
 
 def test_only_the_last_attempt_counts():
     resumed = [*EVENTS[:7], RunResumed(time=503.0, attempt=2, from_step=10), *EVENTS[7:9]]
-    found = measure_events(resumed, 500.0, Trained(10, 10.0), LENGTHS)
+    found = measure_events(resumed, 500.0, 10, 10.0, LENGTHS)
     assert (found.starting_seconds, found.loading_seconds, found.programs) == (3.0, None, 0)
     assert (found.evaluation_row_seconds, found.checkpoint_seconds) == (0.1, 1.5)
 
 
 def test_what_did_not_happen_is_not_known():
-    found = measure_events(EVENTS[:3], None, Trained(1, 1.0), LENGTHS)
+    found = measure_events(EVENTS[:3], None, 1, 1.0, LENGTHS)
     assert (found.starting_seconds, found.evaluation_row_seconds, found.checkpoint_seconds) == (None, None, None)
