@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from PySide6.QtCore import Signal, SignalInstance
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
@@ -13,6 +13,7 @@ from app.core.actions import Action
 from app.core.i18n import tr
 from app.core.text import tokenizer_list
 from app.pages.tokenizer.tokenizer_choice import TokenizerChoice
+from app.pages.tokenizer.tokenizer_tab import TokenizerTab
 from app.services.context import AppContext
 from app.widgets.forms.chips import chips
 from app.widgets.page_layout import PageHeader, page_layout
@@ -31,26 +32,6 @@ TABS = (
 """Title, class below `app.pages.tokenizer`, subtitle; a tab is imported when it is first shown."""
 
 
-class Tab(Protocol):
-    """A widget that shows one thing about the chosen tokenizer. A tab may also have the signal `settings_chosen`:
-    spec keys and values for the run that is being set up; or `tokenizer_made`: a folder
-    that the page opens, together with `made_changed`: other ones are remembered."""
-
-    message: SignalInstance
-    """Kind and text of a toast."""
-
-    tokenizer: str
-    """The one that is shown; empty before `use`."""
-
-    def use(self, tokenizer: str) -> None:
-        """Another tokenizer was chosen: a folder, file or hub id."""
-        ...
-
-    def shown(self) -> None:
-        """The tab came into view, for the first time or again."""
-        ...
-
-
 class Page(QWidget):
     """One tokenizer, shown on several tabs."""
 
@@ -65,7 +46,7 @@ class Page(QWidget):
         super().__init__(parent)
         self.setObjectName("page")
         self._context = context
-        self._tabs: dict[int, QWidget] = {}
+        self._tabs: dict[int, TokenizerTab] = {}
         self.header = PageHeader(tr("Tokenizer"), parent=self)
         self.titles, row = chips([title for title, _, _ in TABS])
         self.titles.idClicked.connect(self.show_tab)
@@ -86,7 +67,7 @@ class Page(QWidget):
         self.draft_wanted.emit()
         self.tab().shown()
 
-    def tab(self) -> Tab:
+    def tab(self) -> TokenizerTab:
         """The tab in view."""
         return self.pages.currentWidget()  # type: ignore[return-value]
 
@@ -96,7 +77,7 @@ class Page(QWidget):
             self._tabs[place] = self._build(TABS[place][1])
         self.titles.button(place).setChecked(True)
         self.header.set_subtitle(TABS[place][2])
-        self.choice.setHidden(getattr(self._tabs[place], "own_tokenizer", False))
+        self.choice.setHidden(self._tabs[place].has_own_tokenizer)
         self.pages.setCurrentWidget(self._tabs[place])
         self.draft_wanted.emit()
         self.tab().use(self.choice.tokenizer())
@@ -122,8 +103,7 @@ class Page(QWidget):
         """The run that is being set up, for the tabs that ask for it; `lacks` is a sentence, or empty."""
         self.choice.offer_draft(spec.get("model") or {})
         for tab in self._tabs.values():
-            if hasattr(tab, "show_draft"):
-                tab.show_draft(spec, lacks)  # type: ignore[attr-defined]
+            tab.show_draft(spec, lacks)
 
     def show_data(self) -> None:
         """Look at the data of the run that is being set up."""
@@ -155,16 +135,13 @@ class Page(QWidget):
             self.show_tab(0)
             self.tab().open_file(str(path))  # type: ignore[attr-defined]  # the first tab takes files
 
-    def _build(self, path: str) -> QWidget:
+    def _build(self, path: str) -> TokenizerTab:
         module, _, name = path.rpartition(".")
         tab = getattr(import_module(f"app.pages.tokenizer.{module}"), name)(self._context, self.pages)
-        tab.message.connect(self.message)
-        for signal in ("settings_chosen", "draft_wanted", "new_run_requested"):
-            if hasattr(tab, signal):
-                getattr(tab, signal).connect(getattr(self, signal))
-        if hasattr(tab, "tokenizer_made"):
-            tab.tokenizer_made.connect(self._on_made)
-            tab.made_changed.connect(self.choice.refresh)
+        for signal in ("message", "settings_chosen", "draft_wanted", "new_run_requested"):
+            getattr(tab, signal).connect(getattr(self, signal))
+        tab.tokenizer_made.connect(self._on_made)
+        tab.made_changed.connect(self.choice.refresh)
         self.pages.addWidget(tab)
         return tab
 

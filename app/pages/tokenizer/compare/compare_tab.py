@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
@@ -13,8 +13,7 @@ from app.core.text.tokenizer_comparison import MAX_GROUPS, MEASURES, UNITS, Rate
 from app.pages.tokenizer.compare.aligned_tokens import AlignedTokens
 from app.pages.tokenizer.compare.compared_tokenizers import COLOR_TOKENS, ComparedTokenizers
 from app.pages.tokenizer.data_choice import DataChoice
-from app.pages.tokenizer.draft_data import DraftData
-from app.services.backend_client import PendingQuery
+from app.pages.tokenizer.tokenizer_tab import READING, TokenizerTab, waiting_question
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.token_answers import comparison_of
@@ -31,7 +30,7 @@ from app.widgets.tables.row_table import RowTable
 from app.widgets.text.directed_text import follow_direction
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.text_editor import text_of
-from backend.contract.rpc.protocol import ErrorReply, Progress
+from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.tokens.comparison import MOST, DataComparison
 
 WIDTHS = {
@@ -47,20 +46,15 @@ EXAMPLE = tr(
     "b):\n    return a + b\nEin Donaudampfschiff, el niño y l'été"
 )
 MODES = (tr("Text"), tr("Data"))
+NO_RESULT = tr("The comparison has no result")
+STOPPED = (NO_RESULT, tr("It was stopped."), tr("Try again"))
 
 
-class CompareTab(QWidget):
+class CompareTab(TokenizerTab):
     """The page's tokenizer is the first; the others are chosen here."""
 
-    message = Signal(str, str)
-    draft_wanted = Signal()
-    """Whoever knows the run that is being set up should call `show_draft`."""
-
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
-        self.tokenizer = ""
-        self._tickets: dict[str, PendingQuery] = {}
+        super().__init__(context, parent)
         self._shown_text = ""
         self._compare = LatestQuestion(
             context.client, "compare_text", self._on_text, self._on_text_mistake, opened="tokenizers"
@@ -118,11 +112,7 @@ class CompareTab(QWidget):
         self.data.failed.connect(self._on_failed)
         self.data.fix_offered.connect(self.banner.offer_fix)
         self.banner.fix_taken.connect(self.data.take_fix)
-        self._run_data = DraftData(self)
-        self.data.run_asked.connect(self._run_data.ask)
-        self._run_data.wanted.connect(self.draft_wanted)
-        self._run_data.message.connect(self.message)
-        self._run_data.taken.connect(self.data.take)
+        self.data.run_asked.connect(lambda: self._take_draft_data(self.data.take))
         self.start = IconButton(tr("Compare"), "play", "primary")
         self.start.clicked.connect(self.compare_data)
         row = QHBoxLayout(made)
@@ -147,8 +137,17 @@ class CompareTab(QWidget):
     def _data_result(self) -> QWidget:
         self.compared = ComparedData()
         self.waiting = WaitingStack(self.compared)
-        self.waiting.stopped.connect(self.stop)
-        self.waiting.again.connect(self.compare_data)
+        self._measure = waiting_question(
+            self.waiting,
+            self._context.client,
+            "compare_data",
+            self._on_data,
+            opened="",
+            failed=NO_RESULT,
+            stopped=STOPPED,
+            ask_again=self.compare_data,
+        )
+        self.waiting.currentChanged.connect(self._show_state)
         self.nothing = EmptyState(
             "chart",
             tr("Compare on your data"),
@@ -165,21 +164,19 @@ class CompareTab(QWidget):
 
     # The page
 
-    def use(self, tokenizer: str) -> None:
+    def _on_tokenizer(self) -> None:
         """Compare this one with the others."""
-        if tokenizer != self.tokenizer:
-            self.tokenizer = tokenizer
-            self.others.set_first(tokenizer)
-            self._on_changed()
+        self.others.set_first(self.tokenizer)
+        self._on_changed()
 
     def shown(self) -> None:
         """New runs may have brought tokenizers."""
         self.others.refresh()
 
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
-        """The run that is being set up: its tokenizer is offered, its data taken if it was asked for."""
+        """The run that is being set up: its tokenizer is offered."""
+        super().show_draft(spec, lacks)
         self.others.offer_draft(spec.get("model") or {})
-        self._run_data.show_draft(spec)
 
     def show_mode(self, place: int) -> None:
         """A text, or a column of data."""
@@ -198,7 +195,9 @@ class CompareTab(QWidget):
         self._on_changed()
 
     def _on_changed(self) -> None:
-        self.stop()
+        if self._measure.open:
+            self._measure.stop()
+            self.waiting.show_sentence(*STOPPED)
         if self.waiting.currentWidget() is self.compared:
             self.waiting.setCurrentWidget(self.nothing)  # it was about other tokenizers
             self.nothing.set_words(tr("Other tokenizers are chosen"), tr("Compare again to see them on your data."), "")
@@ -208,7 +207,7 @@ class CompareTab(QWidget):
     def _show_state(self) -> None:
         self.add.setEnabled(len(self.others.tokenizers) < MOST)
         self.add.setToolTip("" if self.add.isEnabled() else tr("{MOST} at most can be compared", MOST=MOST))
-        self.start.setEnabled(self.data.ready and self.others.ready and "compare_data" not in self._tickets)
+        self.start.setEnabled(self.data.ready and self.others.ready and not self._measure.open)
 
     # One text
 
@@ -260,49 +259,20 @@ class CompareTab(QWidget):
         """Count the tokens of the chosen column; the helper tells how far it is."""
         if not (self.data.ready and self.others.ready):
             return
-        self.stop()
-        names = self.others.names
         question = {
             "tokenizers": self.others.tokenizers,
             "data": self.data.data,
             "column": self.data.column.currentText(),
             "language_column": self.data.language_column(),
         }
-        self.waiting.show_waiting(tr("Reading the data"))
-        self._tickets["compare_data"] = self._context.client.ask(
-            "compare_data",
-            question,
-            lambda found: self._on_data(found, names),
-            self._on_data_mistake,
-            self._on_progress,
-        )
+        self.waiting.show_waiting(READING)
+        self._measure.ask(question)
         self._show_state()
         self.waiting.stop.setFocus()
 
-    def _on_data(self, found: DataComparison, names: list[str]) -> None:
-        self._tickets.pop("compare_data", None)
+    def _on_data(self, found: DataComparison) -> None:
         self._clear_banner("compare_data")
-        self.compared.show_comparison(found, names)
-        self.waiting.show_content()
-        self._show_state()
-
-    def _on_data_mistake(self, mistake: ErrorReply) -> None:
-        self._tickets.pop("compare_data", None)
-        self._show_no_result(sentence(mistake.message, mistake.field))
-        self._show_state()
-
-    def _on_progress(self, progress: Progress) -> None:
-        self.waiting.show_progress(progress.done, progress.total, progress.unit, progress.text)
-
-    def _show_no_result(self, why: str) -> None:
-        self.waiting.show_sentence(tr("The comparison has no result"), why, tr("Try again"))
-
-    def stop(self) -> None:
-        """End a comparison on data that is under way."""
-        if "compare_data" in self._tickets:
-            self._tickets.pop("compare_data").cancel()
-            self._show_no_result(tr("It was stopped."))
-        self._show_state()
+        self.compared.show_comparison(found, self.others.names)
 
     # Mistakes
 

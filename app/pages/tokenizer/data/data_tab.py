@@ -12,6 +12,7 @@ from app.core.i18n import tr
 from app.core.text.training_data import TrainingSubject
 from app.pages.tokenizer.data.lengths_page import LengthsPage
 from app.pages.tokenizer.data.rows_page import RowsPage
+from app.pages.tokenizer.tokenizer_tab import TokenizerTab
 from app.services.context import AppContext
 from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
@@ -26,20 +27,13 @@ PAGES = (tr("Lengths"), tr("Rows"))
 LENGTHS, ROWS, NOTHING = 0, 1, 2
 
 
-class DataTab(QWidget):
+class DataTab(TokenizerTab):
     """The tokenizer is the training's own, whatever the page has chosen."""
 
-    message = Signal(str, str)
-    settings_chosen = Signal(dict)
-    draft_wanted = Signal()
-    """Whoever knows the run that is being set up should call `show_draft`."""
-    new_run_requested = Signal()
-    own_tokenizer = True
+    has_own_tokenizer = True
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
-        self.tokenizer = ""
+        super().__init__(context, parent)
         self._asked = 0
         self._page = LENGTHS
         self.bar = SubjectBar(context)
@@ -64,10 +58,6 @@ class DataTab(QWidget):
         self.lengths.row_chosen.connect(self._on_row_chosen)
         self.lengths.measured.connect(self._on_measured)
         self.rows.answered.connect(lambda answer: self.bar.set_splits(answer.splits))
-
-    def use(self, tokenizer: str) -> None:
-        """Data is shown with its own tokenizer."""
-        self.tokenizer = tokenizer
 
     def shown(self) -> None:
         """The draft may be another by now, and runs may have come."""

@@ -13,7 +13,7 @@ from app.core.formatting import grouped
 from app.core.i18n import thin, tr, trn
 from app.core.text.length_bins import LengthBins, length_bins
 from app.core.text.training_data import percent, short_place
-from app.pages.tokenizer.data.data_question import READING, data_question
+from app.pages.tokenizer.tokenizer_tab import READING, waiting_question
 from app.services.backend_client import BackendClient
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
@@ -39,6 +39,8 @@ LIMIT_TITLES = {
 }
 
 SIDE_WIDTH = 320
+NOT_SHOWN = tr("This cannot be shown")
+STOPPED = (tr("Stopped"), tr("What was tokenised completely so far is kept."), tr("Continue"))
 
 
 class LengthsPage(WaitingStack):
@@ -54,7 +56,9 @@ class LengthsPage(WaitingStack):
         self.unknown, self.padding = UnknownCard(), PaddingCard()
         super().__init__(self._placed(), parent)
         self.answer: TrainingLengths | None = None
-        self._question = data_question(self, client, "training_lengths", self._on_lengths)
+        self._question = waiting_question(
+            self, client, "training_lengths", self._on_lengths, opened="subject", failed=NOT_SHOWN, stopped=STOPPED
+        )
         self._asked: Mapping[str, Any] = {}
         self._can_set = False
         self.lengths.settings_chosen.connect(self.settings_chosen)

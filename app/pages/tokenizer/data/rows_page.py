@@ -11,7 +11,8 @@ from app.core.backend_sentences import told
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.i18n import tr
 from app.core.text.training_data import KINDS, feature_words, kinds_there, numbers_at, short_place, step_words
-from app.pages.tokenizer.data.data_question import READING, data_question
+from app.pages.tokenizer.data.lengths_page import NOT_SHOWN, STOPPED
+from app.pages.tokenizer.tokenizer_tab import READING, waiting_question
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
@@ -64,7 +65,9 @@ class RowsPage(WaitingStack):
         self.said, self.banner = label("", "muted", wrap=True), Banner()
         super().__init__(self._placed(), parent)
         self.answer: TrainingRows | None = None
-        self._rows = data_question(self, client, "training_rows", self._on_rows)
+        self._rows = waiting_question(
+            self, client, "training_rows", self._on_rows, opened="subject", failed=NOT_SHOWN, stopped=STOPPED
+        )
         self._feature = LatestQuestion(
             client, "training_feature", self._on_feature, self._on_no_feature, opened="subject"
         )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import formatting
@@ -20,6 +20,7 @@ from app.pages.tokenizer.text.result_cards import BatchCard, DecodedView
 from app.pages.tokenizer.text.status_rows import CodeQuestion, WorkingRow
 from app.pages.tokenizer.text.text_input import CHAT, FILE, PAIR, TEXT, WORDS, TextInput
 from app.pages.tokenizer.text.tokens_card import TokenCard, TokensCard
+from app.pages.tokenizer.tokenizer_tab import TokenizerTab
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.token_answers import part_of, token_table, warm_up
@@ -42,18 +43,11 @@ TEMPLATE = "task.template"
 RESULTS = {text_input.BATCH: 1, text_input.IDS: 2}
 
 
-class TextTab(QWidget):
+class TextTab(TokenizerTab):
     """The text above its tokens; options and the chosen token beside them."""
 
-    message = Signal(str, str)
-    settings_chosen = Signal(dict)
-    draft_wanted = Signal()
-    """Whoever knows the run that is being set up should call `show_draft`."""
-
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
-        self.tokenizer = ""
+        super().__init__(context, parent)
         self.run_use = RunHandover(context.client, self)
         self._whole: TokenTable | None = None
         ask = self._question
@@ -140,14 +134,12 @@ class TextTab(QWidget):
 
     # What the page asks for
 
-    def use(self, tokenizer: str) -> None:
+    def _on_tokenizer(self) -> None:
         """Show the text as this tokenizer cuts it."""
-        if tokenizer != self.tokenizer:
-            self.tokenizer = tokenizer
-            self._describe.ask({"tokenizer": tokenizer})
-            if not len(self.tokens.table):
-                self.counts.setText(tr("Opening the tokenizer…"))
-            self.ask()
+        self._describe.ask({"tokenizer": self.tokenizer})
+        if not len(self.tokens.table):
+            self.counts.setText(tr("Opening the tokenizer…"))
+        self.ask()
 
     def shown(self) -> None:
         """The text stands until it is changed."""

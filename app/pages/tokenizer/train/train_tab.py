@@ -1,16 +1,12 @@
 """The Make tab: train a new tokenizer on texts, or add tokens to the chosen one."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.i18n import tr, trn
 from app.core.text import tokenizer_list
-from app.pages.tokenizer.draft_data import DraftData
 from app.pages.tokenizer.text_source import TextSource
+from app.pages.tokenizer.tokenizer_tab import TokenizerTab
 from app.pages.tokenizer.train.extender import TokenizerExtender
 from app.pages.tokenizer.train.trainer import TokenizerTrainer
 from app.pages.tokenizer.train.user_tokenizers_card import UserTokenizersCard
@@ -30,32 +26,18 @@ NARROWEST = 400
 TEXTS = (tr("Texts"), tr("Count in (optional)"), tr("Texts"))
 
 
-class TrainTab(QWidget):
+class TrainTab(TokenizerTab):
     """Two ways to make a tokenizer, which share the choice of texts."""
 
-    message = Signal(str, str)
-    settings_chosen = Signal(dict)
-    tokenizer_made = Signal(str)
-    made_changed = Signal()
-    """Another list of tokenizers that were made here is remembered."""
-    draft_wanted = Signal()
-    """Whoever knows the run that is being set up should call `show_draft`."""
-
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
+        super().__init__(context, parent)
         self._extended = ""
-        self.tokenizer = ""
         self.banner = Banner()
         self.use_button = IconButton(tr("Use it in my run"), "bolt")
         self.use_button.clicked.connect(lambda: self._use_in_run(self._extended))
         self.banner.buttons.addWidget(self.use_button)
         self.texts = TextSource(context.client)
-        self._run_data = DraftData(self)
-        self.texts.run_asked.connect(self._run_data.ask)
-        self._run_data.wanted.connect(self.draft_wanted)
-        self._run_data.message.connect(self.message)
-        self._run_data.taken.connect(self.texts.take)
+        self.texts.run_asked.connect(lambda: self._take_draft_data(self.texts.take))
         self.training, self.extending = (
             TokenizerTrainer(context, self.texts, self),
             TokenizerExtender(context, self.texts, self),
@@ -121,22 +103,16 @@ class TrainTab(QWidget):
             part.foot.setVisible(number == place)
         self.banner.clear()
 
-    def use(self, tokenizer: str) -> None:
+    def _on_tokenizer(self) -> None:
         """Compare with this one, and add tokens to it."""
-        if tokenizer != self.tokenizer:
-            self.tokenizer = tokenizer
-            self.training.use(tokenizer)
-            self.extending.use(tokenizer)
+        self.training.use(self.tokenizer)
+        self.extending.use(self.tokenizer)
 
     def shown(self) -> None:
         """What was written and chosen stands."""
         self.made_before.refresh()
         if self.training.form is None:
             self._ask_catalog()
-
-    def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
-        """The run that is being set up; its data is taken if this tab has asked for it."""
-        self._run_data.show_draft(spec)
 
     def _ask_catalog(self) -> None:
         self._context.client.ask("catalog", {}, self._on_catalog, self._on_no_catalog)

@@ -1,6 +1,6 @@
 """The Vocabulary tab: all pieces or merges in a table, searched and sorted by the helper, and exported."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from app.core.formatting import sentence
 from app.core.i18n import tr, trn
 from app.core.preferences import Preferences
 from app.core.text.tokenizer_list import short_title
-from app.pages.tokenizer.draft_data import DraftData
+from app.pages.tokenizer.tokenizer_tab import TokenizerTab, waiting_question
 from app.pages.tokenizer.vocabulary.frequency_bar import FrequencyBar
 from app.pages.tokenizer.vocabulary.piece_cards import ConvertCard, PieceCard
 from app.pages.tokenizer.vocabulary.vocabulary_table import PieceSearch, VocabularyTable
@@ -23,30 +23,24 @@ from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, Vocabulary
 from app.widgets.banner import Banner
 from app.widgets.forms.chips import chips
 from app.widgets.progress import WaitingStack
-from backend.contract.rpc.protocol import ErrorReply, ExportedFile, Progress
+from backend.contract.rpc.protocol import ErrorReply, ExportedFile
 from backend.contract.tokens.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
 
 SIDE_WIDTH = 296
 OPENING = tr("Opening the tokenizer")
+NOT_SHOWN = tr("The vocabulary cannot be shown")
 
 
-class VocabularyTab(QWidget):
+class VocabularyTab(TokenizerTab):
     """Opens the vocabulary when it is first looked at; the window never walks through it."""
 
-    message = Signal(str, str)
-    draft_wanted = Signal()
-    """Whoever knows the run that is being set up should call `show_draft`."""
-
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._context = context
-        self.tokenizer = ""
+        super().__init__(context, parent)
         self.vocabulary: Vocabulary | None = None
         self._folder: VocabularyFolder | None = None
         self._tables: dict[str, VocabularyRows] = {}
         self._indices: np.ndarray | None = None
         self._sort: tuple[str, bool] = ("", False)
-        self._opening: PendingQuery | None = None
         self._converted: Callable[[Conversion], None] = lambda answer: None
         self._find = self._question("find_pieces", self._on_found, self._on_not_found)
         self._origin = self._question("piece_origin", self._on_origin)
@@ -65,14 +59,18 @@ class VocabularyTab(QWidget):
         self.frequency.failed.connect(self._on_failed)
         self.frequency.data.fix_offered.connect(self.banner.offer_fix)
         self.banner.fix_taken.connect(self.frequency.data.take_fix)
-        self._run_data = DraftData(self)
-        self.frequency.data.run_asked.connect(self._run_data.ask)
-        self._run_data.wanted.connect(self.draft_wanted)
-        self._run_data.message.connect(self.message)
-        self._run_data.taken.connect(self.frequency.data.take)
+        self.frequency.data.run_asked.connect(lambda: self._take_draft_data(self.frequency.data.take))
         self.waiting = WaitingStack(self._content())
-        self.waiting.stopped.connect(self._on_stopped)
-        self.waiting.again.connect(self._load)
+        self._open = waiting_question(
+            self.waiting,
+            context.client,
+            "vocabulary",
+            self._on_vocabulary,
+            opened="",
+            failed=NOT_SHOWN,
+            stopped=(NOT_SHOWN, tr("Opening the vocabulary was stopped."), tr("Try again")),
+            ask_again=self._on_tokenizer,
+        )
         self.waiting.show_waiting(OPENING)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -117,23 +115,9 @@ class VocabularyTab(QWidget):
 
     # Opening
 
-    def use(self, tokenizer: str) -> None:
-        """Show the vocabulary of this one."""
-        if tokenizer != self.tokenizer:
-            self.tokenizer = tokenizer
-            self._load()
-
-    def shown(self) -> None:
-        """The vocabulary stands until another tokenizer is chosen."""
-
-    def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
-        """The run that is being set up; its data is taken if it was asked for."""
-        self._run_data.show_draft(spec)
-
-    def _load(self) -> None:
-        self._stop_opening()
+    def _on_tokenizer(self) -> None:
         self._export.stop()
-        for question in (self._find, self._origin, self._convert):
+        for question in (self._open, self._find, self._origin, self._convert):
             question.stop()
         self.frequency.set_about({})
         self._card.show_nothing()
@@ -141,43 +125,21 @@ class VocabularyTab(QWidget):
         self.vocabulary, self._counted = None, ""
         self.piece.show_piece(None)
         self.banner.clear()
-        folder = VocabularyFolder()
         if not self.tokenizer:
-            self._on_not_opened(tr("Choose a tokenizer above."))
+            self.waiting.show_sentence(NOT_SHOWN, tr("Choose a tokenizer above."), tr("Try again"))
             return
         self.waiting.show_waiting(OPENING)
-        question = {"tokenizer": self.tokenizer, "folder": str(folder.path)}
-        self._opening = self._context.client.ask(
-            "vocabulary",
-            question,
-            lambda answer: self._on_vocabulary(folder, answer),
-            lambda mistake: self._on_not_opened(sentence(mistake.message, mistake.field)),
-            self._on_progress,
-        )
+        self._folder = VocabularyFolder()
+        self._open.ask(self._about({"tokenizer": self.tokenizer}))
 
-    def _on_progress(self, progress: Progress) -> None:
-        self.waiting.show_progress(progress.done, progress.total, progress.unit, progress.text)
-
-    def _on_not_opened(self, why: str) -> None:
-        self.waiting.show_sentence(tr("The vocabulary cannot be shown"), why, tr("Try again"))
-
-    def _stop_opening(self) -> None:
-        if self._opening is not None:
-            self._opening.cancel()
-            self._opening = None
-
-    def _on_stopped(self) -> None:
-        self._stop_opening()
-        self._on_not_opened(tr("Opening the vocabulary was stopped."))
-
-    def _on_vocabulary(self, folder: VocabularyFolder, vocabulary: Vocabulary) -> None:
-        self._folder, self.vocabulary = folder, vocabulary
+    def _on_vocabulary(self, vocabulary: Vocabulary) -> None:
+        folder, self.vocabulary = self._folder, vocabulary
+        assert folder is not None
         self._tables = {"pieces": VocabularyRows(folder, "pieces", vocabulary.columns)}
         if vocabulary.merges:
             self._tables["merges"] = VocabularyRows(folder, "merges", vocabulary.merge_columns)
         self.search.offer(vocabulary)
-        self.frequency.set_about({"tokenizer": self.tokenizer, "folder": str(folder.path)})
-        self.waiting.show_content()
+        self.frequency.set_about(self._about({"tokenizer": self.tokenizer}))
         self._show_table()
         self.convert.convert()
         if not self._find.open:
