@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signa
 from app.core import formatting
 from app.core.backend_sentences import told_in
 from app.core.i18n import tr, translated
+from app.core.tasks import learn_tasks
 from backend.contract.catalog import Catalog
 from backend.contract.processes import python_command
 from backend.contract.rpc import protocol
@@ -397,4 +398,5 @@ def _shaped(query: str, answer: Any) -> Any:
     found = answer if kind is None else told_in(msgspec.convert(answer, kind))
     if isinstance(found, Catalog):
         formatting.learn_metrics(found.metrics)
+        learn_tasks(found.tasks)
     return found

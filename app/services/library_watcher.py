@@ -87,6 +87,7 @@ class EngineStatus(QObject):
         name = next((name for name in ("torch", "jax") if versions.get(name)), "")
         self._version = f"{name} {versions[name].split('+')[0]}" if name else tr("no engine installed")
         self._tell()
+        self._watcher.changed.emit()  # lists show the titles of tasks, which the catalog has brought
 
     def text(self) -> str:
         """For example `1 running · torch 2.13.0`, or `1 running · 2 queued`: there is no room for three."""

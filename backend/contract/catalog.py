@@ -48,6 +48,12 @@ class TaskEntry(msgspec.Struct, frozen=True):
     """Rows to try a model with if no run's data is at hand, by part."""
     trained_architecture: str = ""
     """How the name of an architecture ends whose head was trained for the task; empty if every model of it was."""
+    row_view: str = ""
+    """How the window shows a row and its prediction, one of ROW_VIEWS; empty lets the columns decide."""
+
+
+ROW_VIEWS = ("label", "number", "entities", "span", "text", "language_model", "choice")
+"""A label with probabilities, a number, tagged words, a place in a context, a written text, filled or scored words, a choice."""
 
 
 class SourceEntry(msgspec.Struct, frozen=True):

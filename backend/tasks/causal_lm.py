@@ -131,6 +131,7 @@ class CausalLm:
         {"text": "She looked out of the window and", "prompt": "Explain in one sentence what a tokenizer does."},
     )
     trained_architecture: ClassVar[str] = ""
+    row_view: ClassVar[str] = "language_model"
     hub_filter: ClassVar[str] = "text-generation"
     Settings: ClassVar[type[Section]] = Settings
 

@@ -68,6 +68,7 @@ class MaskedLm:
         {"text": "She poured a cup of [MASK] tea."},
     )
     trained_architecture: ClassVar[str] = ""
+    row_view: ClassVar[str] = "language_model"
     hub_filter: ClassVar[str] = "fill-mask"
     Settings: ClassVar[type[Section]] = Settings
 

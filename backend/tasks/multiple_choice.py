@@ -73,6 +73,7 @@ class MultipleChoice:
         {"text": "The glass fell to the floor", "choices": ["and broke.", "and flew away.", "and sang a song."]},
     )
     trained_architecture: ClassVar[str] = "ForMultipleChoice"
+    row_view: ClassVar[str] = "choice"
     hub_filter: ClassVar[str] = "fill-mask"
     Settings: ClassVar[type[Section]] = Settings
 

@@ -140,6 +140,7 @@ class QuestionAnswering:
         },
     )
     trained_architecture: ClassVar[str] = "ForQuestionAnswering"
+    row_view: ClassVar[str] = "span"
     hub_filter: ClassVar[str] = "fill-mask"
     Settings: ClassVar[type[Section]] = Settings
 

@@ -95,6 +95,7 @@ class Seq2SeqLm:
         {"source": "The children are playing in the garden."},
     )
     trained_architecture: ClassVar[str] = ""
+    row_view: ClassVar[str] = "text"
     hub_filter: ClassVar[str] = "text2text-generation"
     Settings: ClassVar[type[Section]] = Settings
 

@@ -60,6 +60,8 @@ class Task(Protocol):
     """Rows to try a model with if no run's data is at hand, by part."""
     trained_architecture: ClassVar[str]
     """How the name of an architecture ends whose head was trained for the task; empty if every model of it was."""
+    row_view: ClassVar[str]
+    """How the window shows a row, one of `contract.catalog.ROW_VIEWS`."""
     hub_filter: ClassVar[str]
     """The hub's own task of the models that this one is usually trained from."""
     Settings: ClassVar[type[Section]]

@@ -80,6 +80,7 @@ class TextClassification:
         {"text": "A man is playing a guitar on the street.", "text_pair": "Nobody is making music."},
     )
     trained_architecture: ClassVar[str] = "ForSequenceClassification"
+    row_view: ClassVar[str] = "label"
     hub_filter: ClassVar[str] = "fill-mask"
     Settings: ClassVar[type[Section]] = Settings
 

@@ -62,6 +62,7 @@ class TextRegression:
         {"text": "A cat sleeps on the sofa.", "text_pair": "Stock prices fell today."},
     )
     trained_architecture: ClassVar[str] = "ForSequenceClassification"
+    row_view: ClassVar[str] = "number"
     hub_filter: ClassVar[str] = "fill-mask"
     Settings: ClassVar[type[Section]] = Settings
 

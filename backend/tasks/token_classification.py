@@ -105,6 +105,7 @@ class TokenClassification:
         {"tokens": "The European Commission sits in Brussels ."},
     )
     trained_architecture: ClassVar[str] = "ForTokenClassification"
+    row_view: ClassVar[str] = "entities"
     hub_filter: ClassVar[str] = "fill-mask"
     Settings: ClassVar[type[Section]] = Settings
 

@@ -8,6 +8,8 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app import theme
 from app.core import i18n
+from app.core.tasks import learn_tasks
+from backend import catalog
 
 _kept: list[QWidget] = []
 
@@ -15,6 +17,12 @@ _kept: list[QWidget] = []
 @pytest.fixture(scope="session")
 def qapp_args() -> list[str]:
     return ["burnish"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def known_tasks() -> None:
+    """The window knows the tasks, as it does once the catalog has come."""
+    learn_tasks(catalog.catalog().tasks)
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from backend.tasks.task import Task
 
 PROTOCOLS: dict[str, Any] = {"task": Task, "source": Source, "optimizer": OptimizerEntry}
 
-NOT_ASKED = {"settings", "examples", "trained_architecture", "hub_filter"}
+NOT_ASKED = {"settings", "examples", "trained_architecture", "row_view", "hub_filter"}
 """What an instance has, and what an older package may leave out: the catalog has a default for each."""
 
 

@@ -243,7 +243,7 @@ def _one_label(state: RunState, alive: bool) -> Diagnosis | None:
 def _no_entity(state: RunState, alive: bool) -> Diagnosis | None:
     """What a tagger does that has learnt nothing but that most words belong to no entity."""
     last = _last_of_trained(state)
-    if last is None or state.task != "token_classification" or not finds_no_entity(last.metrics):
+    if last is None or not finds_no_entity(last.metrics):
         return None
     return Diagnosis(tr("The model finds none of the entities; {helps}", helps=_helps(state, last)), "warning")
 

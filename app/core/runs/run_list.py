@@ -6,11 +6,11 @@ from typing import Any
 
 from app.core import formatting
 from app.core.actions import Action
-from app.core.backend_words import begun
 from app.core.heading import GroupHeading
 from app.core.i18n import tr
 from app.core.runs.run_library import RunSummary
 from app.core.runs.run_status import TITLES
+from app.core.tasks import task_title
 from backend.contract.run import search
 
 COLUMNS = {
@@ -82,22 +82,9 @@ def sorted_runs(runs: Sequence[RunSummary], column: str, *, descending: bool) ->
     return search.ordered(runs, _VALUES[column], descending=descending)
 
 
-TASKS = {
-    "text_classification": tr("Text classification"),
-    "text_regression": tr("Text regression"),
-    "token_classification": tr("Token classification"),
-    "question_answering": tr("Question answering"),
-    "seq2seq_lm": tr("Text to text"),
-    "causal_lm": tr("Language model"),
-    "masked_lm": tr("Masked language model"),
-    "multiple_choice": tr("Multiple choice"),
-}
-"""The titles that the catalog gives them, which the list of runs does not wait for."""
-
-
 def task_words(run: RunSummary) -> str:
     """`text_classification` for people."""
-    return TASKS.get(run.task) or begun(run.task.replace("_", " "))
+    return task_title(run.task)
 
 
 def state_words(run: RunSummary) -> str:

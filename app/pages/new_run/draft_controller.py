@@ -33,9 +33,9 @@ from app.core.runs.run_library import RunSummary
 from app.widgets.forms.schema_form import SchemaForm
 from backend.contract.catalog import Catalog, Preset, SourceEntry, TaskEntry
 from backend.contract.errors import InputError
+from backend.contract.heads import Head
 
 NEW = {"version": 1, "name": "run", "data": {"source": "files", "validation": 0.1}}
-FIRST_TASK = "text_classification"
 OTHER_ROWS = ("data.columns", "data.validation", "data.test", "data.max_rows")
 """Beginnings of the keys whose change leaves the training data's columns as they are."""
 
@@ -81,7 +81,8 @@ class DraftController(QObject):
             name: json_schema.defaults(json_schema.section(spec, name)) for name in spec.get("properties", {})
         }
         if self.task() is None and catalog.tasks:
-            first = self.task_named(FIRST_TASK) or catalog.tasks[0]
+            labels = (task for task in catalog.tasks if task.head == Head.SEQUENCE_CLASSIFICATION)
+            first = next(labels, catalog.tasks[0])  # most people begin with labels
             self.draft.use_task(first.name, first.defaults)
             self.forget_history()
 

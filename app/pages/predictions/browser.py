@@ -22,6 +22,7 @@ from app.widgets.drop_hint import DropHint
 from app.widgets.empty_state import EmptyState
 from app.widgets.progress import ActivityLine
 from app.widgets.row_views.registry import view_of
+from app.widgets.row_views.row_view import RowView
 from backend.contract.run.folder import RunFolder
 
 
@@ -76,7 +77,7 @@ class PredictionsBrowser(QWidget):
         self._show_nothing()
 
     def _connect(self) -> None:
-        self._context.library_watcher.changed.connect(self._list_runs)
+        self._context.library_watcher.changed.connect(self._on_runs_changed)
         self.empty.asked.connect(self.runs_requested)
         self.filters.run_chosen.connect(self.show_run)
         self.filters.split_chosen.connect(self._open)
@@ -110,6 +111,11 @@ class PredictionsBrowser(QWidget):
             self.show_run(self.filters.run_choice.itemData(0))
         elif self.run is not None and (self.rows is None or self.rows.is_old):
             self.show_run(str(self.run))
+
+    def _on_runs_changed(self) -> None:
+        self._list_runs()
+        if self.rows is not None and self._form(self.rows) is not self.view.form:  # the catalog has come since
+            self._show_rows(self.rows)
 
     def _list_runs(self) -> None:
         self.filters.list_runs(self._context.library.runs, self.run)
@@ -177,11 +183,16 @@ class PredictionsBrowser(QWidget):
         self.filters.offer_rows(on, has_actual)
         self.filters.setVisible(on or self.filters.run_choice.count() > 0)
 
-    def _show_rows(self, rows: PredictionRows) -> None:
+    def _task_kind(self) -> str:
         run = self._context.library.find(self.run) if self.run else None
-        kind = self.task.kind or (run.task if run else "")
-        form = view_of(kind, rows.columns)
-        self.view.show_rows(rows, form, self.task.columns, kind)
+        return self.task.kind or (run.task if run else "")
+
+    def _form(self, rows: PredictionRows) -> type[RowView]:
+        return view_of(self._task_kind(), rows.columns)
+
+    def _show_rows(self, rows: PredictionRows) -> None:
+        form = self._form(rows)
+        self.view.show_rows(rows, form, self.task.columns, self._task_kind())
         self.filters.search.offer_columns([(name, self.table.title(name)) for name in rows.columns])
         self.stack.setCurrentWidget(self.view)
         there = [*rows.columns, *(["actual"] if rows.has_actual else [])]

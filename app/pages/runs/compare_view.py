@@ -12,8 +12,8 @@ from app.core.formatting import metric_title
 from app.core.i18n import localised, tr, trn
 from app.core.runs.run_comparison import final_cells, names_of
 from app.core.runs.run_library import RunLibrary, RunSummary
-from app.core.runs.run_list import TASKS
 from app.core.runs.run_status import TITLES
+from app.core.tasks import task_title
 from app.pages.runs.overlay_plot import OverlayPlot
 from app.services.run_watcher import ComparedStates
 from app.widgets.card import Card, label
@@ -24,7 +24,7 @@ from app.widgets.tables.text_table import TextTable
 from backend.contract.run.comparison import TextRows, metrics_table, settings_table
 
 SIDES = (tr("Curves"), tr("Settings"), tr("Metrics"))
-_WORDS = {"task": TASKS, "state": TITLES}
+_WORDS = {"task": task_title, "state": lambda state: TITLES.get(state, state)}
 """What stands in files, and what people read, by column of the metrics."""
 SUFFIXES = {"csv": tr("CSV (*.csv)"), "markdown": tr("Markdown (*.md)")}
 
@@ -164,8 +164,6 @@ def _below(tools: Sequence[QWidget], table: TextTable) -> QWidget:
 
 def _parts(table: TextRows) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     known = {name: COLUMN_TITLES[name] for name in table.header if name in COLUMN_TITLES}
-    words = [_WORDS.get(name, {}) for name in table.header]
-    rows = tuple(
-        tuple(known.get(cell) or localised(cell) for known, cell in zip(words, row, strict=True)) for row in table.rows
-    )
+    words = [_WORDS.get(name, localised) for name in table.header]
+    rows = tuple(tuple(to_words(cell) for to_words, cell in zip(words, row, strict=True)) for row in table.rows)
     return tuple(known.get(name) or metric_title(name) for name in table.header), rows

@@ -7,6 +7,7 @@ import pytest
 from example_runs import ANSWERED, CLASSIFIED, EXAMPLES, TAGGED, write_run
 from PySide6.QtCore import Qt
 
+from app.core.tasks import row_view
 from app.pages.predictions.page import Page
 from app.services.prediction_rows import PredictionRows
 from app.widgets.row_views import registry
@@ -41,7 +42,7 @@ def sources(panel: Page) -> list[int]:
 
 @pytest.mark.parametrize("task", EXAMPLES)
 def test_every_task_has_a_form_of_its_own(panel: Page, runs: Path, task: str):
-    assert type(shown(panel, runs, task)) is registry.ROW_VIEWS[task]
+    assert type(shown(panel, runs, task)) is registry.ROW_VIEWS[row_view(task)]
 
 
 @pytest.mark.parametrize("task", EXAMPLES)

@@ -18,9 +18,12 @@ from app.widgets.card import Card, label
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
 from app.widgets.plots.paired_bars import Group, PairedBars
-from app.widgets.row_views.entity_view import COLORS, entity_pieces
+from app.widgets.row_views.choice_view import ChoiceView
+from app.widgets.row_views.entity_view import COLORS, EntityView, entity_pieces
+from app.widgets.row_views.label_views import LabelView, NumberView
 from app.widgets.row_views.registry import view_of
 from app.widgets.row_views.row_view import CaptionedSection, RowView
+from app.widgets.row_views.span_view import SpanView
 from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.marked_text import MarkedText, TextRun
 
@@ -94,11 +97,12 @@ class ComparedView(QWidget):
         self._labels.setVisible(bool(pairs))
         if pairs:
             self.bars.show_groups(["first", "second"], [_group(pair, rows[0]) for pair in pairs[:MAX_LABELS]])
-        context = rows[0].text("context") if task == "question_answering" else ""
+        form = view_of(task, rows[0].values.keys())
+        context = rows[0].text("context") if form is SpanView else ""
         self._context.setVisible(bool(context))
         if context:
             self.context.show_pieces(_spans(context, rows))
-        pieces = _FORMS.get(task, _texts)(rows)
+        pieces = _FORMS.get(form, _texts)(rows)
         for view, one in zip(self.texts, pieces, strict=True):
             view.show_pieces(one)
 
@@ -190,14 +194,14 @@ def _within(start: int, end: int, span: tuple[int, int] | None) -> bool:
     return span is not None and span[0] <= start and end <= span[1]
 
 
-_FORMS: dict[str, Callable[[Rows], Pieces]] = {
-    "text_classification": _whole,
-    "text_regression": _whole,
-    "multiple_choice": _whole,
-    "question_answering": _whole,
-    "token_classification": _tags,
+_FORMS: dict[type[RowView], Callable[[Rows], Pieces]] = {
+    LabelView: _whole,
+    NumberView: _whole,
+    ChoiceView: _whole,
+    SpanView: _whole,
+    EntityView: _tags,
 }
-"""Task → how its answers are written; any other's are texts whose words differ."""
+"""Row view → how two answers are written beside each other; any other's are texts whose words differ."""
 
 
 class AnswerCard(Card):
