@@ -29,11 +29,17 @@ are (B, K, L). A filler row (`row_valid` false) takes part in no loss, no denomi
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 IGNORE = -100
 """The label of a token that is no target."""
 TOP_TOKENS = 5
 """How many of the likeliest tokens MASKED_LM gives for each target."""
+
+
+Targets = Literal["class", "number", "choice", "span", "token", "next_token", "sequence"]
+"""What a model learns to give for a row: one class, number or choice of several, a span of the input, something for every
+input token or for the one after it, or a sequence of its own."""
 
 
 class Head(StrEnum):
@@ -48,6 +54,77 @@ class Head(StrEnum):
     QUESTION_ANSWERING = "question_answering"
     QUESTION_ANSWERING_BEAM = "question_answering_beam"
     MULTIPLE_CHOICE = "multiple_choice"
+
+    @property
+    def declared(self) -> "HeadDeclaration":
+        """What is declared of this head."""
+        return DECLARATIONS[self]
+
+    @property
+    def targets(self) -> Targets:
+        """What a model with it learns to give."""
+        return DECLARATIONS[self].targets
+
+    @property
+    def chooses_labels(self) -> bool:
+        """Whether what it gives is one of several labels, for a row or each of its tokens."""
+        return DECLARATIONS[self].names_labels or self.targets == "choice"
+
+
+@dataclass(frozen=True)
+class HeadDeclaration:
+    """What the rest of the backend must know of a head; its loss and outputs are in each engine's `heads.py`."""
+
+    purpose: str
+    """What a model with it can do, behind "can"."""
+    targets: Targets
+    table: str = ""
+    """The table of transformers that lists its architectures, between `MODEL_FOR_` and `_MAPPING_NAMES`."""
+    auto_class: str = ""
+    """The name under which a model's own code offers a class for it."""
+    peft: str = ""
+    """PEFT's name for it, where PEFT has a class of its own."""
+    problem_type: str = ""
+    """The configuration's, by which transformers chooses the loss."""
+    outputs: int = 0
+    """How many outputs it has whatever the data; 0 where labels or the vocabulary decide."""
+    over_vocabulary: bool = False
+    """Whether its outputs are the vocabulary's."""
+    names_labels: bool = False
+    """Whether a configuration names its outputs by the labels."""
+
+
+DECLARATIONS = {
+    Head.CAUSAL_LM: HeadDeclaration(
+        "continue text", "next_token", "CAUSAL_LM", "AutoModelForCausalLM", "CAUSAL_LM", over_vocabulary=True
+    ),
+    Head.MASKED_LM: HeadDeclaration(
+        "fill in masked words", "token", "MASKED_LM", "AutoModelForMaskedLM", over_vocabulary=True
+    ),
+    Head.SEQ2SEQ_LM: HeadDeclaration(
+        "turn one text into another", "sequence", "SEQ_TO_SEQ_CAUSAL_LM", "AutoModelForSeq2SeqLM", "SEQ_2_SEQ_LM",
+        over_vocabulary=True,
+    ),
+    Head.SEQUENCE_CLASSIFICATION: HeadDeclaration(
+        "classify text", "class", "SEQUENCE_CLASSIFICATION", "AutoModelForSequenceClassification", "SEQ_CLS",
+        problem_type="single_label_classification", names_labels=True,
+    ),
+    Head.SEQUENCE_REGRESSION: HeadDeclaration(
+        "score text", "number", "SEQUENCE_CLASSIFICATION", "AutoModelForSequenceClassification", "SEQ_CLS",
+        problem_type="regression", outputs=1,
+    ),
+    Head.TOKEN_CLASSIFICATION: HeadDeclaration(
+        "label words", "token", "TOKEN_CLASSIFICATION", "AutoModelForTokenClassification", "TOKEN_CLS", names_labels=True
+    ),
+    Head.QUESTION_ANSWERING: HeadDeclaration(
+        "answer questions", "span", "QUESTION_ANSWERING", "AutoModelForQuestionAnswering", "QUESTION_ANS", outputs=2
+    ),
+    Head.QUESTION_ANSWERING_BEAM: HeadDeclaration("answer questions by beam search", "span"),
+    Head.MULTIPLE_CHOICE: HeadDeclaration(
+        "choose among answers", "choice", "MULTIPLE_CHOICE", "AutoModelForMultipleChoice", outputs=2
+    ),
+}  # fmt: skip
+"""Multiple choice has one output; a configuration names two, since XLM's choices would have an output for each."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,6 @@ class Padding(TypedDict, total=False):
     draw: Draw | None
 
 
-_TOKEN_LABELS = frozenset({Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION, Head.SEQ2SEQ_LM})
 _LIST_FILLERS = {
     "token_type_ids": 0,
     "labels": IGNORE,
@@ -93,14 +92,14 @@ def collate(
     """
     lists = _lists(features, indices, draw)
     count = max(rows or 0, len(indices))
-    if head is Head.MULTIPLE_CHOICE:
+    if head.targets == "choice":
         return _choices(features, indices, lists, count, pad_token_id, length_multiple, length_limit, pad_side)
     lengths = features.lengths[indices]
     length = padded_length(int(lengths.max(initial=0)), length_multiple, length_limit)
     batch = {"attention_mask": _attention_mask(lengths, (count, length), pad_side)}
     for name, values in lists.items():
         width = length
-        if head is Head.SEQ2SEQ_LM and name in _OWN_LENGTH:
+        if head.targets == "sequence" and name in _OWN_LENGTH:
             width = padded_length(max(map(len, values), default=0), length_multiple, None)
         filler = pad_token_id if name == "input_ids" else _LIST_FILLERS[name]
         batch[name] = _padded(values, (count, width), filler, pad_side)
@@ -141,7 +140,7 @@ def prompt_batches(
 
     For CAUSAL_LM the first `prompt_length` tokens of every feature, padded on the left so that all end together.
     """
-    if padding["head"] is not Head.CAUSAL_LM:
+    if padding["head"].targets != "next_token":
         yield from evaluation_batches(features, batch_size, **padding)
         return
     lengths = features.scalars["prompt_length"]
@@ -180,7 +179,7 @@ def in_order(
 def _output_lengths(features: Features, head: Head) -> np.ndarray | None:
     if head in PER_TOKEN:
         return features.lengths
-    return features.lists["labels"].lengths if head is Head.SEQ2SEQ_LM and "labels" in features.lists else None
+    return features.lists["labels"].lengths if head.targets == "sequence" and "labels" in features.lists else None
 
 
 def targets(head: Head, batch: Batch, class_weights: tuple[float, ...] | None = None) -> float:
@@ -189,13 +188,13 @@ def targets(head: Head, batch: Batch, class_weights: tuple[float, ...] | None = 
     The first token of CAUSAL_LM is never a target, for nothing stands before it.
     """
     valid = batch["row_valid"]
-    if head in (Head.QUESTION_ANSWERING, Head.QUESTION_ANSWERING_BEAM):
+    if head.targets == "span":
         return float((valid & (batch["start_positions"] != IGNORE)).sum())
     labels = batch["labels"]
-    if head in _TOKEN_LABELS:
-        counted = labels[:, 1:] if head is Head.CAUSAL_LM else labels
+    if head.targets in ("token", "next_token", "sequence"):
+        counted = labels[:, 1:] if head.targets == "next_token" else labels
         return float(((counted != IGNORE) & valid[:, None]).sum())
-    if head is Head.SEQUENCE_REGRESSION:
+    if head.targets == "number":
         return float((valid & ~np.isnan(labels)).sum())
     known = labels[valid & (labels != IGNORE)]
     return float(len(known) if class_weights is None else np.asarray(class_weights, dtype=np.float64)[known].sum())

@@ -9,14 +9,6 @@ from backend.engines.engine import LoadRequest
 from backend.models.config import check_changed, decoder_start_token, longest_sequence, read_checked
 from backend.models.remote_code import decides_code, open_config
 
-LANGUAGE_HEADS = frozenset({Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM})
-"""Heads over the vocabulary; the others have outputs of their own, which labels may name."""
-_NAMELESS = {Head.SEQUENCE_REGRESSION: 1, Head.QUESTION_ANSWERING: 2, Head.MULTIPLE_CHOICE: 2}
-"""How many names a configuration has for outputs that no label decides (XLM's choices would have an output for each)."""
-_PROBLEMS = {
-    Head.SEQUENCE_CLASSIFICATION: "single_label_classification",
-    Head.SEQUENCE_REGRESSION: "regression",
-}
 _DROPOUT = re.compile(r"dropout|pdrop")
 
 
@@ -79,9 +71,9 @@ def set_dropout(config: Any, probability: float) -> None:
 
 def _name_outputs(config: Any, facts: HeadFacts) -> None:
     """The labels in id order, or the names that transformers gives to outputs which have none."""
-    if facts.head in _PROBLEMS:
-        config.problem_type = _PROBLEMS[facts.head]
-    names = tuple(f"LABEL_{index}" for index in range(_NAMELESS.get(facts.head, 0))) or facts.labels
+    if problem_type := facts.head.declared.problem_type:
+        config.problem_type = problem_type
+    names = tuple(f"LABEL_{index}" for index in range(facts.head.declared.outputs)) or facts.labels
     if names:
         config.id2label = dict(enumerate(names))
         config.label2id = {name: index for index, name in enumerate(names)}

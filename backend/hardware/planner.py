@@ -28,8 +28,6 @@ LIBRARIES_MB = 450.0
 SHARE = 0.9
 """Part of the free memory that a plan may fill; the rest is for what it cannot foresee."""
 
-_VOCABULARY_HEADS = (Head.CAUSAL_LM, Head.MASKED_LM, Head.SEQ2SEQ_LM)
-
 
 class ModelShape:
     """The sizes that decide memory, read from a Hugging Face configuration whatever its family calls them."""
@@ -109,7 +107,7 @@ class TrainingLoad:
         recomputed = self.spec.training.gradient_checkpointing
         per_layer = tokens * shape.hidden * (2 if recomputed else 17 + 2 * shape.inner / shape.hidden)
         attention = 0 if recomputed else 2.5 * rows * shape.heads * self.length**2
-        logits = tokens * shape.vocabulary * 3 * 4 if self.head in _VOCABULARY_HEADS else 0
+        logits = tokens * shape.vocabulary * 3 * 4 if self.head.declared.over_vocabulary else 0
         width = 4 if self.precision == "float32" else 2
         return (shape.layers * (per_layer + attention) * width + logits) / MB
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from backend import registry
 from backend.contract.errors import InputError
-from backend.contract.heads import Head, HeadFacts
+from backend.contract.heads import HeadFacts
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section
 from backend.data.sources.source import Report
@@ -25,9 +25,6 @@ from backend.preflight.timing import CompileTimer
 from backend.tasks.task import Task
 from backend.tokenizers.added_tokens import rows_needed
 from backend.tokenizers.loading import ensure_pad_token, open_tokenizer
-
-_LABELLED = (Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION)
-"""Heads that name their labels."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +121,6 @@ def _facts_of(spec: RunSpec, folder: Path, accepts_untrained: bool = False) -> d
     """What the configuration tells; a head that must name its labels and was never trained gets the nameless ones."""
     task = make_task(spec)
     labels = model_labels(folder)
-    if not labels and accepts_untrained and task.head in _LABELLED:
+    if not labels and accepts_untrained and task.head.declared.names_labels:
         labels = tuple(getattr(task.settings, "labels", None) or inspection.nameless_labels(folder))
     return with_max_length(task, task.facts_of_model(labels), folder)

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.errors import InputError
-from backend.contract.heads import Head
 from backend.contract.places import is_offline
 from backend.contract.rpc.data import DataSummary, LengthSummary, SplitSummary, UnusableRow
 from backend.contract.safe_files import user_path
@@ -32,8 +31,6 @@ LISTED = 1000
 MEASURED = 2000
 """Rows whose tokens are counted, evenly from all."""
 BINS = 24
-_CUT = {Head.SEQUENCE_CLASSIFICATION, Head.SEQUENCE_REGRESSION}
-"""Heads for which what is longer than the limit is cut off and lost; others go on in a next window or block."""
 _USES: dict[str, Use] = {"train": "training", "validation": "measuring", "test": "predicting"}
 
 
@@ -209,7 +206,8 @@ def _tokens(
     given: Any = texts[:2] if len(texts) > 1 else texts[:1]
     ids = tokenizer(*given, return_attention_mask=False, verbose=False)["input_ids"]
     own = getattr(subject.task.settings, "max_length", None) if subject.task else None
-    cuts = subject.task is not None and subject.task.head in _CUT
+    # What is longer than the limit is cut off and lost; other heads continue in another window or block.
+    cuts = subject.task is not None and subject.task.head.targets in ("class", "number")
     limit = (own or longest_sequence(read_config(user_path(model)))) if cuts else None
     return [len(one) for one in ids], limit, []
 

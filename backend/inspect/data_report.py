@@ -21,8 +21,6 @@ from backend.preflight.resolve import SPLITS, absolute
 from backend.tasks.task import Columns, Task, Use, used_columns
 from backend.tokenizers.loading import open_tokenizer
 
-_LABELLING = {Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION, Head.MULTIPLE_CHOICE}
-
 
 @dataclass(frozen=True)
 class ReportRequest:
@@ -187,7 +185,7 @@ def inputs_of(task: Task | None, columns: Columns, rows: Rows) -> list[str]:
 
 def targets_of(task: Task | None, columns: Columns) -> set[str]:
     """The columns that hold labels, whatever their values look like."""
-    if task is None or task.head not in _LABELLING:
+    if task is None or not task.head.chooses_labels:
         return set()
     return {
         columns[one.name]

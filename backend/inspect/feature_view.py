@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from backend.contract.heads import IGNORE, Head
+from backend.contract.heads import IGNORE
 from backend.contract.rpc.training_data import FeatureLine, TrainingFeature, TrainingRows, TrainingStep
 from backend.engines.engine import Batch
 from backend.inspect.batch_preview import BatchPreview, row_cells
@@ -15,8 +15,6 @@ from backend.tasks.task import draws
 LINE_TOKENS = 48
 """Of a feature whose beginning is written out in its line."""
 MAX_LINES = 500
-_SPANS = (Head.QUESTION_ANSWERING, Head.QUESTION_ANSWERING_BEAM)
-_TOKEN_LABELS = (Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION, Head.SEQ2SEQ_LM)
 
 
 def rows_in_order(look: BatchPreview, start: int, count: int) -> TrainingRows:
@@ -99,10 +97,10 @@ def _lines(look: BatchPreview, indices: np.ndarray) -> list[FeatureLine]:
 def _targets(look: BatchPreview, indices: np.ndarray) -> list[int]:
     """How many targets each feature has; -1 where they are drawn in every epoch."""
     head, features = look.session.task.head, look.features
-    if head in _SPANS:
+    if head.targets == "span":
         return (features.scalars["start_positions"][indices] != IGNORE).astype(int).tolist()
     if "labels" in features.lists:
-        first = 1 if head is Head.CAUSAL_LM else 0
+        first = 1 if head.targets == "next_token" else 0
         return [int(np.count_nonzero(one[first:] != IGNORE)) for one in features.lists["labels"].take(indices)]
     if "labels" not in features.scalars:
         return [-1 if draws(look.session.task) else 0] * len(indices)
@@ -113,17 +111,17 @@ def _targets(look: BatchPreview, indices: np.ndarray) -> list[int]:
 def label(look: BatchPreview, feature: int) -> str:
     """What a feature's row is to be answered with, where that is one thing: a label, a number, a choice, a passage."""
     head, scalars = look.session.task.head, look.features.scalars
-    if head in _SPANS:
+    if head.targets == "span":
         return _span(look, feature)
     if "labels" not in scalars:
         return ""
     value = scalars["labels"][feature]
-    if head is Head.SEQUENCE_REGRESSION:
+    if head.targets == "number":
         return "unknown" if np.isnan(value) else f"{float(value):g}"
     if value == IGNORE:
         return "unknown"
     names = look.session.facts.get("labels") or []
-    return f"choice {int(value) + 1}" if head is Head.MULTIPLE_CHOICE else str(names[int(value)])
+    return f"choice {int(value) + 1}" if head.targets == "choice" else str(names[int(value)])
 
 
 def _span(look: BatchPreview, feature: int) -> str:
@@ -184,16 +182,16 @@ def _plain(values: np.ndarray) -> list[int | float | None]:
 def _values(look: BatchPreview, feature: int, arrays: Batch) -> list[tuple[str, str]]:
     head, scalars = look.session.task.head, look.features.scalars
     found = [("Tokens", _counts(arrays))]
-    if head in _SPANS:
+    if head.targets == "span":
         start, end = int(arrays["start_positions"]), int(arrays["end_positions"])
         where = "" if start == IGNORE else f" (start_positions {start}, end_positions {end})"
         found.append(("Answer", f"{label(look, feature)}{where}"))
     elif "labels" in scalars:
         number = scalars["labels"][feature]
-        shown = "" if head is Head.SEQUENCE_REGRESSION else f" (labels {int(number)})"
+        shown = "" if head.targets == "number" else f" (labels {int(number)})"
         found.append(("Label", f"{label(look, feature)}{shown}"))
-    elif head in _TOKEN_LABELS and "labels" in arrays:
-        counted = arrays["labels"][1:] if head is Head.CAUSAL_LM else arrays["labels"]
+    elif head.targets in ("token", "next_token", "sequence") and "labels" in arrays:
+        counted = arrays["labels"][1:] if head.targets == "next_token" else arrays["labels"]
         found.append(("Learnt from", f"{int(np.count_nonzero(counted != IGNORE)):,} tokens"))
     for name, values in scalars.items():
         if name.startswith("cut_") and values[feature]:

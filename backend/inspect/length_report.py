@@ -5,7 +5,6 @@ import time
 import numpy as np
 import pyarrow.compute as pc
 
-from backend.contract.heads import Head
 from backend.contract.rpc.training_data import (
     LengthMeasure,
     Loss,
@@ -180,12 +179,12 @@ def _widths(look: BatchPreview) -> list[PaddedLengths]:
     lists, head = look.features.lists, look.session.task.head
     multiple = look.session.length_multiple
     limit = look.session.facts["max_length"]
-    if head is Head.MULTIPLE_CHOICE:
+    if head.targets == "choice":
         choices = pc.list_flatten(look.features.table[CHOICE_LENGTHS]).to_numpy()
         count = len(choices) // max(1, len(look.features))
         longest = choices.reshape(-1, count).max(axis=1)
         return [PaddedLengths(longest, look.features.lengths, count, multiple, limit)]
     found = [PaddedLengths(look.features.lengths, look.features.lengths, 1, multiple, limit)]
-    if head is Head.SEQ2SEQ_LM and "labels" in lists:
+    if head.targets == "sequence" and "labels" in lists:
         found.append(PaddedLengths(lists["labels"].lengths, lists["labels"].lengths, 1, multiple, None))
     return found

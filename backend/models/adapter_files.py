@@ -7,22 +7,12 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from backend.contract.errors import InputError
-from backend.contract.heads import Head
 from backend.models.model_files import check_links, read_table, read_table_if_sound
 
 CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
 PREFIX = "base_model.model."
 """What PEFT puts before the names of a model's parameters."""
-TASK_TYPES = {
-    Head.SEQUENCE_CLASSIFICATION: "SEQ_CLS",
-    Head.SEQUENCE_REGRESSION: "SEQ_CLS",
-    Head.TOKEN_CLASSIFICATION: "TOKEN_CLS",
-    Head.QUESTION_ANSWERING: "QUESTION_ANS",
-    Head.CAUSAL_LM: "CAUSAL_LM",
-    Head.SEQ2SEQ_LM: "SEQ_2_SEQ_LM",
-}
-"""How PEFT calls the heads that it has a class for."""
 _WHOLE = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _FIELD = "model.name_or_path"
 

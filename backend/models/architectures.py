@@ -9,50 +9,18 @@ from typing import Any
 
 from backend.contract.heads import Head
 
-_TABLES = {
-    Head.CAUSAL_LM: "CAUSAL_LM",
-    Head.MASKED_LM: "MASKED_LM",
-    Head.SEQ2SEQ_LM: "SEQ_TO_SEQ_CAUSAL_LM",
-    Head.SEQUENCE_CLASSIFICATION: "SEQUENCE_CLASSIFICATION",
-    Head.SEQUENCE_REGRESSION: "SEQUENCE_CLASSIFICATION",
-    Head.TOKEN_CLASSIFICATION: "TOKEN_CLASSIFICATION",
-    Head.QUESTION_ANSWERING: "QUESTION_ANSWERING",
-    Head.MULTIPLE_CHOICE: "MULTIPLE_CHOICE",
-}
 BEAM_CLASSES = {
     "xlnet": "XLNetForQuestionAnswering",
     "xlm": "XLMForQuestionAnswering",
     "flaubert": "FlaubertForQuestionAnswering",
 }
 """The only architectures with a beam-search head, and its class; transformers has no table of them."""
-_OWN_CLASSES = {
-    Head.CAUSAL_LM: "AutoModelForCausalLM",
-    Head.MASKED_LM: "AutoModelForMaskedLM",
-    Head.SEQ2SEQ_LM: "AutoModelForSeq2SeqLM",
-    Head.SEQUENCE_CLASSIFICATION: "AutoModelForSequenceClassification",
-    Head.SEQUENCE_REGRESSION: "AutoModelForSequenceClassification",
-    Head.TOKEN_CLASSIFICATION: "AutoModelForTokenClassification",
-    Head.QUESTION_ANSWERING: "AutoModelForQuestionAnswering",
-    Head.MULTIPLE_CHOICE: "AutoModelForMultipleChoice",
-}
-"""Under which name of transformers a model's own code offers a class for a head."""
 _AUDIO = ("SPEECH_SEQ_2_SEQ", "AUDIO_CLASSIFICATION", "CTC", "AUDIO_XVECTOR", "TEXT_TO_SPECTROGRAM", "TEXT_TO_WAVEFORM")
 _IMAGES = (
     "IMAGE", "IMAGE_CLASSIFICATION", "ZERO_SHOT_IMAGE_CLASSIFICATION", "MASKED_IMAGE_MODELING", "IMAGE_SEGMENTATION",
     "SEMANTIC_SEGMENTATION", "UNIVERSAL_SEGMENTATION", "OBJECT_DETECTION", "ZERO_SHOT_OBJECT_DETECTION",
     "DEPTH_ESTIMATION", "VIDEO_CLASSIFICATION", "VISUAL_QUESTION_ANSWERING", "IMAGE_TO_IMAGE", "MASK_GENERATION",
 )  # fmt: skip
-_WORDS = {
-    Head.CAUSAL_LM: "continue text",
-    Head.MASKED_LM: "fill in masked words",
-    Head.SEQ2SEQ_LM: "turn one text into another",
-    Head.SEQUENCE_CLASSIFICATION: "classify text",
-    Head.SEQUENCE_REGRESSION: "score text",
-    Head.TOKEN_CLASSIFICATION: "label words",
-    Head.QUESTION_ANSWERING: "answer questions",
-    Head.QUESTION_ANSWERING_BEAM: "answer questions by beam search",
-    Head.MULTIPLE_CHOICE: "choose among answers",
-}
 
 _NAMED = re.compile(
     r"""self\.(\w+)\s*(?::[^=\n]+)?=(?!=)|(?:register_\w+|add_module)\(\s*["'](\w+)|base_model_prefix\s*=\s*["'](\w+)"""
@@ -74,7 +42,7 @@ def why_not(config: dict[str, Any], head: Head) -> str:
     if head is Head.QUESTION_ANSWERING_BEAM and model_type not in BEAM_CLASSES:
         return f"a {model_type} model has no beam-search head; choose XLNet, XLM or FlauBERT, or the plain head"
     if model_type not in model_types(head):
-        return f"a {model_type} model cannot {_WORDS[head]}; choose one that can, or another task"
+        return f"a {model_type} model cannot {head.declared.purpose}; choose one that can, or another task"
     if head is Head.CAUSAL_LM and config.get("is_encoder_decoder"):
         return f"a {model_type} model turns one text into another and cannot continue a text; choose a decoder such as GPT-2"
     if head is Head.CAUSAL_LM and model_type == "xlnet":
@@ -85,11 +53,11 @@ def why_not(config: dict[str, Any], head: Head) -> str:
 
 
 def _why_own_code_cannot(config: dict[str, Any], head: Head) -> str:
-    mapped, wanted = config.get("auto_map"), _OWN_CLASSES.get(head, "")
+    mapped, wanted = config.get("auto_map"), head.declared.auto_class
     if isinstance(mapped, dict) and wanted in mapped and "AutoConfig" in mapped:
         return ""
     lacking = f" (its auto_map names no {wanted})" if wanted else ""
-    return f"this model's own code cannot {_WORDS[head]}{lacking}; choose another task, or another model"
+    return f"this model's own code cannot {head.declared.purpose}{lacking}; choose another task, or another model"
 
 
 def needs_code(config: dict[str, Any]) -> bool:
@@ -101,7 +69,7 @@ def needs_code(config: dict[str, Any]) -> bool:
 
 def model_types(head: Head) -> frozenset[str]:
     """The model types that transformers can give this head."""
-    return frozenset(BEAM_CLASSES) if head is Head.QUESTION_ANSWERING_BEAM else _table(_TABLES[head])
+    return frozenset(BEAM_CLASSES) if head is Head.QUESTION_ANSWERING_BEAM else _table(head.declared.table)
 
 
 @cache

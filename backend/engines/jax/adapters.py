@@ -12,7 +12,6 @@ from flax import nnx
 from backend.adapters.lora import USUAL, Settings, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.engines.configuration import LANGUAGE_HEADS
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw_normal, draw_uniform
 from backend.engines.jax import peft_files
@@ -139,7 +138,9 @@ class Adapter:
 
     def _check_alone(self, loaded: LoadedModel) -> None:
         check_leaves_alone(resized=bool(loaded.resized), adapted=is_alone(self._loading.folder))
-        of_vocabulary = self._loading.head.head in LANGUAGE_HEADS and self._in_full  # tied to what does not train
+        of_vocabulary = (
+            self._loading.head.head.declared.over_vocabulary and self._in_full
+        )  # tied to what does not train
         others = self._base.shapes.keys() - self._in_full
         shared = (not owner or any(name.startswith(f"{owner}.") for name in others) for owner in self._owners())
         if of_vocabulary or any(shared):
@@ -164,7 +165,7 @@ def _is_on_top(name: str, model: Model) -> bool:
 def _trained_in_full(model: Model, opened: LoadedParameters, head: Head) -> set[str]:
     """Heads and whatever was drawn anew; the word embedding too where it has new rows."""
     found = set(opened.loaded.new_weights)
-    if head not in LANGUAGE_HEADS:
+    if not head.declared.over_vocabulary:
         found |= {name for name in model.shapes if _is_on_top(name, model)}
     if opened.loaded.resized:
         rows = opened.config.vocab_size
@@ -174,7 +175,7 @@ def _trained_in_full(model: Model, opened: LoadedParameters, head: Head) -> set[
 
 def _targets(model: Model, wanted: str | list[str], head: Head) -> list[str]:
     """The full names of the layers that get small matrices. Raises InputError for a name that there is not."""
-    below = [name for name in model.linear if head in LANGUAGE_HEADS or not _is_on_top(name, model)]
+    below = [name for name in model.linear if head.declared.over_vocabulary or not _is_on_top(name, model)]
     linear = [name for name in below if name != _OUTPUT]
     if wanted == "auto":
         return [name for name in linear if any(is_meant(name, one) for one in USUAL)] or linear
@@ -196,7 +197,7 @@ def _check_table(model: Model, name: str, target: str, head: Head) -> None:
     reason = ""
     if f"{name.removeprefix(f'{model.body}.')}.weight" in model.aliases.values():
         reason = "is read by encoder and decoder, each of which PEFT would adapt by itself"
-    elif head in LANGUAGE_HEADS and last in _WORDS and _OUTPUT not in model.linear:
+    elif head.declared.over_vocabulary and last in _WORDS and _OUTPUT not in model.linear:
         reason = "shares its weights with the model's output"
     elif last == "embed_positions":
         reason = "counts positions itself, which PEFT does not know"

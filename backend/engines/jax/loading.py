@@ -10,7 +10,7 @@ from safetensors import safe_open
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.engines.configuration import LANGUAGE_HEADS, open_configuration, order_of_outputs
+from backend.engines.configuration import open_configuration, order_of_outputs
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw, grown
 from backend.engines.jax.model import Model, find_family
@@ -106,13 +106,13 @@ def _stored(model: Model, stored: Any, config: Any, loading: LoadRequest, rows: 
             values = grown(name, values, rows, config.to_dict(), _seed(loading), loading.new_tokens)
         if values.shape == wanted:
             parameters[name] = values
-        elif name.partition(".")[0] not in model.tops or loading.head.head in LANGUAGE_HEADS:
+        elif name.partition(".")[0] not in model.tops or loading.head.head.declared.over_vocabulary:
             raise InputError(
                 f"model.config: with these changes {name} has another shape than in the file; undo them or set "
                 "model.initialise to from_config",
                 "model.config",
             )
-    if loading.head.head not in LANGUAGE_HEADS:
+    if not loading.head.head.declared.over_vocabulary:
         _fit_head(parameters, model, stored, loading)
     new = sorted(model.shapes.keys() - parameters.keys())
     parameters |= _drawn(new, model, config, loading)

@@ -14,7 +14,7 @@ from backend.adapters.lora import Settings
 from backend.contract.errors import InputError, RunFailed
 from backend.engines.engine import LoadRequest
 from backend.engines.jax.lora import scaling
-from backend.models.adapter_files import CONFIG, PREFIX, TASK_TYPES, WEIGHTS, read_adapter_config
+from backend.models.adapter_files import CONFIG, PREFIX, WEIGHTS, read_adapter_config
 
 Values = dict[str, np.ndarray]
 _FIELD = "model.name_or_path"
@@ -53,7 +53,7 @@ def write(
     settings, name = loading.adapter, loading.model.name_or_path
     configuration = {
         "peft_type": "LORA",
-        "task_type": TASK_TYPES.get(loading.head.head),
+        "task_type": loading.head.head.declared.peft or None,
         "base_model_name_or_path": name,
         "revision": None if Path(name).is_dir() else loading.model.revision,
         "inference_mode": True,

@@ -20,10 +20,9 @@ from transformers.pytorch_utils import Conv1D
 from backend.adapters.lora import USUAL, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import Head
-from backend.engines.configuration import LANGUAGE_HEADS
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw_normal, draw_uniform
-from backend.models.adapter_files import PREFIX, TASK_TYPES, WEIGHTS, is_alone, read_adapter_config
+from backend.models.adapter_files import PREFIX, WEIGHTS, is_alone, read_adapter_config
 
 
 class Adapter:
@@ -69,7 +68,7 @@ class Adapter:
         saved = replace(
             config,
             inference_mode=True,
-            task_type=TASK_TYPES.get(self._loading.head.head),
+            task_type=self._loading.head.head.declared.peft or None,
             modules_to_save=sorted(self._owners()) or None,
             base_model_name_or_path=self._loading.model.name_or_path,
             revision=None if Path(self._loading.model.name_or_path).is_dir() else self._loading.model.revision,
@@ -133,7 +132,7 @@ def _old_names() -> Iterator[None]:
 
 def heads(model: PreTrainedModel, head: Head) -> list[str]:
     """The parts on top of the model that a task brings; none for language models, whose output layer is their own."""
-    if head in LANGUAGE_HEADS:
+    if head.declared.over_vocabulary:
         return []
     words = model.get_input_embeddings()
     return [

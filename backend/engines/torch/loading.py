@@ -14,7 +14,7 @@ from transformers.utils import logging
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.engines.configuration import LANGUAGE_HEADS, open_configuration, order_of_outputs
+from backend.engines.configuration import open_configuration, order_of_outputs
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw, grown, is_known
 from backend.engines.torch.heads import HEADS
@@ -196,7 +196,7 @@ def _names_of_body(made: Any, config: PreTrainedConfig) -> dict[str, str] | None
 
 
 def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str], head: Head) -> None:
-    expected = set() if head in LANGUAGE_HEADS else set(_head_parameters(model))
+    expected = set() if head.declared.over_vocabulary else set(_head_parameters(model))
     if body := sorted(mismatched - expected):
         raise InputError(
             f"model.config: with these changes {body[0]} has another shape than in the file; "
@@ -218,7 +218,7 @@ def _head_parameters(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
 
 def _fit_head(model: PreTrainedModel, stored: PreTrainedConfig, loading: LoadRequest, new: set[str]) -> set[str]:
     """Puts a stored head's rows in the order of the labels; gives the parameters to be drawn where it has others."""
-    if loading.head.head in LANGUAGE_HEADS:
+    if loading.head.head.declared.over_vocabulary:
         return set()
     output = _output_layer(model, new)
     order = order_of_outputs(stored, type(model).__name__, loading.head.labels)

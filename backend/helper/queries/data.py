@@ -8,7 +8,6 @@ from typing import Any
 
 from backend.contract.catalog import Column, plays_a_part
 from backend.contract.errors import Fix, InputError
-from backend.contract.heads import Head
 from backend.contract.output_file import whole_file
 from backend.contract.rpc.data import DataPreview, DataReport, DataRow, DataSummary, GuessedColumn, RecognisedData
 from backend.contract.rpc.protocol import ExportedFile
@@ -20,7 +19,6 @@ ROWS = 100
 CELL_CHARACTERS = 2000
 WHOLE_CHARACTERS = 200_000
 """Of a cell of a row that is looked at alone; more would be slow to show."""
-LABELLING = {Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION, Head.MULTIPLE_CHOICE}
 CHARACTERS = 200_000
 """Of all cells together: however long and wide the rows are, the answer stays below the size of an Arrow file."""
 
@@ -140,7 +138,7 @@ def _label_counts(table: Any, task: Any, columns: dict[str, str]) -> dict[str, i
     kind = registry.find("task", str(name), "task.type")
     targets = [one.name for one in kind.columns if one.required and not one.needed_to_predict]
     column = next((columns[part] for part in targets if part in columns), None)
-    if column is None or kind.head not in LABELLING:
+    if column is None or not kind.head.chooses_labels:
         return {}
     return counted_labels(table[column])
 
