@@ -16,6 +16,7 @@ from backend.contract.processes import python_command
 from backend.contract.resources import resource
 from backend.contract.run.events import AnyEvent, decode_all
 from backend.contract.run.folder import RunFolder, run_folders
+from tests import in_process
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 240
@@ -27,6 +28,8 @@ class Burnish:
 
     home: Path
     environment: dict[str, str] = field(default_factory=dict)
+    in_process: bool = True
+    """Whether commands run within the test's process, which has the frameworks in memory."""
 
     @property
     def runs(self) -> Path:
@@ -48,7 +51,14 @@ class Burnish:
             **options,
         )
 
-    def __call__(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """One command."""
+        if not self.in_process:
+            return self.process(*arguments)
+        return in_process.call(list(arguments), self.home, self.variables())
+
+    def process(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        """One command, in a process of its own."""
         process = self.start(*arguments, **options)
         try:
             out, err = process.communicate(timeout=SECONDS)

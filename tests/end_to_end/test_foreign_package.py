@@ -29,6 +29,12 @@ def described(burnish: Burnish) -> dict:
     return json.loads(burnish("describe", "--json", "--no-devices").stdout)
 
 
+@pytest.fixture(autouse=True)
+def processes(burnish: Burnish) -> None:
+    """Every command is one, with other packages on its path."""
+    burnish.in_process = False
+
+
 def test_the_catalog_lists_what_the_package_adds(plugged: Burnish):
     found = described(plugged)
     assert "shouting" in {task["name"] for task in found["tasks"]}

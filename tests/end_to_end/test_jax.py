@@ -28,6 +28,7 @@ def torchless(burnish: Burnish) -> Burnish:
     """A home on a machine without torch."""
     (burnish.home / "sitecustomize.py").write_text(NO_TORCH, encoding="utf-8")
     burnish.environment["PYTHONPATH"] = f"{burnish.home}:{ROOT}"
+    burnish.in_process = False
     return burnish
 
 

@@ -20,6 +20,12 @@ from backend.training.checkpoints import Checkpoints
 FLAGS = "--xla_backend_optimization_level=0 --xla_force_host_platform_device_count={}"
 
 
+@pytest.fixture(autouse=True)
+def processes(burnish: Burnish) -> None:
+    """Every command is one: each is a host of its own."""
+    burnish.in_process = False
+
+
 def spec(burnish: Burnish, hosts: int, training: dict[str, Any] | None = None, **hardware: Any) -> Path:
     """A small training on four processors: those of one host, or two of each of two."""
     flags = {"XLA_FLAGS": FLAGS.format(4 // hosts)}

@@ -30,6 +30,12 @@ HARDWARE = {
 TRAINING = {"max_steps": 80, "batch_size": 7, "learning_rate": 3e-4, "checkpoint_every": 20}
 
 
+@pytest.fixture(autouse=True)
+def processes(burnish: Burnish) -> None:
+    """Every command is one: what devices XLA makes is decided when a process starts."""
+    burnish.in_process = False
+
+
 def spec(burnish: Burnish, **training: object) -> Path:
     path = burnish.spec(training={**TRAINING, **training}, evaluation={"every": "never"}, hardware=HARDWARE)
     path.write_text(path.read_text(encoding="utf-8").replace("  threads: 1\n", ""), encoding="utf-8")

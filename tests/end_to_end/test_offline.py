@@ -78,6 +78,12 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     server.server_close()
 
 
+@pytest.fixture(autouse=True)
+def processes(burnish: Burnish) -> None:
+    """Every command is one: the switch is read when libraries are imported."""
+    burnish.in_process = False
+
+
 def ask_everything(helper: Helper) -> list[str]:
     model = helper.mistake("describe_model", name_or_path="somebody/absent", task="text_classification")
     tokens = helper.mistake("describe_tokenizer", tokenizer="somebody/absent")

@@ -7,6 +7,12 @@ from end_to_end.burnish_process import Burnish
 from own_code_model import made
 
 
+@pytest.fixture(autouse=True)
+def processes(burnish: Burnish) -> None:
+    """Every command is one, which imports the model's code anew."""
+    burnish.in_process = False
+
+
 @pytest.mark.slow
 def test_own_code_trains_and_predicts_until_the_consent_is_withdrawn(burnish: Burnish) -> None:
     burnish.environment["BURNISH_CONFIG"] = str(burnish.home / "config")

@@ -198,7 +198,7 @@ def test_a_resume_on_other_rows_is_refused_and_the_run_stays_resumable(burnish: 
 
 def test_a_full_disk_keeps_the_old_checkpoint_and_says_so(burnish: Burnish):
     # A limit on the size of written files stands in for the full disk: writing the 50 MB checkpoint fails half-way.
-    done = burnish(
+    done = burnish.process(
         "train",
         str(burnish.spec(training=SHORT)),
         preexec_fn=lambda: limits.setrlimit(limits.RLIMIT_FSIZE, (10_000_000, 10_000_000)),
@@ -240,7 +240,7 @@ def test_memory_that_runs_out_is_stated_with_the_setting_that_helps(burnish: Bur
         hardware={"micro_batch_size": 3000},
     )
     limit = 9_000_000_000
-    done = burnish("train", str(spec), preexec_fn=lambda: limits.setrlimit(limits.RLIMIT_AS, (limit, limit)))
+    done = burnish.process("train", str(spec), preexec_fn=lambda: limits.setrlimit(limits.RLIMIT_AS, (limit, limit)))
     assert done.returncode == 1, done.stderr
     finished = last_event(burnish.run_folder())
     assert finished.code == "out_of_memory"

@@ -1,4 +1,4 @@
-"""Owns the calling of `burnish` as people do, with runs and caches of its own."""
+"""Calls `burnish` as people do, with runs and caches of the test's own."""
 
 import os
 import subprocess
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from backend.contract.processes import python_command
+from tests import in_process
 
 Burnish = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -20,14 +21,26 @@ def runs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def burnish(tmp_path: Path, runs: Path) -> Burnish:
-    """Runs one command in an empty working folder; its exit code, stdout and stderr."""
+    """Runs one command in an empty working folder, within this process; its exit code, stdout and stderr."""
     here = tmp_path / "here"
     here.mkdir()
 
     def call(*arguments: str | Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+        return in_process.call(
+            list(map(str, arguments)), here, {**os.environ, "BURNISH_RUNS": str(runs), **environment}
+        )
+
+    return call
+
+
+@pytest.fixture
+def burnish_process(tmp_path: Path, runs: Path) -> Burnish:
+    """Runs one command as a process of its own, for what libraries read when they are imported."""
+
+    def call(*arguments: str | Path, **environment: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             python_command("backend", *map(str, arguments)),
-            cwd=here,
+            cwd=tmp_path,
             env={**os.environ, "BURNISH_RUNS": str(runs), **environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -2,19 +2,19 @@
 
 import csv
 import json
+import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from backend.contract import spec_file
 from backend.contract.errors import InputError
-from backend.contract.processes import python_command
 from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
 from backend.helper.worker import QUERIES
 from backend.inference import predict
+from tests import in_process
 
 VALIDATION = resource("demo", "sentiment", "validation.csv")
 
@@ -24,10 +24,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One short run of the demo's spec."""
     folder = tmp_path_factory.mktemp("use") / "run"
     changes = ("--set", "training.max_steps=3", "--set", "evaluation.max_rows=32")
-    command = python_command(
-        "backend", "train", str(resource("demo", "sentiment.yaml")), *changes, "--run-folder", str(folder)
-    )
-    subprocess.run(command, capture_output=True, check=True)
+    command = ["train", str(resource("demo", "sentiment.yaml")), *changes, "--run-folder", str(folder)]
+    done = in_process.call(command, tmp_path_factory.mktemp("here"), os.environ)
+    assert done.returncode == 0, done.stderr
     return folder
 
 

@@ -19,6 +19,7 @@ from backend.hardware import claims
 from backend.inference import feedback_file, interactive, predict
 from backend.tasks.question_answering import QuestionAnswering
 from backend.tasks.token_classification import TokenClassification
+from tests import in_process
 
 CHANGES = ["task.rows=instructions", "task.template='Q {{ messages[0].content }} A'", "task.max_new_tokens=2"]
 
@@ -166,12 +167,10 @@ def test_command_line_answers_in_json(burnish_lines, tmp_path: Path) -> None:
 @pytest.fixture
 def burnish_lines():
     """Runs the command line; what it said on stdout by line, and on stderr."""
-    import subprocess
-
-    from backend.contract.processes import python_command
 
     def run(*words: str) -> tuple[list[str], str]:
-        done = subprocess.run(python_command("backend", *words), capture_output=True, text=True, check=True)
+        done = in_process.call(list(words), Path.cwd(), os.environ)
+        assert done.returncode == 0, done.stderr
         return done.stdout.splitlines(), done.stderr
 
     return run

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -12,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.contract.processes import python_command
 from backend.contract.resources import resource
+from tests import in_process
 from tests.backend.tasks.questions import xlnet
 
 SQUAD = Path(__file__).resolve().parents[2] / "data" / "squad"
@@ -21,12 +22,7 @@ Burnish = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def burnish(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        python_command("backend", *map(str, arguments)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return in_process.call(list(map(str, arguments)), Path.cwd(), os.environ)
 
 
 def succeeded(*arguments: str | Path) -> str:

@@ -1,0 +1,105 @@
+"""Calls `burnish` within the test's own process, the training of a followed run too: each new process would load the frameworks again."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from backend import process_tree
+from backend.__main__ import main
+from backend.commands import train
+from backend.commands.follow import EventReader, Follower, RunOutcome
+from backend.commands.screen import ProgressScreen
+from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
+from backend.contract.run.lock import take_lock
+
+_attempt_of_a_supervisor = train.attempt
+
+
+def call(
+    arguments: list[str], working_folder: Path, environment: Mapping[str, str]
+) -> "subprocess.CompletedProcess[str]":
+    """One command with its exit code and what it printed; working folder, environment and streams are its own meanwhile.
+
+    What a command does to its own process (limits, code of a model, other packages on its path) needs a real one.
+    """
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as out,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as err,
+        Path(os.devnull).open(encoding="utf-8") as nothing,
+        pytest.MonkeyPatch.context() as patch,
+        _environment(environment),
+    ):
+        patch.chdir(working_folder)
+        patch.setattr(sys, "argv", ["burnish", *arguments])
+        for name, stream in (("stdin", nothing), ("stdout", out), ("stderr", err)):
+            patch.setattr(sys, name, stream)
+        patch.setattr(train, "attempt", _attempt)
+        try:
+            code = main(arguments)
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        return subprocess.CompletedProcess(["burnish", *arguments], code, _text(out), _text(err))
+
+
+def _attempt(folder: RunFolder, *, queue: bool = False) -> RunOutcome:
+    """`train.attempt` with the engine process in this one, between the records that its supervisor would write."""
+    if queue or folder.life() == "alive":
+        return _attempt_of_a_supervisor(folder, queue=queue)
+    reader = EventReader.at_end(folder.events)
+    lock = take_lock(folder.lock)
+    try:
+        folder.check(to_write=True)
+        folder.clear_requests()
+        number = folder.next_attempt()
+        folder.write_process_record(ProcessRecord(number, host_id(), boot_id(), os.getpid(), os.getpid(), time.time()))
+        folder.write_exit_record(ExitRecord(number, _train(folder), time.time()))
+    finally:
+        os.close(lock)
+    return Follower(folder, reader, ProgressScreen()).watch()
+
+
+def _train(folder: RunFolder) -> int:
+    with (
+        folder.log.open("a", encoding="utf-8") as log,
+        pytest.MonkeyPatch.context() as patch,
+        _environment({**os.environ, process_tree.MARKER: str(folder.path)}),
+        _signals(),
+    ):
+        patch.setattr(sys, "stdout", log)
+        patch.setattr(sys, "stderr", log)
+        return main(["_run", str(folder.path)])
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    before, wanted = dict(os.environ), dict(values)
+    try:
+        os.environ.clear()
+        os.environ.update(wanted)
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGUSR1)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _text(stream) -> str:
+    stream.seek(0)
+    return stream.read()
