@@ -1,10 +1,10 @@
 """A comparison of tokenizers on screen: their counts by language as a table and as bars, their lines side by side."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from app.core.formatting import grouped
-from app.core.i18n import figure, plain, tr
+from app.core.i18n import figure, tr
+from app.core.table_rows import TableRows
 from backend.contract.tokens.comparison import DataComparison, LanguageCounts
 
 MEASURES = ((tr("Per word"), "words"), (tr("Per character"), "characters"), (tr("Per row"), "rows"))
@@ -35,71 +35,34 @@ def _groups(found: DataComparison) -> list[LanguageCounts]:
     return [found.total, *found.languages]
 
 
-@dataclass(frozen=True)
-class RateRows:
-    """The table's rows, as a RowTable takes them."""
+def rate_rows(found: DataComparison, names: Sequence[str]) -> TableRows:
+    """A row for each tokenizer in all languages and in each; the column of languages only if there are several."""
+    has_languages = bool(found.languages)
+    columns = [name for name in COLUMNS if name != "language" or has_languages]
+    rows = []
+    for number, counts in enumerate(_groups(found)):
+        for place, name in enumerate(names):
+            spread = found.spreads[place] if number == 0 else None
+            values = {
+                "tokenizer": name,
+                "language": counts.language or (ALL if number == 0 else "–"),
+                "rows": counts.rows,
+                "tokens": counts.tokens[place],
+                "per_word": rate(counts, place, "words"),
+                "per_character": rate(counts, place, "characters"),
+                "per_row": rate(counts, place, "rows"),
+                "median": None if spread is None else spread.p50,
+                "longest": None if spread is None else spread.max,
+                "unknown": counts.unknown[place],
+            }
+            rows.append([values[column] for column in columns])
+    return TableRows(columns, rows, shown=_shown)
 
-    found: DataComparison
-    names: Sequence[str]
-    """Of the tokenizers, as people know them."""
 
-    @property
-    def columns(self) -> list[str]:
-        """The language only where there are several."""
-        return [name for name in COLUMNS if name != "language" or self.found.languages]
-
-    @property
-    def row_count(self) -> int:
-        """A row for each tokenizer in each language, and in all of them."""
-        return len(self.names) * (1 + len(self.found.languages))
-
-    def place(self, row: int) -> tuple[LanguageCounts, int]:
-        """The language and the tokenizer of a row."""
-        language, tokenizer = divmod(row, len(self.names))
-        return _groups(self.found)[language], tokenizer
-
-    def value(self, row: int, name: str) -> float | str | None:
-        """A cell for sorting."""
-        counts, tokenizer = self.place(row)
-        spread = (
-            None
-            if counts.language or (self.found.languages and row >= len(self.names))
-            else self.found.spreads[tokenizer]
-        )
-        values = {
-            "tokenizer": self.names[tokenizer],
-            "language": counts.language or ALL if row < len(self.names) else counts.language or "–",
-            "rows": counts.rows,
-            "tokens": counts.tokens[tokenizer],
-            "per_word": rate(counts, tokenizer, "words"),
-            "per_character": rate(counts, tokenizer, "characters"),
-            "per_row": rate(counts, tokenizer, "rows"),
-            "median": None if spread is None else spread.p50,
-            "longest": None if spread is None else spread.max,
-            "unknown": counts.unknown[tokenizer],
-        }
-        return values[name]
-
-    def cell(self, row: int, column: int) -> str | None:
-        """A cell as it is shown."""
-        value = self.value(row, self.columns[column])
-        if isinstance(value, float):
-            return figure(value, ".3f") if self.columns[column].startswith("per_") else grouped(round(value))
-        return grouped(value) if isinstance(value, int) else value
-
-    def copied(self, row: int, column: int) -> str | None:
-        """The same as programs read it."""
-        shown = self.cell(row, column)
-        return shown and plain(shown)
-
-    def order(self, column: str, descending: bool) -> list[int]:
-        """The rows sorted by a column, those without a value last."""
-        rows = range(self.row_count)
-        if not column:
-            return list(rows)
-        known = [row for row in rows if self.value(row, column) is not None]
-        unknown = [row for row in rows if self.value(row, column) is None]
-        return [*sorted(known, key=lambda row: self.value(row, column), reverse=descending), *unknown]  # type: ignore[arg-type, return-value]
+def _shown(value: float | str | None, column: str) -> str | None:
+    if isinstance(value, float):
+        return figure(value, ".3f") if column.startswith("per_") else grouped(round(value))
+    return grouped(value) if isinstance(value, int) else value
 
 
 def padded(heights: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -9,6 +9,7 @@ from typing import Any
 from app.core import formatting
 from app.core.i18n import tr
 from app.core.preferences import Preferences
+from app.core.table_rows import TableRows
 from backend.contract.tokens import options as tokenizer_name
 from backend.contract.tokens.training import TrainedTokenizer
 
@@ -112,37 +113,21 @@ def _is_entry(entry: object) -> bool:
 COLUMNS = ("name", "pieces", "made", "folder")
 
 
-class MadeRows:
-    """The tokenizers as a table shows them."""
-
-    columns = COLUMNS
-
-    def __init__(self, tokenizers: Sequence[MadeBefore]) -> None:
-        self.tokenizers = tokenizers
-        self._there = [each.is_there for each in tokenizers]
-
-    @property
-    def row_count(self) -> int:
-        """One for each."""
-        return len(self.tokenizers)
-
-    def is_there(self, row: int) -> bool:
-        """As it was when the table was made."""
-        return self._there[row]
-
-    def cell(self, row: int, column: int) -> str:
-        """One value."""
-        one = self.tokenizers[row]
-        return {
-            "name": formatting.name_of_path(one.path),
-            "pieces": formatting.grouped(one.pieces) if one.pieces else "–",
-            "made": formatting.moment(one.when or None),
-            "folder": one.path if self._there[row] else tr("Gone: {path}", path=one.path),
-        }[COLUMNS[column]]
-
-    def color(self, row: int, column: str) -> str:
-        """The colour token of a cell."""
-        return "" if self._there[row] else "warning" if column == "folder" else "faint"
+def made_rows(tokenizers: Sequence[MadeBefore]) -> TableRows:
+    """The tokenizers as a table shows them, with which of them are gone by now."""
+    is_there = [one.is_there for one in tokenizers]
+    rows = [
+        (
+            formatting.name_of_path(one.path),
+            formatting.grouped(one.pieces) if one.pieces else "–",
+            formatting.moment(one.when or None),
+            one.path if there else tr("Gone: {path}", path=one.path),
+        )
+        for one, there in zip(tokenizers, is_there, strict=True)
+    ]
+    return TableRows(
+        COLUMNS, rows, lambda row, column: "" if is_there[row] else "warning" if column == "folder" else "faint"
+    )
 
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt")

@@ -10,36 +10,27 @@ from app.core import formatting
 from app.core.backend_words import begun
 from app.core.draft.draft import as_yaml
 from app.core.i18n import tr, trn
+from app.core.table_rows import TableRows
 from backend.contract.catalog import SourceEntry
 from backend.contract.tokens.training import ProposedToken, TokenCounts
 
 COLUMNS = ("token", "pieces_now", "occurs", "note")
 
 
-class ProposedRows:
-    """A line for each proposed token; `counts` only where data was counted."""
+def proposed_rows(tokens: Sequence[ProposedToken], counts: Mapping[str, int] | None = None) -> TableRows:
+    """A row for each proposed token; `occurs` only if data was counted."""
 
-    def __init__(self, tokens: Sequence[ProposedToken], counts: Mapping[str, int] | None = None) -> None:
-        self.tokens, self._counts = tokens, counts
-        self.columns = [name for name in COLUMNS if name != "occurs" or counts is not None]
-        self.row_count = len(tokens)
-
-    def cell(self, row: int, column: int) -> object:
-        """One value."""
-        token = self.tokens[row]
-        return {
-            "token": token.text,
-            "pieces_now": "  ".join(token.pieces),
-            "occurs": "" if token.problem else (self._counts or {}).get(token.text, 0),
-            "note": note_of(token),
-        }[self.columns[column]]
-
-    def color(self, row: int, column: str) -> str:
-        """The colour token of a cell."""
-        token = self.tokens[row]
+    def color(row: int, column: str) -> str:
         if column == "note":
-            return "warning" if token.problem else "muted"
-        return "faint" if token.problem else ""
+            return "warning" if tokens[row].problem else "muted"
+        return "faint" if tokens[row].problem else ""
+
+    columns = [name for name in COLUMNS if name != "occurs" or counts is not None]
+    rows = []
+    for token in tokens:
+        occurs = [] if counts is None else ["" if token.problem else counts.get(token.text, 0)]
+        rows.append([token.text, "  ".join(token.pieces), *occurs, note_of(token)])
+    return TableRows(columns, rows, color)
 
 
 def note_of(token: ProposedToken) -> str:

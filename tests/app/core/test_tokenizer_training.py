@@ -5,11 +5,11 @@ import shlex
 import pytest
 
 from app.core.text.tokenizer_training import (
-    ProposedRows,
     extend_command,
     free_folder,
     new_tokens,
     note_of,
+    proposed_rows,
     saved_words,
     tokens_of,
     train_command,
@@ -87,10 +87,10 @@ def test_only_new_tokens_can_be_added():
 
 
 def test_counts_stand_beside_what_can_be_added():
-    rows = ProposedRows([NEW, OLD], {"zyzzyva": 3, "the": 90})
+    rows = proposed_rows([NEW, OLD], {"zyzzyva": 3, "the": 90})
     place = rows.columns.index("occurs")
     assert [rows.cell(row, place) for row in range(2)] == [3, ""]
-    assert "occurs" not in ProposedRows([NEW]).columns
+    assert "occurs" not in proposed_rows([NEW]).columns
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from app.core.text.id_lists import read_ids, read_pieces, write_ids, write_pieces
 from app.core.text.pipeline_steps import tree_lines
-from app.core.text.tokenizer_comparison import RateRows, bars, gaps, padded
+from app.core.text.tokenizer_comparison import bars, gaps, padded, rate_rows
 from backend.contract.rpc.data import NumberSummary
 from backend.contract.tokens.comparison import DataComparison, LanguageCounts
 from backend.contract.tokens.text_columns import language_column, text_column
@@ -97,7 +97,7 @@ def test_a_column_with_long_texts_is_taken_for_the_texts():
 
 
 def test_rows_are_tokenizers_in_all_languages_and_in_each():
-    rows = RateRows(FOUND, ["a", "b"])
+    rows = rate_rows(FOUND, ["a", "b"])
     assert rows.row_count == 6
     column = rows.columns.index
     assert [rows.cell(row, column("language")) for row in (0, 2, 4)] == ["All", "en", "–"]
@@ -107,7 +107,7 @@ def test_rows_are_tokenizers_in_all_languages_and_in_each():
 
 
 def test_rows_without_a_value_are_sorted_to_the_end():
-    rows = RateRows(FOUND, ["a", "b"])
+    rows = rate_rows(FOUND, ["a", "b"])
     assert rows.order("per_word", descending=True) == [1, 0, 2, 3, 4, 5]
     assert rows.order("", descending=False) == list(range(6))
 

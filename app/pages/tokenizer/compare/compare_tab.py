@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWi
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.formatting import number, sentence
 from app.core.i18n import tr, trn
-from app.core.text.tokenizer_comparison import MAX_GROUPS, MEASURES, UNITS, RateRows, bars
+from app.core.table_rows import TableRows
+from app.core.text.tokenizer_comparison import MAX_GROUPS, MEASURES, UNITS, bars, rate_rows
 from app.pages.tokenizer.compare.aligned_tokens import AlignedTokens
 from app.pages.tokenizer.compare.compared_tokenizers import COLOR_TOKENS, ComparedTokenizers
 from app.pages.tokenizer.data_choice import DataChoice
@@ -293,12 +294,13 @@ class ComparedData(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.rows: RateRows | None = None
+        self.rows = TableRows((), ())
+        self._found: DataComparison | None = None
+        self._names: Sequence[str] = ()
         self.table = RowTable()
         self.table.set_titles(COLUMN_TITLES)
         self.table.setAccessibleName(tr("Tokens by tokenizer and language"))
         self.table.sort_requested.connect(self._on_sort_requested)
-        self.table.set_color(self._color)
         self.summary = ElidedLabel("", "faint")
         table = Card()
         table.layout().setContentsMargins(1, 6, 1, 8)  # type: ignore[union-attr]
@@ -332,8 +334,9 @@ class ComparedData(QWidget):
 
     def show_comparison(self, found: DataComparison, names: Sequence[str]) -> None:
         """Show another one; `names` are those of the tokenizers."""
-        self.rows = RateRows(found, list(names))
-        self.table.set_source(self.rows)  # type: ignore[arg-type]
+        self.rows, self._found, self._names = rate_rows(found, names), found, names
+        self.table.set_source(self.rows)
+        self.table.set_color(lambda row, column: COLOR_TOKENS[row % len(names)] if column == "tokenizer" else "")
         self.table.setColumnHidden(0, True)
         self.table.set_widths({name: WIDTHS[name] for name in self.rows.columns}, ["tokenizer"])
         words = [
@@ -355,27 +358,20 @@ class ComparedData(QWidget):
             self.lengths.append(str(place), middles, rows)
 
     def _show_measure(self, place: int) -> None:
-        if self.rows is None:
+        if self._found is None:
             return
         if place == len(MEASURES):
             self.plots.setCurrentWidget(self.lengths)
             return
         by = MEASURES[place][1]
         self.card.set_title(UNITS[by])
-        groups, heights = bars(self.rows.found, by)
+        groups, heights = bars(self._found, by)
         drawn = [
-            Bars(name, values, token)
-            for name, values, token in zip(self.rows.names, heights, COLOR_TOKENS, strict=False)
+            Bars(name, values, token) for name, values, token in zip(self._names, heights, COLOR_TOKENS, strict=False)
         ]
         self.bars.show_bars(groups, drawn, UNITS[by])
         self.plots.setCurrentIndex(0)
 
-    def _color(self, row: int, column: str) -> str:
-        if column != "tokenizer" or self.rows is None:
-            return ""
-        return COLOR_TOKENS[self.rows.place(row)[1]]
-
     def _on_sort_requested(self, column: str, descending: bool) -> None:
-        if self.rows is not None:
-            self.table.set_indices(self.rows.order(column, descending))
-            self.table.setColumnHidden(0, True)
+        self.table.set_indices(self.rows.order(column, descending))
+        self.table.setColumnHidden(0, True)

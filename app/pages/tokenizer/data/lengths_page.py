@@ -11,6 +11,7 @@ from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.backend_words import begun, said
 from app.core.formatting import grouped
 from app.core.i18n import thin, tr, trn
+from app.core.table_rows import TableRows
 from app.core.text.length_bins import LengthBins, length_bins
 from app.core.text.training_data import percent, short_place
 from app.pages.tokenizer.tokenizer_tab import READING, waiting_question
@@ -21,7 +22,7 @@ from app.widgets.plots.length_histogram import LengthHistogram
 from app.widgets.progress import ThinProgressBar, WaitingStack
 from app.widgets.tables.row_table import ROW_HEIGHT, RowTable
 from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.rpc.training_data import LengthMeasure, Loss, PaddingRule, TrainingLengths, UnknownRow
+from backend.contract.rpc.training_data import LengthMeasure, PaddingRule, TrainingLengths, UnknownRow
 
 UNKNOWN_COLUMNS = ("share", "row", "text")
 PADDING_TITLES = {
@@ -228,24 +229,6 @@ def quantile_words(measure: LengthMeasure) -> str:
     )
 
 
-class _Losses:
-    """Limits as a table's source."""
-
-    columns = LIMIT_COLUMNS
-
-    def __init__(self, losses: list[Loss], limit: int) -> None:
-        self.losses, self.limit = losses, limit
-
-    @property
-    def row_count(self) -> int:
-        return len(self.losses)
-
-    def cell(self, row: int, column: int) -> object:
-        one = self.losses[row]
-        mark = tr(" (as set)") if one.limit == self.limit else ""
-        return (f"{grouped(one.limit)}{mark}", grouped(one.rows), percent(one.share))[column]
-
-
 class LimitsCard(Card):
     """A double click, or Enter, on a limit takes it for the run that is being set up."""
 
@@ -265,7 +248,15 @@ class LimitsCard(Card):
         """Show the usual limits for these lengths."""
         self._measure, self._can_set = measure, can_set
         self.set_title(LIMIT_TITLES[measure.beyond])
-        self.table.set_source(_Losses(measure.losses, measure.limit))
+        rows = [
+            (
+                f"{grouped(one.limit)}{tr(' (as set)') if one.limit == measure.limit else ''}",
+                grouped(one.rows),
+                percent(one.share),
+            )
+            for one in measure.losses
+        ]
+        self.table.set_source(TableRows(LIMIT_COLUMNS, rows))
         self.table.setMinimumHeight(self.table.horizontalHeader().height() + ROW_HEIGHT * len(measure.losses) + 2)
         self.table.hideColumn(0)  # limits need no numbers
         self.table.set_widths({"limit": 110, "rows": 76, "share": 76}, stretched="limit")
@@ -275,23 +266,6 @@ class LimitsCard(Card):
     def _on_activated(self, row: int) -> None:
         if self._measure is not None and self._can_set:
             self.settings_chosen.emit({self._measure.setting: self._measure.losses[row].limit})
-
-
-class _WorstRows:
-    """The rows with unknown tokens as a table's source."""
-
-    columns = UNKNOWN_COLUMNS
-
-    def __init__(self, rows: list[UnknownRow]) -> None:
-        self.rows = rows
-
-    @property
-    def row_count(self) -> int:
-        return len(self.rows)
-
-    def cell(self, row: int, column: int) -> object:
-        one = self.rows[row]
-        return (percent(one.unknown / max(1, one.tokens)), short_place(one.place, 12), one.text)[column]
 
 
 class UnknownCard(Card):
@@ -323,7 +297,10 @@ class UnknownCard(Card):
         self.table.setVisible(bool(unknown.worst))
         grows = QSizePolicy.Policy.Preferred if unknown.worst else QSizePolicy.Policy.Maximum
         self.setSizePolicy(QSizePolicy.Policy.Preferred, grows)
-        self.table.set_source(_WorstRows(unknown.worst))
+        rows = [
+            (percent(one.unknown / max(1, one.tokens)), short_place(one.place, 12), one.text) for one in unknown.worst
+        ]
+        self.table.set_source(TableRows(UNKNOWN_COLUMNS, rows))
         self.table.hideColumn(0)
         self.table.set_widths({"share": 66, "row": 112, "text": 80}, stretched="text")
 

@@ -10,6 +10,7 @@ from app import theme
 from app.core.backend_sentences import told
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.i18n import tr
+from app.core.table_rows import TableRows
 from app.core.text.training_data import KINDS, feature_words, kinds_there, numbers_at, short_place, step_words
 from app.pages.tokenizer.data.lengths_page import NOT_SHOWN, STOPPED
 from app.pages.tokenizer.tokenizer_tab import READING, waiting_question
@@ -36,22 +37,13 @@ COLUMNS = ("place", "tokens", "label", "text")
 NARROWEST, WIDEST = 70, 136
 
 
-class _Lines:
-    """Features as a table's source."""
-
-    columns = COLUMNS
-
-    def __init__(self, lines: list[FeatureLine]) -> None:
-        self.lines = lines
-
-    @property
-    def row_count(self) -> int:
-        return len(self.lines)
-
-    def cell(self, row: int, column: int) -> object:
-        one = self.lines[row]
-        place = f"{one.place} ({one.part + 1})" if one.part else one.place
-        return (short_place(place, PLACE_CHARACTERS), one.tokens, one.label, one.text)[column]
+def _table_rows(lines: list[FeatureLine]) -> TableRows:
+    places = [f"{one.place} ({one.part + 1})" if one.part else one.place for one in lines]
+    rows = [
+        (short_place(place, PLACE_CHARACTERS), one.tokens, one.label, one.text)
+        for place, one in zip(places, lines, strict=True)
+    ]
+    return TableRows(COLUMNS, rows)
 
 
 class RowsPage(WaitingStack):
@@ -180,10 +172,10 @@ class RowsPage(WaitingStack):
         self._show_number(answer)
         self.said.setText(step_words(answer.step) if answer.step else _span_words(answer))
         self.banner.show_message("warning", answer.step.differs if answer.step else "")
-        columns = self._columns(answer)
-        self.table.set_source(_Lines(answer.lines), columns)
+        columns, rows = self._columns(answer), _table_rows(answer.lines)
+        self.table.set_source(rows, columns)
         self.table.hideColumn(0)  # the place says more than a number
-        self.table.set_widths(_widths(answer.lines, columns), stretched="text")
+        self.table.set_widths(_widths(rows, columns), stretched="text")
         self.answered.emit(answer)
         if answer.lines:
             self.table.selectRow(0)
@@ -224,13 +216,9 @@ class RowsPage(WaitingStack):
         self.banner.show_message("error", mistake.message)
 
 
-def _widths(lines: list[FeatureLine], columns: list[str]) -> dict[str, int]:
+def _widths(rows: TableRows, columns: list[str]) -> dict[str, int]:
     """As wide as their longest cells; what is left belongs to the text."""
-    source = _Lines(lines)
-    letters = {
-        name: max((len(str(source.cell(row, COLUMNS.index(name)))) for row in range(len(lines))), default=0)
-        for name in columns
-    }
+    letters = {name: max((len(str(row[COLUMNS.index(name)])) for row in rows.rows), default=0) for name in columns}
     return {name: min(WIDEST, max(NARROWEST, 28 + 7 * most)) for name, most in letters.items()}
 
 

@@ -12,7 +12,7 @@ from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.formatting import grouped
 from app.core.i18n import tr
 from app.core.text import tokenizer_list
-from app.core.text.tokenizer_training import ProposedRows, extend_command, line_of, new_tokens, saved_words, tokens_of
+from app.core.text.tokenizer_training import extend_command, line_of, new_tokens, proposed_rows, saved_words, tokens_of
 from app.pages.tokenizer.text_source import TextSource
 from app.pages.tokenizer.train.tokenizer_builder import TokenizerBuilder
 from app.services.context import AppContext
@@ -247,7 +247,7 @@ class ProposalCard(Card):
     def show_tokens(self, tokens: Sequence[ProposedToken], counts: TokenCounts | None = None) -> None:
         """Other tokens, or how often they occur."""
         self._tokens = tokens
-        rows = ProposedRows(tokens, counts.counts if counts is not None else None)
+        rows = proposed_rows(tokens, counts.counts if counts is not None else None)
         self.table.set_source(rows)
         self.table.set_color(rows.color)
         self.table.set_widths({name: PROPOSAL_WIDTHS[name] for name in rows.columns}, ["pieces_now"])

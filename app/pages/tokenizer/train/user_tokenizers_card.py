@@ -9,7 +9,7 @@ from app.core.formatting import name_of_path
 from app.core.i18n import tr
 from app.core.preferences import Preferences
 from app.core.text import tokenizer_list
-from app.core.text.tokenizer_list import MadeBefore, MadeRows
+from app.core.text.tokenizer_list import MadeBefore, made_rows
 from app.widgets.card import Card
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
@@ -31,7 +31,7 @@ class UserTokenizersCard(Card):
     def __init__(self, preferences: Preferences, parent: QWidget | None = None) -> None:
         super().__init__(tr("Made before"), parent)
         self._preferences = preferences
-        self._rows = MadeRows([])
+        self._made: list[MadeBefore] = []
         self._row = -1
         self.table = RowTable()
         self.table.remember("made_tokenizers")
@@ -74,24 +74,25 @@ class UserTokenizersCard(Card):
 
     def refresh(self) -> None:
         """Show what is remembered now, and which of it is still there."""
-        self._rows = MadeRows(tokenizer_list.made_tokenizers(self._preferences))
-        self.table.set_source(self._rows)  # type: ignore[arg-type]
+        self._made = tokenizer_list.made_tokenizers(self._preferences)
+        rows = made_rows(self._made)
+        self.table.set_source(rows)
         self.table.hideColumn(0)
-        self.table.set_color(self._rows.color)
+        self.table.set_color(rows.color)
         self.table.set_widths(WIDTHS, stretched="folder")
-        self.pages.setCurrentIndex(1 if self._rows.row_count else 0)
+        self.pages.setCurrentIndex(1 if self._made else 0)
         self._on_selected(-1)
 
     def chosen(self) -> MadeBefore | None:
         """The one that is selected."""
-        return self._rows.tokenizers[self._row] if 0 <= self._row < self._rows.row_count else None
+        return self._made[self._row] if 0 <= self._row < len(self._made) else None
 
     def _on_selected(self, row: int) -> None:
         self._row = row
         one = self.chosen()
-        there = one is not None and self._rows.is_there(row)
+        there = one is not None and one.is_there
         for button in (self.open, self.use, self.copy, self.forget):
-            button.setVisible(self._rows.row_count > 0)
+            button.setVisible(bool(self._made))
         for button in (self.open, self.use):
             button.setEnabled(there)
         for button in (self.copy, self.forget):

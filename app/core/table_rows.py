@@ -1,0 +1,41 @@
+"""Rows of a table that are all there, as a RowTable takes them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.core.i18n import plain
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Values row by row; `shown` writes one of a column for people."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    color: Callable[[int, str], str] = lambda row, column: ""
+    """The colour token of a cell, by its row and column name."""
+    shown: Callable[[Any, str], object] = lambda value, column: value
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are."""
+        return len(self.rows)
+
+    def cell(self, row: int, column: int) -> object:
+        """A cell as it is shown."""
+        return self.shown(self.rows[row][column], self.columns[column])
+
+    def copied(self, row: int, column: int) -> object:
+        """The same, its numbers as programs read them."""
+        shown, value = self.cell(row, column), self.rows[row][column]
+        return plain(shown) if isinstance(shown, str) and isinstance(value, int | float) else shown
+
+    def order(self, column: str, descending: bool) -> list[int]:
+        """The rows sorted by a column, those without a value last; by no column as they are."""
+        if not column:
+            return list(range(self.row_count))
+        place = list(self.columns).index(column)
+        known = [row for row, values in enumerate(self.rows) if values[place] is not None]
+        unknown = [row for row, values in enumerate(self.rows) if values[place] is None]
+        return [*sorted(known, key=lambda row: self.rows[row][place], reverse=descending), *unknown]
