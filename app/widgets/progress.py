@@ -1,4 +1,6 @@
-"""Work that takes a while: a thin bar, a line with a stop button, and a stack that waits for an answer."""
+"""Work that takes a while: a thin bar, lines with a stop button, and a stack that waits for an answer."""
+
+import time
 
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
@@ -7,11 +9,14 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QSt
 from app import theme
 from app.core.backend_words import begun, said
 from app.core.i18n import grouped, tr
+from app.core.progress import WorkStage
 from app.widgets.accessibility import Role
+from app.widgets.boxes import hbox
 from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
 from app.widgets.text.elided_label import ElidedLabel
+from backend.contract.rpc.protocol import Progress
 
 
 class ThinProgressBar(QWidget):
@@ -128,6 +133,39 @@ class ActivityLine(QFrame):
     def end(self) -> None:
         """It is over."""
         self.hide()
+
+
+class WorkRow(QWidget):
+    """How far work in several stages has come, with the time that it takes; `stop` is its button."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._stage = WorkStage("", 0)
+        self._clock = QTimer(self, interval=1000)
+        self._clock.timeout.connect(self._show_words)
+        self.words, self.bar = ElidedLabel("", "muted"), ThinProgressBar()
+        self.stop = IconButton(tr("Stop"), "stop")
+        hbox((self.words, 3), (self.bar, 1), self.stop, spacing=10, parent=self)
+
+    def begin(self, words: str) -> None:
+        """Work has begun."""
+        self._stage = WorkStage(words, time.monotonic())
+        self.bar.set_fraction(None)
+        self._show_words()
+        self._clock.start()
+
+    def show_progress(self, progress: Progress) -> None:
+        """How far it is; the time counts on even if nothing more is reported."""
+        self.bar.set_fraction(progress.done / progress.total if progress.total else None)
+        self._stage.tell(progress, time.monotonic())
+        self._show_words()
+
+    def end(self) -> None:
+        """It is over."""
+        self._clock.stop()
+
+    def _show_words(self) -> None:
+        self.words.setText(self._stage.words(time.monotonic()))
 
 
 def amount_words(done: float, total: float, unit: str) -> str:

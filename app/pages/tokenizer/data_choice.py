@@ -6,12 +6,13 @@ from typing import Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.core.formatting import name_of_path, sentence
 from app.core.i18n import tr
 from app.services.backend_client import PendingQuery
 from app.services.context import AppContext
+from app.widgets.boxes import hbox
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.path_field import PathLine
 from app.widgets.icon_label import IconToolButton
@@ -62,13 +63,7 @@ class DataChoice(QWidget):
         self.language.setVisible(with_language)
         self.column.setPlaceholderText(tr("Column"))
         self.language.setPlaceholderText(tr("Language"))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(6)
-        row.addWidget(self.line, 3)
-        row.addWidget(self.browse)
-        row.addWidget(self.demo)
-        row.addWidget(self.of_run)
+        row = hbox((self.line, 3), self.browse, self.demo, self.of_run, spacing=6, parent=self)
         row.addSpacing(4)
         row.addWidget(self.column, 1)
         row.addWidget(self.language, 1)

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMenu, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from app.core.i18n import tr
 from app.core.text import tokenizer_list
 from app.services.context import AppContext
+from app.widgets.boxes import hbox
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton
 from backend.contract.resources import DEMO_MODELS
@@ -42,11 +43,7 @@ class TokenizerChoice(QWidget):
         self.browse_menu.addAction(tr("Browse folder…"), self._browse)
         self.browse_menu.addAction(tr("Browse file…"), self._browse_file)
         self.browse_button.clicked.connect(self._open_menu)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(12)
-        row.addWidget(self.box, 1)
-        row.addWidget(self.browse_button)
+        hbox((self.box, 1), self.browse_button, spacing=12, parent=self)
         self.refresh()
 
     def refresh(self) -> None:

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollBar, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollBar, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.formatting import grouped
 from app.core.i18n import tr
 from app.core.text.tokenizer_comparison import gaps, padded
+from app.widgets.boxes import hbox
 from app.widgets.card import label
 from app.widgets.text.token_paragraphs import LINE
 from app.widgets.text.token_view import TokenView
@@ -34,9 +35,7 @@ class AlignedTokens(QWidget):
         self._text, self._lines, self._only_differences = "", 1, True
         self.views: list[TokenView] = []
         self._counts = [label("", "faint", wrap=True) for _ in range(MOST)]
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(14)
+        self._row = hbox(spacing=14, parent=self)
         self._holders: list[QWidget] = []
         # One for all: a bar that came and went in a column would change its width, and with it the wrapping.
         self.bar = QScrollBar(Qt.Orientation.Vertical)

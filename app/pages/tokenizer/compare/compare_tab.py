@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QWidget
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.formatting import number, sentence
@@ -19,6 +19,7 @@ from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.token_answers import comparison_of
 from app.widgets.banner import Banner
+from app.widgets.boxes import hbox, holder, vbox
 from app.widgets.card import Card
 from app.widgets.empty_state import EmptyState
 from app.widgets.forms.chips import chips
@@ -74,25 +75,13 @@ class CompareTab(TokenizerTab):
         self.only.toggled.connect(lambda on: self.columns.set_only_differences(on))
         self.add = IconButton(tr("Add tokenizer"), "plus")
         self.add.clicked.connect(self._on_add)
-        top = QHBoxLayout()
-        top.setSpacing(14)
-        top.addLayout(modes)
-        top.addStretch(1)
-        for widget in (self.special, self.only, self.add):
-            top.addWidget(widget)
+        top = hbox(modes, 1, self.special, self.only, self.add, spacing=14)
         self.inputs, self.results = QStackedWidget(), QStackedWidget()
         self.inputs.addWidget(self._text_input())
         self.inputs.addWidget(self._data_input())
         self.results.addWidget(self._text_result())
         self.results.addWidget(self._data_result())
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
-        column.addLayout(top)
-        column.addWidget(self.banner)
-        column.addWidget(self.inputs)
-        column.addWidget(self.others)
-        column.addWidget(self.results, 1)
+        vbox(top, self.banner, self.inputs, self.others, (self.results, 1), spacing=10, parent=self)
         self.show_mode(0)
 
     # Building
@@ -107,7 +96,6 @@ class CompareTab(TokenizerTab):
         return self.text
 
     def _data_input(self) -> QWidget:
-        made = QWidget()
         self.data = DataChoice(self._context, with_language=True)
         self.data.changed.connect(self._show_state)
         self.data.failed.connect(self._on_failed)
@@ -116,24 +104,13 @@ class CompareTab(TokenizerTab):
         self.data.run_asked.connect(lambda: self._take_draft_data(self.data.take))
         self.start = IconButton(tr("Compare"), "play", "primary")
         self.start.clicked.connect(self.compare_data)
-        row = QHBoxLayout(made)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(10)
-        row.addWidget(self.data, 1)
-        row.addWidget(self.start)
-        return made
+        return holder(hbox((self.data, 1), self.start, spacing=10))
 
     def _text_result(self) -> QWidget:
-        made = QWidget()
         self.columns = AlignedTokens()
         self.columns.token_shown.connect(self._show_token)
         self.summary = ElidedLabel("", "muted")
-        column = QVBoxLayout(made)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(self.columns, 1)
-        column.addWidget(self.summary)
-        return made
+        return holder(vbox((self.columns, 1), self.summary, spacing=8))
 
     def _data_result(self) -> QWidget:
         self.compared = ComparedData()
@@ -319,18 +296,11 @@ class ComparedData(QWidget):
         self.plots = QStackedWidget()
         self.plots.addWidget(self.card)
         self.plots.addWidget(self.lengths)
-        side = QWidget()
-        column = QVBoxLayout(side)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
         row.addStretch(1)
-        column.addLayout(row)
-        column.addWidget(self.plots, 1)
+        side = holder(vbox(row, (self.plots, 1), spacing=8))
         splitter = RememberedSplitter("compared-data", Qt.Orientation.Horizontal)
         splitter.hold((table, side), (3, 2), (600, 420))
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(splitter)
+        vbox(splitter, parent=self)
 
     def show_comparison(self, found: DataComparison, names: Sequence[str]) -> None:
         """Show another one; `names` are those of the tokenizers."""

@@ -5,13 +5,14 @@ from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.i18n import tr
 from app.core.text.tokenizer_list import path_of, titles
 from app.pages.tokenizer.tokenizer_choice import TokenizerChoice
 from app.services.context import AppContext
+from app.widgets.boxes import hbox
 from app.widgets.card import label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
@@ -38,10 +39,7 @@ class ComparedTokenizers(QWidget):
         self.choices: list[TokenizerChoice] = []
         self._heads: list[QWidget] = []
         self.first = ElidedLabel("", "strong", Qt.TextElideMode.ElideLeft)
-        self.row = QHBoxLayout(self)
-        self.row.setContentsMargins(0, 0, 0, 0)
-        self.row.setSpacing(14)
-        self.row.addWidget(_head(0, self.first), 1)
+        self.row = hbox((_head(0, self.first), 1), spacing=14, parent=self)
         self.add()
 
     @property
@@ -148,9 +146,7 @@ class Dot(QWidget):
     def __init__(self, number: int) -> None:
         super().__init__()
         self._label = label("●")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self._label)
+        hbox(self._label, parent=self)
         self.set_number(number)
 
     def set_number(self, number: int) -> None:
@@ -166,11 +162,5 @@ class Dot(QWidget):
 def _head(number: int, name: QWidget, *buttons: QWidget) -> QWidget:
     made = QWidget()
     made.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)  # as wide as its column below
-    row = QHBoxLayout(made)
-    row.setContentsMargins(0, 0, 0, 0)
-    row.setSpacing(6)
-    row.addWidget(Dot(number))
-    row.addWidget(name, 1)
-    for button in buttons:
-        row.addWidget(button)
+    hbox(Dot(number), (name, 1), *buttons, spacing=6, parent=made)
     return made

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.core import formatting
 from app.core.i18n import tr
@@ -14,6 +14,7 @@ from app.pages.tokenizer.data.lengths_page import LengthsPage
 from app.pages.tokenizer.data.rows_page import RowsPage
 from app.pages.tokenizer.tokenizer_tab import TokenizerTab
 from app.services.context import AppContext
+from app.widgets.boxes import hbox, vbox
 from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.forms.chips import chips
@@ -43,11 +44,7 @@ class DataTab(TokenizerTab):
         self.pages = QStackedWidget()
         for page in (self.lengths, self.rows, self.nothing):
             self.pages.addWidget(page)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(14)
-        column.addWidget(self.bar)
-        column.addWidget(self.pages, 1)
+        vbox(self.bar, (self.pages, 1), spacing=14, parent=self)
         self._connect()
 
     def _connect(self) -> None:
@@ -148,13 +145,9 @@ class SubjectBar(QWidget):
         self.pages.idClicked.connect(self.page_chosen)
         self.fresh = IconToolButton("refresh", tr("Read the files again"))
         self.fresh.clicked.connect(self.again)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(10)
-        row.addWidget(label(tr("Data of"), "muted"))
-        row.addWidget(self.box, 3)
-        row.addWidget(self.split_box, 1)
-        row.addWidget(self.fresh)
+        row = hbox(
+            label(tr("Data of"), "muted"), (self.box, 3), (self.split_box, 1), self.fresh, spacing=10, parent=self
+        )
         row.addSpacing(6)
         row.addLayout(chosen_page)
         self.set_splits(["train"])

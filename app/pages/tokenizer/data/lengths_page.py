@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
@@ -16,6 +16,7 @@ from app.core.text.length_bins import LengthBins, length_bins
 from app.core.text.training_data import percent, short_place
 from app.pages.tokenizer.tokenizer_tab import READING, waiting_question
 from app.services.backend_client import BackendClient
+from app.widgets.boxes import hbox, holder, scroll_area, vbox
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.plots.length_histogram import LengthHistogram
@@ -69,29 +70,12 @@ class LengthsPage(WaitingStack):
         self.unknown.row_chosen.connect(self.row_chosen)
 
     def _placed(self) -> QWidget:
-        page = QWidget()
-        row = QHBoxLayout(page)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(14)
-        row.addWidget(self.lengths, 1)
-        row.addWidget(self._side())
-        return page
+        return holder(hbox((self.lengths, 1), self._side(), spacing=14))
 
     def _side(self) -> QWidget:
         """Three cards, which scroll where the window is low."""
-        inner = QWidget()
-        inner.setObjectName("scrolled")
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(14)
-        for card, stretch in ((self.limits, 1), (self.unknown, 0), (self.padding, 0)):
-            column.addWidget(card, stretch)
-        area = QScrollArea()
-        area.setWidget(inner)
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
+        area = scroll_area(holder(vbox((self.limits, 1), self.unknown, self.padding, spacing=14)))
         area.setFixedWidth(SIDE_WIDTH)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         return area
 
     def ask(self, arguments: Mapping[str, Any], *, can_set: bool) -> None:
@@ -137,14 +121,9 @@ class LengthsCard(Card):
         self.histogram.bar_hovered.connect(lambda _: self._say())
         self.said = label("", "muted", wrap=True)
         self.notes = label("", "muted", wrap=True)
-        top = QHBoxLayout()
-        top.setSpacing(14)
-        top.addWidget(self.sentence, 1)
+        top = hbox((self.sentence, 1), spacing=14)
         top.addWidget(self.use, 0, Qt.AlignmentFlag.AlignTop)
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(self.said)
-        words.addWidget(self.notes)
+        words = vbox(self.said, self.notes, spacing=2)
         self.body.addLayout(top)
         self.add(self.histogram, 1)
         self.body.addLayout(words)
@@ -361,9 +340,7 @@ def _rule_line(rule: PaddingRule, saves: bool, use: Callable[[dict], None]) -> Q
     share = label(percent(rule.padding), "section" if rule.chosen else "muted")
     share.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
     share.setMinimumWidth(48)
-    column = QVBoxLayout(line)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(3)
+    column = vbox(spacing=3, parent=line)
     top = QHBoxLayout()
     top.addWidget(title, 1)
     if saves:

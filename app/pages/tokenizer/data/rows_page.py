@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.backend_sentences import told
@@ -17,6 +17,7 @@ from app.pages.tokenizer.tokenizer_tab import READING, waiting_question
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
+from app.widgets.boxes import scroll_area, vbox
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.forms.inputs import QuietSpinBox
@@ -97,9 +98,7 @@ class RowsPage(WaitingStack):
         split.addWidget(self.feature_card)
         split.setSizes([500, 540])
         page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(split)
+        vbox(split, parent=page)
         return page
 
     # What is asked
@@ -253,10 +252,7 @@ class FeatureCard(Card):
         self.details.setMinimumHeight(36)
         self.details.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.views: list[LabelledTokens] = []
-        self._area = QScrollArea()
-        self._area.setWidgetResizable(True)
-        self._area.setFrameShape(QFrame.Shape.NoFrame)
-        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area = scroll_area(QWidget())
         self.add(self.values)
         self.add(self._area, 1)
         self.add(self.legend)

@@ -7,10 +7,7 @@ from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QFormLayout,
-    QFrame,
     QLabel,
-    QScrollArea,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -21,6 +18,7 @@ from app.core.text.run_handover import ChosenTask
 from app.core.text.tokenizer_input import TextOptions
 from app.pages.tokenizer.text.template_field import TemplateField
 from app.services.backend_client import BackendClient
+from app.widgets.boxes import holder, scroll_area, vbox
 from app.widgets.card import Card, label
 from app.widgets.forms.inputs import QuietComboBox, QuietSpinBox
 from app.widgets.icon_label import IconButton
@@ -84,21 +82,11 @@ class OptionsCard(Card):
         self._show_what_applies()
 
     def _place(self) -> None:
-        area = QScrollArea(self, widgetResizable=True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        holder = QWidget()
-        holder.setObjectName("scrolled")
-        area.setWidget(holder)
-        column = QVBoxLayout(holder)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addWidget(self.facts)
-        column.addWidget(self.special)
+        column = vbox(self.facts, self.special, *self.switches.values(), self.template, spacing=6)
+        area = scroll_area(holder(column))
         for name, box in self.switches.items():
             box.setToolTip(SWITCHES[name][1])
             box.hide()
-            column.addWidget(box)
         self.form = QFormLayout()
         self.form.setVerticalSpacing(6)
         self.form.setHorizontalSpacing(10)
@@ -114,7 +102,6 @@ class OptionsCard(Card):
             title.setMinimumHeight(ROW)
             title.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
             self.form.addRow(title, widget)
-        column.addWidget(self.template)
         column.addLayout(self.form)
         self.template.hide()
         column.addWidget(self.stored_note)

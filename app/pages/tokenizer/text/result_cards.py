@@ -6,11 +6,12 @@ from collections.abc import Iterator
 import numpy as np
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.core.formatting import grouped
 from app.core.i18n import thin, tr, trn
 from app.core.text.invisible_characters import visible
+from app.widgets.boxes import hbox
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconToolButton
@@ -39,11 +40,7 @@ class BatchCard(Card):
         self.views.idClicked.connect(self.grid.set_view)
         copy = IconToolButton("copy", tr("Copy the selected cells, or all"))
         copy.clicked.connect(self._copy)
-        top = QHBoxLayout()
-        top.addLayout(row)
-        top.addStretch(1)
-        top.addWidget(copy)
-        self.body.addLayout(top)
+        self.body.addLayout(hbox(row, 1, copy))
         self.counts = label("", "muted", wrap=True)
         self.add(self.grid, 1)
         self.add(self.counts)

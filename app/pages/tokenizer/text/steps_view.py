@@ -1,11 +1,9 @@
 """The pipeline of a tokenizer as a page to read: each step with what it made of the text, the model word by word."""
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QHeaderView,
-    QScrollArea,
     QStackedWidget,
     QTreeWidget,
     QTreeWidgetItem,
@@ -18,6 +16,7 @@ from app.core.formatting import grouped
 from app.core.i18n import thin, tr
 from app.core.text import pipeline_steps
 from app.core.text.invisible_characters import visible
+from app.widgets.boxes import hbox, scroll_area
 from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.pill import Pill
@@ -38,7 +37,6 @@ class StepsView(QStackedWidget):
         super().__init__(parent)
         self.empty = EmptyState("text", tr("No steps to show"), tr("Type a text to see how it becomes tokens."))
         self._holder = QWidget()
-        self._holder.setObjectName("scrolled")
         self._column = QVBoxLayout(self._holder)
         self._column.setContentsMargins(0, 0, 6, 0)
         self._column.setSpacing(10)
@@ -46,10 +44,7 @@ class StepsView(QStackedWidget):
         self.notes.hide()
         self._column.addWidget(self.notes)
         self._column.addStretch(1)
-        self.area = QScrollArea(widgetResizable=True)
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setWidget(self._holder)
+        self.area = scroll_area(self._holder)
         self.area.setAccessibleName(tr("Steps"))
         self.addWidget(self.empty)
         self.addWidget(self.area)
@@ -122,11 +117,12 @@ class _StepFrame(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 9, 12, 10)
         column.setSpacing(4)
-        top = QHBoxLayout()
-        top.setSpacing(8)
-        top.addWidget(label(f"{number}. {step.name}", "strong"))
-        top.addWidget(label(pipeline_steps.STAGES[step.stage], "faint"), 1)
-        top.addWidget(Pill(pipeline_steps.outcome(step), "accent" if step.changed else "neutral"))
+        top = hbox(
+            label(f"{number}. {step.name}", "strong"),
+            (label(pipeline_steps.STAGES[step.stage], "faint"), 1),
+            Pill(pipeline_steps.outcome(step), "accent" if step.changed else "neutral"),
+            spacing=8,
+        )
         column.addLayout(top)
         if step.sentence:
             column.addWidget(label(thin(step.sentence), "muted", wrap=True))

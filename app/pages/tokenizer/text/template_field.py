@@ -4,11 +4,12 @@ from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QTextCursor, QTextFormat
-from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.i18n import tr
 from app.services import text_file
+from app.widgets.boxes import hbox
 from app.widgets.card import label
 from app.widgets.icon_label import IconToolButton
 
@@ -37,11 +38,9 @@ class TemplateField(QWidget):
         self.open_button.clicked.connect(self._on_browse)
         self.large_button.clicked.connect(self.show_large)
         self.reset_button.clicked.connect(lambda: self.write(self._own))
-        top = QHBoxLayout()
-        top.setSpacing(2)
-        top.addWidget(label(tr("Chat template"), "strong"), 1)
-        for button in (self.reset_button, self.open_button, self.large_button):
-            top.addWidget(button)
+        top = hbox(
+            (label(tr("Chat template"), "strong"), 1), self.reset_button, self.open_button, self.large_button, spacing=2
+        )
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 6, 0, 0)
         column.setSpacing(4)

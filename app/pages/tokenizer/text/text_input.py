@@ -4,12 +4,13 @@ from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtGui import QTextCursor
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.formatting import grouped, megabytes
 from app.core.i18n import tr
 from app.services import text_file
+from app.widgets.boxes import hbox, holder
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton, IconToolButton
@@ -56,24 +57,13 @@ class TextInput(Card):
         self.open_button = IconToolButton("folder", tr("Open a text file (or drop one here)"))
         self.open_button.clicked.connect(self._browse)
         row.setSpacing(3)
-        top = QHBoxLayout()
-        top.setSpacing(2)
-        top.addLayout(row)
-        top.addStretch(1)
-        top.addWidget(self.open_button)
-        self.body.addLayout(top)
+        self.body.addLayout(hbox(row, 1, self.open_button, spacing=2))
         self.text, self.second = _editor(tr("Text"), EXAMPLE), _editor(tr("Second text"), SECOND)
         self.words, self.lines = _editor(tr("Words"), EXAMPLE), _editor(tr("Texts, one a line"), SEVERAL)
         self.ids = _editor(tr("Ids or pieces, one list a line"), SOME_IDS)
         theme.role(self.ids, "mono")
         self.chat = ChatEditor()
-        self._texts = QHBoxLayout()
-        self._texts.setContentsMargins(0, 0, 0, 0)
-        self._texts.setSpacing(10)
-        self._texts.addWidget(self.text)
-        self._texts.addWidget(self.second)
-        both = QWidget()
-        both.setLayout(self._texts)
+        both = holder(hbox(self.text, self.second, spacing=10))
         self.second.hide()
         self.pages = QStackedWidget(self)
         for page in (both, self.words, self.chat, self.lines, self.ids, self._file_page()):
@@ -88,9 +78,7 @@ class TextInput(Card):
         self.file_name, self.file_size = ElidedLabel("", "strong"), label("", "faint")
         self.close_file = IconButton(tr("Close"), "close", "quiet")
         self.close_file.clicked.connect(lambda: self.set_mode(TEXT))
-        row = QHBoxLayout()
-        row.addWidget(self.file_name, 1)
-        row.addWidget(self.close_file)
+        row = hbox((self.file_name, 1), self.close_file)
         column.addLayout(row)
         column.addWidget(self.file_size)
         column.addStretch(1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.i18n import thin, tr
@@ -25,6 +25,7 @@ from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.token_answers import part_of, token_table, warm_up
 from app.widgets.banner import Banner
+from app.widgets.boxes import hbox, vbox
 from app.widgets.card import Card
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.text.text_editor import text_of
@@ -71,14 +72,8 @@ class TextTab(TokenizerTab):
         self._split = RememberedSplitter("text", Qt.Orientation.Vertical, self)
         self.input, answer = TextInput(self._split), self._answer(self._split)
         self._split.hold((self.input, answer), (1, 3), (150, 420))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(14)
-        column.addWidget(self.banner)
-        row = QHBoxLayout()
-        row.setSpacing(14)
-        row.addWidget(self._split, 1)
-        row.addWidget(self._beside())
+        column = vbox(self.banner, spacing=14, parent=self)
+        row = hbox((self._split, 1), self._beside(), spacing=14)
         column.addLayout(row, 1)
         # What other pages and scripts know this tab by.
         self.text, self.view, self.ids, self.counts = self.input.text, self.tokens.view, self.tokens.ids, self.tokens.counts  # fmt: skip
@@ -96,9 +91,7 @@ class TextTab(TokenizerTab):
 
     def _answer(self, parent: QWidget) -> QWidget:
         holder = QWidget(parent)
-        column = QVBoxLayout(holder)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
+        column = vbox(spacing=8, parent=holder)
         self.working = WorkingRow(lambda: any(one.open for one in self._questions() if one is not self._steps))
         self.working.stop_asked.connect(self.stop)
         self.results = QStackedWidget(holder)

@@ -4,12 +4,10 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QCheckBox,
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
-    QScrollArea,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -22,6 +20,7 @@ from app.core.text.token_boxes import TokenBoxes, boxes_of
 from app.core.text.token_facts import Fact, facts_of
 from app.core.text.token_table import SHOWN_AT_ONCE, TokenTable, no_tokens
 from app.pages.tokenizer.text.steps_view import StepsView
+from app.widgets.boxes import hbox, scroll_area, vbox
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.forms.inputs import QuietComboBox
@@ -70,13 +69,7 @@ class TokensCard(Card):
         self.part_box.activated.connect(self.view_changed)
         self.part_box.hide()
         row.setSpacing(4)
-        top = QHBoxLayout()
-        top.addLayout(row)
-        top.addStretch(1)
-        top.addWidget(self.part_box)
-        top.addWidget(self.whitespace)
-        top.addWidget(self.copy_button)
-        self.body.addLayout(top)
+        self.body.addLayout(hbox(row, 1, self.part_box, self.whitespace, self.copy_button))
         self.view = TokenView()
         self.view.hint = self._hint
         self.whitespace.toggled.connect(self.view.set_whitespace_visible)
@@ -98,14 +91,11 @@ class TokensCard(Card):
         self.before = IconToolButton("chevron-up", tr("The tokens before"))
         self.after = IconToolButton("chevron-down", tr("The tokens after"))
         self.part = label("", "faint")
-        row = QHBoxLayout()
         for widget in (self.before, self.after, self.part):
-            row.addWidget(widget)
             widget.hide()
-        row.addStretch(1)
         self.before.clicked.connect(lambda: self.part_asked.emit(max(0, self.table.first - SHOWN_AT_ONCE)))
         self.after.clicked.connect(lambda: self.part_asked.emit(self.table.first + SHOWN_AT_ONCE))
-        return row
+        return hbox(self.before, self.after, self.part, 1)
 
     def _numbers(self) -> QVBoxLayout:
         self.counts = label("", "muted", wrap=True)
@@ -116,15 +106,8 @@ class TokensCard(Card):
                 "one under “Cost limit”"
             )
         )
-        row, column = QHBoxLayout(), QVBoxLayout()
-        row.setSpacing(12)
-        row.addWidget(self.back, 1)
-        row.addWidget(self.limit)
-        column.setSpacing(4)
-        column.addWidget(self.counts)
-        column.addLayout(row)
         self.limit.hide()
-        return column
+        return vbox(self.counts, hbox((self.back, 1), self.limit, spacing=12), spacing=4)
 
     # What is shown
 
@@ -253,17 +236,13 @@ class TokenCard(Card):
         self.nothing = label(NO_TOKEN_CHOSEN, "muted", wrap=True)
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
         holder = QWidget()
-        holder.setObjectName("scrolled")
         self._grid = QGridLayout(holder)
         self._grid.setContentsMargins(0, 0, 6, 0)
         self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(3)
         self._grid.setColumnStretch(1, 1)
         self._lines: list[tuple[QLabel, QLabel]] = []
-        self._area = QScrollArea(widgetResizable=True)
-        self._area.setFrameShape(QFrame.Shape.NoFrame)
-        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._area.setWidget(holder)
+        self._area = scroll_area(holder)
         self.add(self.nothing)
         self.add(self._area, 1)
         self.show_nothing()

@@ -1,28 +1,26 @@
 """What training and extending a tokenizer share: the question, the command, mistakes, and the progress."""
 
-import time
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
 
 from app.core import formatting
 from app.core.i18n import tr
-from app.core.progress import WorkStage
 from app.core.text.tokenizer_training import free_folder
 from app.pages.tokenizer.text_source import TextSource
 from app.services.backend_client import PendingQuery
 from app.services.context import AppContext
+from app.widgets.boxes import hbox, holder
 from app.widgets.card import Card, label
 from app.widgets.forms.path_field import PathLine
 from app.widgets.icon_label import IconButton, IconToolButton
-from app.widgets.progress import ThinProgressBar
-from app.widgets.text.elided_label import ElidedLabel
-from backend.contract.rpc.protocol import ErrorReply, Progress
+from app.widgets.progress import WorkRow
+from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.tokens.training import TrainedTokenizer
 
 BUTTON_WIDTH = 150
@@ -94,7 +92,9 @@ class TokenizerBuilder(QObject):
         self.failed.emit("")
         self.foot.show_working(self.working)
         question = {**self.question(), "output": self.foot.output()}
-        self._ticket = self._client.ask(self.query, question, self._on_made, self._on_mistake, self.foot.show_progress)
+        self._ticket = self._client.ask(
+            self.query, question, self._on_made, self._on_mistake, self.foot.work.show_progress
+        )
 
     def stop(self) -> None:
         """End the work; nothing has been written."""
@@ -133,9 +133,6 @@ class BuilderFoot(Card):
         """New folders are proposed below `above`."""
         super().__init__("", parent, spacing=6)
         self._above, self._proposed = above, ""
-        self._stage = WorkStage("", 0)
-        self._clock = QTimer(self, interval=1000)
-        self._clock.timeout.connect(self._show_words)
         self.line = PathLine(placeholderText=tr("A new folder"))
         self.line.setAccessibleName(tr("Folder of the new tokenizer"))
         self.line.setToolTip(tr("The new tokenizer is written into this folder; nothing there is written over"))
@@ -145,17 +142,16 @@ class BuilderFoot(Card):
         self.begin.clicked.connect(self.asked)
         self.copy = IconButton(tr("Copy command"), "copy", "quiet")
         self.copy.clicked.connect(self.copy_asked)
-        self.words, self.bar = ElidedLabel("", "muted"), ThinProgressBar()
-        self.stop = IconButton(tr("Stop"), "stop")
-        self.stop.clicked.connect(self.stopped)
-        for button in (self.begin, self.stop):
+        self.work = WorkRow()
+        self.work.stop.clicked.connect(self.stopped)
+        for button in (self.begin, self.work.stop):
             button.setMinimumWidth(BUTTON_WIDTH)
         self.reason = label("", "muted", wrap=True)
         self.pages = QStackedWidget()
         caption = label(tr("Save as"), "muted")
         caption.setBuddy(self.line)
-        self.pages.addWidget(_row((caption, 0), (self.line, 1), (self.browse, 0), (self.copy, 0), (self.begin, 0)))
-        self.pages.addWidget(_row((self.words, 3), (self.bar, 1), (self.stop, 0)))
+        self.pages.addWidget(holder(hbox(caption, (self.line, 1), self.browse, self.copy, self.begin, spacing=10)))
+        self.pages.addWidget(self.work)
         self.add(self.pages)
         self.add(self.reason)
         self.show_reason("")
@@ -189,26 +185,14 @@ class BuilderFoot(Card):
 
     def show_working(self, words: str) -> None:
         """Work has begun."""
-        self._stage = WorkStage(words, time.monotonic())
-        self._show_words()
-        self._clock.start()
-        self.bar.set_fraction(None)
+        self.work.begin(words)
         self.pages.setCurrentIndex(1)
         self.reason.hide()
-        self.stop.setFocus()
-
-    def show_progress(self, progress: Progress) -> None:
-        """How far it is; words and time go on where nothing more is told."""
-        self.bar.set_fraction(progress.done / progress.total if progress.total else None)
-        self._stage.tell(progress, time.monotonic())
-        self._show_words()
-
-    def _show_words(self) -> None:
-        self.words.setText(self._stage.words(time.monotonic()))
+        self.work.stop.setFocus()
 
     def show_idle(self) -> None:
         """Nothing is being made any more."""
-        self._clock.stop()
+        self.work.end()
         self.pages.setCurrentIndex(0)
         self.reason.setVisible(bool(self.reason.text()))
 
@@ -217,13 +201,3 @@ class BuilderFoot(Card):
         above = QFileDialog.getExistingDirectory(self, tr("Choose where the new folder is made"), str(start))
         if above:
             self.line.setText(str(Path(above) / (Path(self.output()).name or "tokenizer")))
-
-
-def _row(*parts: tuple[QWidget, int]) -> QWidget:
-    made = QWidget()
-    row = QHBoxLayout(made)
-    row.setContentsMargins(0, 0, 0, 0)
-    row.setSpacing(10)
-    for widget, stretch in parts:
-        row.addWidget(widget, stretch)
-    return made

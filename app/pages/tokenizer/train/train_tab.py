@@ -1,6 +1,6 @@
 """The Make tab: train a new tokenizer on texts, or add tokens to the chosen one."""
 
-from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
 from app.core import formatting
 from app.core.i18n import tr, trn
@@ -12,6 +12,7 @@ from app.pages.tokenizer.train.trainer import TokenizerTrainer
 from app.pages.tokenizer.train.user_tokenizers_card import UserTokenizersCard
 from app.services.context import AppContext
 from app.widgets.banner import Banner
+from app.widgets.boxes import hbox, holder, scroll_area, vbox
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
 from backend.contract.catalog import Catalog
@@ -65,31 +66,13 @@ class TrainTab(TokenizerTab):
         self._ask_catalog()
 
     def _place(self, row: QHBoxLayout) -> None:
-        inside = QWidget()
-        inside.setObjectName("scrolled")
-        left = QVBoxLayout(inside)
-        left.setContentsMargins(0, 0, 0, 0)
-        left.setSpacing(14)
         # Texts come first where something is learnt from them, and last where they only help to decide.
-        for card in (self.extending.settings, self.texts, self.training.settings):
-            left.addWidget(card)
-        left.addStretch(1)
-        area = QScrollArea(widgetResizable=True)
-        area.setWidget(inside)
-        area.setMinimumWidth(NARROWEST)
-        self._settings = area
-        middle = QHBoxLayout()
-        middle.setSpacing(14)
-        middle.addWidget(area, 4)
-        middle.addWidget(self._results, 5)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(14)
-        column.addLayout(row)
-        column.addWidget(self.banner)
-        column.addLayout(middle, 1)
-        for part in self._parts:
-            column.addWidget(part.foot)
+        cards = vbox(self.extending.settings, self.texts, self.training.settings, 1, spacing=14)
+        self._settings = scroll_area(holder(cards))
+        self._settings.setMinimumWidth(NARROWEST)
+        middle = hbox((self._settings, 4), (self._results, 5), spacing=14)
+        feet = [part.foot for part in self._parts]
+        vbox(row, self.banner, (middle, 1), *feet, spacing=14, parent=self)
 
     def show_way(self, place: int) -> None:
         """Train, or add tokens."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QStackedWidget, QWidget
 
 from app import theme
 from app.core import formatting, json_schema
@@ -13,6 +13,7 @@ from app.core.text.tokenizer_training import train_command
 from app.pages.tokenizer.text_source import CAPTION_WIDTH, TextSource
 from app.pages.tokenizer.train.tokenizer_builder import TokenizerBuilder
 from app.services.context import AppContext
+from app.widgets.boxes import hbox, holder, scroll_area, vbox
 from app.widgets.card import Card, label
 from app.widgets.empty_state import EmptyState
 from app.widgets.forms.schema_form import SchemaForm
@@ -148,36 +149,15 @@ class TrainResultCard(Card):
         self.grid.setVerticalSpacing(6)
         self.path = ElidedLabel("", "faint")
         self.note = label(STRANGE, "faint", wrap=True)
-        page = QWidget()
-        page.setObjectName("scrolled")
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
-        for part in (self.title, self.sub, self.path, self.bars):
-            column.addWidget(part)
-        column.addLayout(self.grid)
-        column.addWidget(self.note)
-        column.addStretch(1)
-        area = QScrollArea(widgetResizable=True)
-        area.setWidget(page)
-        whole = QWidget()
-        rows = QVBoxLayout(whole)
-        rows.setContentsMargins(0, 0, 0, 0)
-        rows.setSpacing(12)
-        rows.addWidget(area, 1)
-        rows.addLayout(self._buttons())
-        return whole
+        parts = vbox(self.title, self.sub, self.path, self.bars, self.grid, self.note, 1, spacing=10)
+        return holder(vbox((scroll_area(holder(parts)), 1), self._buttons(), spacing=12))
 
     def _buttons(self) -> QHBoxLayout:
         self.use = IconButton(tr("Use it in my run"), "bolt", "primary")
         self.use.clicked.connect(lambda: self.made and self.use_asked.emit(self.made.path))
         self.copy = IconButton(tr("Copy path"), "copy", "quiet")
         self.copy.clicked.connect(self._on_copy)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.use)
-        buttons.addWidget(self.copy)
-        buttons.addStretch(1)
-        return buttons
+        return hbox(self.use, self.copy, 1)
 
     def show_made(self, made: TrainedTokenizer) -> None:
         """The tokenizer and what was measured."""

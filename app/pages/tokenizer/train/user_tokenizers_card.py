@@ -10,6 +10,7 @@ from app.core.i18n import tr
 from app.core.preferences import Preferences
 from app.core.text import tokenizer_list
 from app.core.text.tokenizer_list import MadeBefore, made_rows
+from app.widgets.boxes import hbox
 from app.widgets.card import Card
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
@@ -60,7 +61,6 @@ class UserTokenizersCard(Card):
         self.copy = IconButton(tr("Copy path"), "copy", "quiet")
         self.forget = IconButton(tr("Forget"), "close", "quiet")
         self.forget.setToolTip(tr("Take it off this list; its folder stays as it is"))
-        row = QHBoxLayout()
         for button, slot in (
             (self.open, self._open),
             (self.use, lambda: self._emit(self.use_asked)),
@@ -68,9 +68,7 @@ class UserTokenizersCard(Card):
             (self.forget, self._forget),
         ):
             button.clicked.connect(slot)
-            row.addWidget(button)
-        row.addStretch(1)
-        return row
+        return hbox(self.open, self.use, self.copy, self.forget, 1)
 
     def refresh(self) -> None:
         """Show what is remembered now, and which of it is still there."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
 
 from app.core.formatting import sentence
 from app.core.i18n import tr, trn
@@ -21,6 +21,7 @@ from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, VocabularyRows, read_numbers, write_numbers
 from app.widgets.banner import Banner
+from app.widgets.boxes import hbox, holder, vbox
 from app.widgets.forms.chips import chips
 from app.widgets.progress import WaitingStack
 from backend.contract.rpc.protocol import ErrorReply, ExportedFile
@@ -72,11 +73,7 @@ class VocabularyTab(TokenizerTab):
             ask_again=self._on_tokenizer,
         )
         self.waiting.show_waiting(OPENING)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
-        column.addWidget(self.banner)
-        column.addWidget(self.waiting, 1)
+        vbox(self.banner, (self.waiting, 1), spacing=10, parent=self)
 
     def _content(self) -> QWidget:
         card = self._card = VocabularyTable()
@@ -84,18 +81,8 @@ class VocabularyTab(TokenizerTab):
         self.table.row_selected.connect(self._show_row)
         self.table.sort_requested.connect(self._on_sort_requested)
         self.piece, self.convert = PieceCard(), ConvertCard(self._ask_conversion)
-        row = QHBoxLayout()
-        row.setSpacing(14)
-        row.addWidget(card, 1)
-        row.addWidget(self._cards())
-        content = QWidget()
-        column = QVBoxLayout(content)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(10)
-        column.addWidget(self.search)
-        column.addWidget(self.frequency)
-        column.addLayout(row, 1)
-        return content
+        row = hbox((card, 1), self._cards(), spacing=14)
+        return holder(vbox(self.search, self.frequency, (row, 1), spacing=10))
 
     def _cards(self) -> QWidget:
         side = QWidget()
@@ -106,11 +93,7 @@ class VocabularyTab(TokenizerTab):
         cards.addWidget(self.piece)
         cards.addWidget(self.convert)
         self.beside.idClicked.connect(cards.setCurrentIndex)
-        column = QVBoxLayout(side)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addLayout(titles)
-        column.addWidget(cards, 1)
+        vbox(titles, (cards, 1), spacing=8, parent=side)
         return side
 
     # Opening

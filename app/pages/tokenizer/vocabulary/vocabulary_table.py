@@ -12,6 +12,7 @@ from app.core.backend_words import begun, said
 from app.core.formatting import grouped
 from app.core.i18n import tr, trn
 from app.services.vocabulary_rows import FREQUENCY, VocabularyRows
+from app.widgets.boxes import hbox
 from app.widgets.card import Card
 from app.widgets.forms.chips import chips
 from app.widgets.forms.inputs import QuietComboBox
@@ -172,10 +173,7 @@ class PieceSearch(QWidget):
         self.export.clicked.connect(
             lambda: self.export_menu.popup(self.export.mapToGlobal(self.export.rect().bottomLeft()))
         )
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        row.addLayout(table_row)
+        row = hbox(table_row, spacing=8, parent=self)
         row.addSpacing(6)
         row.addWidget(self.way, 2)
         row.addWidget(self.text, 4)

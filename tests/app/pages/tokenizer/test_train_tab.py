@@ -140,9 +140,9 @@ def test_progress_is_shown_and_stopping_ends_the_question(ready: TrainTab, clien
     ready.training.make()
     asked = client.last("train_tokenizer")
     asked.on_progress(Progress(600, 2400, "texts", "Reading the texts"))
-    assert ready.training.foot.bar.fraction() == 0.25
-    assert "600 of 2" in ready.training.foot.words.text()
-    ready.training.foot.stop.click()
+    assert ready.training.foot.work.bar.fraction() == 0.25
+    assert "600 of 2" in ready.training.foot.work.words.text()
+    ready.training.foot.work.stop.click()
     assert not asked.open
     assert not ready.training.foot.works
 

@@ -157,7 +157,7 @@ def test_counting_can_be_stopped(qtbot, opened: VocabularyTab):
     choose_data(qtbot, opened, "never")
     opened.frequency.start.click()
     assert opened.frequency.counting
-    opened.frequency.stop.click()
+    opened.frequency.work.stop.click()
     assert not opened.frequency.counting
     assert opened.frequency.start.isEnabled()
 
