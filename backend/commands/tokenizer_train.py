@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,6 @@ from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
 from backend.contract.safe_files import MAX_TEXT, read_regular
-from backend.contract.spec import validated
-from backend.contract.spec.tokenizer_training import TokenizerTraining
 
 if TYPE_CHECKING:
     from backend.contract.tokens.training import Compression, ProposedToken, TrainedTokenizer
@@ -93,18 +91,21 @@ def _option(name: str) -> str:
 
 
 def _train(arguments: Namespace) -> int:
+    from backend.contract.spec import validated  # loads pydantic
+    from backend.contract.spec.tokenizer_training import TokenizerTraining
     from backend.inspect import tokenizer_training  # loads the tokenizers library
     from backend.tokenizers import saving
 
     saving.check_free(arguments.output, OUTPUT)
+    fields = TokenizerTraining.model_fields
     given = {name: value for name in _WORDS if (value := getattr(arguments, name)) is not None}
-    with _named_by_option():
+    with _named_by_option(fields):
         settings = validated(TokenizerTraining, {**given, "special_tokens": arguments.special or []})
     screen = ProgressScreen()
     try:
         texts = _read_texts(arguments, screen)
         screen.line(f"{len(texts.rows):,} rows of {', '.join(texts.columns)}")
-        with _named_by_option():
+        with _named_by_option(fields):
             learnt = _stoppable(
                 lambda: tokenizer_training.learn(texts, settings, arguments.compare or None, _shown_on(screen))
             )
@@ -117,12 +118,12 @@ def _train(arguments: Namespace) -> int:
 
 
 @contextmanager
-def _named_by_option() -> Iterator[None]:
-    """A mistake about a setting names the option that a person wrote."""
+def _named_by_option(fields: Mapping[str, object]) -> Iterator[None]:
+    """A mistake about a setting, one of `fields`, names the option that a person wrote."""
     try:
         yield
     except InputError as error:
-        if error.field not in TokenizerTraining.model_fields:
+        if error.field is None or error.field not in fields:
             raise
         option = "--special" if error.field == "special_tokens" else _option(error.field)
         raise InputError(option + str(error).removeprefix(error.field), option) from None
