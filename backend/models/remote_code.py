@@ -9,16 +9,17 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from backend.contract import consents
 from backend.contract.errors import InputError
-from backend.contract.places import private_folder
+from backend.contract.places import cache_folder, private_folder
 from backend.contract.run.folder import write_json
+from backend.contract.versions import installed_versions
 from backend.models.architectures import needs_code
 from backend.models.config import config_mistake, read_checked
 from backend.models.model_files import (
@@ -35,6 +36,8 @@ _CONFIG, _TOKENIZER = "config.json", "tokenizer_config.json"
 _MAX_FILES, _MAX_ENTRIES, _LARGEST_CODE = 500, 20_000, 5_000_000
 """Python files of a model, entries of its folder that are looked at for them, and bytes of one Python file."""
 _DECIDING = {"auto_map", "name_or_path", "attn_implementation", "experts_implementation", "quantization_config"}
+_MAX_OPENED = 1000
+"""Configurations that are known to open."""
 _REFERENCE = re.compile(r"(?P<module>[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*)\.[A-Za-z_]\w*")
 """`module.Class` or `folder/module.Class`, as transformers reads it below the model's folder."""
 
@@ -136,12 +139,49 @@ def running(folder: Path, *, trusted: bool) -> Iterator[None]:
 
 def open_config(folder: Path, *, wanted: bool) -> Any:
     """The folder's `PreTrainedConfig`. Raises InputError where it cannot be opened, or code it needs may not run."""
-    read_checked(folder)
+    config = read_checked(folder)
     code = code_folder(folder, wanted=wanted)
     with running(folder, trusted=code is not None):
-        from transformers import AutoConfig  # takes a second, and no torch
+        from transformers import AutoConfig  # takes seconds, as it imports torch where that is installed
 
-        return AutoConfig.from_pretrained(code or folder, local_files_only=True, trust_remote_code=code is not None)
+        opened = AutoConfig.from_pretrained(code or folder, local_files_only=True, trust_remote_code=code is not None)
+    if code is None and (key := _config_key(folder, config)):
+        _remember_opened(key)
+    return opened
+
+
+def check_config(folder: Path, *, wanted: bool) -> None:
+    """Raises InputError where `open_config` would; a configuration that opened before is not opened again."""
+    key = _config_key(folder, read_checked(folder))
+    if may_run(folder, wanted=wanted) or key not in _opened_before():
+        open_config(folder, wanted=wanted)
+
+
+def _config_key(folder: Path, config: Mapping[str, Any]) -> str:
+    """What decides whether a configuration opens; empty where more than its file decides that."""
+    if not config.get("model_type") or "configuration_files" in config:  # then by the folder's name, or by another file
+        return ""
+    content = read_small(folder / _CONFIG, CONFIG_LIMIT) or b""
+    version = installed_versions(["transformers"]).get("transformers", "")
+    return hashlib.sha256(version.encode() + b"\0" + content).hexdigest()
+
+
+def _opened_path() -> Path:
+    return cache_folder() / "opened_configs.json"
+
+
+def _opened_before() -> list[str]:
+    """The keys of configurations that the library has opened for this user, the newest last."""
+    found = read_table_if_sound(_opened_path(), CONFIG_LIMIT).get("opened")
+    return found if isinstance(found, list) else []
+
+
+def _remember_opened(key: str) -> None:
+    known = _opened_before()
+    if key not in known:
+        with suppress(OSError):  # the next check takes a few seconds more
+            _opened_path().parent.mkdir(parents=True, exist_ok=True)
+            write_json(_opened_path(), {"opened": [*known, key][-_MAX_OPENED:]})
 
 
 def decides_code(key: str) -> bool:

@@ -1,4 +1,4 @@
-"""Owns the check of a spec's open settings by their owners: optimizer, adapter, configuration, tokenizer, frozen parts."""
+"""Checks a spec's open settings by their owners: optimizer, adapter, configuration, tokenizer, frozen parts."""
 
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,7 +10,7 @@ from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section, validated
 from backend.models import inspection
 from backend.models.frozen_parameters import may_match
-from backend.models.remote_code import decides_code, open_config
+from backend.models.remote_code import check_config, decides_code, open_config
 from backend.models.weights import read_weights
 from backend.tokenizers.loading import open_tokenizer
 
@@ -46,7 +46,7 @@ def adapter_settings(spec: RunSpec) -> Section | None:
 
 
 def check_model_options(spec: RunSpec, folder: Path) -> None:
-    """Raises InputError where the model in `folder` does not take the spec's options for it; loads no framework."""
+    """Raises InputError where the model in `folder` does not take the spec's options for it."""
     _check_config(spec, folder)
     if spec.model.tokenizer_options:
         name = spec.model.tokenizer or str(folder)
@@ -60,6 +60,9 @@ def check_model_options(spec: RunSpec, folder: Path) -> None:
 
 
 def _check_config(spec: RunSpec, folder: Path) -> None:
+    if not spec.model.config:
+        check_config(folder, wanted=spec.model.trust_remote_code)
+        return
     config = open_config(folder, wanted=spec.model.trust_remote_code)
     known: dict[str, Any] = config.to_dict() | {name: getattr(config, name) for name in config.attribute_map}
     for name, value in spec.model.config.items():

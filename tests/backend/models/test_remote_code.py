@@ -6,18 +6,21 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from own_code_model import cached, made
+from transformers import AutoConfig
 
 from backend.__main__ import main
 from backend.contract import consents
 from backend.contract.errors import InputError
+from backend.contract.resources import resource
 from backend.inference import interactive
 from backend.inference.model import open_model
 from backend.inference.spec import spec_of
 from backend.models import inspection, location
-from backend.models.remote_code import agree_to_copy, code_folder, copy_code, find_remote_code, may_run
+from backend.models.remote_code import agree_to_copy, check_config, code_folder, copy_code, find_remote_code, may_run
 from backend.tokenizers.loading import open_tokenizer
 
 A, B = "a" * 40, "b" * 40
@@ -346,3 +349,27 @@ def test_consents_are_their_owners_alone(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "new"))
     consents.agree("name", "version", "code")
     assert [path.stat().st_mode & 0o777 for path in (consents.path().parent, consents.path())] == [0o700, 0o600]
+
+
+def test_a_configuration_that_opened_before_is_not_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shutil.copytree(resource("demo", "bert-tiny"), tmp_path / "model")
+    opened: list[str] = []
+    open_with_library = AutoConfig.from_pretrained
+
+    def count(folder: Path, **options: Any) -> Any:
+        opened.append(str(folder))
+        return open_with_library(folder, **options)
+
+    monkeypatch.setenv("BURNISH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(AutoConfig, "from_pretrained", count)
+    check_config(folder, wanted=False)
+    check_config(folder, wanted=False)
+    assert len(opened) == 1
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "layer_norm_eps": "small"}))
+    with pytest.raises(InputError, match="layer_norm_eps"):
+        check_config(folder, wanted=False)
+    with pytest.raises(InputError, match="layer_norm_eps"):  # a refusal is not remembered as a success
+        check_config(folder, wanted=False)
