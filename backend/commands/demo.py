@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from backend.commands import new_run, window
 from backend.commands.command import Command, add_json
@@ -11,6 +12,9 @@ from backend.commands.train import attempt
 from backend.contract.errors import RunFailed
 from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
+
+if TYPE_CHECKING:
+    from backend.contract.spec import RunSpec
 
 
 def demo_spec() -> Path:
@@ -26,14 +30,17 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _demo(arguments: Namespace) -> int:
-    folder = new_run.written(new_run.prepare(demo_spec(), arguments), arguments.run_folder)
+    from backend.preflight import resolve  # loads pydantic, pyarrow and the data room
+
+    prepared = new_run.prepare(resolve.read_spec(demo_spec()), arguments)
+    folder = new_run.written(prepared, arguments.run_folder)
     if not arguments.headless and not arguments.json and window.can_show():
-        return _in_window(folder)
-    return _tell(attempt(folder), arguments.json)
+        return _in_window(folder, prepared.spec)
+    return _tell(attempt(folder, prepared.spec), arguments.json)
 
 
-def _in_window(folder: RunFolder) -> int:
-    supervisor = new_run.start(folder)
+def _in_window(folder: RunFolder, spec: "RunSpec") -> int:
+    supervisor = new_run.start(folder, spec)
     try:
         return window.show("--run", str(folder.path))
     except RunFailed as error:

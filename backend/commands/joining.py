@@ -5,23 +5,13 @@ import time
 from pathlib import Path
 
 from backend.commands.screen import ProgressScreen
-from backend.contract import offline, spec_file
+from backend.contract import offline
 from backend.contract.errors import InputError
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
 from backend.engines.hosts import Position
 
 LOOK_SECONDS = 0.5
-
-
-def position(path: Path, changes: list[str]) -> Position:
-    """Which host of the spec at `path` this one is. Raises InputError where there are several and nothing says so."""
-    hardware = spec_file.with_changes(spec_file.read(path), changes).get("hardware")
-    if not isinstance(hardware, dict) or hardware.get("hosts", 1) == 1:
-        return Position()
-    from backend.preflight import engine_choice, resolve  # these load pydantic, pyarrow and the data room
-
-    return engine_choice.position(resolve.read_spec(path, changes))
 
 
 def require_folder(here: Position, folder: Path | None) -> None:

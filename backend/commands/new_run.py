@@ -1,4 +1,4 @@
-"""Owns the making of a run folder from a checked spec, and the start of an attempt on it."""
+"""Makes a run folder from a checked spec, and starts an attempt on it."""
 
 import os
 import subprocess
@@ -17,14 +17,16 @@ from backend.contract.safe_files import MAX_SPEC, read_unlinked, write_whole
 
 if TYPE_CHECKING:
     from backend.contract.spec import RunSpec
+    from backend.preflight.checks import Checked
+    from backend.training.checkpoints import Checkpoints
 
 
-def prepare(path: Path, arguments: Namespace) -> "RunSpec":
-    """The spec, changed as asked and checked in full; nothing has been written. Raises InputError."""
-    from backend.commands.screen import ProgressScreen  # these load pydantic, pyarrow and the data room
-    from backend.preflight import checks, resolve
+def prepare(spec: "RunSpec", arguments: Namespace) -> "Checked":
+    """The spec, checked in full; nothing has been written. Raises InputError."""
+    from backend.commands.screen import ProgressScreen
+    from backend.preflight import checks  # loads pyarrow and the data room
 
-    spec = agree_to_code(resolve.read_spec(path, requested_changes(arguments)), arguments)
+    spec = agree_to_code(spec, arguments)
     if arguments.run_folder is not None:
         _refuse_existing(arguments.run_folder)
     screen = ProgressScreen()
@@ -34,39 +36,44 @@ def prepare(path: Path, arguments: Namespace) -> "RunSpec":
         screen.close()
 
 
-def written(spec: "RunSpec", path: Path | None) -> RunFolder:
+def written(prepared: "Checked", path: Path | None) -> RunFolder:
     """A new run folder with the spec in it: at `path`, or named by date and spec under the runs folder."""
     from backend.contract import spec_file
+    from backend.preflight import task_facts
 
+    spec = prepared.spec
     text = spec_file.dump(spec.model_dump(mode="json"))
     folder = _made(path) if path else _made_by_date(spec.name)
     try:
         with output_errors(folder.path, "--run-folder" if path else "", folder.path):
+            task_facts.keep(folder, prepared.fitted)
             write_whole(folder.spec, text.encode())  # a folder is a run from the moment its spec stands there, whole
     except InputError:
         with suppress(OSError):
+            folder.facts.unlink(missing_ok=True)
             folder.path.rmdir()
         raise
     return folder
 
 
-def change_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> None:
-    """Let a run go on with another engine; the spec as it was stays beside the new one. Raises InputError."""
+def change_engine(
+    folder: RunFolder, spec: "RunSpec", checkpoints: "Checkpoints", engine: str, *, new_optimizer: bool
+) -> "RunSpec":
+    """Let a run go on with another engine: its spec from now on. The one as it was stays beside it. Raises InputError."""
     with _held(folder, "another engine"):
         from backend.training import spec_change  # loads the engines, which whoever is refused need not wait for
 
-        change = spec_change.with_engine(folder, engine, new_optimizer=new_optimizer)
-        if change is not None:
-            _change_spec(folder, change.spec, change.kept)
+        change = spec_change.with_engine(folder, spec, checkpoints, engine, new_optimizer=new_optimizer)
+        return spec if change is None else _change_spec(folder, change.spec, change.kept)
 
 
-def change_settings(folder: RunFolder, changes: list[str]) -> None:
-    """Let a run go on with other settings; the spec as it was stays beside the new one. Raises InputError."""
+def change_settings(folder: RunFolder, spec: "RunSpec", changes: list[str]) -> "RunSpec":
+    """Let a run go on with other settings: its spec from now on. The one as it was stays beside it. Raises InputError."""
     with _held(folder, "other settings"):
         from backend.training import spec_change
 
-        change = spec_change.with_settings(folder, changes)
-        _change_spec(folder, change.spec, change.kept)
+        change = spec_change.with_settings(folder, spec, changes)
+        return _change_spec(folder, change.spec, change.kept)
 
 
 @contextmanager
@@ -86,13 +93,13 @@ def _held(folder: RunFolder, wish: str) -> Iterator[None]:
         os.close(lock)
 
 
-def _change_spec(folder: RunFolder, spec: "RunSpec", kept: Path) -> None:
+def _change_spec(folder: RunFolder, spec: "RunSpec", kept: Path) -> "RunSpec":
     """Put the spec, once it is checked, in the place of that of the last attempt, which stays as `kept`."""
     from backend.contract import spec_file
     from backend.preflight import checks
     from backend.training import spec_change
 
-    checked = checks.check(spec)
+    checked = checks.check(spec).spec
     try:
         if not kept.exists():  # else nothing was trained with the present one
             write_whole(kept, read_unlinked(folder.spec, MAX_SPEC))
@@ -100,6 +107,7 @@ def _change_spec(folder: RunFolder, spec: "RunSpec", kept: Path) -> None:
         spec_change.keep_started(folder, checked)
     except OSError as error:
         raise _not_changed(folder, error) from None
+    return checked
 
 
 def _not_changed(folder: RunFolder, error: OSError) -> InputError:
@@ -109,11 +117,14 @@ def _not_changed(folder: RunFolder, error: OSError) -> InputError:
     )
 
 
-def start(folder: RunFolder, *, queue: bool = False) -> "subprocess.Popen[bytes]":
-    """Start the run's next attempt here, or when its turn comes; the supervisor's process. Raises InputError or RunFailed."""
+def start(folder: RunFolder, spec: "RunSpec", *, queue: bool = False) -> "subprocess.Popen[bytes]":
+    """Start the next attempt of the run, whose spec this is, here and now or when its turn comes; the supervisor's process.
+
+    Raises InputError or RunFailed.
+    """
     from backend import registry
 
-    return registry.find("launcher", "local", "launcher")().start(folder, queue=queue)
+    return registry.find("launcher", "local", "launcher")().start(folder, spec.hardware, queue=queue)
 
 
 def requested_changes(arguments: Namespace) -> list[str]:

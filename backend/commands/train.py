@@ -19,13 +19,14 @@ from backend.engines.hosts import Position
 
 if TYPE_CHECKING:
     from backend.contract.spec import RunSpec
+    from backend.training.checkpoints import Checkpoints
 
 
-def attempt(folder: RunFolder, *, queue: bool = False) -> RunOutcome:
-    """Start the run's next attempt, or let it wait its turn, and watch it until it is over."""
+def attempt(folder: RunFolder, spec: "RunSpec", *, queue: bool = False) -> RunOutcome:
+    """Start the next attempt of the run, whose spec this is, or let it wait its turn, and watch it until it is over."""
     screen = ProgressScreen()
     reader = EventReader.at_end(folder.events)
-    supervisor = new_run.start(folder, queue=queue)
+    supervisor = new_run.start(folder, spec, queue=queue)
     if not folder.is_queued():
         screen.line(f"{one_line(folder.name)} runs as process {supervisor.pid}; Ctrl-C stops it")
     outcome = Follower(folder, reader, screen).watch()
@@ -53,17 +54,18 @@ def _train_arguments(parser: ArgumentParser) -> None:
 
 
 def _train(arguments: Namespace) -> int:
-    here = joining.position(arguments.spec, arguments.changes)
+    from backend.preflight import engine_choice, resolve  # load pydantic, pyarrow and the data room
+
+    spec = resolve.read_spec(arguments.spec, new_run.requested_changes(arguments))
+    here = engine_choice.position(spec)
     joining.require_folder(here, arguments.run_folder)
     _refuse_queue_of_hosts(here, arguments)
     if not here.is_first:
-        from backend.preflight import resolve  # loads pydantic, pyarrow and the data room
-
-        spec = resolve.read_spec(arguments.spec, arguments.changes)
         new_run.agree_to_code(spec, arguments)  # each host has consents of its own
-        return _run(joining.joined(arguments.run_folder, here), arguments)
-    spec = new_run.prepare(arguments.spec, arguments)
-    return _run(new_run.written(spec, arguments.run_folder), arguments)
+        folder = joining.joined(arguments.run_folder, here)
+        return _run(folder, resolve.read_run(folder), arguments)  # the first host's spec, which may be another one
+    prepared = new_run.prepare(spec, arguments)
+    return _run(new_run.written(prepared, arguments.run_folder), prepared.spec, arguments)
 
 
 def _resume_arguments(parser: ArgumentParser) -> None:
@@ -81,21 +83,23 @@ def _resume(arguments: Namespace) -> int:
         raise InputError("--new-optimizer: the run's own engine keeps its optimizer; it goes with --engine")
     from backend.preflight import engine_choice, resolve
     from backend.training import spec_change  # load pydantic, pyarrow and the data room
+    from backend.training.checkpoints import Checkpoints
 
     folder = named_run(arguments.run)
     spec = resolve.read_run(folder, to_write=True)
-    refuse_the_same_end(folder, arguments)
+    checkpoints = Checkpoints(folder)
+    refuse_the_same_end(folder, arguments, checkpoints)
     spec_change.compare_started(folder, spec, other_engine=arguments.engine is not None)
     _agree_if_asked(spec, arguments)
     if arguments.engine is None:
         engine_choice.check_engine(spec)
     else:
-        new_run.change_engine(folder, arguments.engine, new_optimizer=arguments.new_optimizer)
+        spec = new_run.change_engine(folder, spec, checkpoints, arguments.engine, new_optimizer=arguments.new_optimizer)
     if arguments.changes:
-        new_run.change_settings(folder, arguments.changes)
-    here = engine_choice.position(resolve.read_run(folder))  # changed, perhaps
+        spec = new_run.change_settings(folder, spec, arguments.changes)
+    here = engine_choice.position(spec)
     _refuse_queue_of_hosts(here, arguments)
-    return _run(folder if here.is_first else joining.joined(folder.path, here), arguments)
+    return _run(folder if here.is_first else joining.joined(folder.path, here), spec, arguments)
 
 
 def _agree_if_asked(spec: "RunSpec", arguments: Namespace) -> None:
@@ -103,16 +107,16 @@ def _agree_if_asked(spec: "RunSpec", arguments: Namespace) -> None:
     consents.agree_if_asked(arguments, *names, revision=spec.model.revision)
 
 
-def refuse_the_same_end(folder: RunFolder, arguments: Namespace) -> None:
+def refuse_the_same_end(folder: RunFolder, arguments: Namespace, checkpoints: "Checkpoints") -> None:
     """Raise InputError where resuming could only end as it ended before."""
-    from backend.training.checkpoints import Checkpoints  # reads checkpoints, which `train` does not
-
     end = last_end(landmarks(folder.events))
     if end is None or folder.life() == "alive":  # a run that goes on is refused where it is started
         return
     if end.state == "finished":
         raise InputError(f"{folder.name}: this run has finished, so there is nothing to resume; start a new one")
-    if arguments.engine is None and not end.can_go_on(has_checkpoint=Checkpoints(folder).latest() is not None):
+    if arguments.engine is not None or end.can_go_on(has_checkpoint=False):
+        return  # nothing depends on the checkpoints, which take long to read
+    if not end.can_go_on(has_checkpoint=checkpoints.latest() is not None):
         anew = (end.mend or RunFix()).command(folder.path)
         raise InputError(
             f"{folder.name}: its loss became NaN before its first checkpoint, so resuming it would compute the same "
@@ -125,12 +129,12 @@ def _refuse_queue_of_hosts(here: Position, arguments: Namespace) -> None:
         raise InputError("--queue: a run on several hosts begins on all of them at once; start it without --queue")
 
 
-def _run(folder: RunFolder, arguments: Namespace) -> int:
+def _run(folder: RunFolder, spec: "RunSpec", arguments: Namespace) -> int:
     # A run that was lost while it waited waits again: several of them would otherwise be resumed all at once.
     queue = arguments.queue or folder.queued_since() is not None
     if not arguments.detach:
-        return tell(attempt(folder, queue=queue), arguments.json)
-    supervisor = new_run.start(folder, queue=queue)
+        return tell(attempt(folder, spec, queue=queue), arguments.json)
+    supervisor = new_run.start(folder, spec, queue=queue)
     supervisor.returncode = 0  # it outlives this process on purpose
     _tell_started(folder, supervisor.pid, arguments.json)
     return 0

@@ -1,13 +1,12 @@
-"""Owns starting a run on this computer: its supervisor, in a session of its own that outlives whoever started it."""
+"""Starts a run on this computer: its supervisor, in a session of its own that outlives whoever started it."""
 
 import os
 import subprocess
 
-from backend.contract import spec_file
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.processes import python_command
 from backend.contract.run.folder import RunFolder
-from backend.contract.spec import HardwareSection, validated
+from backend.contract.spec import HardwareSection
 
 REFUSED = 2
 """The supervisor's exit code where the run cannot be started, for example because it is running."""
@@ -19,7 +18,7 @@ class Local:
     title = "This computer"
     description = "One process on this computer, which goes on when the window is closed."
 
-    def start(self, folder: RunFolder, *, queue: bool = False) -> "subprocess.Popen[bytes]":
+    def start(self, folder: RunFolder, hardware: HardwareSection, *, queue: bool = False) -> "subprocess.Popen[bytes]":
         """See `Launcher.start`."""
         supervisor = subprocess.Popen(
             python_command("backend.supervisor", str(folder.path), *(["--queue"] if queue else [])),
@@ -28,7 +27,7 @@ class Local:
             stderr=subprocess.PIPE,
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-            env={**os.environ, **_environment(folder)},
+            env={**os.environ, **hardware.environment},
         )
         assert supervisor.stderr
         with supervisor.stderr as words:
@@ -51,12 +50,6 @@ def _raise(said: str, returncode: int) -> None:
     if returncode == REFUSED:
         raise InputError(said.splitlines()[-1])
     raise RunFailed(f"the run could not be started: {said.splitlines()[-1]}", "start")
-
-
-def _environment(folder: RunFolder) -> dict[str, str]:
-    """The spec's variables, checked: the folder may be a stranger's. Raises InputError."""
-    values = spec_file.read_run(folder.spec)
-    return validated(HardwareSection, values.get("hardware") or {}, "hardware").environment
 
 
 LAUNCHER = Local

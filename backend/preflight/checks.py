@@ -1,6 +1,7 @@
-"""Owns what is checked before a run is written: the model's folder, what the hardware can do, the data."""
+"""Checks a spec before a run is written: the model's folder, what the hardware can do, the data."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,16 @@ from backend.models.location import ModelLocation
 from backend.preflight import model_options
 from backend.preflight.datasets import make_task, quiet, read_material
 from backend.preflight.engine_choice import check_engine, position
+from backend.preflight.task_facts import FittedFacts
 from backend.tokenizers.loading import open_tokenizer
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A spec that can be trained, with the guessed columns filled in and a hub model's commit pinned."""
+
+    spec: RunSpec
+    fitted: FittedFacts
 
 
 def _unheard(sentence: str) -> None:
@@ -49,11 +59,10 @@ def locate_small_files(spec: RunSpec, report: Report = quiet) -> ModelLocation:
 
 def check(
     spec: RunSpec, report: Report = quiet, *, convert: bool = False, say: Callable[[str], None] = _unheard
-) -> RunSpec:
+) -> Checked:
     """Everything that can be known before a run is written: the model's folder, the data, its columns and labels.
 
-    Returns the spec with the guessed columns filled in and a hub model's commit pinned. A hub model that is not here yet
-    is left to the run. `say` is told which columns were guessed.
+    A hub model that is not here yet is left to the run. `say` is told which columns were guessed. Raises InputError.
     """
     check_engine(spec)
     choice = _check_hardware(spec)
@@ -73,12 +82,13 @@ def check(
     if material.guessed:
         say(material.guessed)
     commit = model.commit if model and model.commit else spec.model.revision
-    return spec.model_copy(
+    complete = spec.model_copy(
         update={
             "data": spec.data.model_copy(update={"columns": dict(material.columns)}),
             "model": spec.model.model_copy(update={"revision": commit}),
         }
     )
+    return Checked(complete, material.fitted)
 
 
 def check_model(spec: RunSpec, folder: Path, *, looks_at_weights: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""Owns the rows of a run: read, split, their columns chosen, what cannot be used left out, and what the task learnt of them."""
+"""Reads the rows of a run: read, split, their columns chosen, what cannot be used left out, and what the task learnt of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,8 +18,10 @@ from backend.data.sources.source import ReadOptions, Report, Source
 from backend.data.split import split_off
 from backend.models import inspection
 from backend.models.config import longest_sequence
+from backend.preflight import task_facts
 from backend.preflight.column_guess import ColumnGuess, GuessReason, guessed_columns
 from backend.preflight.resolve import SPLITS
+from backend.preflight.task_facts import FittedFacts
 from backend.tasks.task import Columns, Facts, Task, Use, key_of, used_columns
 
 
@@ -56,14 +58,18 @@ class Splits:
     """`train`, and `validation` and `test` where there are any."""
     columns: Columns
     facts: Facts
+    fitted: FittedFacts
+    """What the facts were made of, to be kept in the run folder."""
     notes: tuple[str, ...] = ()
     """What a person should know of how the task took the data, in sentences."""
     guessed: str = ""
     """Which columns were guessed and why, as one of the notes; empty where a person has named all."""
 
 
-def read_material(spec: RunSpec, model_folder: Path | None, report: Report = quiet) -> Splits:
-    """Read every split, leave out what cannot be used, fit the task. Raises InputError.
+def read_material(
+    spec: RunSpec, model_folder: Path | None, report: Report = quiet, kept: FittedFacts | None = None
+) -> Splits:
+    """Read every split, leave out what cannot be used, fit the task unless `kept` facts are of the same rows. Raises InputError.
 
     Test rows need no label: those without are predicted and not scored.
     """
@@ -77,12 +83,13 @@ def read_material(spec: RunSpec, model_folder: Path | None, report: Report = qui
         rows[split] = usable(task, rows[split], columns, split, _USES[split])
     if isinstance(spec.data.validation, float | int):
         rows |= _split_off(spec, task, rows["train"], columns)
-    facts = task.fit(rows["train"], columns, model_labels(model_folder))
+    fitted = task_facts.fit(task, spec, rows["train"], columns, model_labels(model_folder), kept)
+    facts = dict(fitted.facts)
     for split in sorted(rows.keys() - {"train"}, reverse=True):
         task.check(rows[split], columns, facts, split)
     guessed = guessed_columns(used_columns(task), guesses)
     notes = (*facts.pop("notes", ()), *filter(None, [guessed, _unread(spec), misread(rows, spec.data)]))
-    return Splits(rows, columns, with_max_length(task, facts, model_folder), notes, guessed)
+    return Splits(rows, columns, with_max_length(task, facts, model_folder), fitted, notes, guessed)
 
 
 def misread(rows: Mapping[str, Rows], data: DataSection) -> str:

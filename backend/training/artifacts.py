@@ -1,4 +1,4 @@
-"""Owns what a run leaves behind: `model/` and the predictions of its validation and test data."""
+"""Writes what a run leaves behind: `model/` and the predictions of its validation and test data."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,6 @@ from backend.contract.run.folder import RunFolder
 from backend.inference import predictions_file
 from backend.models import saved_model
 from backend.models.remote_code import agree_to_copy, copy_code
-from backend.models.saved_model import BASE, base_fact
 from backend.preflight.session import ScoredEvaluation
 from backend.training.event_log import EventLog
 from backend.training.setup import RunSetup
@@ -26,7 +25,7 @@ def export(folder: RunFolder, opened: RunSetup, log: EventLog, step: int) -> Non
         _save_tokenizer(session.task, session.tokenizer, path)
         copy_code(opened.model_folder, path)
 
-    note = {**note_of(opened), "step": step}
+    note = {**opened.note, "step": step}
     if opened.hosts.is_first:
         for kept in saved_model.write(folder.model, fill, note):
             message = f"{kept.path} is an older model that could not be deleted ({kept.reason}); delete it by hand"
@@ -38,15 +37,6 @@ def export(folder: RunFolder, opened: RunSetup, log: EventLog, step: int) -> Non
     else:
         session.engine.export(folder.model)  # takes part in bringing divided weights together, and writes nothing
     log.write(ModelExported(time=time.time(), folder=folder.model.name, step=step))
-
-
-def note_of(opened: RunSetup) -> dict[str, Any]:
-    """What whoever asks a model must know of its task, and of the model that an adapter was trained on."""
-    session = opened.session
-    note: dict[str, Any] = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
-    if session.spec.adapter is not None:
-        note[BASE] = base_fact(opened.model_folder, session.spec.model.name_or_path)
-    return note
 
 
 def _save_tokenizer(task: Any, tokenizer: Any, path: Path) -> None:

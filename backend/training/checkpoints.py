@@ -58,6 +58,8 @@ class Checkpoints:
     def __init__(self, folder: RunFolder, hosts: Hosts = ALONE, engine: str = "") -> None:
         self._folder, self._hosts, self._engine = folder, hosts, engine
         self._writer = ThreadPoolExecutor(1, "checkpoint")  # its thread begins with the first that is written beside
+        self._hashed: set[int] = set()
+        """Steps whose files were found to be whole: hashing gigabytes again would tell nothing new."""
 
     def save(self, step: int, write: Callable[[Path], Finish | None]) -> Path:
         """Let `write` fill a folder beside, then put it in place whole. An earlier checkpoint of this step is kept.
@@ -75,7 +77,7 @@ class Checkpoints:
         newest `keep` and the best one are removed.
         """
         final = self._folder.checkpoint(step)
-        name = self._hosts.agree(lambda: None if verify(final) else _made_beside(final).name)
+        name = self._hosts.agree(lambda: None if self._is_whole(step) else _made_beside(final).name)
         if name is None:
             return self._writer.submit(self._saved, step, final, keep, best_step)
         beside = final.with_name(name)
@@ -100,7 +102,15 @@ class Checkpoints:
 
     def latest(self) -> int | None:
         """The highest step whose checkpoint verifies, or None."""
-        return next((step for step in reversed(self.steps()) if verify(self._folder.checkpoint(step))), None)
+        return next((step for step in reversed(self.steps()) if self._is_whole(step)), None)
+
+    def _is_whole(self, step: int) -> bool:
+        folder = self._folder.checkpoint(step)
+        if step in self._hashed:
+            return has_sizes(folder)
+        if verify(folder):
+            self._hashed.add(step)
+        return step in self._hashed
 
     def written_by(self, step: int) -> str:
         """The engine that saved the step; nothing of a checkpoint that does not say so, which only older ones are."""
@@ -167,11 +177,19 @@ def _removed_if_it_fails(beside: Path) -> Iterator[None]:
 
 def verify(folder: Path) -> bool:
     """Whether every file is there with the size and digest that its manifest states."""
-    try:  # sizes first, which cost nothing
-        files = _manifest(folder)["files"]
-        return all(_size(folder, name) == known[0] for name, known in files.items()) and all(
-            _digest(folder, name) == known for name, known in files.items()
+    try:
+        # Sizes first, which cost nothing.
+        return has_sizes(folder) and all(
+            _digest(folder, name) == known for name, known in _manifest(folder)["files"].items()
         )
+    except (OSError, LookupError):  # gone meanwhile
+        return False
+
+
+def has_sizes(folder: Path) -> bool:
+    """Whether every file is there with the size that its manifest states."""
+    try:
+        return all(_size(folder, name) == known[0] for name, known in _manifest(folder)["files"].items())
     except (OSError, LookupError, TypeError, AttributeError):  # gone, another folder's, or JSON of another shape
         return False
 

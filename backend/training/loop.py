@@ -1,4 +1,4 @@
-"""Owns the training of a run from its spec to its predictions: the loop, once, for every engine and every task."""
+"""Trains a run from its spec to its predictions: the loop, once, for every engine and every task."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ from backend.preflight.engine_choice import position as hosts_of
 from backend.preflight.resolve import read_run
 from backend.training import artifacts, measured_run, samples
 from backend.training.background import Interrupted
-from backend.training.checkpoints import Checkpoints, CheckpointWriter
+from backend.training.checkpoints import CheckpointWriter
 from backend.training.event_log import EventLog
 from backend.training.failures.failure import FailureContext, failure_event, unknown_failure_event
 from backend.training.hosts import Hosts
@@ -78,8 +78,10 @@ class TrainingAttempt:
     def run(self) -> RunFinished:
         """Open the run, train it, leave its model and predictions; returns the final event."""
         try:
-            self._meet_hosts(read_run(self.folder))
-            opened = set_up_run(self.folder, self.log, self.stages, self.hosts)
+            spec = read_run(self.folder)
+            self.failure_context = FailureContext(self.folder, spec)
+            self._meet_hosts(spec)
+            opened = set_up_run(self.folder, spec, self.log, self.stages, self.hosts)
             self.hosts.go_together()
         except Interrupted as wish:
             return self._ended(wish.request)
@@ -185,9 +187,9 @@ class TrainingLoop:
             attempt.folder,
             attempt.log,
             opened.session.engine,
-            Checkpoints(attempt.folder, attempt.hosts, self._spec.hardware.engine),
+            opened.checkpoints,
             self._spec.training.keep_checkpoints,
-            artifacts.note_of(opened) if attempt.hosts.is_first else None,
+            opened.note if attempt.hosts.is_first else None,
         )
         self._told = False  # that evaluations lack the metric that decides
         self._pending = PendingSteps(opened.session.engine, attempt.log, attempt.stages.clock, attempt.hosts)

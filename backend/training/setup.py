@@ -1,10 +1,12 @@
-"""Owns the beginning of an attempt: data, tokenizer and model in place, and the last checkpoint restored."""
+"""Sets up an attempt: data, tokenizer and model in place, and the last checkpoint restored."""
 
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -21,12 +23,12 @@ from backend.data.rows import Rows
 from backend.engines.engine import Compiling, LoadRequest, Split
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
-from backend.preflight import model_options
+from backend.models.saved_model import BASE, base_fact
+from backend.preflight import model_options, task_facts
 from backend.preflight.checks import locate_model
 from backend.preflight.datasets import Splits, read_material
 from backend.preflight.messages import truncation_notes
 from backend.preflight.metrics import MetricDirections
-from backend.preflight.resolve import read_run
 from backend.preflight.session import FeatureSession, new_tokens, open_session
 from backend.preflight.steps import evaluation_rows, total_steps, training_order
 from backend.tasks.task import draws, trains_apart
@@ -44,6 +46,7 @@ class RunSetup:
     """An attempt that is ready to take its next step."""
 
     hosts: Hosts
+    checkpoints: Checkpoints
     session: FeatureSession
     rows: dict[str, Rows]
     features: dict[str, Features]
@@ -60,18 +63,26 @@ class RunSetup:
     device: str
     precision: str
 
+    @cached_property
+    def note(self) -> dict[str, Any]:
+        """What whoever asks the model must know of its task, and of the model that an adapter was trained on."""
+        session = self.session
+        note: dict[str, Any] = {"task": session.spec.task, "facts": session.facts, "columns": dict(session.columns)}
+        if session.spec.adapter is not None:
+            note[BASE] = base_fact(self.model_folder, session.spec.model.name_or_path)
+        return note
+
     def numbers(self, split: str) -> np.ndarray:
         """Which rows of their split those are that are measured during training."""
         return _chosen(len(self.rows[split]), len(self.evaluated[split][0]), self.session.spec.training.seed)
 
 
-def set_up_run(folder: RunFolder, log: EventLog, stages: StageReporter, hosts: Hosts) -> RunSetup:
+def set_up_run(folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageReporter, hosts: Hosts) -> RunSetup:
     """Bring a run to where it can take its next step; `hosts` have met. Raises InputError, RunFailed or Interrupted."""
-    spec = read_run(folder)
     if not spec_change.compare_started(folder, spec) and hosts.is_first:
         spec_change.keep_started(folder, spec)
     earlier = resume.read_earlier(folder, hosts)
-    checkpoints = Checkpoints(folder, hosts)
+    checkpoints = Checkpoints(folder, hosts, spec.hardware.engine)
     checkpoints.clear_leftovers()
     from_step = hosts.agree(lambda: checkpoints.latest() or 0)
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
@@ -83,7 +94,7 @@ def set_up_run(folder: RunFolder, log: EventLog, stages: StageReporter, hosts: H
     stages.start("finding model", unit="bytes")
     model = locate_model(spec, stages.report)
     planner.check_new_weights(spec, model.folder)
-    material = _read(spec, model, earlier, stages)
+    material = _read(folder, spec, model, earlier, stages, hosts)
     session = open_session(spec, material, model, engine_kind.create())
     features = _tokenise(session, material, stages)
     hosts.same(
@@ -103,6 +114,7 @@ def set_up_run(folder: RunFolder, log: EventLog, stages: StageReporter, hosts: H
         stages.warn("new_optimizer", left)
     return RunSetup(
         hosts=hosts,
+        checkpoints=checkpoints,
         session=session,
         rows=material.rows,
         features=features,
@@ -125,9 +137,14 @@ def _choose_device(spec: RunSpec, here: Callable[[], list[Device]]) -> devices.D
     return devices.choose(spec, here())
 
 
-def _read(spec: RunSpec, model: ModelLocation, earlier: list[AnyEvent], stages: StageReporter) -> Splits:
+def _read(
+    folder: RunFolder, spec: RunSpec, model: ModelLocation, earlier: list[AnyEvent], stages: StageReporter, hosts: Hosts
+) -> Splits:
     stages.start("loading data")
-    material = read_material(spec, model.folder, stages.report)
+    kept = task_facts.read_kept(folder)
+    material = read_material(spec, model.folder, stages.report, kept)
+    if hosts.is_first and material.fitted is not kept:
+        task_facts.keep(folder, material.fitted)
     resume.refuse_other_rows(material, earlier)
     for note in material.notes:
         stages.warn("data", note)

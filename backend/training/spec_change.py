@@ -38,7 +38,7 @@ class SpecChange:
     kept: Path
 
 
-def with_settings(folder: RunFolder, changes: list[str]) -> SpecChange:
+def with_settings(folder: RunFolder, spec: RunSpec, changes: list[str]) -> SpecChange:
     """The run's spec with `KEY=VALUE` changes. Raises InputError for a setting that would make it another run."""
     for change in changes:
         key = change.partition("=")[0].strip()
@@ -48,16 +48,18 @@ def with_settings(folder: RunFolder, changes: list[str]) -> SpecChange:
                 f"but dropout's draws; start a new one with: burnish train {folder.spec} --set {change}",
                 key,
             )
-    return SpecChange(read_run(folder, changes), folder.path / f"spec.before-{folder.next_attempt()}.yaml")
+    changed = resolve(spec_file.with_changes(spec.model_dump(mode="json"), changes), folder.path)
+    return SpecChange(changed, folder.path / f"spec.before-{folder.next_attempt()}.yaml")
 
 
-def with_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> SpecChange | None:
+def with_engine(
+    folder: RunFolder, spec: RunSpec, checkpoints: Checkpoints, engine: str, *, new_optimizer: bool
+) -> SpecChange | None:
     """The run's change to that engine, or None where it is the run's own.
 
     Raises InputError where the engine cannot go on from the run's last checkpoint, or where it would take its weights
     alone and nobody has agreed to that (`new_optimizer`).
     """
-    spec = read_run(folder)
     kind = registry.find("engine", engine, "--engine")
     if engine == spec.hardware.engine:
         if new_optimizer:
@@ -65,7 +67,6 @@ def with_engine(folder: RunFolder, engine: str, *, new_optimizer: bool) -> SpecC
                 f"--new-optimizer: this run trains with {kind.title} already, which keeps its optimizer; leave it out"
             )
         return None
-    checkpoints = Checkpoints(folder)
     step = checkpoints.latest()
     if step is not None:
         writer = checkpoints.written_by(step) or spec.hardware.engine

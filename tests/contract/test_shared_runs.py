@@ -24,10 +24,13 @@ from backend.contract.run.folder import (
     run_folders,
 )
 from backend.contract.run.lock import locked
+from backend.contract.spec import RunSpec, run_spec
+from backend.training.checkpoints import Checkpoints
 from backend.training.event_log import EventLog
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
 NOBODY = 65534
+SPEC = run_spec({"task": {"type": "causal_lm"}, "model": {"name_or_path": "x"}, "data": {"train": "x.txt"}})
 
 
 @contextmanager
@@ -155,13 +158,13 @@ def test_run_whose_events_another_user_replaced_fails_in_one_sentence(theirs: Ru
     "change",
     [
         partial(change_settings, changes=["hardware.micro_batch_size=4"]),
-        partial(change_engine, engine="jax", new_optimizer=True),
+        lambda run, spec: change_engine(run, spec, Checkpoints(run), "jax", new_optimizer=True),
     ],
     ids=["settings", "engine"],
 )
 def test_spec_of_another_users_run_is_changed_in_a_run_of_ones_own(
-    theirs: RunFolder, change: Callable[[RunFolder], None]
+    theirs: RunFolder, change: Callable[[RunFolder, RunSpec], RunSpec]
 ) -> None:
     theirs.lock.chmod(0o444)
     with another_user(), pytest.raises(InputError, match="start one of your own from"):
-        change(theirs)
+        change(theirs, SPEC)

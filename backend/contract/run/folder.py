@@ -75,6 +75,7 @@ class RunFolder:
         self.queued = self.path / "queued"
         self.events = self.path / "events.jsonl"
         self.plan = self.path / "plan.json"
+        self.facts = self.path / "facts.json"
         self.checkpoints = self.path / "checkpoints"
         self.model = self.path / "model"
 

@@ -38,8 +38,8 @@ class Failure:
 class FailureContext:
     """A run at the moment of its failure. What cannot be read is None: it must not hide the failure itself."""
 
-    def __init__(self, folder: RunFolder) -> None:
-        self.folder = folder
+    def __init__(self, folder: RunFolder, spec: RunSpec | None = None) -> None:
+        self.folder, self._known_spec = folder, spec
 
     def setting(self, key: str) -> Any:
         """The value at a dotted key of the complete spec, or None."""
@@ -50,9 +50,9 @@ class FailureContext:
 
     @cached_property
     def spec(self) -> RunSpec | None:
-        """The complete spec."""
+        """The complete spec, as the attempt knows it, or read if the failure came before that."""
         try:
-            return read_run(self.folder)
+            return self._known_spec or read_run(self.folder)
         except (InputError, OSError):
             return None
 

@@ -81,7 +81,3 @@ def test_hosts_need_one_folder():
     with pytest.raises(InputError, match=r"^--run-folder: 2 hosts train one run; name a folder"):
         joining.require_folder(Position(1, 2), None)
     joining.require_folder(Position(), None)
-
-
-def test_a_spec_for_one_host_is_not_opened_twice(run: RunFolder):
-    assert joining.position(run.spec, []) == Position()

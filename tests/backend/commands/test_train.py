@@ -169,13 +169,13 @@ def test_a_run_that_became_nan_after_a_checkpoint_may_go_on(tmp_path: Path) -> N
     run = ended_with_nan(tmp_path / "broken")
     asked = argparse.Namespace(engine=None)
     with pytest.raises(InputError, match="would compute the same again"):
-        train.refuse_the_same_end(run, asked)
+        train.refuse_the_same_end(run, asked, Checkpoints(run))
 
     def write(folder: Path) -> None:
         (folder / "weights").write_text("w")
 
     Checkpoints(run).save(20, write)
-    train.refuse_the_same_end(run, asked)
+    train.refuse_the_same_end(run, asked, Checkpoints(run))
 
 
 def test_hub_token_is_nowhere_in_the_run_folder(short) -> None:

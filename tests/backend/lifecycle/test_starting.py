@@ -11,7 +11,9 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.processes import python_command
 from backend.contract.run.folder import RunFolder
+from backend.contract.spec import HardwareSection
 from backend.launchers.local import LAUNCHER
+from backend.preflight.resolve import read_run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
@@ -20,6 +22,7 @@ import pathlib, signal, sys
 (pathlib.Path(sys.argv[1]) / "ready").touch()
 while True: signal.pause()
 """
+HARDWARE = HardwareSection(environment={"OMP_WAIT_POLICY": "passive"})
 
 
 def test_of_many_supervisors_at_once_exactly_one_carries_the_run(folder: RunFolder, supervise, until) -> None:
@@ -37,7 +40,7 @@ def test_start_of_a_running_run_is_refused_in_one_sentence(folder: RunFolder, su
     log = folder.log.read_bytes()
 
     with pytest.raises(InputError) as refusal:
-        LAUNCHER().start(folder)
+        LAUNCHER().start(folder, HARDWARE)
 
     assert str(refusal.value) == f"{folder.name}: this run is already running (process {first.pid})"
     assert folder.log.read_bytes() == log
@@ -46,7 +49,7 @@ def test_start_of_a_running_run_is_refused_in_one_sentence(folder: RunFolder, su
 def test_words_of_the_interpreter_are_no_refusal(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONWARNINGS", "nonsense")  # said on stderr by every interpreter that starts
 
-    LAUNCHER().start(folder).wait()
+    LAUNCHER().start(folder, HARDWARE).wait()
 
     assert folder.exit_record()
 
@@ -68,8 +71,9 @@ def test_started_run_outlives_who_started_it(folder: RunFolder, until) -> None:
     # A spec without a model fails, but as a run: with a final event and an exit record, after the starter is gone.
     starter = (
         "import sys; from backend.contract.run.folder import RunFolder\n"
+        "from backend.contract.spec import HardwareSection\n"
         "from backend.launchers.local import LAUNCHER\n"
-        "supervisor = LAUNCHER().start(RunFolder(sys.argv[1])); print(supervisor.pid, flush=True)\n"
+        "supervisor = LAUNCHER().start(RunFolder(sys.argv[1]), HardwareSection()); print(supervisor.pid, flush=True)\n"
         "import os; os._exit(0)"
     )
     command = [sys.executable, "-P", "-c", starter, str(folder.path)]
@@ -83,7 +87,7 @@ def test_started_run_outlives_who_started_it(folder: RunFolder, until) -> None:
 
 
 def test_path_and_environment_of_the_spec_reach_the_processes(folder: RunFolder, until) -> None:
-    supervisor = LAUNCHER().start(folder)
+    supervisor = LAUNCHER().start(folder, HARDWARE)
 
     command = Path(f"/proc/{supervisor.pid}/cmdline").read_bytes().split(b"\0")
     environment = Path(f"/proc/{supervisor.pid}/environ").read_bytes().split(b"\0")
@@ -97,16 +101,17 @@ def test_path_and_environment_of_the_spec_reach_the_processes(folder: RunFolder,
     "environment", ["LD_PRELOAD: ./evil.so", "LD_LIBRARY_PATH: lib", "OMP_NUM_THREADS: four ä", "3"]
 )
 def test_refused_variable_starts_no_process(folder: RunFolder, environment: str) -> None:
-    folder.spec.write_text(f"version: 1\nhardware: {{environment: {{{environment}}}}}\n")
+    hardware = f"hardware: {{environment: {{{environment}}}}}\n"
+    folder.spec.write_text("task: {type: causal_lm}\nmodel: {name_or_path: x}\ndata: {train: x.txt}\n" + hardware)
 
     with pytest.raises(InputError, match=r"^hardware\.environment"):
-        LAUNCHER().start(folder)
+        LAUNCHER().start(folder, read_run(folder).hardware)
 
     assert folder.process_record() is None
 
 
 def test_supervisor_has_a_session_of_its_own(folder: RunFolder) -> None:
-    supervisor = LAUNCHER().start(folder)
+    supervisor = LAUNCHER().start(folder, HARDWARE)
 
     assert os.getsid(supervisor.pid) == supervisor.pid
     supervisor.wait()

@@ -25,7 +25,9 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 def test_what_changes_nothing_of_what_is_learnt_may_change(run: RunFolder):
-    change = with_settings(run, ["hardware.micro_batch_size=4", "training.gradient_checkpointing=true"])
+    change = with_settings(
+        run, read_spec(run.spec), ["hardware.micro_batch_size=4", "training.gradient_checkpointing=true"]
+    )
     assert (change.spec.hardware.micro_batch_size, change.spec.training.gradient_checkpointing) == (4, True)
     assert change.kept.name == "spec.before-1.yaml"
 
@@ -35,7 +37,7 @@ def test_the_spec_of_the_last_attempt_is_kept_where_a_resume_is_changed_twice(ru
     run.spec.write_text(spec_file.dump(spec.model_dump(mode="json")), encoding="utf-8")
     before = run.spec.read_bytes()
     for rows in (4, 2):
-        change_settings(run, [f"hardware.micro_batch_size={rows}"])
+        change_settings(run, read_spec(run.spec), [f"hardware.micro_batch_size={rows}"])
     assert (run.path / "spec.before-1.yaml").read_bytes() == before
 
 
@@ -43,12 +45,12 @@ def test_settings_of_a_run_that_cannot_be_written_are_changed_in_a_run_of_ones_o
     (begun.path / "spec.started.yaml").unlink()
     (begun.path / "spec.started.yaml").mkdir()
     with pytest.raises(InputError, match="start one of your own from"):
-        change_settings(begun, ["hardware.micro_batch_size=4"])
+        change_settings(begun, read_spec(begun.spec), ["hardware.micro_batch_size=4"])
 
 
 def test_what_makes_another_run_is_refused_with_the_command_that_starts_it(run: RunFolder):
     with pytest.raises(InputError, match=r"burnish train .*spec\.yaml --set training\.learning_rate=1"):
-        with_settings(run, ["training.learning_rate=1"])
+        with_settings(run, read_spec(run.spec), ["training.learning_rate=1"])
 
 
 @pytest.fixture
@@ -118,7 +120,7 @@ def test_a_damaged_record_of_the_started_spec_is_no_leave_to_change_it(begun: Ru
 
 
 def test_changed_settings_are_those_that_the_next_resume_expects(begun: RunFolder):
-    change_settings(begun, ["hardware.micro_batch_size=4"])
+    change_settings(begun, read_spec(begun.spec), ["hardware.micro_batch_size=4"])
     spec = read_spec(begun.spec)
     assert spec.hardware.micro_batch_size == 4
     assert compare_started(begun, spec)
@@ -151,15 +153,17 @@ def hardware(folder: RunFolder) -> dict[str, Any]:
 def test_there_and_back_the_spec_is_what_it_was(folder: RunFolder):
     saved(folder, "torch")
     before = hardware(folder)
-    change_engine(folder, "jax", new_optimizer=True)
+    change_engine(folder, read_spec(folder.spec), Checkpoints(folder), "jax", new_optimizer=True)
     assert hardware(folder)["engine"] == "jax"
     assert "threads" not in hardware(folder)
-    change_engine(folder, "torch", new_optimizer=False)  # whose own checkpoint is still the last
+    change_engine(
+        folder, read_spec(folder.spec), Checkpoints(folder), "torch", new_optimizer=False
+    )  # whose own checkpoint is still the last
     assert hardware(folder) == before
 
 
 def test_without_a_checkpoint_there_is_nothing_to_agree_to(folder: RunFolder):
-    change_engine(folder, "jax", new_optimizer=False)
+    change_engine(folder, read_spec(folder.spec), Checkpoints(folder), "jax", new_optimizer=False)
     assert hardware(folder)["engine"] == "jax"
 
 
@@ -176,15 +180,15 @@ def test_what_cannot_be_taken_over_is_refused_and_changes_nothing(
     folder: RunFolder, own: str, writer: str, engine: str, agreed: bool, words: str
 ):
     if own == "jax":
-        change_engine(folder, "jax", new_optimizer=False)
+        change_engine(folder, read_spec(folder.spec), Checkpoints(folder), "jax", new_optimizer=False)
     saved(folder, writer)
     before = folder.spec.read_bytes()
     with pytest.raises(InputError, match=words):
-        change_engine(folder, engine, new_optimizer=agreed)
+        change_engine(folder, read_spec(folder.spec), Checkpoints(folder), engine, new_optimizer=agreed)
     assert folder.spec.read_bytes() == before
 
 
 def test_a_run_that_is_running_keeps_its_engine(folder: RunFolder):
     with locked(folder.lock), pytest.raises(InputError, match="is running; pause it"):
-        change_engine(folder, "jax", new_optimizer=True)
+        change_engine(folder, read_spec(folder.spec), Checkpoints(folder), "jax", new_optimizer=True)
     assert hardware(folder)["engine"] == "torch"
