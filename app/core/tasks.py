@@ -19,5 +19,5 @@ def task_title(name: str) -> str:
 
 
 def row_view(name: str) -> str:
-    """One of `contract.catalog.ROW_VIEWS`; empty for a task that is unknown or declares none."""
+    """The form that a task declares for its rows; empty for a task that is unknown or declares none."""
     return _entries[name].row_view if name in _entries else ""

@@ -49,11 +49,7 @@ class TaskEntry(msgspec.Struct, frozen=True):
     trained_architecture: str = ""
     """How the name of an architecture ends whose head was trained for the task; empty if every model of it was."""
     row_view: str = ""
-    """How the window shows a row and its prediction, one of ROW_VIEWS; empty lets the columns decide."""
-
-
-ROW_VIEWS = ("label", "number", "entities", "span", "text", "language_model", "choice")
-"""A label with probabilities, a number, tagged words, a place in a context, a written text, filled or scored words, a choice."""
+    """How the window shows a row and its prediction (`app.widgets.row_views.registry`); empty lets the columns decide."""
 
 
 class SourceEntry(msgspec.Struct, frozen=True):

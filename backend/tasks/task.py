@@ -61,7 +61,7 @@ class Task(Protocol):
     trained_architecture: ClassVar[str]
     """How the name of an architecture ends whose head was trained for the task; empty if every model of it was."""
     row_view: ClassVar[str]
-    """How the window shows a row, one of `contract.catalog.ROW_VIEWS`."""
+    """How the window shows a row: `label`, `number`, `entities`, `span`, `text`, `language_model` or `choice`."""
     hub_filter: ClassVar[str]
     """The hub's own task of the models that this one is usually trained from."""
     Settings: ClassVar[type[Section]]

@@ -19,7 +19,7 @@ ROW_VIEWS: dict[str, type[RowView]] = {
     "language_model": LanguageView,
     "choice": ChoiceView,
 }
-"""`contract.catalog.ROW_VIEWS` → the form."""
+"""What a task declares as its `row_view` → the form."""
 BY_COLUMNS = (SpanView, LabelView)
 """Of a task that declares none: the first whose columns are there."""
 
