@@ -29,32 +29,37 @@ def described(burnish: Burnish) -> dict:
     return json.loads(burnish("describe", "--json", "--no-devices").stdout)
 
 
+@pytest.fixture(scope="module")
+def catalog(site: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """What `burnish describe` says where the package is installed."""
+    one = Burnish(tmp_path_factory.mktemp("plugged"), in_process=False)
+    one.environment["PYTHONPATH"] = os.pathsep.join([one.variables()["PYTHONPATH"], str(site)])
+    return described(one)
+
+
 @pytest.fixture(autouse=True)
 def processes(burnish: Burnish) -> None:
     """Every command is one, with other packages on its path."""
     burnish.in_process = False
 
 
-def test_the_catalog_lists_what_the_package_adds(plugged: Burnish):
-    found = described(plugged)
-    assert "shouting" in {task["name"] for task in found["tasks"]}
-    directions = {metric["name"]: metric["greater_is_better"] for metric in found["metrics"]}
+def test_the_catalog_lists_what_the_package_adds(catalog: dict):
+    assert "shouting" in {task["name"] for task in catalog["tasks"]}
+    directions = {metric["name"]: metric["greater_is_better"] for metric in catalog["metrics"]}
     assert (directions["exactness"], directions["loss"]) == (True, False)
-    assert "signs" in found["spec"]["$defs"]["TrainingSection"]["properties"]["optimizer"]["enum"]
+    assert "signs" in catalog["spec"]["$defs"]["TrainingSection"]["properties"]["optimizer"]["enum"]
 
 
-def test_broken_parts_are_named_and_left_out(plugged: Burnish):
-    found = described(plugged)
-    assert not {"broken", "hollow"} & {task["name"] for task in found["tasks"]}
-    said = "\n".join(found["problems"])
+def test_broken_parts_are_named_and_left_out(catalog: dict):
+    assert not {"broken", "hollow"} & {task["name"] for task in catalog["tasks"]}
+    said = "\n".join(catalog["problems"])
     assert "broken of the package foreign cannot be loaded (ModuleNotFoundError" in said
     assert "hollow of the package foreign cannot be used: it has no description" in said
 
 
-def test_a_name_that_burnish_has_already_stays_its_own(plugged: Burnish):
-    found = described(plugged)
-    assert any("text_classification of the package foreign is left out" in problem for problem in found["problems"])
-    titles = {task["name"]: task["title"] for task in found["tasks"]}
+def test_a_name_that_burnish_has_already_stays_its_own(catalog: dict):
+    assert any("text_classification of the package foreign is left out" in problem for problem in catalog["problems"])
+    titles = {task["name"]: task["title"] for task in catalog["tasks"]}
     assert titles["text_classification"] != titles["shouting"]
 
 

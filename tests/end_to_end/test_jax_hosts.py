@@ -48,7 +48,7 @@ def free_port() -> int:
 
 def start(burnish: Burnish, *command: str) -> list[subprocess.Popen[str]]:
     """The same command on both hosts."""
-    hosts = [Burnish(burnish.home, {"BURNISH_HOST": str(number)}) for number in range(2)]
+    hosts = [Burnish(burnish.home, {"BURNISH_HOST": str(number)}, in_process=False) for number in range(2)]
     return [host.start(*command) for host in hosts]
 
 
@@ -122,7 +122,7 @@ def _last_step(folder: RunFolder) -> int:
 
 
 def test_a_host_that_does_not_come_is_named(burnish: Burnish):
-    first = Burnish(burnish.home, {"BURNISH_HOST": "0"})
+    first = Burnish(burnish.home, {"BURNISH_HOST": "0"}, in_process=False)
     done = first("train", str(spec(burnish, 2, host_timeout=1)), "--run-folder", str(burnish.runs / "run"))
     assert done.returncode == 1
     assert "run failed: host 1 did not come within 1 seconds. Start the same command on all 2 hosts" in done.stderr
@@ -137,7 +137,7 @@ def test_a_host_that_does_not_come_is_named(burnish: Burnish):
     ],
 )
 def test_a_host_that_cannot_take_part_is_told_why(burnish: Burnish, number: str, words: str):
-    host = Burnish(burnish.home, {"BURNISH_HOST": number})
+    host = Burnish(burnish.home, {"BURNISH_HOST": number}, in_process=False)
     done = host("train", str(spec(burnish, 2, host_timeout=1)), "--run-folder", str(burnish.runs / "run"))
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 2 if number == "1" else 1)
     assert words in done.stderr
