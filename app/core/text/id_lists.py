@@ -40,7 +40,7 @@ def read_lists(text: str) -> Written:
 def _ids(rows: list[list[int]]) -> Written:
     wrong = next((one for row in rows for one in row if not 0 <= one <= LARGEST), None)
     if wrong is not None:
-        return Written([], [], tr("{wrong} is no id; ids are whole numbers from 0 on.", wrong=wrong))
+        return Written([], [], tr("{wrong} is not an id; ids are whole numbers from 0.", wrong=wrong))
     return Written(rows, [])
 
 
@@ -84,7 +84,9 @@ def read_ids(text: str) -> list[int]:
     words = [word for word in re.split(r"[\s,;\[\]()]+", text) if word]
     wrong = next((word for word in words if not re.fullmatch(r"\d{1,15}", word)), None)
     if wrong is not None:
-        raise ValueError(tr("{wrong!r} is no id; write whole numbers, for example 101, 7592, 102.", wrong=wrong[:40]))
+        raise ValueError(
+            tr("{wrong!r} is not an id; write whole numbers, for example 101, 7592, 102.", wrong=wrong[:40])
+        )
     return [int(word) for word in words]
 
 

@@ -87,19 +87,21 @@ def _windows(options: TextOptions, task: ChosenTask) -> Handover:
         shared = {f"task.{key}": options.stride}
         return Handover({"task.window": True, **shared} if can_cut else shared, [])
     if options.windows and task.title:
-        return Handover({}, [tr("“{title}” knows no windows: what is beyond the limit is cut off.", title=task.title)])
+        return Handover({}, [tr("“{title}” does not use windows: text beyond the limit is cut off.", title=task.title)])
     if options.windows:
         return Handover({}, [tr("Windows are a setting of some tasks: choose the task of your run first.")])
     if can_cut:
         return Handover({"task.window": False}, [])
-    return Handover({}, [tr("“{title}” reads on in windows; nothing is cut off.", title=task.title)] if key else [])
+    return Handover({}, [tr("“{title}” continues in windows; nothing is cut off.", title=task.title)] if key else [])
 
 
 def _sides(options: TextOptions, task: ChosenTask) -> Handover:
     sides = {"truncation_side": options.truncation_side, "padding_side": options.padding_side}
     left = []
     if options.truncation_side and any(map(task.has, CUTS_ITSELF)):
-        left.append(tr("“{title}” cuts by its own rule; the side is only saved with the tokenizer.", title=task.title))
+        left.append(
+            tr("“{title}” truncates by its own rule; the side is only saved with the tokenizer.", title=task.title)
+        )
     if options.padding_side == "left" and task.has("doc_stride"):
         left.append(
             tr("“{title}” puts the context before the question where padding is at the left.", title=task.title)
@@ -109,7 +111,7 @@ def _sides(options: TextOptions, task: ChosenTask) -> Handover:
             tr("A run fills its batches at the side that its model needs; the side is saved with the tokenizer.")
         )
     if options.truncation != "longest_first":
-        left.append(tr("Which text of a pair is cut is decided by the task."))
+        left.append(tr("The task decides which text of a pair is truncated."))
     return Handover({f"model.tokenizer_options.{name}": side for name, side in sides.items() if side}, left)
 
 
@@ -132,5 +134,5 @@ def _rest(options: TextOptions, task: ChosenTask) -> Handover:
     if not options.special_tokens:
         left.append(tr("A run always adds the special tokens that its model expects."))
     if options.padding:
-        left.append(tr("A run fills each batch by itself, no further than it must."))
+        left.append(tr("A run pads each batch to its longest row."))
     return Handover({}, left)

@@ -26,32 +26,28 @@ def facts_of(table: TokenTable, index: int, drawing: str = "") -> list[Fact]:
     piece, text = table.piece(index), table.text(index)
     facts = [
         Fact(tr("Id"), str(piece.id)),
-        Fact(tr("Piece"), piece.piece, tr("As it stands in the vocabulary")),
+        Fact(tr("Piece"), piece.piece, tr("As in the vocabulary")),
         Fact(tr("Text"), f"“{invisible_characters.visible(shortened(text))}”" if at["end"] > at["start"] else "none"),
         Fact(
             tr("Characters"),
             _span(at["start"], at["end"], table.begin),
-            tr("Places in the text, counted in code points from 0"),
+            tr("Positions in the text, in code points from 0"),
         ),
-        Fact(tr("Bytes"), _bytes(table, index), tr("Places in the text as UTF-8, and the bytes themselves")),
+        Fact(tr("Bytes"), _bytes(table, index), tr("Positions in the text as UTF-8, and the bytes themselves")),
         Fact(
             tr("Word"), str(at["word"]) if at["word"] >= 0 else "none", tr("As the pre-tokenizer counts words, from 0")
         ),
         Fact(tr("Kind"), _kind(at, piece)),
-        Fact(tr("Type id"), str(at["type"]), tr("token_type_ids: which of two texts the model takes it for")),
-        Fact(tr("Attention"), str(at["mask"]), tr("attention_mask: 0 is not looked at")),
+        Fact(tr("Type id"), str(at["type"]), tr("token_type_ids: which of two texts it belongs to")),
+        Fact(tr("Attention"), str(at["mask"]), tr("attention_mask: the model ignores tokens with 0")),
         *_score(piece),
     ]
     if table.answer.windows > 1:
         facts.append(Fact(tr("Window"), tr("{at} of {windows}", at=at["window"] + 1, windows=table.answer.windows)))
     if drawing:
-        facts.append(Fact(tr("Drawing"), drawing, tr("What the fonts of this machine lack")))
+        facts.append(Fact(tr("Missing glyphs"), drawing, tr("Characters that no font on this machine has")))
     names = invisible_characters.names_of(text[:LONGEST])
-    return (
-        [*facts, Fact(tr("Unseen"), "\n".join(names), tr("Characters that have no look of their own"))]
-        if names
-        else facts
-    )
+    return [*facts, Fact(tr("Invisible"), "\n".join(names), tr("Characters that you cannot see"))] if names else facts
 
 
 def hint_of(table: TokenTable, index: int) -> str:
@@ -159,7 +155,7 @@ def round_trip(answer: Tokens) -> tuple[str, str]:
         return tr("Decodes to exactly the same text."), "faint"
     before, after = invisible_characters.visible(back.text_part), invisible_characters.visible(back.decoded_part)
     return tr(
-        "Decodes differently from character {place} on: “{before}” becomes “{after}”",
+        "Decodes differently from character {place}: “{before}” becomes “{after}”",
         place=grouped(back.place),
         before=before,
         after=after,

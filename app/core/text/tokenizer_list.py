@@ -121,7 +121,7 @@ def made_rows(tokenizers: Sequence[MadeBefore]) -> TableRows:
             formatting.name_of_path(one.path),
             formatting.grouped(one.pieces) if one.pieces else "–",
             formatting.moment(one.when or None),
-            one.path if there else tr("Gone: {path}", path=one.path),
+            one.path if there else tr("Not found: {path}", path=one.path),
         )
         for one, there in zip(tokenizers, is_there, strict=True)
     ]

@@ -40,7 +40,7 @@ def note_of(token: ProposedToken) -> str:
     if token.problem:
         return begun(token.problem)
     if token.known is not None:
-        return tr("Is there (id {known}); becomes special", known=token.known)
+        return tr("Exists (id {known}); becomes special", known=token.known)
     if token.special:
         return tr("Special") if token.ids else tr("Special, unknown until now")
     return "" if token.ids else tr("Unknown until now")

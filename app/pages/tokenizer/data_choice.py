@@ -34,7 +34,7 @@ class DataChoice(QWidget):
     fix_offered = Signal(object)
     """A Fix with which it can be read (`take_fix`); comes after `failed`."""
     run_asked = Signal()
-    """Take the data of the run that is being set up (`take`)."""
+    """Use the data of the run that you are setting up (`take`)."""
 
     def __init__(self, context: AppContext, with_language: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -53,7 +53,7 @@ class DataChoice(QWidget):
         self.browse.clicked.connect(self._on_browse)
         self.demo = IconToolButton("table", tr("Use the demo data: sentences of three kinds of reviews"))
         self.demo.clicked.connect(self.choose_demo)
-        self.of_run = IconToolButton("bolt", tr("Take the data of the run that is being set up"))
+        self.of_run = IconToolButton("bolt", tr("Use the data of the run that you are setting up"))
         self.of_run.clicked.connect(self.run_asked)
         self.column, self.language = QuietComboBox(), QuietComboBox()
         self.column.setAccessibleName(tr("Column with the texts"))

@@ -41,7 +41,7 @@ class TextSource(Card):
     changed = Signal()
     """Other data, other columns, or what is known of them."""
     run_asked = Signal()
-    """Take the data of the run that is being set up (`take`)."""
+    """Use the data of the run that you are setting up (`take`)."""
 
     def __init__(self, client: BackendClient, title: str = tr("Texts"), parent: QWidget | None = None) -> None:
         super().__init__(title, parent)
@@ -60,7 +60,7 @@ class TextSource(Card):
         )
         self.state = label("", "faint")
         self.of_run = IconButton(tr("My run's data"), "bolt", "quiet")
-        self.of_run.setToolTip(tr("Take the data of the run that is being set up"))
+        self.of_run.setToolTip(tr("Use the data of the run that you are setting up"))
         self.of_run.clicked.connect(self.run_asked)
         self.corner.addWidget(self.state)
         self.corner.addWidget(self.of_run)

@@ -38,7 +38,7 @@ class TokenizerChoice(QWidget):
         line.returnPressed.connect(self._on_chosen)
         line.setAcceptDrops(False)  # what is dropped on the page is the page's
         self.browse_button = IconButton(tr("Browse"), "folder")
-        self.browse_button.setToolTip(tr("Look for the folder of a model or tokenizer, or for a tokenizer's file"))
+        self.browse_button.setToolTip(tr("Browse for the folder of a model or tokenizer, or for a tokenizer's file"))
         self.browse_menu = QMenu(self.browse_button)
         self.browse_menu.addAction(tr("Browse folder…"), self._browse)
         self.browse_menu.addAction(tr("Browse file…"), self._browse_file)

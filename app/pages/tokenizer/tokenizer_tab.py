@@ -60,7 +60,7 @@ class TokenizerTab(QWidget):
         self._draft = spec
 
     def _take_draft_data(self, take: Callable[[dict[str, Any]], None]) -> None:
-        """Take the data of the run that is being set up; if there is none yet, say so."""
+        """Use the data of the run that you are setting up; if there is none yet, say so."""
         self.draft_wanted.emit()
         data = self._draft.get("data") or {}
         if data.get("source", "files") == "files" and not data.get("train"):

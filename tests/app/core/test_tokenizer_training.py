@@ -95,7 +95,7 @@ def test_counts_stand_beside_what_can_be_added():
 
 @pytest.mark.parametrize(
     ("token", "note"),
-    [(NEW, ""), (OLD, "Already: id 1996"), (UNUSED, "Is there (id 6); becomes special"),
+    [(NEW, ""), (OLD, "Already: id 1996"), (UNUSED, "Exists (id 6); becomes special"),
      (ProposedToken("🙂", False, [], []), "Unknown until now"), (ProposedToken(" ", False, [], [], None, "a token has"), "A token has")],
 )  # fmt: skip
 def test_notes_say_what_becomes_of_a_token(token, note):

@@ -197,7 +197,9 @@ class AlignedTokens(QWidget):
             return
         token = self._columns[number][index]
         where = tr("special") if token.special else tr("characters {start}–{end}", start=token.start, end=token.end)
-        alike = "" if token.special else tr(", cut otherwise elsewhere") if token.differs else tr(", alike in all")
+        alike = (
+            "" if token.special else tr(", split differently elsewhere") if token.differs else tr(", the same in all")
+        )
         self.token_shown.emit(
             tr("{piece} · id {id} · {where}{alike}", piece=token.piece, id=token.id, where=where, alike=alike)
         )

@@ -68,7 +68,7 @@ class CompareTab(TokenizerTab):
         self.others.changed.connect(self._on_changed)
         self.mode, modes = chips(MODES)
         self.mode.idClicked.connect(self.show_mode)
-        self.special, self.only = QCheckBox(tr("Special tokens")), QCheckBox(tr("Colour only what differs"))
+        self.special, self.only = QCheckBox(tr("Special tokens")), QCheckBox(tr("Colour only differences"))
         self.special.setChecked(True)
         self.only.setChecked(True)
         self.special.toggled.connect(lambda _: self.compare_text())
@@ -178,7 +178,7 @@ class CompareTab(TokenizerTab):
             self.waiting.show_sentence(*STOPPED)
         if self.waiting.currentWidget() is self.compared:
             self.waiting.setCurrentWidget(self.nothing)  # it was about other tokenizers
-            self.nothing.set_words(tr("Other tokenizers are chosen"), tr("Compare again to see them on your data."), "")
+            self.nothing.set_words(tr("You chose other tokenizers"), tr("Compare again to see them on your data."), "")
         self._show_state()
         self.compare_text()
 
@@ -206,9 +206,9 @@ class CompareTab(TokenizerTab):
         self._clear_banner("compare_text")
         self.columns.show_comparison(found, self._compare.answered["text"])
         places = (
-            tr("{count} cut differently", count=trn("{count} place", "{count} places", found.places))
+            tr("{count} split differently", count=trn("{count} place", "{count} places", found.places))
             if found.places
-            else tr("Cut alike everywhere")
+            else tr("Split the same way everywhere")
         )
         cut = len(text_of(self.text)) > LONGEST
         words = [

@@ -77,7 +77,7 @@ class ComparedTokenizers(QWidget):
         choice.browse_button.setAccessibleName(tr("Browse"))
         self._choose_another(choice)
         choice.chosen.connect(self._on_chosen)
-        remove = IconToolButton("close", tr("Compare without this one"))
+        remove = IconToolButton("close", tr("Remove from the comparison"))
         head = _head(len(self.tokenizers), choice, remove)
         remove.clicked.connect(lambda: self.remove(self._heads.index(head)))
         self.choices.append(choice)

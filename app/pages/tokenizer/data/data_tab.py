@@ -135,7 +135,7 @@ class SubjectBar(QWidget):
         self.draft = TrainingSubject(lacks=tr("Choose data and a model under New run first."))
         self.box = QuietComboBox()
         self.box.setAccessibleName(tr("Whose data"))
-        self.box.setToolTip(tr("The run that is being set up, or one that was started"))
+        self.box.setToolTip(tr("The run that you are setting up, or one that was started"))
         self.box.activated.connect(lambda _: self._on_chosen())
         self.split_box = QuietComboBox()
         self.split_box.setAccessibleName(tr("Split"))

@@ -27,10 +27,10 @@ from backend.contract.rpc.training_data import LengthMeasure, PaddingRule, Train
 
 UNKNOWN_COLUMNS = ("share", "row", "text")
 PADDING_TITLES = {
-    "length_buckets": tr("Like lengths together"),
-    "random": tr("At random"),
-    "in_order": tr("As they stand"),
-    "fixed": tr("All filled to the limit"),
+    "length_buckets": tr("Grouped by length"),
+    "random": tr("Random order"),
+    "in_order": tr("Original order"),
+    "fixed": tr("Padded to the limit"),
 }
 
 LIMIT_COLUMNS = ("limit", "rows", "share")
@@ -42,7 +42,7 @@ LIMIT_TITLES = {
 
 SIDE_WIDTH = 320
 NOT_SHOWN = tr("This cannot be shown")
-STOPPED = (tr("Stopped"), tr("What was tokenised completely so far is kept."), tr("Continue"))
+STOPPED = (tr("Stopped"), tr("What is already tokenised is kept."), tr("Continue"))
 
 
 class LengthsPage(WaitingStack):
@@ -146,7 +146,7 @@ class LengthsCard(Card):
             self.use.setText(tr("Set {suggestion:,}", suggestion=measure.suggestion))
             self.use.setToolTip(
                 tr(
-                    "Use {suggestion:,} as {setting} of the run that is being set up",
+                    "Use {suggestion:,} as {setting} of the run that you are setting up",
                     suggestion=measure.suggestion,
                     setting=measure.setting,
                 )
@@ -260,7 +260,7 @@ class UnknownCard(Card):
         self.table = RowTable()
         self.table.set_titles(COLUMN_TITLES)
         self.table.setAccessibleName(tr("Rows with the largest share of unknown tokens"))
-        self.table.setToolTip(tr("Double-click or press Enter to see what the model gets of a row"))
+        self.table.setToolTip(tr("Double-click or press Enter to see a row as the model gets it"))
         self.table.setMinimumHeight(108)
         self.table.activated.connect(lambda index: self.row_chosen.emit(self._rows[index.row()].row))
         self.add(self.sentence)
@@ -313,7 +313,7 @@ class PaddingCard(Card):
         self.add(self._lines)
         self.sentence.setText(
             tr(
-                "Of what is computed in batches of {batch_size:,}, {percent} is padding.",
+                "{percent} of what is computed in batches of {batch_size:,} is padding.",
                 batch_size=lengths.batch_size,
                 percent=percent(chosen.padding),
             )

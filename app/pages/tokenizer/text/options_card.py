@@ -27,7 +27,7 @@ from backend.contract.tokens.options import Padding, Side, TokenOptions, Truncat
 from backend.contract.tokens.tokens import TokenizerDescription
 
 SIDES = ((tr("By default"), None), (tr("Left"), "left"), (tr("Right"), "right"))
-BEYOND = ((tr("Is cut off"), False), (tr("Into windows"), True))
+BEYOND = ((tr("Cut off"), False), (tr("Split into windows"), True))
 FILLS = ((tr("None"), ""), (tr("To the longest"), "longest"), (tr("To the limit"), "max_length"))
 CUTS = (
     (tr("The longer one"), "longest_first"),
@@ -39,7 +39,7 @@ SWITCHES = {
         tr("Space before the text"),
         tr("add_prefix_space: the first word is treated like one within a text"),
     ),
-    "do_lower_case": (tr("Lower-case"), tr("do_lower_case: letters are made small before the text is cut")),
+    "do_lower_case": (tr("Lowercase"), tr("do_lower_case: the text is lowercased before it is tokenised")),
 }
 MOST = 1_000_000
 ROW = 32
@@ -61,13 +61,13 @@ class OptionsCard(Card):
         self.special.setToolTip(tr("Add those that the model expects around a text, for example [CLS] and [SEP]"))
         self.special.setChecked(True)
         self.switches = {name: QCheckBox(words) for name, (words, _) in SWITCHES.items()}
-        self.max_length = _number(tr("no limit"), tr("Longest text in tokens, special ones counted"))
-        self.cut_side = _choice(SIDES, tr("Which side of a text is cut"))
+        self.max_length = _number(tr("no limit"), tr("Max length in tokens, including special tokens"))
+        self.cut_side = _choice(SIDES, tr("Which side of a text is truncated"))
         self.beyond = _choice(BEYOND, tr("What happens to the rest of a long text"))
         self.stride = _number("", tr("Tokens that a window shares with the one before"))
-        self.pair_cut = _choice(CUTS, tr("Which of two texts is cut"))
-        self.padding = _choice(FILLS, tr("Filling with padding tokens"))
-        self.padding_side = _choice(SIDES, tr("Which side is filled"))
+        self.pair_cut = _choice(CUTS, tr("Which of two texts is truncated"))
+        self.padding = _choice(FILLS, tr("How far texts are padded"))
+        self.padding_side = _choice(SIDES, tr("Which side is padded"))
         self.multiple = _number("any", tr("The padded length is a multiple of this number"))
         self.cost_limit = _number(tr("the model's"), tr("Tokens that the cost is compared with"))
         self.template = TemplateField()
@@ -75,7 +75,7 @@ class OptionsCard(Card):
         self.stored_button = IconButton(tr("Use them"), "check", "quiet")
         self.use_button = IconButton(tr("Use in my run"), "bolt")
         self.use_button.setToolTip(
-            tr("Put the options that a run has into the New run page; what it decides by itself is said")
+            tr("Copy the options that a run has to New run, and say what the run decides itself")
         )
         self._place()
         self._connect()
@@ -93,8 +93,8 @@ class OptionsCard(Card):
         self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for words, widget in (
             (tr("Limit"), self.max_length), (tr("The rest"), self.beyond), (tr("Overlap"), self.stride),
-            (tr("Cut at"), self.cut_side), (tr("Of a pair"), self.pair_cut), (tr("Padding"), self.padding),
-            (tr("Pad at"), self.padding_side), (tr("Multiple of"), self.multiple), (tr("Cost limit"), self.cost_limit),
+            (tr("Truncate on"), self.cut_side), (tr("In a pair"), self.pair_cut), (tr("Padding"), self.padding),
+            (tr("Pad on"), self.padding_side), (tr("Multiple of"), self.multiple), (tr("Cost limit"), self.cost_limit),
         ):  # fmt: skip
             title = QLabel(words)
             title.setBuddy(widget)
@@ -221,10 +221,8 @@ def facts_line(description: TokenizerDescription) -> str:
         tr("{vocabulary} pieces", vocabulary=grouped(description.vocabulary)),
     ]
     if description.byte_fallback:
-        words.append(tr("falls back to bytes"))
-    words.append(
-        tr("reads {limit} tokens", limit=grouped(description.limit)) if description.limit else tr("no limit of its own")
-    )
+        words.append(tr("byte fallback"))
+    words.append(tr("reads {limit} tokens", limit=grouped(description.limit)) if description.limit else tr("no limit"))
     return " · ".join([*words, *map(thin, description.notes)]) if description.fast else " · ".join([*words, "slow"])
 
 
@@ -280,9 +278,9 @@ class RunHandover(QObject):
         found = run_handover.handover(options, self._task)
         rest = " ".join(found.left)
         if not found.settings:
-            self.message.emit("info", tr("Nothing of this is a setting of your run. {rest}", rest=rest))
+            self.message.emit("info", tr("None of these are settings of your run. {rest}", rest=rest))
             return
         self.settings_chosen.emit(found.settings)
         taken_over = run_handover.taken_over(found.settings)
-        said = tr("Your run has now {taken_over}. {rest}", taken_over=taken_over, rest=rest)
+        said = tr("Your run now has {taken_over}. {rest}", taken_over=taken_over, rest=rest)
         self.message.emit("success", said.rstrip())

@@ -33,7 +33,7 @@ class TemplateField(QWidget):
         self.mistake = label("", "danger", wrap=True, selectable=True)
         self.mistake.hide()
         self.open_button = IconToolButton("folder", tr("Open a file with a template"))
-        self.large_button = IconToolButton("external", tr("Write in a large window"))
+        self.large_button = IconToolButton("external", tr("Edit in a large window"))
         self.reset_button = IconToolButton("undo", tr("Back to the tokenizer's own template"))
         self.open_button.clicked.connect(self._on_browse)
         self.large_button.clicked.connect(self.show_large)
@@ -106,11 +106,11 @@ class TemplateField(QWidget):
         is_changed = self.changed_template() is not None
         self.reset_button.setEnabled(self.editor.toPlainText() != self._shown)
         if is_changed:
-            self.whose.setText(tr("Yours, in place of the tokenizer's."))
+            self.whose.setText(tr("Your template replaces the tokenizer's."))
         elif self._is_plain:
-            self.whose.setText(tr("This tokenizer has none: a plain one is used, here and in training."))
+            self.whose.setText(tr("This tokenizer has none, so a plain one is used, here and in training."))
         else:
-            self.whose.setText(tr("The tokenizer's own; change it here to see what comes of it."))
+            self.whose.setText(tr("The tokenizer's own. Change it here to see the effect."))
 
     def _mark(self) -> None:
         block = self.editor.document().findBlockByNumber(-1 if self._mistake is None else self._mistake - 1)

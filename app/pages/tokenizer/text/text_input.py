@@ -20,12 +20,12 @@ from app.widgets.text.text_editor import Places, TextEditor, fits, text_of
 
 TEXT, PAIR, WORDS, CHAT, BATCH, IDS, FILE = range(7)
 MODES = (
-    (tr("Text"), tr("One text as it stands")),
+    (tr("Text"), tr("One text, as written")),
     (tr("Pair"), tr("Two texts that the model gets as one, for example a question and its context")),
-    (tr("Words"), tr("Words parted by white space, as for tagging (is_split_into_words)")),
+    (tr("Words"), tr("Words separated by whitespace, as for tagging (is_split_into_words)")),
     (tr("Chat"), tr("A conversation, written out by the chat template")),
-    (tr("Batch"), tr("Several texts, one a line, as the padded batch that the model gets")),
-    (tr("Ids"), tr("Ids or pieces back to text, one list a line")),
+    (tr("Batch"), tr("Several texts, one per line, as the padded batch that the model gets")),
+    (tr("Ids"), tr("Ids or pieces back to text, one list per line")),
 )
 EXAMPLE = tr(
     "Fine-tuning transformers shouldn't require a terminal.\nUnbelievably long words get split into sub-word pieces."
@@ -59,8 +59,8 @@ class TextInput(Card):
         row.setSpacing(3)
         self.body.addLayout(hbox(row, 1, self.open_button, spacing=2))
         self.text, self.second = _editor(tr("Text"), EXAMPLE), _editor(tr("Second text"), SECOND)
-        self.words, self.lines = _editor(tr("Words"), EXAMPLE), _editor(tr("Texts, one a line"), SEVERAL)
-        self.ids = _editor(tr("Ids or pieces, one list a line"), SOME_IDS)
+        self.words, self.lines = _editor(tr("Words"), EXAMPLE), _editor(tr("Texts, one per line"), SEVERAL)
+        self.ids = _editor(tr("Ids or pieces, one list per line"), SOME_IDS)
         theme.role(self.ids, "mono")
         self.chat = ChatEditor()
         both = holder(hbox(self.text, self.second, spacing=10))
@@ -146,7 +146,7 @@ class TextInput(Card):
         self.pasted = None
         self.file_name.setText(str(self.path))
         self.file_size.setText(
-            tr("{size}: too long for an editor, so its tokens alone are shown.", size=megabytes(size / 1000000.0))
+            tr("{size}: too long for an editor, so only its tokens are shown.", size=megabytes(size / 1000000.0))
         )
         self.set_mode(FILE)
 
@@ -157,7 +157,7 @@ class TextInput(Card):
         self.pasted = text
         self.file_name.setText(tr("The pasted text"))
         self.file_size.setText(
-            tr("{number} characters: too long for an editor, so its tokens alone are shown.", number=grouped(len(text)))
+            tr("{number} characters: too long for an editor, so only its tokens are shown.", number=grouped(len(text)))
         )
         self.set_mode(FILE)
 

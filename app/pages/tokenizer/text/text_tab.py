@@ -202,7 +202,7 @@ class TextTab(TokenizerTab):
         question = steps_arguments(self.input, options, self.tokenizer, part)
         if question is None:
             self._steps.ignore()
-            self.tokens.steps.say(tr("This is too long for steps; write some of it under “Text”."))
+            self.tokens.steps.say(tr("This is too long for steps; paste a part of it under “Text”."))
         else:
             self._steps.ask(question)
 
@@ -266,7 +266,7 @@ class TextTab(TokenizerTab):
         self._whole = None
         is_of_template, said = mistake.field == TEMPLATE, formatting.sentence(mistake.message, mistake.field)
         self.tokens.show_nothing(said if is_of_template else "")
-        self.tokens.steps.say(tr("There are no steps without tokens."))
+        self.tokens.steps.say(tr("There are no tokens, so there are no steps."))
         self.batch.show_grid(TokenGrid())
         self.token.show_nothing()
         if is_of_template:  # said beside what is being written, which a banner would move at every key press
@@ -313,7 +313,7 @@ class TextTab(TokenizerTab):
 def _unreadable(path: Path, error: OSError) -> ErrorReply:
     return ErrorReply(
         tr(
-            "{name} cannot be read any more ({strerror}); open it again or another file.",
+            "{name} can no longer be read ({strerror}); open it again or another file.",
             name=path.name,
             strerror=error.strerror or error,
         )

@@ -31,7 +31,7 @@ from app.widgets.text.elided_label import ElidedLabel
 from app.widgets.text.token_view import TokenView
 from backend.contract.tokens.tokens import Tokens
 
-NO_TOKEN_CHOSEN = tr("Click a token, or walk through them with the arrow keys.")
+NO_TOKEN_CHOSEN = tr("Click a token, or move through them with the arrow keys.")
 
 TOKENS, IDS, STEPS = range(3)
 AT_ONCE = 10_000
@@ -57,15 +57,15 @@ class TokensCard(Card):
         self.chips, row = chips([tr("Tokens"), tr("Ids"), tr("Pipeline")])
         self.chips.idClicked.connect(self.show_view)
         self.whitespace = QCheckBox(tr("Show spaces"))
-        self.whitespace.setToolTip(tr("Spaces as dots, line breaks as arrows, other unseen characters by name"))
+        self.whitespace.setToolTip(tr("Spaces as dots, line breaks as arrows, other invisible characters by name"))
         self.whitespace.setChecked(True)
         self.copy_button = IconToolButton("copy", tr("Copy all ids"))
         self.copy_button.clicked.connect(self.copy_ids)
         self.part_box = QuietComboBox()
         self.part_box.setMaximumWidth(260)
         self.part_box.setMinimumContentsLength(18)
-        self.part_box.setToolTip(tr("What the steps are shown of"))
-        self.part_box.setAccessibleName(tr("What the steps are shown of"))
+        self.part_box.setToolTip(tr("What to show the steps of"))
+        self.part_box.setAccessibleName(tr("What to show the steps of"))
         self.part_box.activated.connect(self.view_changed)
         self.part_box.hide()
         row.setSpacing(4)
@@ -88,8 +88,8 @@ class TokensCard(Card):
         self._draw.timeout.connect(self._show_boxes)
 
     def _pager(self) -> QHBoxLayout:
-        self.before = IconToolButton("chevron-up", tr("The tokens before"))
-        self.after = IconToolButton("chevron-down", tr("The tokens after"))
+        self.before = IconToolButton("chevron-up", tr("Previous tokens"))
+        self.after = IconToolButton("chevron-down", tr("Next tokens"))
         self.part = label("", "faint")
         for widget in (self.before, self.after, self.part):
             widget.hide()
@@ -101,10 +101,7 @@ class TokensCard(Card):
         self.counts = label("", "muted", wrap=True)
         self.back, self.limit = ElidedLabel("", "faint"), Pill()
         self.limit.setToolTip(
-            tr(
-                "Tokens, of several windows those of the longest, against the limit of the model or the "
-                "one under “Cost limit”"
-            )
+            tr("Tokens (of the longest window) against the limit of the model, or the one under “Cost limit”")
         )
         self.limit.hide()
         return vbox(self.counts, hbox((self.back, 1), self.limit, spacing=12), spacing=4)

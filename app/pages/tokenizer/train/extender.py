@@ -29,7 +29,7 @@ from backend.contract.tokens.training import ProposedToken, ProposedTokens, Toke
 PROPOSAL_WIDTHS = {"token": 132, "pieces_now": 170, "occurs": 70, "note": 128}
 
 CALM_MS, COUNT_MS = 200, 700
-NO_TOKENS = tr("Write a token to add.")
+NO_TOKENS = tr("Enter a token to add.")
 
 
 class TokenizerExtender(TokenizerBuilder):
@@ -37,7 +37,7 @@ class TokenizerExtender(TokenizerBuilder):
 
     query, verb, icon = "extend_tokenizer", tr("Add tokens"), "plus"
     working = tr("Adding the tokens")
-    copied = tr("Copied: the command that adds the same tokens.")
+    copied = tr("Copied the command that adds the same tokens.")
 
     def __init__(self, context: AppContext, texts: TextSource, parent: QObject | None = None) -> None:
         super().__init__(context, texts, parent)
@@ -71,19 +71,17 @@ class TokenizerExtender(TokenizerBuilder):
     def _lists(self) -> Card:
         card = Card(tr("Tokens to add"), spacing=6)
         self.ordinary, self.special = (
-            _list(tr("Tokens, one on each line")),
-            _list(tr("Special tokens, one on each line")),
+            _list(tr("Tokens, one per line")),
+            _list(tr("Special tokens, one per line")),
         )
         self.special.setPlaceholderText("<speaker>")
         self.ordinary.setPlaceholderText(tr("photosynthesis\nsodium chloride"))
         self.whole_words = QCheckBox(tr("Only as whole words"))
-        self.whole_words.setToolTip(
-            tr("Finds an added token only where no letter stands beside it: “cat”, but not in “cats”")
-        )
+        self.whole_words.setToolTip(tr("Match an added token only as a whole word: “cat”, but not in “cats”"))
         self.whole_words.toggled.connect(self._on_edited)
         for caption, box in (
             (tr("Tokens"), self.ordinary),
-            (tr("Special tokens, never split and left out of texts"), self.special),
+            (tr("Special tokens (never split, left out of decoded text)"), self.special),
         ):
             words = label(caption, "muted")
             words.setBuddy(box)
@@ -105,14 +103,12 @@ class TokenizerExtender(TokenizerBuilder):
         if not (self.words(self.ordinary) or self.words(self.special)):
             return NO_TOKENS
         if self._propose.waits:
-            return tr("Looking at the tokens…")
+            return tr("Checking the tokens…")
         if not new_tokens(self._tokens):
-            return tr("None of these can be added; write another one.")
+            return tr("None of these can be added; enter another one.")
         wrong = next((one for one in self._tokens if one.problem and one.known is None), None)
         return (
-            tr("“{text}”: {problem}; leave it out.", text=wrong.text, problem=wrong.problem)
-            if wrong is not None
-            else ""
+            tr("“{text}”: {problem}; remove it.", text=wrong.text, problem=wrong.problem) if wrong is not None else ""
         )
 
     def question(self) -> dict[str, Any]:
@@ -233,8 +229,8 @@ class ProposalCard(Card):
             "plus",
             tr("No tokens yet"),
             tr(
-                "Write words at the left, one on each line. Here you see which pieces each replaces, and "
-                "with texts chosen how often it occurs."
+                "Enter words on the left, one per line. Here you see which pieces each one replaces and, if you "
+                "choose texts, how often it occurs."
             ),
         )
         self.pages = QStackedWidget()

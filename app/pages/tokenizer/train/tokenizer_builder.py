@@ -25,7 +25,7 @@ from backend.contract.tokens.training import TrainedTokenizer
 
 BUTTON_WIDTH = 150
 
-NO_FOLDER = tr("Name the folder of the new tokenizer.")
+NO_FOLDER = tr("Choose a folder for the new tokenizer.")
 
 
 class TokenizerBuilder(QObject):
@@ -135,7 +135,7 @@ class BuilderFoot(Card):
         self._above, self._proposed = above, ""
         self.line = PathLine(placeholderText=tr("A new folder"))
         self.line.setAccessibleName(tr("Folder of the new tokenizer"))
-        self.line.setToolTip(tr("The new tokenizer is written into this folder; nothing there is written over"))
+        self.line.setToolTip(tr("The new tokenizer is saved in this folder; nothing there is overwritten"))
         self.browse = IconToolButton("folder", tr("Choose where the new folder is made"))
         self.browse.clicked.connect(self._on_browse)
         self.begin = IconButton(verb, icon, "primary")

@@ -19,7 +19,7 @@ from backend.contract.catalog import Catalog
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.tokens.training import TrainedTokenizer
 
-TITLES = (tr("Train a new one"), tr("Add tokens to this one"), tr("Made before"))
+TITLES = (tr("Train a new one"), tr("Add tokens to this one"), tr("Your tokenizers"))
 MADE_BEFORE = 2
 
 NARROWEST = 400

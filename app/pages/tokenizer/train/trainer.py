@@ -39,7 +39,7 @@ class TokenizerTrainer(TokenizerBuilder):
 
     query, verb, icon = "train_tokenizer", tr("Train"), "play"
     working = tr("Reading the data")
-    copied = tr("Copied: the command that trains the same tokenizer.")
+    copied = tr("Copied the command that trains the same tokenizer.")
 
     def __init__(self, context: AppContext, texts: TextSource, parent: QObject | None = None) -> None:
         super().__init__(context, texts, parent)
@@ -164,7 +164,7 @@ class TrainResultCard(Card):
         self.made = made
         self.title.setText(tr("{vocabulary} pieces", vocabulary=formatting.grouped(made.vocabulary)))
         learnt = tr(
-            "Learnt from {count} in {seconds}",
+            "Trained on {count} in {seconds}",
             count=trn("{count} text", "{count} texts", made.rows),
             seconds=_seconds(made.seconds),
         )
@@ -241,6 +241,6 @@ def _measured(made: TrainedTokenizer) -> str:
             count=trn("{count} held-out text", "{count} held-out texts", rows),
         )
     return tr(
-        "measured on {count} that it has learnt from. Fewer tokens are better.",
+        "measured on {count} of its training data. Fewer tokens are better.",
         count=trn("{count} text", "{count} texts", rows),
     )

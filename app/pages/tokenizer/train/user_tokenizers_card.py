@@ -18,7 +18,7 @@ from app.widgets.tables.row_table import RowTable
 from app.widgets.text.elided_label import ElidedLabel
 
 WIDTHS = {"name": 240, "pieces": 90, "made": 120, "folder": 200}
-FOLDER_GONE = tr("The folder {path} is gone; this tokenizer can only be forgotten.")
+FOLDER_GONE = tr("Folder not found: {path}. You can remove this tokenizer from the list.")
 
 
 class UserTokenizersCard(Card):
@@ -30,20 +30,20 @@ class UserTokenizersCard(Card):
     copied = Signal(str)
 
     def __init__(self, preferences: Preferences, parent: QWidget | None = None) -> None:
-        super().__init__(tr("Made before"), parent)
+        super().__init__(tr("Your tokenizers"), parent)
         self._preferences = preferences
         self._made: list[MadeBefore] = []
         self._row = -1
         self.table = RowTable()
         self.table.remember("made_tokenizers")
         self.table.set_titles(COLUMN_TITLES)
-        self.table.setAccessibleName(tr("Tokenizers that were made before"))
+        self.table.setAccessibleName(tr("Tokenizers that you trained or extended"))
         self.table.row_selected.connect(self._on_selected)
         self.table.activated.connect(lambda index: self._open())
         self.where = ElidedLabel("", "muted")
         empty = EmptyState(
             "text",
-            tr("Nothing made yet"),
+            tr("No tokenizers yet"),
             tr("Tokenizers that you train or extend here are listed with their folders."),
         )
         self.pages = QStackedWidget()
@@ -56,11 +56,11 @@ class UserTokenizersCard(Card):
 
     def _buttons(self) -> QHBoxLayout:
         self.open = IconButton(tr("Open"), "search", "primary")
-        self.open.setToolTip(tr("Look at it on every side of this page"))
+        self.open.setToolTip(tr("Show it on this page"))
         self.use = IconButton(tr("Use it in my run"), "bolt")
         self.copy = IconButton(tr("Copy path"), "copy", "quiet")
-        self.forget = IconButton(tr("Forget"), "close", "quiet")
-        self.forget.setToolTip(tr("Take it off this list; its folder stays as it is"))
+        self.forget = IconButton(tr("Remove"), "close", "quiet")
+        self.forget.setToolTip(tr("Remove it from this list; its folder is kept"))
         for button, slot in (
             (self.open, self._open),
             (self.use, lambda: self._emit(self.use_asked)),
@@ -116,5 +116,5 @@ class UserTokenizersCard(Card):
             tokenizer_list.forget(self._preferences, one.path)
             self.refresh()
             self.forgotten.emit(
-                tr("{path} is off the list; its folder stays where it is.", path=name_of_path(one.path))
+                tr("{path} was removed from the list; its folder is kept.", path=name_of_path(one.path))
             )

@@ -39,7 +39,7 @@ class PieceCard(Card):
     def __init__(self) -> None:
         super().__init__(tr("Piece"), spacing=6)
         self._values: dict[str, str] = {}
-        copy = IconToolButton("copy", tr("Copy what is known of this piece"))
+        copy = IconToolButton("copy", tr("Copy these details"))
         copy.clicked.connect(self.copy)
         self.corner.addWidget(copy)
         self.hint = label(NOTHING, "muted", wrap=True)
@@ -111,7 +111,7 @@ class ConvertCard(Card):
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self.convert)
         self.ids = self._field(tr("Ids"), "101, 7592, 102")
-        self.pieces = self._field(tr("Pieces"), tr("[CLS] hello [SEP], one a line, or a JSON list"))
+        self.pieces = self._field(tr("Pieces"), tr("[CLS] hello [SEP], one per line, or a JSON list"))
         self.ids.textChanged.connect(lambda: self._on_written(from_ids=True))
         self.pieces.textChanged.connect(lambda: self._on_written(from_ids=False))
         self.note = label("", "faint", wrap=True)

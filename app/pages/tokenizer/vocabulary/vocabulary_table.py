@@ -146,9 +146,7 @@ class PieceSearch(QWidget):
         self.tables.idClicked.connect(self._on_table)
         self.way = QuietComboBox()
         self.way.setAccessibleName(tr("Search by"))
-        self.way.setToolTip(
-            tr("What the search is: text whatever its case, a regular expression (RE2), ids, or a script")
-        )
+        self.way.setToolTip(tr("Search by text (case-insensitive), regular expression (RE2), ids or script"))
         self.way.setMinimumContentsLength(7)
         for title, value, _ in WAYS:
             self.way.addItem(title, value)
@@ -160,10 +158,10 @@ class PieceSearch(QWidget):
         self.text.textChanged.connect(lambda _: self._calm.start())
         self.script = QuietComboBox()
         self.script.setAccessibleName(tr("Script"))
-        self.script.setToolTip(tr("Pieces with letters of this script"))
+        self.script.setToolTip(tr("Pieces with letters in this script"))
         self.type = QuietComboBox()
-        self.type.setAccessibleName(tr("Type of the pieces"))
-        self.type.setToolTip(tr("Type of the pieces"))
+        self.type.setAccessibleName(tr("Piece type"))
+        self.type.setToolTip(tr("Piece type"))
         for box in (self.script, self.type):
             box.activated.connect(lambda _: self.changed.emit())
         self.export = IconButton(tr("Export CSV"), "download")

@@ -29,7 +29,7 @@ def tops(tab: CompareTab, column: int, indices: list[int]) -> list[int]:
 def test_two_tokenizers_stand_beside_each_other(tab: CompareTab):
     assert [view.count() for view in tab.columns.views] == [2, 4, 0, 0]
     assert "2 tokens · 2 differ" in tab.columns._counts[0].text()
-    assert tab.summary.text().startswith("1 place cut differently · 2 lines")
+    assert tab.summary.text().startswith("1 place split differently · 2 lines")
 
 
 def test_lines_begin_at_the_same_height_however_they_wrap(qtbot, tab: CompareTab):
@@ -102,7 +102,7 @@ def test_a_third_and_a_fourth_may_be_added_and_taken_away(qtbot, tab: CompareTab
 
 def test_a_token_tells_what_it_is(tab: CompareTab):
     tab.columns.views[1].token_hovered.emit(0)
-    assert tab.summary.text() == "a · id 5 · characters 0–1, cut otherwise elsewhere"
+    assert tab.summary.text() == "a · id 5 · characters 0–1, split differently elsewhere"
     tab.columns.views[1].token_hovered.emit(-1)
     assert tab.summary.text().startswith("1 place")
 

@@ -79,7 +79,7 @@ def test_the_options_go_to_the_run_that_is_set_up(qtbot, text_tab: TextTab):
         text_tab.options.use_button.click()
     expected = {"task.max_length": 64, "model.tokenizer_options.do_lower_case": False, "task.window": False}
     assert settings.args == [expected]
-    assert message.args == ["success", "Your run has now max_length 64, do_lower_case off, window off."]
+    assert message.args == ["success", "Your run now has max_length 64, do_lower_case off, window off."]
 
 
 def test_options_that_no_run_has_are_told_and_move_nothing(qtbot, text_tab: TextTab):
@@ -127,7 +127,7 @@ def test_another_template_is_asked_for_and_the_tokenizers_comes_back(chat: TextT
     field = chat.options.template
     field.write("{{ messages }}")
     assert found[-1][1]["chat_template"] == "{{ messages }}"
-    assert field.whose.text() == "Yours, in place of the tokenizer's."
+    assert field.whose.text() == "Your template replaces the tokenizer's."
     chat._tokens.stop()
     field.reset_button.click()
     assert "chat_template" not in found[-1][1]

@@ -152,7 +152,7 @@ def test_a_late_answer_overwrites_no_newer_mistake(text_tab: TextTab, monkeypatc
     text_tab._decode._answered(
         Decoded(rows=[DecodedRow(text="a", with_special="a", without_special="a", cleaned="a", pieces=["a"])])
     )
-    assert "is no id" in text_tab.decoded.plain()
+    assert "is not an id" in text_tab.decoded.plain()
 
 
 def test_late_steps_overwrite_no_newer_sentence(text_tab: TextTab, monkeypatch):
@@ -274,5 +274,5 @@ def test_the_text_is_read_from_the_file_that_was_asked_about(qtbot, text_tab: Te
 
 def test_a_file_that_is_gone_meanwhile_is_told_in_a_sentence(text_tab: TextTab, tmp_path: Path):
     text_tab._on_tokens(msgspec.structs.replace(HELLO, sources=[], file=str(tmp_path / "gone.txt")))
-    assert "gone.txt cannot be read any more" in text_tab.banner.text()
+    assert "gone.txt can no longer be read" in text_tab.banner.text()
     assert text_tab.view.count() == 0

@@ -288,11 +288,11 @@ def test_with_texts_tokens_are_counted(qtbot, ready: TrainTab, client: Recorder)
 def test_a_token_that_cannot_be_keeps_the_button_shut(qtbot, tab: TrainTab, client: Recorder):
     tab.show_way(1)
     tab.extending.ordinary.setPlainText("zyzzyva\nzyzzyva")
-    assert tab.extending.reason() == "Looking at the tokens…"
+    assert tab.extending.reason() == "Checking the tokens…"
     qtbot.waitUntil(lambda: client.count("propose_tokens") == 1)
     twice = ProposedToken("zyzzyva", False, [], [], problem="it is named twice")
     client.last("propose_tokens").answer(ProposedTokens(tokens=[ZYZZYVA, twice], vocabulary=30522))
-    assert tab.extending.reason() == "“zyzzyva”: it is named twice; leave it out."
+    assert tab.extending.reason() == "“zyzzyva”: it is named twice; remove it."
 
 
 def test_the_extended_tokenizer_is_opened_and_offered_to_the_run(qtbot, proposing: TrainTab, client: Recorder):
@@ -315,7 +315,7 @@ def test_the_extended_tokenizer_is_opened_and_offered_to_the_run(qtbot, proposin
 def test_an_empty_list_asks_nothing(tab: TrainTab):
     tab.show_way(1)
     tab.extending.ordinary.setPlainText("  \n")
-    assert tab.extending.reason() == "Write a token to add."
+    assert tab.extending.reason() == "Enter a token to add."
 
 
 def test_a_backend_that_does_not_answer_is_asked_again(qtbot, context, client):

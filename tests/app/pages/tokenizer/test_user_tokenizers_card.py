@@ -68,10 +68,10 @@ def test_a_folder_that_is_gone_is_shown_as_such_and_offered_no_more(panel: Page,
     shutil.rmtree(folders[1])
     panel.shown()
     card = panel.tab().made_before
-    assert card.table.shown_text(0, "folder") == f"Gone: {folders[1]}"
+    assert card.table.shown_text(0, "folder") == f"Not found: {folders[1]}"
     card.table.selectRow(0)
     assert (card.open.isEnabled(), card.use.isEnabled(), card.forget.isEnabled()) == (False, False, True)
-    assert "can only be forgotten" in card.where.text()
+    assert "remove this tokenizer from the list" in card.where.text()
     assert str(folders[1]) not in offered(panel)
 
 
