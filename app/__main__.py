@@ -1,4 +1,4 @@
-"""Owns opening the window: `python -m app [--run RUN] [--page PAGE]`."""
+"""Opens the window: `python -m app [--run RUN] [--page PAGE]`."""
 
 import argparse
 import json
@@ -62,8 +62,8 @@ def _translate_dialogs(application: QApplication) -> None:
 
 def _parser(pages: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="burnish", description="Fine-tune transformer models by point and click")
-    parser.add_argument("--run", metavar="RUN", help="a run folder to show at once")
-    parser.add_argument("--page", choices=pages, help="the page to begin with")
+    parser.add_argument("--run", metavar="RUN", help="a run folder to open")
+    parser.add_argument("--page", choices=pages, help="the page to open")
     parser.add_argument("--report-first-paint", action="store_true", help=argparse.SUPPRESS)
     return parser
 
@@ -103,7 +103,7 @@ def _tell_of_mistake(
     """What no panel expected, for example a full disk: the window goes on, and a person learns of it."""
     traceback.print_exception(kind, error, trace)
     window.show_message(
-        "error", i18n.tr("Something went wrong: {error}. The terminal says where.", error=error or kind.__name__)
+        "error", i18n.tr("Something went wrong: {error}. See the terminal for details.", error=error or kind.__name__)
     )
 
 

@@ -1,4 +1,4 @@
-"""Owns the window: it places the panels and connects their signals, nothing else."""
+"""The main window: it places the pages and connects their signals, nothing else."""
 
 from __future__ import annotations
 
@@ -125,11 +125,11 @@ class MainWindow(QMainWindow):
     def _window_actions(self) -> list[Action]:
         return [
             Action(tr("Find actions, pages, runs"), self.commands.show_palette, "Ctrl+K; Ctrl+Shift+P", "search"),
-            Action(tr("Show the keyboard shortcuts"), self.commands.show_sheet, "F1; ?", "info"),
+            Action(tr("Show keyboard shortcuts"), self.commands.show_sheet, "F1; ?", "info"),
             *self.look.offered_actions(),
-            Action(tr("Take a look around"), self.show_tour, icon="external", words=tr("tour help first steps")),
-            Action(tr("Fill the screen, or leave it"), self._switch_full_screen, "F11", "external"),
-            Action(tr("Close the window; runs go on"), self.close, "Ctrl+Q", "close", words=tr("quit exit")),
+            Action(tr("Take a tour"), self.show_tour, icon="external", words=tr("tour help first steps")),
+            Action(tr("Toggle full screen"), self._switch_full_screen, "F11", "external"),
+            Action(tr("Close the window (runs keep going)"), self.close, "Ctrl+Q", "close", words=tr("quit exit")),
         ]
 
     def _run_actions(self) -> list[Action]:
@@ -170,7 +170,7 @@ class MainWindow(QMainWindow):
             self.show_message(
                 "warning",
                 tr(
-                    "The settings file was damaged; it is kept as {name}, defaults hold.",
+                    "The settings file was damaged. Burnish uses the defaults and kept the file as {name}.",
                     name=self.preferences.damaged.name,
                 ),
             )

@@ -1,4 +1,4 @@
-"""Owns what a person can have done by its name: one list that shortcuts, palette and shortcut sheet are made from.
+"""Actions by name: one list from which shortcuts, the command palette and the shortcut sheet are made.
 
 A page offers its own by one method, `offered_actions() -> Sequence[Action]`. It is asked once after the page is built, for the
 shortcuts, and again whenever the palette opens: what comes and goes may be in the list, but not with a shortcut.

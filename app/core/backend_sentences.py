@@ -34,7 +34,7 @@ _FREE = {"name", "names", "words"}
 """Those of them that people's own words fill too, so that only the words below are translated there."""
 _WORDS = {
     "train": "training", "training": "training", "validation": "validation", "test": "test", "runs": "Runs",
-    "Processor": "Processor",
+    "CPU": "CPU",
 }  # fmt: skip
 FEW_LETTERS = 10
 """A template with fewer letters knows a sentence only if its values are single words or known themselves."""

@@ -1,4 +1,4 @@
-"""Owns the words of the backend, and of its files, that the window says in its own language."""
+"""Translates single words of the backend and of its files: stages, units, states, column titles."""
 
 from app.core.backend_sentences import told
 from app.core.i18n import thin, tr
@@ -34,7 +34,7 @@ COSTS = (
     tr("Start-up"), tr("Compiling"), tr("Training"), tr("Evaluations"), tr("Checkpoints"), tr("Saving"), tr("Predictions"),
 )  # fmt: skip
 CACHES = (
-    tr("Tokenised features"), tr("Measured lengths"), tr("Data reports"), tr("Rows read from data"), tr("Opened predictions"),
+    tr("Tokenized features"), tr("Measured lengths"), tr("Data reports"), tr("Rows read from data"), tr("Opened predictions"),
     tr("Converted weights"), tr("Compiled programs"),
 )  # fmt: skip
 STATES = (
@@ -45,7 +45,7 @@ KINDS = (tr("text"), tr("label"), tr("number"), tr("list"), tr("mapping"), tr("e
 """What the cells of a column hold."""
 TYPES = (tr("normal"), tr("special"), tr("added"), tr("byte"), tr("unused"))
 """Of a vocabulary's pieces."""
-OTHERS = (tr("Processor"), tr("a usual name for it"), tr("Optimizer options"))
+OTHERS = (tr("CPU"), tr("a usual name for it"), tr("Optimizer options"))
 
 COLUMNS = {
     "name": tr("Name"), "pieces": tr("Pieces"), "made": tr("Made"), "folder": tr("Folder"), "token": tr("Token"),

@@ -1,4 +1,4 @@
-"""Owns how numbers, times and events read on screen."""
+"""Formats numbers, times and events for the screen."""
 
 import math
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Owns finding by a few letters: which texts a query means, how well, and which of their letters it hit."""
+"""Fuzzy search: which texts match a query, how well, and which letters matched."""
 
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Owns the heading above a group of lines in a list."""
+"""The heading above a group of rows in a list."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Owns the window's language: texts for people, looked up in GNU gettext catalogues under their English words.
+"""Translates texts through GNU gettext catalogs and formats numbers for the current language.
 
 A language is chosen before the modules of the pages are imported, so that their constants are texts too.
 """

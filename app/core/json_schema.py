@@ -1,4 +1,4 @@
-"""Owns reading the catalog's JSON Schemas: a section without references, and its defaults."""
+"""Reads the catalog's JSON Schemas: a section with its references resolved, and its defaults."""
 
 from typing import Any
 

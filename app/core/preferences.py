@@ -1,4 +1,4 @@
-"""Keeps the user's settings: one versioned file in the configuration folder, which several windows may change."""
+"""Saves the user's preferences in one versioned file in the configuration folder, which several windows may share."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""How far work has come, in words: a download, a stage that counts rows, a job of several stages."""
+"""Describes progress in words: a download, a stage that counts rows, a job of several stages."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -61,7 +61,7 @@ class DownloadPace:
         """`120 MB of 268 MB · 4.2 MB/s · 35 s left`."""
         progress = self.progress
         if not progress.total:
-            return tr("Asking the hub…")
+            return tr("Contacting the Hub…")
         amount = tr(
             "{done} of {total}",
             done=megabytes(progress.done / 1000000.0),
@@ -69,7 +69,7 @@ class DownloadPace:
         )
         if self._quiet_seconds >= QUIET_SECONDS:
             return tr(
-                "{amount} · nothing has come for {quiet_seconds}",
+                "{amount} · no data for {quiet_seconds}",
                 amount=amount,
                 quiet_seconds=duration(self._quiet_seconds),
             )

@@ -1,4 +1,4 @@
-"""Settings and commands in the backend's sentences: by their titles on screen, not by the keys of a spec."""
+"""Replaces the keys of settings and the commands in a message by their titles on screen."""
 
 import re
 from collections.abc import Iterable

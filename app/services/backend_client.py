@@ -1,4 +1,4 @@
-"""Asks the helper process: questions out, answers in, and starting it again when it dies or says what nobody can read."""
+"""Asks the helper process: sends questions, receives answers, and restarts it when it crashes."""
 
 import json
 from collections import deque
@@ -260,9 +260,9 @@ class BackendClient(QObject):
 
     def _epitaph(self, query: str) -> str:
         words = last_line("\n".join(self.last_words))
-        reason = tr(" It said: {words}", words=words) if words else ""
+        reason = tr(" Its last output: {words}", words=words) if words else ""
         return tr(
-            "The helper process ended twice while answering “{query}”; try again, or run `burnish doctor`.{reason}",
+            "The helper process crashed twice while answering “{query}”. Try again, or run `burnish doctor`.{reason}",
             query=query,
             reason=reason,
         )
@@ -313,7 +313,7 @@ class BackendClient(QObject):
         self._tell()
         for question in answered:
             words = tr(
-                "The helper's answer to “{query}” cannot be read; try again, or run `burnish doctor`.",
+                "Couldn't read the helper's answer to “{query}”. Try again, or run `burnish doctor`.",
                 query=question.request.query,
             )
             question.on_error(protocol.ErrorReply(words))
@@ -375,7 +375,7 @@ def _deliver(question: _Question, reply: protocol.Reply) -> None:
         question.on_error(
             protocol.ErrorReply(
                 tr(
-                    "The helper's answer to “{query}” has another shape: {error}",
+                    "The helper's answer to “{query}” has an unexpected format: {error}",
                     query=question.request.query,
                     error=error,
                 )

@@ -1,4 +1,4 @@
-"""Owns what every panel is given: the services and the preferences of one window."""
+"""The services and preferences of one window, which every page is given."""
 
 from dataclasses import dataclass
 

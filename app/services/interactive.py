@@ -1,4 +1,4 @@
-"""Asks one or two models the same: one after the other, so that neither slows the other and both times are true."""
+"""Asks one or two models the same question, one after the other, so that neither slows the other down."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from app.services.backend_client import BackendClient, PendingQuery
 from backend.contract.rpc.interactive import Answer
 from backend.contract.rpc.protocol import ErrorReply, Progress
 
-TOO_LONG = tr("The answer is too long to be shown; use burnish predict with a file.")
+TOO_LONG = tr("The answer is too long to show. Use burnish predict with a file instead.")
 
 
 class InteractiveSession(QObject):

@@ -1,4 +1,4 @@
-"""Owns starting, resuming and asking runs: the same commands as on a terminal, never waiting for them."""
+"""Starts, resumes and stops runs through the same commands as on a terminal, without waiting for them."""
 
 import json
 import tempfile
@@ -74,7 +74,7 @@ class Jobs(QObject):
         if not names:
             return ""
         return tr(
-            "“{name}” is just being started. If you close Burnish now, it still starts; Runs shows it when you open Burnish again.",
+            "“{name}” is starting. It will start even if you close Burnish now; you'll find it under Runs.",
             name=tr(" and ").join(names),
         )
 
@@ -120,9 +120,7 @@ class Jobs(QObject):
         try:
             RunFolder(run).request(kind)
         except OSError as error:
-            return tr(
-                "The run could not be asked to {kind}: {strerror}: {run}", kind=kind, strerror=error.strerror, run=run
-            )
+            return tr("Couldn't {kind} the run: {strerror}: {run}", kind=kind, strerror=error.strerror, run=run)
         return ""
 
     def waits(self, run: Path | str) -> bool:
@@ -139,7 +137,7 @@ class Jobs(QObject):
         try:
             RunFolder(run).leave_queue()
         except OSError as error:
-            return tr("The run could not be started now: {strerror}: {run}", strerror=error.strerror, run=run)
+            return tr("Couldn't start the run: {strerror}: {run}", strerror=error.strerror, run=run)
         return ""
 
     def close(self) -> None:
@@ -191,5 +189,5 @@ def _result(process: QProcess) -> tuple[str, str]:
         return str(json.loads(last_line(printed))["run"]), ""
     except (ValueError, KeyError, TypeError):
         return "", told(last_line(said)) or tr(
-            "The run could not be started and nobody said why; `burnish doctor` may know."
+            "Couldn't start the run, for an unknown reason. Run `burnish doctor` to check your setup."
         )

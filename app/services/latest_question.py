@@ -1,4 +1,4 @@
-"""Owns asking the same question again and again while what it is about changes: one is open at a time, the newest counts.
+"""Asks a question again whenever its subject changes: one question is open at a time, and the newest wins.
 
 A question that is answered in a few milliseconds is asked at once; one that takes longer is never ended for a newer one
 about the same thing, since that would end the worker that has the tokenizer open. Only another tokenizer (or what `opened`

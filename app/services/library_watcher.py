@@ -1,4 +1,4 @@
-"""Keeps the list of runs fresh, a few milliseconds at a time, and says in one line what runs now."""
+"""Keeps the list of runs up to date, a few milliseconds at a time, and summarizes what is running."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Notifications on a freedesktop desktop without a tray, GNOME for example: by its `notify-send`, else by its portal."""
+"""Shows notifications on a freedesktop desktop without a tray (such as GNOME), by `notify-send` or its portal."""
 
 import html
 import os

@@ -1,4 +1,4 @@
-"""A predictions file as people read it: its rows, which of them are shown, and which columns."""
+"""A predictions file as it is shown: its rows, which of them are visible, and which columns."""
 
 import json
 import os
@@ -57,7 +57,7 @@ class PredictionRows:
         chances = [self.pages.types[name] for name in self.probabilities]
         if not own or any(map(types.is_nested, answers)) or not all(map(types.is_floating, chances)):
             self.pages.close()
-            raise ValueError(tr("it does not hold predictions; predict the data again"))
+            raise ValueError(tr("it does not contain predictions; predict the data again"))
         self.has_actual = "actual" in names
         self.has_confidence = bool(self.probabilities) and CONFIDENCE not in names
         self._threshold: tuple[str, float] | None = None

@@ -1,4 +1,4 @@
-"""Loads libraries a part at a time while nobody waits for them, so that the window stays alive between the parts."""
+"""Loads libraries in small steps while the window is idle, so that it stays responsive."""
 
 import gc
 import importlib

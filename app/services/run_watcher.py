@@ -101,7 +101,7 @@ class RunWatcher(QObject):
     def _why_unwatchable(self) -> str:
         if not self.folder.exists():
             fault = self.folder.fault()
-            return told(fault) if fault else tr("The folder of this run is gone: {path}", path=self.folder.path)
+            return told(fault) if fault else tr("Run folder not found: {path}", path=self.folder.path)
         try:
             if not self._is_checked:
                 self.folder.check()

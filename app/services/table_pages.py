@@ -1,4 +1,4 @@
-"""Owns paging through a predictions file: a few row groups in memory, or all rows mapped from the disk."""
+"""Reads a predictions file page by page: a few row groups in memory, or all rows mapped from disk."""
 
 from bisect import bisect_right
 from collections import OrderedDict
@@ -54,7 +54,7 @@ class TablePages:
 
         mapped = pa.ipc.open_file(pa.memory_map(str(arrow)))
         if mapped.num_record_batches != len(self._starts) - 1:
-            raise ValueError(tr("{name} was written again; open it once more", name=self.path.name))
+            raise ValueError(tr("{name} has changed; open it again", name=self.path.name))
         self._pages.clear()
         self._mapped = mapped
 
@@ -131,7 +131,7 @@ class TablePages:
         if sort_by is None:
             return rows
         if sort_by not in self.columns:
-            raise ValueError(tr("{sort_by!r} is no column of {name}", sort_by=sort_by, name=self.path.name))
+            raise ValueError(tr("{sort_by!r} is not a column of {name}", sort_by=sort_by, name=self.path.name))
         keys = [(sort_by, "descending" if descending else "ascending")]
         order = numbers(compute.call_function("sort_indices", [table], compute.SortOptions(keys)))
         return order[keep[order]]

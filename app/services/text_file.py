@@ -1,4 +1,4 @@
-"""Reads a text file that a person opens on the Tokenizer page: whole where it is small, else in stretches."""
+"""Reads a text file for the Tokenizer page: completely if it is small, else in parts."""
 
 import os
 from pathlib import Path

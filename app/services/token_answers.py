@@ -1,4 +1,4 @@
-"""The answers of `tokenize` and `compare_text` as values, whether they came as JSON or, being long, as an Arrow file."""
+"""The answers of `tokenize` and `compare_text` as values, whether they came as JSON or as an Arrow file."""
 
 import json
 import weakref

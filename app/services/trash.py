@@ -1,4 +1,4 @@
-"""Owns moving a run to the system's trash, and taking it out again."""
+"""Moves a run to the system's trash, and restores it."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ def move_to_trash(run: Path) -> TrashResult:
     """Move a run there. One that a process carries is refused."""
     folder = RunFolder(run)
     if not folder.exists():
-        return TrashResult(run, tr("{run} is no run folder, so nothing was deleted.", run=run))
+        return TrashResult(run, tr("{run} is not a run folder. Nothing was deleted.", run=run))
     if folder.life() == "alive":
-        return TrashResult(run, tr("{name} is still running; stop it first, then delete it.", name=folder.name))
+        return TrashResult(run, tr("{name} is still running. Stop it before you delete it.", name=folder.name))
     # An object, as the static form has no way to say why. Afterwards its name is that of the file in the trash.
     file = QFile(str(folder.path))
     with suppress(OSError):  # Qt makes the trash, but not the folder that it lies in, and then tells no reason
@@ -36,7 +36,7 @@ def move_to_trash(run: Path) -> TrashResult:
         )
     if not file.moveToTrash():
         said = tr(
-            "{name} could not be moved to the trash ({errorString}); delete its folder: {path}",
+            "Couldn't move {name} to the trash ({errorString}). You can delete its folder: {path}",
             name=folder.name,
             errorString=file.errorString(),
             path=folder.path,
@@ -50,14 +50,14 @@ def take_back(trashed: TrashResult) -> str:
     """Why a run could not be taken out of the trash again, or nothing."""
     run, place = trashed.run, trashed.place
     if place is None or not place.exists():
-        return tr("{name} is not in the trash any more.", name=run.name)
+        return tr("{name} is no longer in the trash.", name=run.name)
     if run.exists():
-        return tr("{run} exists again, so nothing was put there; the deleted run is {place}", run=run, place=place)
+        return tr("{run} already exists, so nothing was restored. The deleted run is at {place}", run=run, place=place)
     try:
         place.rename(run)
     except OSError as error:
         return tr(
-            "{name} could not be taken out of the trash ({strerror}); it is {place}",
+            "Couldn't restore {name} from the trash ({strerror}). It is at {place}",
             name=run.name,
             strerror=error.strerror,
             place=place,

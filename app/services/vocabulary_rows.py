@@ -1,4 +1,4 @@
-"""Owns the window's view of a vocabulary: cells that lie in numpy files and are mapped, so that 256,000 rows cost nothing.
+"""Shows a vocabulary whose cells lie in memory-mapped numpy files, so that 256,000 rows cost nothing.
 
 The folder is this process's own and goes with it; `backend.contract.tokens.vocabulary` says what the helper writes into it.
 """

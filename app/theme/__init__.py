@@ -1,4 +1,4 @@
-"""Owns how the window looks: colours, fonts, icons and the one style sheet, light and dark, switched while it runs.
+"""The theme of the window: colors, fonts, icons and the style sheet, light and dark, switched at run time.
 
 A widget takes its colours from here and offers `apply_theme()` if it holds any of them longer than a paint.
 Style sheet roles, set with `theme.role(widget, name)`:

@@ -1,4 +1,4 @@
-"""Owns the line icons: SVG files whose `currentColor` is replaced by a colour of the theme."""
+"""Line icons: SVG files whose `currentColor` is replaced by a color of the theme."""
 
 from functools import cache
 

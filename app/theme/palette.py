@@ -1,4 +1,4 @@
-"""The colours of the window, light and dark, and what is made from them: the Qt palette and the style sheet."""
+"""The colors of the window, light and dark, and the Qt palette and style sheet made from them."""
 
 import re
 from string import Template

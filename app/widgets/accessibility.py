@@ -1,4 +1,4 @@
-"""Accessibility: what a screen reader announces, the order in which Tab goes, and the ring around what has the focus."""
+"""Accessibility: what a screen reader announces, the Tab order, and the focus ring."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

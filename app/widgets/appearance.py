@@ -1,4 +1,4 @@
-"""How the window looks: the theme and the size of its text, which hold from the moment they are chosen."""
+"""The theme and the text size of the window, which apply as soon as they are chosen."""
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication, QWidget
@@ -23,18 +23,16 @@ class Appearance(QObject):
         return [
             Action(tr("Use the light theme"), lambda: self.choose_theme("light"), icon="sun"),
             Action(tr("Use the dark theme"), lambda: self.choose_theme("dark"), icon="moon"),
-            Action(tr("Use the theme of the system"), lambda: self.choose_theme("system"), icon="settings"),
+            Action(tr("Use the system theme"), lambda: self.choose_theme("system"), icon="settings"),
             Action(
-                tr("Make the text larger"),
+                tr("Larger text"),
                 lambda: self.choose_text_size(1),
                 "Ctrl++; Ctrl+=",
                 "text",
                 words=tr("zoom in"),
             ),
-            Action(
-                tr("Make the text smaller"), lambda: self.choose_text_size(-1), "Ctrl+-", "text", words=tr("zoom out")
-            ),
-            Action(tr("Use the usual text size"), lambda: self.choose_text_size(0), "Ctrl+0", "text"),
+            Action(tr("Smaller text"), lambda: self.choose_text_size(-1), "Ctrl+-", "text", words=tr("zoom out")),
+            Action(tr("Reset text size"), lambda: self.choose_text_size(0), "Ctrl+0", "text"),
         ]
 
     def choose_theme(self, choice: str) -> None:

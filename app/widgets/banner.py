@@ -1,4 +1,4 @@
-"""Owns the coloured line that tells of a mistake or a warning inside a page."""
+"""A colored banner for an error or a warning inside a page."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget

@@ -1,4 +1,4 @@
-"""Cards and what they are made of: headings, labels, rules, rows of captioned fields, and the tile with one large number."""
+"""Cards and their parts: headings, labels, rules, rows of captioned fields, and the tile with one large number."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget

@@ -1,4 +1,4 @@
-"""The actions of this window: who offers them, their shortcuts, and the sheet that lists all keys."""
+"""The actions of this window: who offers them, their shortcuts, and the sheet that lists all shortcuts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -107,7 +107,7 @@ class ShortcutSheet(ModalOverlay):
     def __init__(self, over: QWidget) -> None:
         super().__init__(over)
         self.setAccessibleName(tr("Keyboard shortcuts"))
-        close = IconToolButton("close", tr("Close the shortcuts"), size=14)
+        close = IconToolButton("close", tr("Close"), size=14)
         close.clicked.connect(self.close_curtain)
         self.close_button = close
         top = QHBoxLayout()
@@ -115,7 +115,7 @@ class ShortcutSheet(ModalOverlay):
         top.addWidget(close)
         self._area = QScrollArea(widgetResizable=True)
         self._area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self._area.setAccessibleName(tr("Shortcuts, by page"))
+        self._area.setAccessibleName(tr("Shortcuts by page"))
         self._area.setFrameShape(QFrame.Shape.NoFrame)
         column = QVBoxLayout(self.card)
         column.setContentsMargins(20, 14, 14, 16)

@@ -1,4 +1,4 @@
-"""Owns the curtain: it dims the window, holds one card above it, and gives the focus back when it is drawn away."""
+"""An overlay that dims the window, shows one card above it, and gives the focus back when it closes."""
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent

@@ -1,4 +1,4 @@
-"""What the desktop does for the window: it shows messages and folders, and says which language is spoken."""
+"""Desktop integration: shows notifications and folders, and finds the desktop's language."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -58,7 +58,7 @@ def open_folder(path: str | Path) -> str:
     """Show the folder; returns why that was not possible, or nothing."""
     if QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
         return ""
-    return tr("No file manager could be opened. The folder is {path}", path=path)
+    return tr("Couldn't open a file manager. The folder is {path}", path=path)
 
 
 def choose_language(wish: str) -> str:

@@ -1,4 +1,4 @@
-"""Owns the frame that shows where a drop would go and what it would become, and the place that asks for one."""
+"""The frame that shows where a drop would go and what it would become, and a drop target."""
 
 from PySide6.QtCore import QRect, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen

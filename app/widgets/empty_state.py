@@ -1,4 +1,4 @@
-"""Owns what a page shows while it has nothing to show: an icon, a sentence, and what to do."""
+"""What a page shows while it is empty: an icon, a sentence, and what to do."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget

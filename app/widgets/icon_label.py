@@ -1,4 +1,4 @@
-"""Owns a label that shows a theme icon and follows the theme."""
+"""A label that shows a theme icon and follows the theme."""
 
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget

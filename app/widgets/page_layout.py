@@ -1,4 +1,4 @@
-"""How a page is laid out: its header, its margins, the area in which it scrolls, and buttons that fit the room."""
+"""The layout of a page: header, margins, scroll area, and buttons that adapt to the width."""
 
 from collections.abc import Callable, Mapping
 

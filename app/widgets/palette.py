@@ -1,4 +1,4 @@
-"""Owns the command palette: type a few letters, see what can be done, and have it done."""
+"""The command palette: type a few letters, choose an action, and run it."""
 
 from collections.abc import Callable, Sequence
 
@@ -103,7 +103,7 @@ class Palette(ModalOverlay):
         self.field.installEventFilter(self)
         self._found = _Found(self)
         self.list = QListView()
-        self.list.setAccessibleName(tr("What was found"))
+        self.list.setAccessibleName(tr("Results"))
         self.list.setModel(self._found)
         self.list.setItemDelegate(_Line(self.list))
         self.list.setUniformItemSizes(True)
@@ -150,7 +150,7 @@ class Palette(ModalOverlay):
         )
         self.list.setVisible(bool(self._found.lines))
         self.nothing.setVisible(not self._found.lines)
-        self.nothing.setText(tr("Nothing is called “{query}”. Try fewer letters.", query=query.strip()))
+        self.nothing.setText(tr("No results for “{query}”. Try fewer letters.", query=query.strip()))
         self._choose(0)
         self.place_card()
 

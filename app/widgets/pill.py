@@ -1,4 +1,4 @@
-"""Owns the small rounded status pill."""
+"""A small rounded status pill."""
 
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QFont, QPainter, QPaintEvent

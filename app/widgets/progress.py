@@ -1,4 +1,4 @@
-"""Work that takes a while: a thin bar, lines with a stop button, and a stack that waits for an answer."""
+"""Progress of long work: a thin bar, a line with a stop button, and a stack that shows it until an answer comes."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Questions in a message box: one whose words have the room that they need, and those before the window closes."""
+"""Message boxes: one that gives its text enough room, and the questions before the window closes."""
 
 import re
 from collections.abc import Iterable

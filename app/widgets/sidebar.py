@@ -1,4 +1,4 @@
-"""Owns the sidebar: the mark, one button per page, and two lines about the engine at the bottom."""
+"""The sidebar: the logo, one button for each page, and two lines about the engine at the bottom."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Owns the short messages that appear over the window's lower right corner and go by themselves."""
+"""Short messages that appear in the lower right corner of the window and disappear by themselves."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Toast(QFrame):
         row.addWidget(IconLabel(_ICON[kind], _TOKEN[kind], 18), 0, Qt.AlignmentFlag.AlignVCenter)
         sentence = label(text, wrap=True, selectable=True)
         row.addLayout(self._words(sentence, action), 1)
-        close = IconToolButton("close", tr("Close this message"), "faint", 12)
+        close = IconToolButton("close", tr("Close"), "faint", 12)
         close.clicked.connect(self.done)
         row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
         self.setFixedWidth(WIDTH)

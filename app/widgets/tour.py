@@ -1,4 +1,4 @@
-"""The tour: a few cards beside the real controls that they speak of, to be left at any moment."""
+"""The tour: a few cards beside the controls they describe, which can be closed at any time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,25 +14,23 @@ from app.widgets.curtain import SHADE, ModalOverlay
 
 TOUR = (
     (
-        tr("See it work first"),
-        tr("The demo fills this page with a small model and its data. Start it, and watch it learn within a minute."),
+        tr("See it in action"),
+        tr("The demo fills this page with a small model and data. Start it and watch it train in under a minute."),
     ),
     (
-        tr("Then choose your own"),
-        tr(
-            "Choose a task, your data and a model above. What the run will cost is worked out here before you start it."
-        ),
+        tr("Then use your own data"),
+        tr("Choose a task, your data and a model above. You see the cost here before you start."),
     ),
     (
         tr("Nothing gets lost"),
         tr(
-            "Every run is kept here, also when this window is closed. Compare runs, resume them, "
-            "take their predictions home."
+            "Every run is listed here and keeps going when you close the window. Compare runs, "
+            "resume them, export their predictions."
         ),
     ),
     (
-        tr("Everything by its name"),
-        tr("Ctrl+K finds every action, page, setting and run. F1 shows all keys. You find this tour there, too."),
+        tr("Find anything"),
+        tr("Press Ctrl+K to find any action, page, setting or run, including this tour. Press F1 for all shortcuts."),
     ),
 )
 """Title and words of each card; their controls stand in the main window's `show_tour`."""
@@ -60,7 +58,7 @@ class Tour(ModalOverlay):
         super().__init__(over)
         self._stops = stops
         self.place = 0
-        self.setAccessibleName(tr("A look around"))
+        self.setAccessibleName(tr("Tour"))
         self.title, self.text = label("", "section", wrap=True), label("", wrap=True)
         self.count = label("", "faint")
         self.skip, self.next = QPushButton(tr("Skip")), QPushButton(tr("Next"))

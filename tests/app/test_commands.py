@@ -85,7 +85,7 @@ def test_tab_does_not_leave_it(qtbot, palette: Palette):
 
 
 def test_what_cannot_be_done_now_is_not_done(qtbot, window: MainWindow, palette: Palette):
-    palette.field.setText("Open the chosen run")
+    palette.field.setText("Open selected run")
     qtbot.keyClick(palette.field, Qt.Key.Key_Return)
     assert palette.isVisible()  # nothing is chosen, so nothing can be opened
 
@@ -107,7 +107,7 @@ def test_a_run_is_found_by_its_name(qtbot, window: MainWindow, palette: Palette)
 def test_a_page_out_of_view_is_shown_before_its_action_is_done(window: MainWindow, palette: Palette):
     window.show_page("tokenizer")
     window.show_page("runs")
-    action = next(one for one in palette._actions if one.title == "Search the runs")
+    action = next(one for one in palette._actions if one.title == "Search runs")
     window.show_page("settings")
     action.do()
     assert window.pages.currentWidget() is window.panel("runs")
@@ -187,7 +187,7 @@ def test_the_tour_has_few_cards_over_real_controls_and_comes_only_once(qtbot, wi
 
 
 def test_the_tour_can_be_left_at_once_and_called_again(qtbot, window: MainWindow, palette: Palette):
-    palette.field.setText("look around")
+    palette.field.setText("take a tour")
     qtbot.keyClick(palette.field, Qt.Key.Key_Return)
     assert window.tour is not None
     assert window.tour.isVisible()

@@ -281,9 +281,9 @@ def test_an_ended_run_is_announced_by_toast_title_and_badge(window: MainWindow, 
     window.context.library_watcher.stop()
     monkeypatch.setattr(window, "isActiveWindow", lambda: in_front)
     ends(window, "finished")
-    assert told == [("success", "reviews has finished after 8 s.")] + [
-        ("desktop", "reviews has finished after 8 s.")
-    ] * (not in_front)
+    assert told == [("success", "reviews finished in 8 s.")] + [("desktop", "reviews finished in 8 s.")] * (
+        not in_front
+    )
     assert window.windowTitle() == "reviews finished – Burnish"
     assert window.sidebar.buttons()[RUNS].badge() == 1
     assert window.sidebar.buttons()[RUNS].accessibleName() == "Runs, 1 ended"
@@ -299,7 +299,7 @@ def test_the_desktop_is_silent_where_a_person_wants_it(window: MainWindow, told,
     monkeypatch.setattr(window, "isActiveWindow", lambda: False)
     window.preferences.set("desktop_messages", False)
     ends(window, "failed")
-    assert told == [("error", "reviews has failed at step 7.")]
+    assert told == [("error", "reviews failed at step 7.")]
 
 
 def test_the_badge_stands_beside_runs():

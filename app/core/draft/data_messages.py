@@ -1,4 +1,4 @@
-"""Owns how data that is being chosen reads on screen: one line at a glance, a column, what is left out."""
+"""Describes the chosen data in words: one summary line, each column, what is skipped."""
 
 from app.core import formatting
 from app.core.backend_words import SPLITS, said
@@ -75,7 +75,7 @@ def split_line(glance: DataSummary) -> str:
         for split in glance.splits
     ]
     left = sum(split.unusable for split in glance.splits)
-    return ", ".join([*parts, *([tr("{rows} left out", rows=formatting.grouped(left))] if left else [])]) + "."
+    return ", ".join([*parts, *([tr("{rows} skipped", rows=formatting.grouped(left))] if left else [])]) + "."
 
 
 def length_line(lengths: LengthSummary) -> str:
@@ -98,7 +98,7 @@ def bin_words(lengths: LengthSummary, place: int) -> str:
     first, last = round(place * lengths.width), round((place + 1) * lengths.width) - 1
     if place == len(lengths.counts) - 1:
         return tr(
-            "{first} {unit} and more: {count}",
+            "{first} or more {unit}: {count}",
             first=first,
             unit=said(lengths.unit),
             count=trn("{count} row", "{count} rows", lengths.counts[place]),
@@ -122,7 +122,7 @@ def skipped_line(preview: DataPreview, glance: DataSummary | None) -> str:
     )
     shown = "; ".join((first or preview.skipped)[:2])
     return tr(
-        "{count} cannot be used and will be left out: {shown}{value}",
+        "{count} can't be used and will be skipped: {shown}{value}",
         count=trn("{count} row", "{count} rows", count),
         shown=shown,
         value=" …" if count > 2 else "",
@@ -147,7 +147,10 @@ def repeated_line(splits: list[SplitSummary]) -> str:
     """How many training rows repeat an earlier one."""
     count = splits[0].repeated if splits else 0
     return (
-        tr("{count} repeat an earlier one.", count=trn("{count} training row", "{count} training rows", count))
+        tr(
+            "Duplicates in the training data: {count}.",
+            count=trn("{count} training row", "{count} training rows", count),
+        )
         if count
         else ""
     )
@@ -159,7 +162,7 @@ def left_out_line(left_out: list[IgnoredFile]) -> str:
         return ""
     shown = ", ".join(f"{one.name} ({one.reason})" for one in left_out[:2])
     more = tr(" and {number} more", number=len(left_out) - 2) if len(left_out) > 2 else ""
-    return tr("Left out: {shown}{more}.", shown=shown, more=more)
+    return tr("Skipped: {shown}{more}.", shown=shown, more=more)
 
 
 def passed_over_line(names: list[str]) -> str:
@@ -167,7 +170,7 @@ def passed_over_line(names: list[str]) -> str:
     if not names:
         return ""
     more = tr(" and {number} more", number=len(names) - 3) if len(names) > 3 else ""
-    return tr("Not read, though they lie in the folder: {names}{more}.", names=", ".join(names[:3]), more=more)
+    return tr("Files in the folder that are not read: {names}{more}.", names=", ".join(names[:3]), more=more)
 
 
 def column_hint(look: ColumnSummary) -> str:
@@ -179,11 +182,11 @@ def column_hint(look: ColumnSummary) -> str:
         parts.append(
             tr(
                 "{count} in {count_2}",
-                count=trn("{count} different value", "{count} different values", look.distinct),
+                count=trn("{count} unique value", "{count} unique values", look.distinct),
                 count_2=trn("{count} row", "{count} rows", look.rows),
             )
         )
     if look.empty:
         parts.append(tr("{empty} empty", empty=formatting.grouped(look.empty)))
-    examples = tr("; for example {examples}", examples=" | ".join(look.examples)) if look.examples else ""
+    examples = tr("; for example: {examples}", examples=" | ".join(look.examples)) if look.examples else ""
     return f"{', '.join(parts)}{examples}"

@@ -1,4 +1,4 @@
-"""Owns a data report in words: the figures of a split as people read them, and the whole as Markdown or JSON."""
+"""Formats a data report: the figures of each split as text, and the whole report as Markdown or JSON."""
 
 import msgspec
 
@@ -90,18 +90,18 @@ def _split(name: str, split: SplitReport, inputs: list[str]) -> list[str]:
     ]
     facts.append(
         tr(
-            "- {count} repeating an earlier one ({inputs})",
+            "- {count} duplicating an earlier one ({inputs})",
             count=trn("{count} row", "{count} rows", split.duplicates),
             inputs=", ".join(inputs),
         )
     )
     if split.in_train is not None:
         facts.append(
-            tr("- {count} that the training data has too", count=trn("{count} row", "{count} rows", split.in_train))
+            tr("- {count} also in the training data", count=trn("{count} row", "{count} rows", split.in_train))
         )
     facts += [f"- {sentence}" for sentence in empty_cells(split)]
     if split.unusable:
-        facts += [tr("- cannot be used: {sentence}", sentence=sentence) for sentence in unusable(split)]
+        facts += [tr("- unusable: {sentence}", sentence=sentence) for sentence in unusable(split)]
     parts = [f"## {split_title(name)}", "\n".join(facts)]
     if rows := [row for column, one in columns(split) for row in measures(column, one)]:
         parts.append(_table([tr("Length"), *HEADINGS], [[what, *cells] for what, cells in rows]))

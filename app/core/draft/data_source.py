@@ -1,4 +1,4 @@
-"""What a draft's `data` section says: its source and splits, the columns of the task, what is missing, what a drop means."""
+"""Reads the `data` section of a draft: source and splits, columns, what is missing, what a dropped file means."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -98,13 +98,13 @@ def missing_data(draft: Draft, source: SourceEntry | None) -> str:
     """What the choice of the data lacks; empty where it can be read."""
     kind = split_kind(source)
     if kind == "files":
-        return "" if draft.get("data.train") else tr("Choose the training data, or try the demo.")
+        return "" if draft.get("data.train") else tr("Choose training data, or try the demo.")
     settings = source.settings if source else {}
     fields = settings.get("properties", {})
     open_ones = [name for name in settings.get("required", []) if not draft.get(f"data.{name}")]
     if open_ones:
         return tr("Fill in “{get}” under Data.", get=fields[open_ones[0]].get("title", open_ones[0]))
-    return tr("Name the split to train on under Data.") if kind == "names" and not draft.get("data.train") else ""
+    return tr("Enter the training split under Data.") if kind == "names" and not draft.get("data.train") else ""
 
 
 def missing_column(draft: Draft, task: TaskEntry, preview: DataPreview | None) -> str:
@@ -112,7 +112,7 @@ def missing_column(draft: Draft, task: TaskEntry, preview: DataPreview | None) -
     if preview is None:
         return ""
     without = [part for part in used_parts(task, draft) if part.required and not draft.get(f"data.columns.{part.name}")]
-    return tr("Choose the column for: {title}.", title=inside(without[0].title)) if without else ""
+    return tr("Choose a column for {title}.", title=inside(without[0].title)) if without else ""
 
 
 # What is dropped or pasted

@@ -1,4 +1,4 @@
-"""Owns what can be said of the devices of this computer: which a draft means, and why a precision is not for them."""
+"""Describes the devices of this computer: which one a draft means, and why a device lacks a precision."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def device_words(device: Device) -> str:
     if device.kind == "cpu":
         name = said(device.name)
         return f"{name}, {trn('{count} core', '{count} cores', device.cores)}" if device.cores else name
-    return tr("{name} · number {index}", name=device.name, index=device.index)
+    return tr("{name} · no. {index}", name=device.name, index=device.index)
 
 
 def memory_words(device: Device) -> str:
@@ -50,7 +50,7 @@ def against_precision(precision: str, devices: Sequence[Device]) -> str:
     if precision == "auto" or unable is None:
         return ""
     return tr(
-        "{name} cannot compute in {precision}; it can in {precisions}.",
+        "{name} does not support {precision}. Supported: {precisions}.",
         name=unable.name,
         precision=precision,
         precisions=", ".join(unable.precisions),

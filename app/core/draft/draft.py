@@ -1,4 +1,4 @@
-"""Owns the spec that a person is editing: plain values, what was changed, and the command that does the same."""
+"""The spec being edited, as plain values: what was changed, and the command that does the same."""
 
 import json
 import shlex

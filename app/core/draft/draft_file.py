@@ -1,4 +1,4 @@
-"""Owns spec files that a person opens and saves: what in them cannot be used is left out and said with its line."""
+"""Opens and saves spec files; settings that cannot be used are left out and reported with their line."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ def open_draft(path: Path, catalog: Catalog) -> OpenedDraft:
     settings = settings_of(catalog, draft)
     notes += [
         tr(
-            "{of}: {title} cannot be {value_words}.",
+            "{of}: {title} can't be {value_words}.",
             of=place.of(key),
             title=setting.title,
             value_words=value_words(value),
@@ -64,7 +64,7 @@ def open_draft(path: Path, catalog: Catalog) -> OpenedDraft:
 def save_draft(draft: Draft, path: Path) -> None:
     """Write the draft as a spec that `burnish train` takes; it begins with this file from now on. Raises OSError."""
     path = path.absolute()
-    heading = tr("# A training of Burnish: start it with `burnish train` and this file's name.\n")
+    heading = tr("# A Burnish training run: start it with `burnish train` and the name of this file.\n")
     write_whole(path, (heading + spec_file.dump(draft.values())).encode())
     draft.filed(path)
 
@@ -98,13 +98,13 @@ def _check_task(draft: Draft, catalog: Catalog, place: _YamlLines) -> None:
     if kind is None:
         raise InputError(
             tr(
-                "{of}: a spec names its task as task.type, which is one of {choices}",
+                "{of}: a spec needs task.type, one of {choices}",
                 of=place.of("task"),
                 choices=choices,
             )
         )
     raise InputError(
-        tr("{of}: there is no task {kind!r}; there are {choices}", of=place.of("task.type"), kind=kind, choices=choices)
+        tr("{of}: unknown task {kind!r}; choose one of {choices}", of=place.of("task.type"), kind=kind, choices=choices)
     )
 
 
@@ -114,7 +114,7 @@ def _leave_out(draft: Draft, catalog: Catalog, place: _YamlLines) -> Iterator[st
         if name not in SECTIONS:
             draft.unset(name)
             yield tr(
-                "{of}: left out {name}, as a spec has no such section{closest}",
+                "{of}: ignored the unknown section {name}{closest}",
                 of=place.of(name),
                 name=name,
                 closest=_closest(name, SECTIONS),
@@ -122,7 +122,7 @@ def _leave_out(draft: Draft, catalog: Catalog, place: _YamlLines) -> Iterator[st
         elif name not in ("version", "name") and section is not None and not isinstance(section, Mapping):
             draft.unset(name)
             yield tr(
-                "{of}: left out {name}, which is a mapping of settings and no single value.",
+                "{of}: ignored {name}, which must be a section of settings, not a single value.",
                 of=place.of(name),
                 name=name,
             )
@@ -131,7 +131,7 @@ def _leave_out(draft: Draft, catalog: Catalog, place: _YamlLines) -> Iterator[st
         if (value := draft.get(prefix)) is not None and value not in names:
             draft.unset(prefix)
             yield tr(
-                "{of}: left out {prefix}, as there is no {value!r}; there are {names}.",
+                "{of}: ignored {prefix}, because {value!r} is unknown; choose one of {names}.",
                 of=place.of(prefix),
                 prefix=prefix,
                 value=value,
@@ -150,7 +150,7 @@ def _leave_out_settings(draft: Draft, settings: Mapping[str, Setting], place: _Y
                 draft.unset(key)
                 own = [one.partition(".")[2] for one in settings if one.startswith(f"{name}.")]
                 yield tr(
-                    "{of}: left out {key}, as there is no such setting{closest}",
+                    "{of}: ignored the unknown setting {key}{closest}",
                     of=place.of(key),
                     key=key,
                     closest=_closest(field, own),

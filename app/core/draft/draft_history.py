@@ -1,4 +1,4 @@
-"""Owns undo and redo: the moments that a draft went through, and what led from one to the next, in words."""
+"""Undo and redo for a draft: its earlier states, and a description of each edit."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""All settings of a draft: their titles, keys, help and defaults, to search and to compare."""
+"""All settings of a draft with their titles, keys, help and defaults, for search and comparison."""
 
 import json
 import re
@@ -68,9 +68,13 @@ class Difference:
 
 
 CHOICES = (
-    Setting("name", tr("Name"), tr("What the run is called; part of its folder's name.")),
-    Setting("task.type", tr("Task"), tr("What the model shall learn.")),
-    Setting("adapter.type", tr("Adapter"), tr("Trains a few added weights, such as LoRA, in place of all.")),
+    Setting("name", tr("Name"), tr("The name of the run. It becomes part of the folder name.")),
+    Setting("task.type", tr("Task"), tr("What the model learns to do.")),
+    Setting(
+        "adapter.type",
+        tr("Adapter"),
+        tr("Trains a small set of added weights, such as LoRA, instead of the whole model."),
+    ),
 )
 """What stands on the page without a section's schema."""
 
@@ -190,14 +194,14 @@ def is_same(one: Any, other: Any) -> bool:
 def mend_words(mend: RunFix) -> str:
     """What the button says that takes a way out of a failure: `Start again with Learning rate 5e-5`."""
     if mend.convert_weights:
-        return tr("Convert the weights once and start again")
+        return tr("Convert the weights and restart")
     if not mend.changes:
-        return tr("Try again")
+        return tr("Retry")
     settings = ", ".join(f"{title_of_key(key)} {value_words(value)}" for key, value in mend.changes.items())
     return (
         tr("Resume with {settings}", settings=settings)
         if mend.resume
-        else tr("Start again with {settings}", settings=settings)
+        else tr("Restart with {settings}", settings=settings)
     )
 
 
@@ -213,4 +217,4 @@ def shorten_texts(draft: Draft, model: ModelDescription | None, mistake: ErrorRe
     if not above:
         return []
     title = tr("At most {limit:,} tokens", limit=limit)
-    return [MemoryFix(title=title, changes=above, memory_mb=0.0, fits=True, note=tr("Longer texts are cut."))]
+    return [MemoryFix(title=title, changes=above, memory_mb=0.0, fits=True, note=tr("Longer texts are truncated."))]

@@ -1,4 +1,4 @@
-"""Owns what is asked of a person before a model is opened: to let its code run, or to convert its old weights."""
+"""What to ask before a model is opened: whether its code may run, or its old weights be converted."""
 
 from app.core.i18n import tr
 from backend.contract.rpc.models import ModelDescription
@@ -7,16 +7,17 @@ CODE_FIELD = "model.trust_remote_code"
 """The field of the mistake that a model's code was not agreed to."""
 OLD_WEIGHTS = {
     "bin": tr(
-        "This model has only old weights (pytorch_model.bin). A throwaway process can convert "
-        "them once, reading numbers and nothing else; the copy is used from then on."
+        "This model only has weights in an older format (pytorch_model.bin). Burnish can convert "
+        "them to safetensors once, in an isolated process that loads nothing but numbers, and use "
+        "the copy from then on."
     ),
     "flax": tr(
-        "This model has only Flax weights (flax_model.msgpack). They can be converted once, for "
-        "both engines; the copy is used from then on."
+        "This model only has Flax weights (flax_model.msgpack). Burnish can convert them to "
+        "safetensors once, for both engines, and use the copy from then on."
     ),
 }
-CODE = tr("This model runs Python code of its own. Read that code before you agree to run it.")
-TRUST, CONVERT = tr("I have read it, run its code"), tr("Convert once")
+CODE = tr("This model needs to run its own Python code. Review the code before you allow it.")
+TRUST, CONVERT = tr("Allow this code"), tr("Convert weights")
 
 
 def own_code(model: ModelDescription) -> str:

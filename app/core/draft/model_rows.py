@@ -1,4 +1,4 @@
-"""Owns the lines of the list of models: which are shown under which heading, and the words of each cell."""
+"""The rows of the model list: their groups, and the text of each cell."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from app.core.i18n import thin, tr
 from backend.contract.rpc.models import GROUPS, ModelChoice
 
 HEADINGS = {
-    "demo": tr("Demo models · they come with Burnish and need no network"),
-    "recent": tr("Used before"),
-    "run": tr("Made by your runs · a beginning for the next one"),
-    "cache": tr("On this computer · in the hub's cache"),
-    "hub": tr("On the hub"),
+    "demo": tr("Demo models · included with Burnish, no network needed"),
+    "recent": tr("Recently used"),
+    "run": tr("From your runs · continue training from one"),
+    "cache": tr("On this computer · in the Hub cache"),
+    "hub": tr("On the Hub"),
 }
 COLUMNS = {
     "model": tr("Model"),
     "family": tr("Family"),
     "parameters": tr("Parameters"),
     "size": tr("Size"),
-    "licence": tr("Licence"),
+    "licence": tr("License"),
     "used": tr("Used"),
     "verdict": tr("For this run"),
 }
@@ -95,10 +95,10 @@ def verdict(model: ModelChoice) -> str:
     if model.problem:
         return tr("Does not fit")
     if model.started_mb:
-        return tr("Download begun")
+        return tr("Partly downloaded")
     if not model.is_here and not model.model_type:
-        return tr("Not here")
-    return tr("Fits, see note") if model.notes else tr("Fits") if model.model_type else tr("Not known yet")
+        return tr("Not downloaded")
+    return tr("Fits, see note") if model.notes else tr("Fits") if model.model_type else tr("Unknown")
 
 
 def kind(model: ModelChoice) -> str:
@@ -116,7 +116,7 @@ def sentences(model: ModelChoice) -> list[str]:
     if model.started_mb:
         said.append(
             tr(
-                "{started_mb} of it are here already; a download goes on behind them.",
+                "{started_mb} already downloaded. The download resumes from there.",
                 started_mb=formatting.megabytes(model.started_mb),
             )
         )

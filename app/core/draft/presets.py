@@ -1,4 +1,4 @@
-"""Presets: one that lies over a draft and can be taken off again, and a person's own, one file each."""
+"""Presets: applying one to a draft and removing it again, and the user's own presets, one file each."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -153,9 +153,9 @@ def read_presets(within: Path | None = None) -> tuple[list[Preset], list[str]]:
         try:
             values = spec_file.read(path)
             if not isinstance(values.get("spec"), dict):
-                raise InputError(tr("{path}: a preset has a title, a description and a spec", path=path))
+                raise InputError(tr("{path}: a preset needs a title, a description and a spec", path=path))
         except InputError as error:
-            problems.append(tr("A preset of yours cannot be read. {error}.", error=told(str(error))))
+            problems.append(tr("One of your presets can't be read. {error}.", error=told(str(error))))
         else:
             title, words = str(values.get("title") or path.stem), str(values.get("description") or "")
             found.append(Preset(path.stem, title, words, values["spec"]))
@@ -189,9 +189,9 @@ def file_name(title: str) -> str:
 def name_problem(title: str, shipped: Sequence[Preset]) -> str:
     """Why a preset cannot be called so; empty where it can."""
     if not title.strip():
-        return tr("Give the preset a name.")
+        return tr("Enter a name for the preset.")
     if file_name(title) in {preset.name for preset in shipped}:
-        return tr("Burnish comes with a preset called {file_name}; choose another name.", file_name=file_name(title))
+        return tr("{file_name} is the name of a built-in preset; choose another name.", file_name=file_name(title))
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Runs made from other runs: the next free name, what differs from the last one, and the same run on another engine."""
+"""Runs made from other runs: the next free name, what differs, and the same run on another engine."""
 
 import json
 import os

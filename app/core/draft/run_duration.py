@@ -1,4 +1,4 @@
-"""Owns how the time of a run reads before it is started: its span, its parts, and where they are known from."""
+"""Describes how long a run will take: the range, its parts, and what the estimate is based on."""
 
 from app.core import formatting
 from app.core.backend_words import said
@@ -40,15 +40,15 @@ def whole(plan: RunPlan) -> str:
     """`about 4 to 6 min`; that it is not known where nothing was measured."""
     if plan.least_seconds is not None and plan.most_seconds is not None:
         return tr("about {span}", span=span(plan.least_seconds, plan.most_seconds))
-    return tr("about {seconds}", seconds=formatting.duration(plan.seconds)) if plan.seconds else tr("not known")
+    return tr("about {seconds}", seconds=formatting.duration(plan.seconds)) if plan.seconds else tr("unknown")
 
 
 def of_part(part: TimePart) -> str:
     """The time of one part."""
     if part.seconds is None:
-        return tr("not known")
+        return tr("unknown")
     if part.seconds < time_span.NOTHING:
-        return tr("hardly any")
+        return tr("almost none")
     if part.least is None or part.most is None:
         return tr("about {seconds}", seconds=formatting.duration(part.seconds))
     return span(part.least, part.most)
@@ -62,7 +62,7 @@ def made_of(part: TimePart) -> str:
     return rows if part.times == 1 else f"{formatting.grouped(part.times)} × {rows}"
 
 
-PARTS_OF_PARTS = (tr("libraries, data and model"), tr("done before"), tr("the model"))
+PARTS_OF_PARTS = (tr("libraries, data and model"), tr("already done"), tr("the model"))
 """What the backend says of a part that has no numbers."""
 
 
@@ -100,7 +100,7 @@ def details(measured: Measurement, reckoned_mb: float, now: float) -> list[str]:
     if (seen := peak_mb(measured)) is not None:
         found.append(
             tr(
-                "It took {measured} of memory at most; {reckoned} were reckoned.",
+                "Peak memory was {measured}; the estimate was {reckoned}.",
                 measured=formatting.megabytes(seen),
                 reckoned=formatting.megabytes(reckoned_mb),
             )
@@ -108,12 +108,17 @@ def details(measured: Measurement, reckoned_mb: float, now: float) -> list[str]:
     if measured.others >= time_span.BUSY:
         found.append(
             tr(
-                "Other programs used {share:.0%} of the processor meanwhile; without them it is faster.",
+                "Other programs used {share:.0%} of the CPU during the measurement; training is faster without them.",
                 share=measured.others,
             )
         )
     if not measured.weights:
-        found.append(tr("The model's weights were not here yet; they come on top, and what was measured had others."))
+        found.append(
+            tr(
+                "The model's weights were not downloaded yet, so the measurement used random weights; "
+                "add the time to download them."
+            )
+        )
     return found
 
 

@@ -1,4 +1,4 @@
-"""Owns reading space-joined tags: which words make one entity, in whatever scheme the tags are written."""
+"""Groups space-joined tags into entities, whatever tagging scheme they use."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

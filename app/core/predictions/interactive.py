@@ -1,4 +1,4 @@
-"""The values of the Try box: what was asked of one or two models and answered, and how two answers differ."""
+"""The values behind the Try box: questions to one or two models, their answers, and how two answers differ."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -154,7 +154,7 @@ class LabelPair:
     def title(self) -> str:
         """The label with the difference."""
         if self.points is None:
-            return tr("{label} · only one model knows this label", label=self.label)
+            return tr("{label} · only one model has this label", label=self.label)
         return tr("{label} · {replace} points", label=self.label, replace=figure(self.points, "+.1f").replace("-", "−"))
 
 
@@ -171,16 +171,16 @@ def agreement(first: PredictedRow, second: PredictedRow, names: tuple[str, str])
     if ones is not None and others is not None and not first.probabilities():
         far = number(abs(others - ones))
         more, less = (
-            tr("{names} says {far} more than {names_2}.", names=names[1], far=far, names_2=names[0]),
-            tr("{names} says {far} less than {names_2}.", names=names[1], far=far, names_2=names[0]),
+            tr("{names} predicts {far} more than {names_2}.", names=names[1], far=far, names_2=names[0]),
+            tr("{names} predicts {far} less than {names_2}.", names=names[1], far=far, names_2=names[0]),
         )
         return more if others >= ones else less
     said = [_quoted(row.prediction) for row in (first, second)]
     if first.prediction == second.prediction:
         surer = _surer(first.probabilities(), second.probabilities(), first.prediction, names)
-        return tr("Both say {said}{surer}.", said=said[0], surer=surer)
+        return tr("Both predict {said}{surer}.", said=said[0], surer=surer)
     return tr(
-        "They differ: {names} says {said}, {names_2} says {said_2}.",
+        "They differ: {names} predicts {said}, {names_2} predicts {said_2}.",
         names=names[0],
         said=said[0],
         names_2=names[1],
@@ -193,8 +193,10 @@ def _surer(ones: Mapping[str, float], others: Mapping[str, float], label: str, n
         return ""
     points = 100 * (others[label] - ones[label])
     if abs(points) < 0.05:
-        return tr(", as surely")
-    return tr("; {names} is surer by {abs:.1f} points", names=names[1] if points > 0 else names[0], abs=abs(points))
+        return tr(", with equal confidence")
+    return tr(
+        "; {names} is more confident by {abs:.1f} points", names=names[1] if points > 0 else names[0], abs=abs(points)
+    )
 
 
 def _number(row: PredictedRow) -> float | None:

@@ -1,4 +1,4 @@
-"""Owns one row of predictions as a view reads it: by the parts that its columns play, not by their names."""
+"""One row of predictions, read by the roles of its columns rather than their names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

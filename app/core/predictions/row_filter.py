@@ -1,4 +1,4 @@
-"""Owns what a person wants to see of predictions: every condition, as a question to the helper and as words on chips."""
+"""The filter on a table of predictions: each condition as a query to the helper and as the text of a chip."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -90,7 +90,7 @@ class RowFilter:
     def chips(self) -> Iterator[tuple[str, str]]:
         """(key, words) of each condition; `without(key)` takes it back."""
         if self.right is not None:
-            yield RIGHT, tr("Right") if self.right else tr("Wrong")
+            yield RIGHT, tr("Correct") if self.right else tr("Wrong")
         if self.text:
             yield TEXT, self._text_words()
         if self.pair is not None:

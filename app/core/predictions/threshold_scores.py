@@ -1,4 +1,4 @@
-"""Owns the scores of one label against the rest at any threshold, from counts made once: a slider asks nothing."""
+"""The scores of one label at any threshold, computed from counts made once, so that a slider needs no query."""
 
 from dataclasses import dataclass
 from functools import cached_property

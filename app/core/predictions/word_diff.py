@@ -1,4 +1,4 @@
-"""Owns where two texts differ, word by word; scripts without spaces letter by letter."""
+"""Finds where two texts differ: word by word, or letter by letter in scripts without spaces."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How a run goes, in one line: what a person should know at a glance, judged by the run's numbers alone."""
+"""Diagnoses a run in one line: what the user should know at a glance, judged by its numbers alone."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Diagnosis:
 def verdict(state: RunState, alive: bool) -> Diagnosis:
     """What a person should know at a glance; of a living run also how long it still takes."""
     if not state.step:
-        return Diagnosis(tr("Training has not begun yet.") if alive else tr("Training never began."))
+        return Diagnosis(tr("Training has not started yet.") if alive else tr("Training never started."))
     found = next(filter(None, (look(state, alive) for look in _LOOKS)))
     left = state.eta_seconds if alive else None
     more = tr("; about {left} left", left=formatting.duration(left)) if left is not None else ""
@@ -201,15 +201,13 @@ def _not_a_number(state: RunState, alive: bool) -> Diagnosis | None:
         if rates is not None and not any(rates.ys[:-1]):  # a step's loss is of the weights before it
             return Diagnosis(
                 tr(
-                    "The training loss was NaN at step {at}, before any weight was changed: "
-                    "look at the model's weights and the data",
+                    "The training loss was NaN at step {at}, before any weight update: check the "
+                    "model's weights and the data",
                     at=at,
                 ),
                 "error",
             )
-        return Diagnosis(
-            tr("The training loss became NaN at step {at}: a lower learning rate often helps", at=at), "error"
-        )
+        return Diagnosis(tr("The training loss became NaN at step {at}: try a lower learning rate", at=at), "error")
     last = next((one for one in reversed(state.evaluations) if one.split == "validation"), None)
     if last is not None and "loss" in last.metrics and last.metrics["loss"] is None:
         return Diagnosis(tr("The evaluation loss is NaN at step {step}", step=formatting.grouped(last.step)), "error")
@@ -221,7 +219,7 @@ def _diverging(state: RunState, alive: bool) -> Diagnosis | None:
     if found is None:
         return None
     words = tr(
-        "Training diverges: its loss has risen from {least} to {now}",
+        "Training is diverging: the loss has risen from {least} to {now}",
         least=formatting.number(found.before),
         now=formatting.number(found.now),
     )
@@ -237,7 +235,9 @@ def _one_label(state: RunState, alive: bool) -> Diagnosis | None:
     last = _last_of_trained(state)
     if last is None or not predicts_one_label(last.metrics):
         return None
-    return Diagnosis(tr("The model predicts one label only; {helps}", helps=_helps(state, last)), "warning")
+    return Diagnosis(
+        tr("The model predicts the same label for every row; {helps}", helps=_helps(state, last)), "warning"
+    )
 
 
 def _no_entity(state: RunState, alive: bool) -> Diagnosis | None:
@@ -245,7 +245,7 @@ def _no_entity(state: RunState, alive: bool) -> Diagnosis | None:
     last = _last_of_trained(state)
     if last is None or not finds_no_entity(last.metrics):
         return None
-    return Diagnosis(tr("The model finds none of the entities; {helps}", helps=_helps(state, last)), "warning")
+    return Diagnosis(tr("The model finds no entities; {helps}", helps=_helps(state, last)), "warning")
 
 
 def _getting_worse(state: RunState, alive: bool) -> Diagnosis | None:
@@ -253,18 +253,23 @@ def _getting_worse(state: RunState, alive: bool) -> Diagnosis | None:
     if found is None or found.worse_in_a_row < 2:
         return None
     count = found.worse_in_a_row
-    rises = tr("{title} has risen for {counted} evaluations", title=found.title, counted=_counted(count))
-    falls = tr("{title} has fallen for {counted} evaluations", title=found.title, counted=_counted(count))
+    rises = tr("{title} has increased for {counted} evaluations", title=found.title, counted=_counted(count))
+    falls = tr("{title} has decreased for {counted} evaluations", title=found.title, counted=_counted(count))
     words = rises if found.sign > 0 else falls
     best = tr("best was step {steps}", steps=formatting.grouped(int(found.steps[found.best])))
     if _metric_is_best(state):
         title = formatting.metric_title(state.main_metric)
         return Diagnosis(
-            tr("{words} ({best}), but {title} is the best yet", words=words, best=best, title=title), "info"
+            tr("{words} ({best}), but {title} is at its best so far", words=words, best=best, title=title), "info"
         )
     if count >= 3 and _training_loss_falls(state, found.steps[-1 - count]):
         return Diagnosis(
-            tr("{words}; {best}. Training loss falls, so this is overfitting", words=words, best=best), "warning"
+            tr(
+                "{words}; {best}. The training loss is still falling, so the model is overfitting",
+                words=words,
+                best=best,
+            ),
+            "warning",
         )
     return Diagnosis(f"{words}; {best}", "warning" if count >= 3 else "info")
 
@@ -287,7 +292,7 @@ def _past_its_best(state: RunState, alive: bool) -> Diagnosis | None:
     if _metric_is_best(state):
         return Diagnosis(
             tr(
-                "{words}, but {main_metric} is the best yet",
+                "{words}, but {main_metric} is at its best so far",
                 words=words,
                 main_metric=formatting.metric_title(state.main_metric),
             ),
@@ -302,7 +307,7 @@ def _standing_still(state: RunState, alive: bool) -> Diagnosis | None:
         last = found.values[-STILL_EVALUATIONS:]
         if max(last) - min(last) < STILL * abs(mean(last)):
             words = tr(
-                "{title} has hardly changed for {counted} evaluations",
+                "{title} has barely changed for {counted} evaluations",
                 title=found.title,
                 counted=_counted(STILL_EVALUATIONS),
             )
@@ -318,9 +323,9 @@ def _slower(state: RunState, alive: bool) -> Diagnosis | None:
     if now >= SLOW * usual:
         return None
     words = tr(
-        "Speed has dropped to {now:.0%} of the usual {usual} tokens / s", now=now / usual, usual=formatting.rate(usual)
+        "Training has slowed to {now:.0%} of its usual {usual} tokens/s", now=now / usual, usual=formatting.rate(usual)
     )
-    return Diagnosis(tr("{words}; does something else use the machine?", words=words), "warning")
+    return Diagnosis(tr("{words}; is another program using this machine?", words=words), "warning")
 
 
 def _evaluated(state: RunState, alive: bool) -> Diagnosis | None:
@@ -329,20 +334,20 @@ def _evaluated(state: RunState, alive: bool) -> Diagnosis | None:
         return None
     last = len(found.values) - 1
     if last == 0:
-        return Diagnosis(tr("{title} was {words}, the first evaluation", title=found.title, words=found.words(0)))
+        return Diagnosis(tr("{title} was {words} (first evaluation)", title=found.title, words=found.words(0)))
     if found.best == last:
         if (first := _first_loss_below(state, found)) is not None:
             return Diagnosis(
                 tr(
-                    "{title} is {words}, far above the training loss of the first step, {first}",
+                    "{title} is {words}, far above the training loss at the first step ({first})",
                     title=found.title,
                     words=found.words(last),
                     first=formatting.number(first),
                 ),
                 "warning",
             )
-        falls = tr("{title} falls: {words} is the best yet", title=found.title, words=found.words(last))
-        rises = tr("{title} rises: {words} is the best yet", title=found.title, words=found.words(last))
+        falls = tr("{title} is falling: {words} is the best so far", title=found.title, words=found.words(last))
+        rises = tr("{title} is rising: {words} is the best so far", title=found.title, words=found.words(last))
         return Diagnosis(falls if found.sign > 0 else rises, "success")
     return Diagnosis(
         tr(
@@ -358,18 +363,18 @@ def _training(state: RunState, alive: bool) -> Diagnosis | None:
     parts = loss_blocks(state.series.get("loss"))
     if len(parts) < 2:
         return Diagnosis(
-            tr("{count} made, too few for a trend", count=trn("{count} step", "{count} steps", state.step))
+            tr("Only {count} so far, too early to see a trend", count=trn("{count} step", "{count} steps", state.step))
         )
     first, now = parts[0][1], parts[-1][1]
     before, after = formatting.number(first), formatting.number(now)
     if abs(now - first) < STILL * abs(first):
         return Diagnosis(
-            tr("Training loss has hardly changed: from {before} to {after}", before=before, after=after), "warning"
+            tr("Training loss has barely changed: from {before} to {after}", before=before, after=after), "warning"
         )
     later = [value for step, value in parts if step > parts[-1][0] / 2]
     if len(parts) >= BLOCKS // 2 and max(later) - min(later) < STILL * abs(mean(later)):
         half = formatting.grouped(int(parts[-1][0] / 2))
-        return Diagnosis(tr("Training loss has hardly changed since step {half}: {after}", half=half, after=after))
+        return Diagnosis(tr("Training loss has barely changed since step {half}: {after}", half=half, after=after))
     if now < first:
         return Diagnosis(tr("Training loss has fallen from {before} to {after}", before=before, after=after))
     return Diagnosis(tr("Training loss has risen from {before} to {after}", before=before, after=after))
@@ -390,8 +395,8 @@ def _helps(state: RunState, last: EvaluationFinished) -> str:
     if losses is not None and now is not None and now > DIVERGED * losses.ys[0]:
         return tr("try a learning rate below {rate}", rate=figure(rate, "g"))
     if rate < HIGH_RATE:
-        return tr("a higher learning rate or more epochs often help")
-    return tr("try another learning rate than {rate}", rate=figure(rate, "g"))
+        return tr("try a higher learning rate or more epochs")
+    return tr("try a learning rate other than {rate}", rate=figure(rate, "g"))
 
 
 def _metric_is_best(state: RunState) -> bool:

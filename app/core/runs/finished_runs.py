@@ -1,4 +1,4 @@
-"""Owns which runs have ended since somebody last looked, and how that is said."""
+"""Finds the runs that ended since the user last looked, and announces them in words."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -83,15 +83,15 @@ def _words(run: RunSummary) -> str:
         value = run.metrics.get(run.metric)
         score = f": {metric} {formatting.number(value)}" if value is not None else ""
         return tr(
-            "{title} has finished after {seconds}{score}.",
+            "{title} finished in {seconds}{score}.",
             title=run.title,
             seconds=formatting.duration(run.seconds),
             score=score,
         )
     at = tr(" at step {step}", step=formatting.grouped(run.step)) if run.step else ""
     if run.state == "lost":
-        return tr("{title} was lost{at}: its process is gone.", title=run.title, at=at)
+        return tr("{title} was lost{at}: its process disappeared.", title=run.title, at=at)
     if run.state == "interrupted":
-        return tr("{title} was interrupted{at}; it can be resumed.", title=run.title, at=at)
+        return tr("{title} was interrupted{at}. You can resume it.", title=run.title, at=at)
     why = f": {run.message.rstrip('.')}" if run.message else ""
-    return tr("{title} has failed{at}{why}.", title=run.title, at=at, why=why)
+    return tr("{title} failed{at}{why}.", title=run.title, at=at, why=why)

@@ -1,4 +1,4 @@
-"""Owns what runs that are compared have to draw: the curves that any of them has, by name, and names that tell them apart."""
+"""What there is to draw for compared runs: the curves that any of them has, and names that tell the runs apart."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ _OF_STEPS = {
     "rows_per_second": tr("Rows per second"),
     "tokens_per_second": tr("Tokens per second"),
     "memory_mb": tr("Memory (MB)"),
-    "device_memory_mb": tr("Accelerator memory (MB)"),
+    "device_memory_mb": tr("GPU memory (MB)"),
 }
 _DATE = re.compile(r"^\d{4}-\d{2}-\d{2}-\d{4}-")
 

@@ -1,4 +1,4 @@
-"""Reads the list of all runs cheaply: of a long run at once the head and the tail of its events, then its landmarks."""
+"""Lists all runs cheaply: a long run is read by the head and tail of its events first, then by its landmarks."""
 
 import os
 import time
@@ -100,14 +100,14 @@ def waits_for(run: RunSummary, runs: Sequence[RunSummary]) -> str:
     words = waiting_words([one.title for one in ahead])
     if len(queue) == 1:
         return words
-    return tr("{words}; number {place} of {count} in the queue", words=words, place=place + 1, count=len(queue))
+    return tr("{words}; {place} of {count} in the queue", words=words, place=place + 1, count=len(queue))
 
 
 def waiting_words(ahead: Sequence[str]) -> str:
     """`Waits for “rte-3” to end`, by the titles of the runs that a queued one waits for."""
     if len(ahead) > 1:
-        return tr("Waits for {count} runs to end", count=len(ahead))
-    return tr("Waits for “{title}” to end", title=ahead[0]) if ahead else tr("Begins in a moment")
+        return tr("Starts after {count} other runs finish", count=len(ahead))
+    return tr("Starts after “{title}” finishes", title=ahead[0]) if ahead else tr("Starting soon")
 
 
 class RunLibrary:

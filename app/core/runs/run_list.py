@@ -1,4 +1,4 @@
-"""The list of runs: found by words, sorted by a column, gathered in groups, and offered by name in the palette."""
+"""Searches, sorts and groups the list of runs, and offers runs by name in the command palette."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ COLUMNS = {
 }
 """Of the list of runs: name → title."""
 GROUPS = {
-    "": tr("No groups"),
+    "": tr("No grouping"),
     "task": tr("Task"),
     "model": tr("Model"),
     "data": tr("Data"),
@@ -39,7 +39,7 @@ WITHOUT = {
     "task": tr("Unknown task"),
     "model": tr("Unknown model"),
     "data": tr("Unknown data"),
-    "tag": tr("Without a tag"),
+    "tag": tr("No tag"),
 }
 _STATES = tuple(TITLES)
 

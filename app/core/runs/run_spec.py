@@ -1,4 +1,4 @@
-"""What a run's spec says of the run: its name, task, model and data, and which column plays which part."""
+"""What a run's spec says about it: its name, task, model and data, and the role of each column."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Owns the state of one run as a fold over its events; what a window shows is read from here."""
+"""The state of one run as a fold over its events; everything the window shows of a run is read from here."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -222,7 +222,7 @@ class RunState:
         self._note(
             event,
             tr(
-                "Attempt {attempt} continues after step {from_step}{other}",
+                "Attempt {attempt}: resumed after step {from_step}{other}",
                 attempt=event.attempt,
                 from_step=event.from_step,
                 other=other,
@@ -344,7 +344,8 @@ class RunState:
         self.pace.add_other(event.seconds)
         self.checkpoints[event.step] = event
         self._note(
-            event, tr("Checkpoint at step {step}{value}", step=event.step, value=" (best)" if event.is_best else "")
+            event,
+            tr("Saved checkpoint at step {step}{value}", step=event.step, value=" (best)" if event.is_best else ""),
         )
 
     def _checkpoint_removed(self, event: events.CheckpointRemoved) -> None:
@@ -352,14 +353,14 @@ class RunState:
 
     def _request_answered(self, event: events.RequestAnswered) -> None:
         self.answered.append(event)
-        self._note(event, tr("Request to {request} seen at step {step}", request=event.request, step=event.step))
+        self._note(event, tr("Request to {request} received at step {step}", request=event.request, step=event.step))
 
     def _warned(self, event: events.Warned) -> None:
         self.warnings.append(event := told_in(event))
         self._note(event, in_titles(event.message), "warning")
 
     def _model_exported(self, event: events.ModelExported) -> None:
-        self._note(event, tr("Model written to {folder}", folder=event.folder))
+        self._note(event, tr("Saved model to {folder}", folder=event.folder))
 
     def _predictions_written(self, event: events.PredictionsWritten) -> None:
         self.predictions[event.split] = event

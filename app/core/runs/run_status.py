@@ -1,4 +1,4 @@
-"""Owns how a run stands, derived from its events, its lock and its records, in words."""
+"""Derives the status of a run from its events, lock and exit record, and describes it in words."""
 
 import signal
 import time
@@ -38,7 +38,7 @@ KINDS = {
 }
 """State → how good or bad it is, as pills and bars are coloured."""
 
-NO_CURVES = tr("Its curves are missing, because its events.jsonl was deleted.")
+NO_CURVES = tr("No curves: events.jsonl was deleted.")
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,13 @@ def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> Run
         return RunStatus("starting")
     if life == "lost" and folder.queued.exists():
         return RunStatus(
-            "lost", tr("The run was lost while it waited in the queue."), tr("Resume puts it there again.")
+            "lost", tr("The run was lost while it was in the queue."), tr("Resume to put it back in the queue.")
         )
     if _has_lost_its_events(folder, state, record):
         if folder.has_results():
             return RunStatus("finished", NO_CURVES, lacks_events=True)
         words = tr("The run's events.jsonl is missing.")
-        return RunStatus("lost", words, tr("Resume continues it from its last checkpoint."), lacks_events=True)
+        return RunStatus("lost", words, tr("Resume to continue from the last checkpoint."), lacks_events=True)
     age = (now or time.time()) - _written(folder) if life == "new" else 0.0
     if has_not_spoken and (record is None or not record.state):
         state = replace(state, finished=None)
@@ -140,11 +140,11 @@ def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: 
     if life == "new" and age_seconds < GROWTH_SECONDS:
         return RunStatus("starting")
     if life == "new":
-        return RunStatus("lost", tr("Nobody has started this run."), tr("Resume starts it."))
+        return RunStatus("lost", tr("This run was never started."), tr("Resume to start it."))
     return RunStatus(
         "lost",
-        tr("The run ended without saying how: its process was killed, or the computer went down."),
-        tr("Resume continues it from its last checkpoint."),
+        tr("The run ended unexpectedly: its process was killed, or the computer shut down."),
+        tr("Resume to continue from the last checkpoint."),
     )
 
 
@@ -163,12 +163,16 @@ def _ended_unsaid(record: ExitRecord, state: RunState) -> RunStatus:
         return RunStatus(record.state, tr("It was removed from the queue before it started."), can_resume=can_resume)
     if record.message:
         return RunStatus(record.state, _exit_words(record), _again(state), can_resume=can_resume)
-    words = tr("The run was interrupted while it waited in the queue.")
-    return RunStatus(record.state, words, tr("Resume puts it there again."), can_resume=can_resume)
+    words = tr("The run was interrupted while it was in the queue.")
+    return RunStatus(record.state, words, tr("Resume to put it back in the queue."), can_resume=can_resume)
 
 
 def _again(state: RunState) -> str:
-    return tr("Resume continues it from its last checkpoint.") if state.checkpoints else tr("Resume begins it anew.")
+    return (
+        tr("Resume to continue from the last checkpoint.")
+        if state.checkpoints
+        else tr("Resume to restart it from scratch.")
+    )
 
 
 def _mend_of_kill(record: ExitRecord, state: RunState) -> RunFix | None:
@@ -184,14 +188,14 @@ def _exit_words(record: ExitRecord) -> str:
         return f"{formatting.sentence(told(record.message).rstrip('.'))}."
     if record.returncode >= 0:
         return tr(
-            "The training process ended with exit code {returncode} before the run was over.",
+            "The training process exited with code {returncode} before the run finished.",
             returncode=record.returncode,
         )
     number = -record.returncode
     name = _signal_name(number)
     if name == "SIGKILL":
-        return tr("The training process was killed (SIGKILL); most often the system was out of memory.")
-    return tr("The training process was ended by signal {number} ({name}).", number=number, name=name)
+        return tr("The training process was killed (SIGKILL), most likely because the system ran out of memory.")
+    return tr("The training process was terminated by signal {number} ({name}).", number=number, name=name)
 
 
 def _signal_name(number: int) -> str:

@@ -1,4 +1,4 @@
-"""The curves of a run: points that only grow, where its steps stand on each x axis, and how fast they come."""
+"""The curves of a run: points that are only appended, their place on each x axis, and how fast they arrive."""
 
 from array import array
 from bisect import bisect_left, bisect_right

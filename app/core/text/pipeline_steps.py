@@ -65,7 +65,7 @@ def text_after(parts: Sequence[StepPart]) -> str:
 def outcome(step: Step) -> str:
     """`12 parts`, `unchanged`."""
     if not step.known:
-        return tr("not known")
+        return tr("unknown")
     if not step.changed:
         return "unchanged"
     return (

@@ -124,7 +124,9 @@ def _template(options: TextOptions, task: ChosenTask) -> Handover:
         return Handover({}, [tr("“{title}” reads no chats, so it takes no chat template.", title=task.title)])
     counts = task.settings.get("rows") in ANSWERS
     later = (
-        [] if counts else [tr("The template counts once a row of your data is a chat or an instruction (“A row is”).")]
+        []
+        if counts
+        else [tr("The template counts once a row of your data is a chat or an instruction (“Training example”).")]
     )
     return Handover({"task.template": options.chat_template}, later)
 

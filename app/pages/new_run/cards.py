@@ -1,4 +1,4 @@
-"""The cards of the New run page: their places, the draft that they show, and what the backend says about it."""
+"""The cards of the New run page: their layout, the draft they show, and what the backend says about it."""
 
 from collections.abc import Collection
 from typing import Any
@@ -225,7 +225,7 @@ class Cards(QWidget):
         elif topic == "model":
             self.model.show_reading(progress)
         elif topic == "plan":
-            self.cost.clear(tr("Working out what this will cost…"))
+            self.cost.clear(tr("Estimating the cost…"))
             self.hardware.show_plan(None)
 
     def _on_emptied(self, topic: str) -> None:

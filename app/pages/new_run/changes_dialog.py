@@ -1,4 +1,4 @@
-"""The list of all settings that are not their defaults, each with the way back and the way to its field."""
+"""The dialog that lists all changed settings; each can be reset, or shown on the page."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ class ChangesDialog(QDialog):
         self.reset_all.setAutoDefault(False)
         self.reset_all.clicked.connect(lambda: controller.reset([one.setting.key for one in self._changes]))
         self.nothing = EmptyState(
-            "check", tr("All settings are their defaults"), tr("What you change on the page is listed here.")
+            "check", tr("All settings have their default values"), tr("Settings that you change are listed here.")
         )
         self._area = QScrollArea(widgetResizable=True)
         top = QHBoxLayout()
@@ -92,7 +92,7 @@ class ChangesDialog(QDialog):
         name = QPushButton(title)
         theme.role(name, "link")
         name.setAutoDefault(False)
-        name.setToolTip(tr("Show {key} on the page", key=key))
+        name.setToolTip(tr("Go to {key}", key=key))
         name.clicked.connect(lambda: self.shown_asked.emit(key))
         now = ElidedLabel(value_words(change.after, 200), "strong", Qt.TextElideMode.ElideMiddle)
         default = ElidedLabel(value_words(change.before, 200), "muted", Qt.TextElideMode.ElideMiddle)

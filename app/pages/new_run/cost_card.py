@@ -23,7 +23,7 @@ from backend.contract.run.cost import MeasuredTime, MemoryFix
 SHOWN_REMEDIES = 3
 
 MEASURING_HINT = tr(
-    "Train a few steps with the real model and data, and say how long all of it will take. Nothing is kept of them."
+    "Train a few steps with the real model and data to estimate how long the run will take. Nothing is saved."
 )
 
 FACTS = (tr("Steps"), tr("Tokens"), tr("Trainable"), tr("Time"), tr("Memory"))
@@ -45,7 +45,7 @@ class CostCard(Card):
         self.plan: RunPlan | None = None
         self.details = QPushButton(tr("Details"))
         theme.role(self.details, "small")
-        self.details.setToolTip(tr("What memory, time and tokens are made of"))
+        self.details.setToolTip(tr("How memory, time and tokens are calculated"))
         self.details.clicked.connect(self.show_details)
         self.measure = MeasureButton(self)
         self.shortage = ""
@@ -141,7 +141,7 @@ class CostCard(Card):
         self.queue.setToolTip(reason or self._others)
         self.reason.setText(reason or self.shortage)
         self.reason.setVisible(bool(reason or self.shortage))
-        self.measure.show_reason(reason or ("" if self.plan else tr("What this costs is still being worked out.")))
+        self.measure.show_reason(reason or ("" if self.plan else tr("The cost is still being estimated.")))
 
     def show_others(self, words: str) -> None:
         """What this run would wait for in the queue; without others there is nothing to wait for."""
@@ -159,9 +159,7 @@ class CostCard(Card):
 
     def show_shortage(self, found: MeasuredTime) -> None:
         """A measurement had not enough memory; what would need less is offered."""
-        self.shortage = formatting.sentence(
-            tr("{shortage}, though it should have been enough.", shortage=found.shortage)
-        )
+        self.shortage = formatting.sentence(tr("{shortage}, although the estimate fit.", shortage=found.shortage))
         self.remedies.show_remedies(found.remedies)
 
     def show_plan(self, plan: RunPlan) -> None:
@@ -218,7 +216,7 @@ def _memory(plan: RunPlan) -> tuple[str, str]:
 
 
 def _reckoned(plan: RunPlan) -> str:
-    return tr("{memory_mb} were reckoned · {free}", memory_mb=formatting.megabytes(plan.memory_mb), free=_free(plan))
+    return tr("estimated {memory_mb} · {free}", memory_mb=formatting.megabytes(plan.memory_mb), free=_free(plan))
 
 
 def _free(plan: RunPlan) -> str:
@@ -246,15 +244,13 @@ class MeasureButton(QObject):
         line.addWidget(self.words)
         line.addWidget(self.bar, 1)
         self.row.hide()
-        self.show_reason(tr("Choose what to train first."))
+        self.show_reason(tr("Choose a task, data and a model first."))
 
     def show_reason(self, reason: str) -> None:
         """Why nothing can be measured; empty where it can."""
         self._reason = reason
         self.button.setEnabled(self.busy or not reason)
-        self.button.setToolTip(
-            tr("End the measurement; nothing is left of it.") if self.busy else reason or MEASURING_HINT
-        )
+        self.button.setToolTip(tr("Stop the measurement. Nothing is saved.") if self.busy else reason or MEASURING_HINT)
 
     def show_progress(self, progress: Progress | None) -> None:
         """How far it is; None where nothing is measured (any more)."""
@@ -285,14 +281,14 @@ class MemoryFixRow(QWidget):
         super().__init__(parent)
         self.buttons = [QPushButton() for _ in range(SHOWN_REMEDIES)]
         self._offered: list[MemoryFix] = []
-        self.more = QPushButton(tr("Other ways"))
+        self.more = QPushButton(tr("Other options"))
         self.menu = QMenu(self.more)
         self.menu.setToolTipsVisible(True)
         self.more.setMenu(self.menu)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 2, 0, 0)
         row.setSpacing(6)
-        row.addWidget(label(tr("Make it fit:"), "muted"))
+        row.addWidget(label(tr("To make it fit:"), "muted"))
         for place, button in enumerate(self.buttons):
             theme.role(button, "chip")
             button.clicked.connect(lambda _=False, place=place: self.chosen.emit(self._offered[place]))
@@ -330,7 +326,7 @@ def _hint(remedy: MemoryFix) -> str:
     if not remedy.memory_mb:
         return remedy.note
     needed = formatting.megabytes(remedy.memory_mb)
-    return tr("{note} It needs about {memory_mb} then.", note=remedy.note, memory_mb=needed)
+    return tr("{note} It then needs about {memory_mb}.", note=remedy.note, memory_mb=needed)
 
 
 def remedy_words(remedy: MemoryFix) -> str:

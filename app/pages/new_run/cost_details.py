@@ -1,4 +1,4 @@
-"""The sheet that says what a run's cost is made of: memory, time and tokens by their parts."""
+"""The popup that breaks a run's cost down: memory, time and tokens by their parts."""
 
 import time
 
@@ -24,7 +24,7 @@ class CostDetails(QFrame):
         super().__init__(parent, Qt.WindowType.Popup)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         theme.role(self, "sheet")
-        self.setAccessibleName(tr("What the cost is made of"))
+        self.setAccessibleName(tr("Cost details"))
         self.setFixedWidth(WIDTH)
         self.rows: list[tuple[str, str]] = []
         """What is shown, name and value."""
@@ -51,7 +51,7 @@ class CostDetails(QFrame):
             self._row(grid, said(part.name), formatting.megabytes(part.megabytes), bar)
 
     def _time(self, plan: RunPlan) -> None:
-        known = run_duration.whole(plan) if plan.seconds is not None else tr("known once it was measured")
+        known = run_duration.whole(plan) if plan.seconds is not None else tr("unknown until measured")
         grid = self._section(tr("Time · {known}", known=known))
         for part in plan.time:
             self._row(
@@ -66,14 +66,14 @@ class CostDetails(QFrame):
     def _tokens(self, plan: RunPlan) -> None:
         grid = self._section(tr("Tokens and batches"))
         self._row(
-            grid, tr("Per epoch"), formatting.grouped(plan.tokens_per_epoch), label(tr("without padding"), "faint")
+            grid, tr("Per epoch"), formatting.grouped(plan.tokens_per_epoch), label(tr("excluding padding"), "faint")
         )
         if plan.padding is not None:
             self._row(
                 grid,
                 tr("Padding"),
                 tr("about {padding:.0%}", padding=plan.padding),
-                label(tr("of all tokens that are computed"), "faint"),
+                label(tr("of all tokens computed"), "faint"),
             )
         if plan.longest:
             self._row(grid, tr("Longest row"), trn("{count} token", "{count} tokens", plan.longest), label("", "faint"))
@@ -82,9 +82,9 @@ class CostDetails(QFrame):
         )
         self._row(
             grid,
-            tr("Rows of a step"),
+            tr("Batch size"),
             formatting.grouped(plan.batch_size),
-            label(tr("in passes of {passes}", passes=passes), "faint"),
+            label(tr("micro-batches of {passes}", passes=passes), "faint"),
         )
 
     def _section(self, title: str) -> QGridLayout:
@@ -122,7 +122,7 @@ def placed_words(one: Placement) -> str:
     """What lies on one of several devices."""
     weights, optimizer = formatting.megabytes(one.weights_mb), formatting.megabytes(one.optimizer_mb)
     return tr(
-        "On {device}: {count} a pass, weights {weights}, optimizer {optimizer}",
+        "{device}: micro-batches of {count}, weights {weights}, optimizer {optimizer}",
         device=one.device,
         count=trn("{count} row", "{count} rows", one.rows),
         weights=weights,

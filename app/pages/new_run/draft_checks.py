@@ -1,4 +1,4 @@
-"""Everything the backend says about the draft: its data, model, devices, cost and time, and why it cannot be started."""
+"""Everything the backend says about the draft: its data, model, devices, cost and time, and why it cannot start."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,10 +19,10 @@ from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.protocol import ErrorReply, Progress
 from backend.contract.run.cost import MeasuredTime
 
-CONVERSION = tr("The model's weights must be converted once; the card of the model says how.")
-CODE = tr("The model wants to run code of its own, to which you have not agreed.")
-STOPPED = tr("Reading the data was stopped. Read it again, choose other data, or set “Most rows” to read a part of it.")
-OFFERED = tr("The data cannot be read yet; its card offers a way.")
+CONVERSION = tr("The model's weights need to be converted once. See the Model card.")
+CODE = tr("This model needs to run custom code that you have not approved.")
+STOPPED = tr("Reading the data was stopped. Reload it, choose other data, or set “Max rows” to read only part of it.")
+OFFERED = tr("The data can't be read yet. See the Data card.")
 TOPICS = ("data", "model", "plan")
 DONE, OPEN, WRONG = "done", "open", "wrong"
 """How a card stands: nothing is missing, something is still to be chosen, something is wrong."""
@@ -339,7 +339,7 @@ class DraftChecks(QObject):
         """What is still to be chosen."""
         task = self._controller.task()
         if task is None:
-            return tr("Choose a task.") if self._controller.catalog else tr("The backend has not answered yet.")
+            return tr("Choose a task.") if self._controller.catalog else tr("Waiting for the backend…")
         if said := data_source.missing_data(self._draft, self._controller.source()):
             return said
         if not self._draft.get("model.name_or_path"):
@@ -356,7 +356,7 @@ class DraftChecks(QObject):
     def _waiting(self) -> str:
         if self.preview is None and "data" not in self.problems:
             return tr("Reading the data…")
-        return tr("Looking at the model…") if self.model is None and "model" not in self.problems else ""
+        return tr("Inspecting the model…") if self.model is None and "model" not in self.problems else ""
 
     def card_states(self) -> dict[str, str]:
         """How each card stands: DONE, OPEN or WRONG."""

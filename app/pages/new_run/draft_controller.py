@@ -1,4 +1,4 @@
-"""What a person does to the draft of a run: every edit is a step that can be undone, and specs are opened and saved."""
+"""Edits the draft of a run: every edit is a step that can be undone, and specs are opened and saved."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -188,9 +188,9 @@ class DraftController(QObject):
             return
         before, defaults = self.draft.values(), self.task_defaults()
         words = (
-            tr("Reset of {title}", title=known[0].title)
+            tr("Reset {title}", title=known[0].title)
             if len(known) == 1
-            else tr("Reset of {number} settings", number=len(known))
+            else tr("Reset {number} settings", number=len(known))
         )
         with self.step(words):
             for setting in known:
@@ -329,7 +329,7 @@ class DraftController(QObject):
         """Let a person choose a spec to go on with."""
         if self.catalog is None:
             return
-        path, _ = QFileDialog.getOpenFileName(self._page, tr("Open a spec"), self._folder, PATTERNS)
+        path, _ = QFileDialog.getOpenFileName(self._page, tr("Open spec"), self._folder, PATTERNS)
         if path:
             self.open(Path(path))
 
@@ -344,12 +344,12 @@ class DraftController(QObject):
             self.message.emit(
                 "error",
                 tr(
-                    "{error}. Nothing was changed; mend the file or open another.",
+                    "{error}. Nothing was changed. Fix the file or open another one.",
                     error=formatting.sentence(told(str(error))),
                 ),
             )
             return
-        self.load(found.draft, tr("Opening {get}", get=found.draft.get("name", tr("a spec"))), named=True)
+        self.load(found.draft, tr("Open {get}", get=found.draft.get("name", tr("a spec"))), named=True)
         if found.notes:
             self.message.emit("warning", " ".join(found.notes))
         else:
@@ -359,7 +359,7 @@ class DraftController(QObject):
         """Go on with the spec of a run, under a name that none of `runs` has."""
         try:
             copied = copy_of(Path(path), runs)
-            self.load(Draft(dict(copied)), tr("Copy of {path}", path=formatting.name_of_path(path)))
+            self.load(Draft(dict(copied)), tr("Copy {path}", path=formatting.name_of_path(path)))
         except InputError as error:
             self.message.emit("error", tr("{error}. Choose another run.", error=told(str(error))))
 
@@ -367,7 +367,7 @@ class DraftController(QObject):
         """Let a person choose where; the file that the draft began with is offered first."""
         name = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in str(self.draft.get("name")))
         offered = self.draft.file or Path(self._folder or Path.home()) / f"{name.strip('-.') or 'run'}.yaml"
-        path, _ = QFileDialog.getSaveFileName(self._page, tr("Save as a spec"), str(offered), PATTERNS)
+        path, _ = QFileDialog.getSaveFileName(self._page, tr("Save spec"), str(offered), PATTERNS)
         if path:
             self.save(Path(path if Path(path).suffix else f"{path}.yaml"))
 
@@ -380,12 +380,12 @@ class DraftController(QObject):
             self.message.emit(
                 "error",
                 tr(
-                    "{name} could not be saved: {strerror}. Choose another folder.",
+                    "Couldn't save {name}: {strerror}. Choose another folder.",
                     name=path.name,
                     strerror=error.strerror,
                 ),
             )
             return
         self.message.emit(
-            "success", tr("Saved {name}. On a terminal it starts with: burnish train {name}", name=path.name)
+            "success", tr("Saved {name}. To start it in a terminal: burnish train {name}", name=path.name)
         )

@@ -1,4 +1,4 @@
-"""Where a run computes: engine, devices and precision, each with the reason where it cannot be had."""
+"""The hardware card: engine, devices and precision, each with a reason if it is not available."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ PRECISIONS = (
     ("auto", tr("Automatic")),
     ("float32", tr("float32 · exact")),
     ("bfloat16", tr("bfloat16 · half the memory")),
-    ("float16", tr("float16 · half the memory, scaled loss")),
+    ("float16", tr("float16 · half the memory, loss scaling")),
 )
 AUTOMATIC = {
     "float32": tr("Automatic → float32"),
@@ -61,7 +61,7 @@ class HardwareCard(Card):
             box.activated.connect(
                 lambda number, key=key, box=box: self.changed.emit(f"hardware.{key}", box.itemData(number))
             )
-        self.again = IconToolButton("refresh", tr("Look again which memory is free"), "faint", 14)
+        self.again = IconToolButton("refresh", tr("Refresh the free memory"), "faint", 14)
         self.again.clicked.connect(self.look_again)
         self.corner.addWidget(self.again)
         self._build()
@@ -157,7 +157,7 @@ class HardwareCard(Card):
             return ""
         if engine.missing:
             return tr(
-                "{reason}. The command “burnish doctor” says what else is missing.",
+                "{reason}. Run “burnish doctor” to see what else is missing.",
                 reason=formatting.sentence(refused.reason),
             )
         return f"{formatting.sentence(refused.reason)}."
@@ -181,11 +181,7 @@ class HardwareCard(Card):
             _enable(self.precision, number, not reason, reason or words)
         plan = self._plan if wanted == "auto" else None
         self.precision.setItemText(0, AUTOMATIC.get(plan.precision, tr("Automatic")) if plan else tr("Automatic"))
-        why = (
-            tr("Because {precision_reason}.", precision_reason=plan.precision_reason)
-            if plan and plan.precision_reason
-            else ""
-        )
+        why = f"{formatting.sentence(plan.precision_reason)}." if plan and plan.precision_reason else ""
         self.precision_note.setText(against_precision(wanted, taken) or why)
         self.precision_note.setVisible(bool(self.precision_note.text()))
 
@@ -295,7 +291,7 @@ class DeviceTable(QWidget):
             bar = ThinProgressBar()
             bar.setFixedWidth(64)
             bar.set_fraction(1 - device.free_mb / device.memory_mb if device.memory_mb else 0.0)
-            bar.setToolTip(tr("Memory in use; {memory_words}", memory_words=memory_words(device)))
+            bar.setToolTip(tr("Memory in use: {memory_words}", memory_words=memory_words(device)))
             bar.setVisible(bool(device.memory_mb))
             for column, widget in enumerate((name, bar, free)):
                 self._grid.addWidget(widget, row, column)

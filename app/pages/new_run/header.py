@@ -1,4 +1,4 @@
-"""The top of the New run page: undo and redo in words, ways to fill the page, and a row that leads to each card."""
+"""The header of the New run page: undo and redo, ways to fill the page, and a row of links to the cards."""
 
 from collections.abc import Mapping
 
@@ -26,9 +26,9 @@ from app.widgets.page_layout import PageHeader, fit_words
 
 _ICONS = {DONE: ("check", "success"), OPEN: ("circle", "faint"), WRONG: ("error", "danger")}
 _WORDS = {
-    DONE: tr("Nothing is missing here."),
-    OPEN: tr("Something is still to be chosen here."),
-    WRONG: tr("Something is wrong here."),
+    DONE: tr("Complete."),
+    OPEN: tr("Something is still missing here."),
+    WRONG: tr("There is a problem here."),
 }
 
 SLACK = 4
@@ -39,12 +39,14 @@ class Header(PageHeader):
     """What would be undone stands in the button's hint."""
 
     def __init__(self, controller: DraftController, parent: QWidget | None = None) -> None:
-        super().__init__(tr("New run"), tr("Choose a task, your data and a model; see what it costs; start."), parent)
+        super().__init__(
+            tr("New run"), tr("Choose a task, your data and a model, check the cost, and start training."), parent
+        )
         self._controller = controller
         self.undo, self.redo = IconToolButton("undo", tr("Undo"), size=18), IconToolButton("redo", tr("Redo"), size=18)
         self.open, self.save = IconButton(tr("Open"), "folder"), IconButton(tr("Save"), "save")
-        self.open.setToolTip(tr("Go on with a spec from a file; dropping one on the page does the same (Ctrl+O)"))
-        self.save.setToolTip(tr("Keep all of this as a spec file that “burnish train” takes (Ctrl+S)"))
+        self.open.setToolTip(tr("Open a spec file, or drop one on the page (Ctrl+O)"))
+        self.save.setToolTip(tr("Save these settings as a spec file for “burnish train” (Ctrl+S)"))
         self.demo = IconButton(tr("Try the demo"), "bolt")
         for button in (self.undo, self.redo, self.open, self.save, self.demo):
             self.buttons.addWidget(button)
@@ -112,8 +114,8 @@ class JumpBar(QWidget):
         self.search.textChanged.connect(self.sought)
         self.search.installEventFilter(self)
         self.count = label("", "faint")
-        self.before = IconToolButton("chevron-up", tr("The match before (Shift+Enter)"))
-        self.after = IconToolButton("chevron-down", tr("The next match (Enter)"))
+        self.before = IconToolButton("chevron-up", tr("Previous match (Shift+Enter)"))
+        self.after = IconToolButton("chevron-down", tr("Next match (Enter)"))
         self.before.clicked.connect(lambda: self.stepped.emit(-1))
         self.after.clicked.connect(lambda: self.stepped.emit(1))
         self.nothing = label("", "muted", wrap=True)
@@ -162,8 +164,7 @@ class JumpBar(QWidget):
         self.nothing.setText(
             instead
             or tr(
-                "No setting is called “{text}”. Try a word such as rate, batch or memory, or a key such "
-                "as training.warmup.",
+                "No results for “{text}”. Try a word such as rate, batch or memory, or a key such as training.warmup.",
                 text=text,
             )
         )

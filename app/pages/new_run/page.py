@@ -1,4 +1,4 @@
-"""The New run page: from a task to a started run. The cards show the draft, and what the backend says about it."""
+"""The New run page: from a task to a started run. The cards show the draft and what the backend says about it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -72,7 +72,7 @@ class Page(QWidget):
         self.header = Header(self.controller, self)
         self.demo = self.header.demo
         self.banner = Banner(self)
-        self.retry = IconButton(tr("Try again"), "refresh")
+        self.retry = IconButton(tr("Retry"), "refresh")
         self.banner.buttons.addWidget(self.retry)
         self.cards = Cards(self.controller, self.checks, self)
         self.checks.field_mistakes = self.cards.mistakes
@@ -101,7 +101,7 @@ class Page(QWidget):
         cards.settings.reset_asked.connect(controller.reset)
         cards.settings.changes_asked.connect(self.show_changes)
         cards.cost.remedy_chosen.connect(lambda remedy: controller.apply(remedy.changes, remedy.title))
-        self.data_controller.changed.connect(lambda values: controller.apply(values, tr("The choice of data")))
+        self.data_controller.changed.connect(lambda values: controller.apply(values, tr("Choose data")))
         self.data_controller.task_asked.connect(controller.choose_task)
         # What follows from it
         controller.history_changed.connect(self._on_history_changed)
@@ -141,25 +141,25 @@ class Page(QWidget):
             Action(tr("Undo"), self.controller.undo, "Ctrl+Z", "undo", words="back"),
             Action(tr("Redo"), self.controller.redo, "Ctrl+Shift+Z; Ctrl+Y", "redo", words=tr("again")),
             Action(tr("Find a setting"), self.bar.ask, "Ctrl+F", "search"),
-            Action(tr("Open a spec"), self.open_spec, "Ctrl+O", "folder", words=tr("yaml load file")),
-            Action(tr("Save as a spec"), self.save_spec, "Ctrl+S", "save", words=tr("yaml file")),
-            Action(tr("Show the changed settings"), self.show_changes, "", "settings", words=tr("defaults reset")),
-            Action(tr("Look through the presets"), self.presets.look, "", "table"),
-            Action(tr("Save the settings as a preset"), self.presets.ask_save, "", "save"),
+            Action(tr("Open spec"), self.open_spec, "Ctrl+O", "folder", words=tr("yaml load file")),
+            Action(tr("Save spec"), self.save_spec, "Ctrl+S", "save", words=tr("yaml file")),
+            Action(tr("Show changed settings"), self.show_changes, "", "settings", words=tr("defaults reset")),
+            Action(tr("Browse presets"), self.presets.look, "", "table"),
+            Action(tr("Save settings as preset"), self.presets.ask_save, "", "save"),
             Action(
-                tr("Measure the time"),
+                tr("Measure time"),
                 self.measure,
                 "",
                 "gauge",
                 possible=lambda: not self.reason() and not self.checks.is_measuring,
             ),
-            Action(tr("Copy the command"), self.copy_command, "", "copy", words="terminal"),
+            Action(tr("Copy command"), self.copy_command, "", "copy", words="terminal"),
             Action(tr("Try the demo"), self.fill_demo, "", "bolt"),
             Action(
-                tr("Copy the command to queue it"), lambda: self.copy_command(queue=True), "", "copy", words="terminal"
+                tr("Copy command to queue the run"), lambda: self.copy_command(queue=True), "", "copy", words="terminal"
             ),
             Action(tr("Start training"), self.start, "Ctrl+Return", "play", possible=lambda: not self.reason()),
-            button_action(self.cards.cost.queue, tr("Add the run to the queue"), "Ctrl+Shift+Return", "plus"),
+            button_action(self.cards.cost.queue, tr("Add run to queue"), "Ctrl+Shift+Return", "plus"),
             *(
                 Action(one.title, lambda key=key: self.search.show(key), icon="settings", kind=tr("Setting"), words=key)
                 for key, one in self.controller.settings().items()
@@ -174,7 +174,7 @@ class Page(QWidget):
         """What is gone when the window is opened again, as a sentence; empty where nothing was changed, or all is a run."""
         if not self.controller.history.undo_words or self.starter.is_all_started:
             return ""
-        return tr("What you have chosen on New run is not kept. Save it as a spec first (Ctrl+S) if you need it.")
+        return tr("Your settings on New run are not saved. To keep them, save a spec first (Ctrl+S).")
 
     # The catalog
 
@@ -186,7 +186,7 @@ class Page(QWidget):
     def _on_catalog(self, catalog: Catalog) -> None:
         if not same_major(catalog.contract_version):
             said = tr(
-                "The backend speaks version {contract_version} and this window another one; update Burnish.",
+                "The backend uses version {contract_version} and the window another one. Update Burnish.",
                 contract_version=catalog.contract_version,
             )
             self._on_no_catalog(ErrorReply(said))
@@ -254,7 +254,7 @@ class Page(QWidget):
 
     # Another draft
 
-    def load_spec(self, values: Mapping[str, Any], words: str = tr("Another spec")) -> None:
+    def load_spec(self, values: Mapping[str, Any], words: str = tr("Open spec")) -> None:
         """Fill the page with a whole spec."""
         self.controller.load(Draft(dict(values)), words)
 
@@ -264,7 +264,7 @@ class Page(QWidget):
 
     def apply_settings(self, settings: Mapping[str, Any]) -> None:
         """Take over what another page found to be right: spec keys and values."""
-        self.controller.apply(settings, tr("What another page advised"))
+        self.controller.apply(settings, tr("Settings from another page"))
 
     def offered(self) -> tuple[dict[str, Any], str]:
         """The draft as a spec, and what it still lacks before its data can be tokenised, as a sentence."""
@@ -277,7 +277,7 @@ class Page(QWidget):
 
     def _on_demo(self, answer: dict[str, Any]) -> None:
         self.demo.setEnabled(True)
-        self.load_spec(answer["spec"], tr("The demo"))
+        self.load_spec(answer["spec"], tr("Demo"))
 
     def _on_no_demo(self, mistake: ErrorReply) -> None:
         self.demo.setEnabled(True)

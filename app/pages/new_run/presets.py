@@ -1,4 +1,4 @@
-"""The presets of the New run page, the shipped ones and a person's own: chosen, looked through, saved and deleted."""
+"""The presets of the New run page, built-in ones and the user's own: applied, browsed, saved and deleted."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -29,7 +29,7 @@ from app.widgets.tables.text_table import TextTable
 from backend.contract.catalog import Preset
 
 Compare = Callable[[Preset], list[Difference]]
-OWN, ANY_TASK = tr("Your own"), tr("Any task")
+OWN, ANY_TASK = tr("Your presets"), tr("Any task")
 PRESET = Qt.ItemDataRole.UserRole
 
 AT_FIRST = ("task", "training", "evaluation", "adapter")
@@ -96,7 +96,7 @@ class PresetController(QObject):
             self.message.emit(
                 "error",
                 tr(
-                    "The preset “{title}” could not be deleted: {strerror}.",
+                    "Couldn't delete the preset “{title}”: {strerror}.",
                     title=preset.title,
                     strerror=error.strerror,
                 ),
@@ -129,7 +129,7 @@ class PresetController(QObject):
         except OSError as error:
             self.message.emit(
                 "error",
-                tr("The preset “{title}” could not be saved: {strerror}.", title=title, strerror=error.strerror),
+                tr("Couldn't save the preset “{title}”: {strerror}.", title=title, strerror=error.strerror),
             )
             return
         self.offer()
@@ -138,7 +138,7 @@ class PresetController(QObject):
         self.message.emit(
             "success",
             tr(
-                "Saved the preset “{title}”. A spec uses it with: include: preset:{name}",
+                "Saved the preset “{title}”. To use it in a spec: include: preset:{name}",
                 title=saved.title,
                 name=saved.name,
             ),
@@ -155,13 +155,13 @@ class SavePresetDialog(QDialog):
         self._draft, self._settings = Draft(), dict[str, Setting]()
         self._shipped: Sequence[Preset] = ()
         self._own: Sequence[Preset] = ()
-        self.setWindowTitle(tr("Save as a preset"))
+        self.setWindowTitle(tr("Save as preset"))
         self.resize(600, 560)
         self.name = QLineEdit(placeholderText=tr("For example: short texts, careful"))
         self.name.setMaxLength(80)
         self.description = QLineEdit(placeholderText=tr("What it is good for"))
         self.boxes = {section: QCheckBox(title) for section, title in PRESET_SECTIONS.items()}
-        self.table = TextTable(tr("What the preset will hold"))
+        self.table = TextTable(tr("Settings in the preset"))
         self.mistake = label("", "mistake", wrap=True)
         self.save = IconButton(tr("Save preset"), "save", "primary")
         self.cancel = IconButton(tr("Cancel"), "close")
@@ -190,7 +190,7 @@ class SavePresetDialog(QDialog):
         column.setContentsMargins(20, 18, 20, 18)
         column.setSpacing(12)
         column.addLayout(rows)
-        column.addWidget(label(tr("What the preset sets when it is used:"), "muted"))
+        column.addWidget(label(tr("The preset sets:"), "muted"))
         column.addLayout(choices)
         column.addWidget(self.table, 1)
         column.addLayout(foot)
@@ -206,7 +206,7 @@ class SavePresetDialog(QDialog):
             holds = bool(fragment(self._draft, [section], self._settings))
             box.setEnabled(holds)
             box.setChecked(holds and section in AT_FIRST)
-            box.setToolTip("" if holds else tr("Nothing of this is set"))
+            box.setToolTip("" if holds else tr("Nothing selected"))
         self._show()
         self.name.setFocus()
 
@@ -221,9 +221,11 @@ class SavePresetDialog(QDialog):
             [[title_of(self._settings, key), value_words(value), key] for key, value in held],
         )
         title = self.name.text()
-        wrong = name_problem(title, self._shipped) or ("" if held else tr("Tick what the preset shall set."))
+        wrong = name_problem(title, self._shipped) or (
+            "" if held else tr("Select the settings to include in the preset.")
+        )
         replaces = next((one.title for one in self._own if title.strip() and one.name == file_name(title)), "")
-        said = tr("It takes the place of your preset “{replaces}”.", replaces=replaces) if replaces else ""
+        said = tr("It replaces your preset “{replaces}”.", replaces=replaces) if replaces else ""
         self.mistake.setText((wrong or said) if title.strip() else "")
         self.mistake.setVisible(bool(self.mistake.text()))
         self.save.setEnabled(not wrong)
@@ -255,9 +257,9 @@ class PresetsDialog(QDialog):
         self.title, self.description = label("", "section"), label("", "muted", wrap=True)
         self.said = label("", "faint")
         self.table = TextTable(tr("What the preset changes"))
-        self.use = IconButton(tr("Use this preset"), "check", "primary")
+        self.use = IconButton(tr("Use preset"), "check", "primary")
         self.delete = IconButton(tr("Delete"), "trash", "danger")
-        self.save = IconButton(tr("Save the present settings as a preset"), "save")
+        self.save = IconButton(tr("Save the current settings as a preset"), "save")
         self.close_button = IconButton(tr("Close"), "close")
         self.use.clicked.connect(self._on_use)
         self.delete.clicked.connect(lambda: self.deleted.emit(self.preset()))
@@ -334,9 +336,9 @@ class PresetsDialog(QDialog):
         self.description.setVisible(bool(preset.description))
         number = tr("1 setting") if len(changes) == 1 else tr("{number} settings", number=len(changes))
         self.said.setText(
-            tr("Changes {number} of the page:", number=number)
+            tr("Changes {number}:", number=number)
             if changes
-            else tr("Changes nothing: the page is set like this already.")
+            else tr("No changes: the page already has these settings.")
         )
         rows = [
             [one.setting.title, value_words(one.before), value_words(one.after), one.setting.key] for one in changes

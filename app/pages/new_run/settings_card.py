@@ -1,4 +1,4 @@
-"""The few settings that matter, and below them all others in groups that fold; made from the catalog's schemas."""
+"""The settings card: the few settings that matter first, all others in collapsible groups made from JSON Schemas."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -32,7 +32,7 @@ GROUPS = {
     "evaluation": tr("Evaluation"),
     "model": tr("Model"),
 }
-NO_ADAPTER = tr("None: all weights learn")
+NO_ADAPTER = tr("Full fine-tuning")
 
 
 class SettingsCard(Card):
@@ -57,7 +57,7 @@ class SettingsCard(Card):
         self.groups: dict[str, SettingsGroup] = {}
         self.changes = QPushButton()
         theme.role(self.changes, "small")
-        self.changes.setToolTip(tr("See all settings that are not their defaults"))
+        self.changes.setToolTip(tr("Show all settings that differ from their defaults"))
         self.changes.clicked.connect(self.changes_asked)
         self.corner.addWidget(self.changes)
         self._few = QVBoxLayout()
@@ -88,11 +88,16 @@ class SettingsCard(Card):
         }
         self.best.setToolTip(
             tr(
-                "The checkpoint with the best value of this metric is kept and used for predictions\nIn a "
-                "spec: evaluation.best_metric"
+                "Keep the checkpoint with the best value of this metric and use it for predictions\n"
+                "In a spec: evaluation.best_metric"
             )
         )
-        self.adapter.setToolTip(tr("Trains a few added weights in place of all: less memory\nIn a spec: adapter"))
+        self.adapter.setToolTip(
+            tr(
+                "Train a small set of added weights instead of the whole model, which needs less memory\n"
+                "In a spec: adapter"
+            )
+        )
         self.adapter_form = OptionsForm("adapter")
         self.optimizer_form = OptionsForm("training.optimizer_options", self)
         for form in (self.adapter_form, self.optimizer_form):
@@ -157,7 +162,7 @@ class SettingsCard(Card):
 
     def _offer_choices(self, task: TaskEntry, catalog: Catalog) -> None:
         self.best.clear()
-        self.best.addItem(tr("None: the last weights"), None)
+        self.best.addItem(tr("None (last weights)"), None)
         undeclared = {one.name for one in catalog.metrics if one.greater_is_better is None and task.name in one.tasks}
         for metric in task.metrics:
             if metric not in undeclared:
@@ -201,7 +206,7 @@ class SettingsCard(Card):
         adapter = self._draft.get("adapter") or {}
         name = str(adapter.get("type") or "")
         if name and self.adapter.findData(name) < 0:
-            self.adapter.addItem(tr("{name} (not known here)", name=name), name)
+            self.adapter.addItem(tr("{name} (unknown)", name=name), name)
         self.adapter.setCurrentIndex(max(0, self.adapter.findData(name)) if name else 0)
         chosen = self._adapters.get(name)
         self.adapter_form.show_choice(name, chosen.settings if chosen else None, adapter)
@@ -368,7 +373,7 @@ class SettingsGroup(QWidget):
         self.count = label("", "faint")
         self.reset = QPushButton(tr("Reset"))
         theme.role(self.reset, "small")
-        self.reset.setAccessibleName(tr("Reset the settings of {title}", title=title))
+        self.reset.setAccessibleName(tr("Reset {title} settings", title=title))
         self.reset.clicked.connect(lambda: self.reset_asked.emit(self._changed_keys))
         self._place()
         self.apply_theme()

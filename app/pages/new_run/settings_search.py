@@ -1,4 +1,4 @@
-"""The search for a setting over all cards: matches are opened and marked, Enter goes from one to the next."""
+"""Searches for a setting on all cards: matches are revealed and marked, and Enter goes from one to the next."""
 
 from collections.abc import Callable, Mapping
 
@@ -98,7 +98,7 @@ class SettingsSearch(QObject):
         deciding = next(iter(setting.extras.get("when") or ()), "")
         other = settings.get(f"{setting.section}.{deciding}")
         return (
-            tr("“{title}” has no effect with the present choice of “{other}”.", title=setting.title, other=other.title)
+            tr("“{title}” has no effect with the current “{other}”.", title=setting.title, other=other.title)
             if other is not None
             else ""
         )

@@ -1,4 +1,4 @@
-"""Starts the draft as a run, or adds it to the queue: the command line does it, and may refuse in one sentence."""
+"""Starts the draft as a run or adds it to the queue, by the same command as on a terminal."""
 
 from typing import Any
 
@@ -37,10 +37,14 @@ class StartController(QObject):
     def look_at_others(self) -> None:
         """Say which runs are going on or waiting."""
         alive = [run.title for run in self._context.library.runs if run.alive]
-        words = tr("Begins by itself when “{title}” is over (burnish train … --queue)", title=alive[0]) if alive else ""
+        words = (
+            tr("Starts automatically after “{title}” finishes (burnish train … --queue)", title=alive[0])
+            if alive
+            else ""
+        )
         if len(alive) > 1:
             words = tr(
-                "Begins by itself when the {count} runs before it are over (burnish train … --queue)", count=len(alive)
+                "Starts automatically after {count} other runs finish (burnish train … --queue)", count=len(alive)
             )
         self.others_changed.emit(words)
 
@@ -64,7 +68,7 @@ class StartController(QObject):
         environment = self._context.preferences.chosen_environment()
         QGuiApplication.clipboard().setText(self._draft.command(options, environment))
         name = formatting.name_of_path(str(self._draft.get("name")))
-        self.message.emit("info", tr("Copied: the command that starts {name}.", name=name))
+        self.message.emit("info", tr("Copied the command that starts {name}.", name=name))
 
     def _set_busy(self, busy: bool) -> None:
         self.busy = busy
@@ -78,9 +82,7 @@ class StartController(QObject):
             # Who fills a queue sets up the next run.
             name = str(self._last.get("name", "")) if self._last else ""
             words = waiting_words([read_subject(other).title for other in self._context.jobs.ahead(path)])
-            self.message.emit(
-                "success", tr("{name} is in the queue and starts by itself. {words}.", name=name, words=words)
-            )
+            self.message.emit("success", tr("Added {name} to the queue. {words}.", name=name, words=words))
         else:
             self.started.emit(path)
         # Last, as a full disk must not keep the run from being shown.

@@ -1,4 +1,4 @@
-"""The choice of the task and of a preset, and the run's name."""
+"""The task card: the run's name, the task and the preset."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ class TaskCard(Card):
         super().__init__(tr("1 · Task"), parent)
         self.tasks = QuietComboBox()
         self.tasks.activated.connect(lambda number: self.chosen.emit(self.tasks.itemData(number)))
-        self.name = QLineEdit(placeholderText=tr("A name for this run"))
+        self.name = QLineEdit(placeholderText=tr("Run name"))
         self.name.setMaxLength(100)
         self.name.setProperty("follows_draft", True)
         self.name.textEdited.connect(self.renamed)
@@ -43,9 +43,9 @@ class TaskCard(Card):
         rows = FormGrid()
         rows.add(tr("Task"), self.tasks)
         rows.addWidget(self.description, rows.rowCount(), 1)
-        self.look = IconToolButton("table", tr("Look through the presets and what they change"))
+        self.look = IconToolButton("table", tr("Browse presets and see what they change"))
         self.look.clicked.connect(self.look_asked)
-        self.save = IconToolButton("save", tr("Save the present settings as a preset"))
+        self.save = IconToolButton("save", tr("Save the current settings as a preset"))
         self.save.clicked.connect(self.save_asked)
         holder = QWidget()
         row = QHBoxLayout(holder)
@@ -76,7 +76,7 @@ class TaskCard(Card):
         for task in tasks:
             self.tasks.addItem(task.title, task.name)
         self.tasks.setCurrentIndex(-1)
-        self.tasks.setPlaceholderText(tr("Choose what the model shall learn"))
+        self.tasks.setPlaceholderText(tr("Choose a task"))
 
     def set_presets(self, presets: Sequence[Preset], own: Sequence[Preset] = ()) -> None:
         """Offer these."""
@@ -89,7 +89,7 @@ class TaskCard(Card):
         self.presets.clear()
         self.presets.addItem(tr("None"), None)
         titles = {entry.name: entry.title for entry in self._entries}
-        self._add_presets(tr("Your own"), self._own)
+        self._add_presets(tr("Your presets"), self._own)
         for kind in sorted({_task_of(preset) for preset in self._presets}, key=lambda name: (name != task, name)):
             self._add_presets(titles.get(kind, tr("Any task")), [one for one in self._presets if _task_of(one) == kind])
         self._select_preset()

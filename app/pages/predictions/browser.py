@@ -1,4 +1,4 @@
-"""The error browser: the rows of one predictions file, filtered and sorted, and the chosen one whole."""
+"""Browses one predictions file: its rows, filtered and sorted, and the selected row in full."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -151,7 +151,7 @@ class PredictionsBrowser(QWidget):
             self.rows = PredictionRows(path)
         except (OSError, ValueError) as error:
             self._show_nothing()
-            self.empty.set_words(tr("These predictions cannot be read"), f"{path.name}: {error}")
+            self.empty.set_words(tr("Couldn't read the predictions"), f"{path.name}: {error}")
             return
         self._show_rows(self.rows)
 
@@ -166,11 +166,11 @@ class PredictionsBrowser(QWidget):
 
     def _show_nothing(self) -> None:
         title = tr("No predictions yet")
-        sentence = tr("A run writes its predictions when it ends. Choose a run that has finished.")
+        sentence = tr("A run writes its predictions when it finishes. Choose a finished run.")
         if self.run is not None:
             sentence = tr(
-                "{name} has not written predictions yet; it does so when it ends. Once it has a model, "
-                "drop a data file here to predict it.",
+                "{name} has no predictions yet. It writes them when it finishes. Once it has a "
+                "model, you can drop a data file here to predict it.",
                 name=self.run.name,
             )
         self.empty.set_words(title, sentence)
@@ -227,7 +227,7 @@ class PredictionsBrowser(QWidget):
 
     def _on_waiting(self, waiting: bool) -> None:
         if waiting:
-            self.filters.show_count(tr("Looking…"))
+            self.filters.show_count(tr("Searching…"))
 
     def _on_refused(self, words: str) -> None:
         self.overview.show_waiting("")
@@ -289,7 +289,7 @@ class PredictionsBrowser(QWidget):
     def predict_file(self, path: str) -> None:
         """Let the run predict a file, and show it when that is done."""
         if self.run is None:
-            self.message.emit("info", tr("Choose a run first; it predicts the file."))
+            self.message.emit("info", tr("Choose a run to predict this file with."))
             return
         self.further.predict(self.run, Path(path))
 
@@ -327,7 +327,7 @@ class PredictionsBrowser(QWidget):
             ""
             if threshold is None
             else tr(
-                "With what is predicted where {threshold} begins at {threshold_2:.3f}",
+                "Include predictions at a {threshold} threshold of {threshold_2:.3f}",
                 threshold=threshold[0],
                 threshold_2=threshold[1],
             )

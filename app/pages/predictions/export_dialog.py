@@ -1,4 +1,4 @@
-"""The export of predictions: which rows and columns, in which format, safe for which program, and writing them."""
+"""Exports predictions: which rows and columns, which format, safe for which program."""
 
 import time
 from collections.abc import Sequence
@@ -25,8 +25,10 @@ INDENT = 26
 """Pixels before words that belong to the choice above them."""
 NAMED = 6
 """Columns that are named before the rest is only counted."""
-BOM_HINT = tr("A mark at the file's beginning, without which older spreadsheets take UTF-8 for something else")
-DEFUSE_HINT = tr("An apostrophe before cells that begin with = + - @, which a spreadsheet would run as a formula")
+BOM_HINT = tr("Adds a byte order mark, so that Excel and older spreadsheet programs detect UTF-8")
+DEFUSE_HINT = tr(
+    "Adds an apostrophe before cells starting with = + - @, so that a spreadsheet program does not run them as formulas"
+)
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,10 @@ class ExportDialog(QDialog):
         self._offer_rows(offer)
         self.csv, self.parquet = QRadioButton(tr("CSV (UTF-8)")), QRadioButton(tr("Parquet"))
         self.csv.setChecked(True)
-        self.bom = QCheckBox(tr("Begin with a byte order mark"))
+        self.bom = QCheckBox(tr("Add UTF-8 BOM (for Excel)"))
         self.bom.setToolTip(BOM_HINT)
         self.bom.setChecked(preferences.csv_bom)
-        self.defuse = QCheckBox(tr("Defuse cells that begin with = + - @"))
+        self.defuse = QCheckBox(tr("Escape formulas (cells starting with = + - @)"))
         self.defuse.setToolTip(DEFUSE_HINT)
         self.defuse.setChecked(preferences.csv_defuse)
         self.threshold = QCheckBox(offer.threshold)
@@ -97,12 +99,12 @@ class ExportDialog(QDialog):
         self.left_out.setContentsMargins(INDENT, 0, 0, 0)
         self.left_out.setVisible(left > 0)
         self.all_columns = QRadioButton(
-            tr("These rows, all columns: {count}, {count_2}, in this order", count=shown, count_2=every)
+            tr("These rows with all columns: {count}, {count_2}, in this order", count=shown, count_2=every)
         )
         self.all_columns.setVisible(left > 0)
         self.whole = QRadioButton(
             tr(
-                "The whole file: {count}, {count_2}, as the run wrote it",
+                "Whole file: {count}, {count_2}, in the original order",
                 count=trn("{count} row", "{count} rows", offer.rows),
                 count_2=trn("{count} column", "{count} columns", offer.columns),
             )
@@ -216,7 +218,9 @@ class PredictionsExport(QObject):
 
     def _on_exported(self, answer: ExportedFile) -> None:
         self._end()
-        words = tr("Wrote {count} to {path}.", count=trn("{count} row", "{count} rows", answer.rows), path=answer.path)
+        words = tr(
+            "Exported {count} to {path}.", count=trn("{count} row", "{count} rows", answer.rows), path=answer.path
+        )
         self.wrote.emit(words, answer.path)
 
     def _on_mistake(self, mistake: ErrorReply) -> None:
@@ -227,7 +231,7 @@ class PredictionsExport(QObject):
         if self._ticket is not None:
             self._ticket.cancel()
             self._end()
-            self.message.emit("info", tr("The export was stopped; no file was written."))
+            self.message.emit("info", tr("Export stopped. No file was written."))
 
     def _end(self) -> None:
         self._ticket = None

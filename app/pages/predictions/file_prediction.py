@@ -1,4 +1,4 @@
-"""A run's predictions of a file that a person chooses: progress, a way to stop, and columns of other names."""
+"""Predicts a data file with a run: progress, a stop button, and a form that maps differently named columns."""
 
 import time
 from pathlib import Path
@@ -66,7 +66,7 @@ class FilePrediction(QWidget):
         top = QHBoxLayout()
         top.addWidget(self.sentence, 1)
         for row in (top, self.banner.buttons):
-            close = IconToolButton("close", tr("Do not predict this file"))
+            close = IconToolButton("close", tr("Cancel predicting this file"))
             close.clicked.connect(self._hide)
             row.addWidget(close)
         bottom = QHBoxLayout()
@@ -99,7 +99,7 @@ class FilePrediction(QWidget):
         """
         if self.is_busy:
             self.message.emit(
-                "info", tr("{name} is still being predicted; stop it first, or wait.", name=self._data.name)
+                "info", tr("Still predicting {name}. Stop it or wait until it finishes.", name=self._data.name)
             )
             return
         self._run, self._data, self._stage = run, data, tr("Starting")
@@ -127,7 +127,7 @@ class FilePrediction(QWidget):
         if self._ticket is not None:
             self._ticket.cancel()
             self._hide()
-            self.message.emit("info", tr("Stopped; nothing was written for {name}.", name=self._data.name))
+            self.message.emit("info", tr("Stopped. No predictions were written for {name}.", name=self._data.name))
 
     def _on_progress(self, progress: Progress) -> None:
         if progress.text:
@@ -142,7 +142,7 @@ class FilePrediction(QWidget):
     def _on_predicted(self, answer: PredictedFile) -> None:
         self._hide()
         said = tr(
-            "Predicted {count} of {name} into {name_2}.",
+            "Predicted {count} of {name} and saved them to {name_2}.",
             count=trn("{count} row", "{count} rows", answer.rows),
             name=self._data.name,
             name_2=Path(answer.csv).name,
@@ -153,7 +153,7 @@ class FilePrediction(QWidget):
         if answer.skipped_count:
             left_out = trn("{count} row", "{count} rows", answer.skipped_count)
             said = tr(
-                "{said} {left_out} could not be used, the first at {skipped}.",
+                "{said} {left_out} could not be used; the first: {skipped}.",
                 said=said,
                 left_out=left_out,
                 skipped=answer.skipped[0],
@@ -185,7 +185,7 @@ class FilePrediction(QWidget):
         needed = ", ".join(inside(part.title) for part in fit.parts if part.needed)
         self.sentence.setText(
             tr(
-                "{name} has the columns {columns}; this run needs {needed}. Choose which column is which.",
+                "{name} has the columns {columns}, but this run needs {needed}. Choose a column for each.",
                 name=self._data.name,
                 columns=", ".join(fit.columns),
                 needed=needed,

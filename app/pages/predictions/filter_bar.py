@@ -1,4 +1,4 @@
-"""The bar above the predictions: whose, of which data, right or wrong, and with which text."""
+"""The bar above the predictions that chooses the run, its data, correct or wrong rows, and a text to search for."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,15 +17,15 @@ from app.widgets.icon_label import IconToolButton
 from app.widgets.row_views.row_view import RowOrder
 
 CALM_MS = 200
-ANYWHERE = tr("Any column")
+ANYWHERE = tr("All columns")
 EXACTNESS = (("case", tr("Match case")), ("words", tr("Whole words")), ("regex", tr("Regular expression")))
 
 SPLITS = ((tr("Validation"), "validation"), (tr("Test"), "test"))
-RIGHTNESS: tuple[tuple[str, bool | None], ...] = ((tr("All"), None), (tr("Right"), True), (tr("Wrong"), False))
-FILE_ORDER = RowOrder(tr("In the file's order"), "", False)
+RIGHTNESS: tuple[tuple[str, bool | None], ...] = ((tr("All"), None), (tr("Correct"), True), (tr("Wrong"), False))
+FILE_ORDER = RowOrder(tr("Original order"), "", False)
 NO_SPLIT = {
     "validation": tr("This run has no predictions for validation data"),
-    "test": tr("This run was given no test data"),
+    "test": tr("This run has no test data"),
 }
 
 
@@ -66,14 +66,14 @@ class FilterBar(QWidget):
         self.split_group.idClicked.connect(self._on_split_clicked)
         self.right_group.idClicked.connect(lambda _: self._on_changed())
         self.other_choice = QuietComboBox()
-        self.other_choice.setAccessibleName(tr("Predictions of another file"))
-        self.other_choice.setToolTip(tr("Files that this run has predicted since"))
+        self.other_choice.setAccessibleName(tr("Predictions for another file"))
+        self.other_choice.setToolTip(tr("Other files predicted by this run"))
         self.other_choice.setMinimumWidth(130)
         self.other_choice.setMaximumWidth(320)
         self.other_choice.activated.connect(self._on_other_chosen)
         self.order_choice = QuietComboBox()
-        self.order_choice.setAccessibleName(tr("Order of the rows"))
-        self.order_choice.setToolTip(tr("Order of the rows"))
+        self.order_choice.setAccessibleName(tr("Sort order"))
+        self.order_choice.setToolTip(tr("Sort order"))
         self.order_choice.setMinimumWidth(150)
         self.order_choice.setMaximumWidth(320)
         self.order_choice.activated.connect(lambda _: self.order_chosen.emit())
@@ -263,7 +263,7 @@ class SearchField(QWidget):
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self.changed)
         self.line.textChanged.connect(self._calm.start)
-        self.options = IconToolButton("settings", tr("Where and how to search"))
+        self.options = IconToolButton("settings", tr("Search options"))
         self.options.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.menu = QMenu(self)
         self.options.setMenu(self.menu)
@@ -326,7 +326,7 @@ class SearchField(QWidget):
 
     def _say(self) -> None:
         column = short(self.column.replace("_", " "))
-        words = tr("Find text in {column}", column=column) if column else tr("Find text in any column")
+        words = tr("Search in {column}", column=column) if column else tr("Search all columns")
         chosen = [inside(title) for name, title in EXACTNESS if self.exactness[name].isChecked()]
         self.line.setPlaceholderText(words)
         self.line.setAccessibleName(words)

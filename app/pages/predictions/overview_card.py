@@ -1,4 +1,4 @@
-"""The card beside the rows while none is chosen: how many are right, and what is known of all of them together."""
+"""The overview beside the rows: how many are correct, and statistics over all of them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,8 +34,8 @@ from app.widgets.tables.text_table import TextTable
 from backend.contract.rpc.predictions import Confusion, EntityScores, LabelScore, NumberStatistics, PredictionStatistics
 from backend.contract.rpc.protocol import ErrorReply
 
-HINT = tr("Choose a row to see it whole. The arrow keys walk through the rows.")
-LABEL_HINT = tr("Click to see only the rows that are actually this label")
+HINT = tr("Select a row to see it in full. Use the arrow keys to move between rows.")
+LABEL_HINT = tr("Click to see only rows with this actual label")
 MATRIX, LABELS, RELIABILITY, THRESHOLD = range(4)
 TITLES = (tr("Matrix"), tr("Labels"), tr("Reliability"), tr("Threshold"))
 
@@ -62,7 +62,7 @@ class OverviewCard(Card):
         row.addStretch(1)
         self.matrix = ConfusionMatrix()
         self.matrix.pair_chosen.connect(self.pair_chosen)
-        self.labels = TextTable(tr("Scores of each label"))
+        self.labels = TextTable(tr("Scores per label"))
         self.labels.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         theme.role(self.labels, "tight")
         self.labels.row_chosen.connect(self._on_label_chosen)
@@ -92,14 +92,14 @@ class OverviewCard(Card):
 
     def _place_tiles(self) -> None:
         self.right, self.wrong = label("", "value"), label("", "value")
-        self.mistakes = IconButton(tr("Surest mistakes first"), "target", "quiet")
-        self.mistakes.setToolTip(tr("Only wrong rows, those that the model was surest of first"))
+        self.mistakes = IconButton(tr("Most confident mistakes first"), "target", "quiet")
+        self.mistakes.setToolTip(tr("Show only wrong predictions, most confident first"))
         self.mistakes.clicked.connect(self.mistakes_wanted)
         self._tiles = QWidget(self)
         row = QHBoxLayout(self._tiles)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(24)
-        for value, words, role in ((self.right, tr("Right"), "success"), (self.wrong, tr("Wrong"), "danger")):
+        for value, words, role in ((self.right, tr("Correct"), "success"), (self.wrong, tr("Wrong"), "danger")):
             column = QVBoxLayout()
             column.setSpacing(0)
             column.addWidget(value)
@@ -109,7 +109,7 @@ class OverviewCard(Card):
         row.addWidget(self.mistakes)
 
     def _matrix_page(self) -> QWidget:
-        self.shares = QCheckBox(tr("Shares of each actual label"))
+        self.shares = QCheckBox(tr("Normalize by true label"))
         self.shares.toggled.connect(self.matrix.show_shares)
         return _scrolled(_stacked(self.matrix, self.shares))
 
@@ -123,9 +123,12 @@ class OverviewCard(Card):
     def _reliability_page(self) -> QWidget:
         self.calibration = label("", "section")
         words = tr(
-            "Expected calibration error: how far confidence and accuracy are apart, weighted by the rows of each bar."
+            "Expected calibration error (ECE): the average gap between confidence and accuracy, "
+            "weighted by the number of rows in each bar."
         )
-        hint = tr("Bars on the dashed line are honest; below it the model is too sure. Click a bar to see its rows.")
+        hint = tr(
+            "Bars on the dashed line are well calibrated; bars below it are overconfident. Click a bar to see its rows."
+        )
         return _scrolled(_stacked(self.calibration, label(words, "faint", wrap=True), self.diagram, label(hint, "faint", wrap=True)))  # fmt: skip
 
     def _numbers_page(self) -> QWidget:
@@ -175,7 +178,7 @@ class OverviewCard(Card):
         words = tr("Click a cell or a label to see its rows.")
         if confusion.left_out:
             words = tr(
-                "Click a cell or a label to see its rows. {count} of rarer labels are left out.",
+                "Click a cell or a label to see its rows. {count} with rarer labels are not shown.",
                 count=trn("{count} row", "{count} rows", confusion.left_out),
             )
         self._matrix_words = words
@@ -222,8 +225,7 @@ class OverviewCard(Card):
         """Dots of predicted against actual numbers."""
         self.numbers.setText(
             tr(
-                "Pearson {pearson} · Spearman {spearman}\nMean absolute error {mean_absolute_error} · "
-                "root mean squared {root_mean_squared_error}",
+                "Pearson {pearson} · Spearman {spearman}\nMAE {mean_absolute_error} · RMSE {root_mean_squared_error}",
                 pearson=number(found.pearson),
                 spearman=number(found.spearman),
                 mean_absolute_error=number(found.mean_absolute_error),
@@ -236,7 +238,7 @@ class OverviewCard(Card):
         self.stack.show()
         drawn = (
             tr(
-                "{count} of {rows} are drawn. ",
+                "Showing {count} of {rows}. ",
                 count=trn("{count} row", "{count} rows", len(found.points)),
                 rows=grouped(found.rows),
             )
@@ -331,7 +333,7 @@ class Statistics(QObject):
         assert self._rows is not None
         question = {"parquet": str(self._rows.path), **more}
         if not more:
-            self._card.show_waiting(tr("Looking…"))
+            self._card.show_waiting(tr("Searching…"))
         self._tickets.append(self._client.ask(query, question, show, self._on_mistake))
 
     def _on_statistics(self, found: PredictionStatistics) -> None:

@@ -1,4 +1,4 @@
-"""The Predictions page: the rows of a run with what was predicted, and the Try box, where a model is asked."""
+"""The Predictions page: the predicted rows of a run, and the Try box."""
 
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from app.widgets.icon_label import IconButton
 from app.widgets.page_layout import PageHeader, page_layout
 
 ROWS, TRY = range(2)
-SUBTITLES = (tr("What a model answered, row by row"), tr("Ask any run, or any model, about a text of your own"))
+SUBTITLES = (tr("See a model's predictions, row by row"), tr("Try any run or model on your own text"))
 
 
 class Page(QWidget):
@@ -42,10 +42,10 @@ class Page(QWidget):
         self.sides.idClicked.connect(self.show_tab)
         self.header.buttons.addLayout(row)
         self.predict_button = IconButton(tr("Predict a file…"), "plus")
-        self.predict_button.setToolTip(tr("Let this run predict a data file; or drop the file on this page"))
+        self.predict_button.setToolTip(tr("Predict a data file with this run, or drop the file on this page"))
         self.predict_button.clicked.connect(self._choose_file)
         self.export_button = IconButton(tr("Export…"), "download")
-        self.export_button.setToolTip(tr("Write these rows to a CSV or Parquet file"))
+        self.export_button.setToolTip(tr("Save these rows as a CSV or Parquet file"))
         self.export_button.clicked.connect(self.ask_export)
         for button in (self.predict_button, self.export_button):
             self.header.buttons.addWidget(button)
@@ -88,9 +88,9 @@ class Page(QWidget):
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
         return [
-            Action(tr("Show the rows with their predictions"), lambda: self.show_tab(ROWS), icon="table"),
-            Action(tr("Try a model on a text of your own"), lambda: self.show_tab(TRY), icon="text"),
-            button_action(self.export_button, tr("Export the predictions"), "Ctrl+E", "download"),
+            Action(tr("Show prediction rows"), lambda: self.show_tab(ROWS), icon="table"),
+            Action(tr("Try a model on your own text"), lambda: self.show_tab(TRY), icon="text"),
+            button_action(self.export_button, tr("Export predictions"), "Ctrl+E", "download"),
         ]
 
     def show_run(self, path: str) -> None:

@@ -1,4 +1,4 @@
-"""The rows beside the chosen one: the table, one row whole, and the ways from row to row and to the next mistake."""
+"""The table of rows beside the selected row, with ways to move between rows and to the next mistake."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -146,7 +146,7 @@ class RowsView(RememberedSplitter):
         self.table.setFocus()
 
     def _on_no_mistake(self, direction: int) -> None:
-        words = tr("No mistake below this row.") if direction > 0 else tr("No mistake above this row.")
+        words = tr("No mistakes below this row.") if direction > 0 else tr("No mistakes above this row.")
         self.message.emit("info", words)
 
     def show_source_row(self, row: int) -> None:
@@ -183,18 +183,18 @@ class RowCard(Card):
         self._values: Mapping[str, Any] = {}
         self.view: RowView | None = None
         self.verdict = Pill("")
-        self.previous = self._step("chevron-up", tr("Mistake before (Ctrl+Up)"), -1)
+        self.previous = self._step("chevron-up", tr("Previous mistake (Ctrl+Up)"), -1)
         self.next = self._step("chevron-down", tr("Next mistake (Ctrl+Down)"), 1)
-        before = IconToolButton("chevron-left", tr("Row before (Up in the table)"))
-        after = IconToolButton("chevron-right", tr("Next row (Down in the table)"))
+        before = IconToolButton("chevron-left", tr("Previous row (Up)"))
+        after = IconToolButton("chevron-right", tr("Next row (Down)"))
         for button, direction in ((before, -1), (after, 1)):
             button.clicked.connect(lambda _=False, direction=direction: self.row_step_requested.emit(direction))
-        copy = IconToolButton("copy", tr("Copy this row"))
+        copy = IconToolButton("copy", tr("Copy row"))
         copy.clicked.connect(self.copy)
-        close = IconToolButton("close", tr("Close this row (Escape)"))
+        close = IconToolButton("close", tr("Close row (Escape)"))
         close.setShortcut(QKeySequence("Escape"))
         close.clicked.connect(self.closed)
-        self.attempt = IconToolButton("play", tr("Put this row into the Try box"), "accent_text")
+        self.attempt = IconToolButton("play", tr("Open this row in Try"), "accent_text")
         self.attempt.clicked.connect(lambda: self.try_requested.emit(dict(self._values)))
         for widget in (self.verdict, self.attempt, before, after, self.previous, self.next, copy, close):
             self.corner.addWidget(widget)
@@ -225,7 +225,7 @@ class RowCard(Card):
         self._values = row.values
         self.set_title(title)
         self.verdict.setVisible(right is not None)
-        self.verdict.set(tr("Right") if right else tr("Wrong"), "success" if right else "danger")
+        self.verdict.set(tr("Correct") if right else tr("Wrong"), "success" if right else "danger")
         self.view.show_row(row)
         self._area.verticalScrollBar().setValue(0)
 

@@ -1,4 +1,4 @@
-"""The card with the rows: the table, its columns, and what a click with the right button offers."""
+"""The card with the table of rows: its columns and its context menu."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -46,7 +46,7 @@ class TableCard(Card):
         copy_cell = QShortcut(QKeySequence("Ctrl+Shift+C"), self.table, self.table.copy_cell)
         copy_cell.setContext(Qt.ShortcutContext.WidgetShortcut)
         self.columns_menu = QMenu(self)
-        self.columns_button = IconToolButton("table", tr("Choose the columns that are shown"))
+        self.columns_button = IconToolButton("table", tr("Choose columns"))
         self.columns_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.columns_button.setMenu(self.columns_menu)
         self.layout().setContentsMargins(1, 6, 1, 8)  # type: ignore[union-attr]
@@ -101,7 +101,7 @@ class TableCard(Card):
             action.setData(name)
             action.toggled.connect(self._on_columns_ticked)
         self.columns_menu.addSeparator()
-        self.columns_menu.addAction(tr("Show the usual columns"), self.reset_columns)
+        self.columns_menu.addAction(tr("Reset columns"), self.reset_columns)
 
     def _on_columns_ticked(self) -> None:
         ticked = [str(action.data()) for action in self.columns_menu.actions() if action.isChecked()]
@@ -163,4 +163,4 @@ class TableCard(Card):
             menu.addAction(words, lambda condition=condition: self.value_wanted.emit(condition))
 
     def _on_copied_part(self, count: int) -> None:
-        self.message.emit("info", tr("The first {count:,} rows were copied; export to take more.", count=count))
+        self.message.emit("info", tr("Copied the first {count:,} rows. To get more, use Export.", count=count))

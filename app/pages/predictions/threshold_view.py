@@ -1,4 +1,4 @@
-"""The threshold of one label: a slider, the scores that follow at once, and what is predicted there."""
+"""The decision threshold of one label: a slider, its scores, and what is predicted at that threshold."""
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
@@ -15,7 +15,10 @@ from backend.contract.rpc.predictions import THRESHOLD_STEPS, ThresholdCounts
 CALM_MS = 120
 """The table follows the slider when it has rested so long; the scores follow at once."""
 SCORES = ((tr("Precision"), "precision"), (tr("Recall"), "recall"), ("F1", "f1"), (tr("Accuracy"), "accuracy"))
-HINT = tr("From which probability on is this label predicted? Below it the most probable other label is.")
+HINT = tr(
+    "Predict this label when its probability is at least the threshold; otherwise predict the most "
+    "probable other label."
+)
 
 
 class ThresholdView(QWidget):
@@ -31,7 +34,7 @@ class ThresholdView(QWidget):
         self._known: dict[str, ThresholdScores] = {}
         self._is_on = False
         self.choice = QuietComboBox()
-        self.choice.setAccessibleName(tr("Label of the threshold"))
+        self.choice.setAccessibleName(tr("Threshold label"))
         self.choice.activated.connect(lambda _: self._on_label())
         self.slider = QuietSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, THRESHOLD_STEPS)
@@ -39,16 +42,16 @@ class ThresholdView(QWidget):
         self.slider.setPageStep(50)
         self.slider.valueChanged.connect(self._on_moved)
         self.box = QuietDoubleSpinBox(minimum=0, maximum=1, step=0.01, decimals=3)
-        self.box.setAccessibleName(tr("Threshold as a number"))
+        self.box.setAccessibleName(tr("Threshold value"))
         self.box.valueChanged.connect(lambda value: self.slider.setValue(round(value * THRESHOLD_STEPS)))
         self.plot = ThresholdPlot()
         self.plot.moved.connect(lambda value: self.slider.setValue(round(value * THRESHOLD_STEPS)))
         self.said = label("", "caption", wrap=True)
         self.best = QPushButton(tr("Best F1"))
-        self.best.setToolTip(tr("Move to the threshold with the highest F1 of this label"))
+        self.best.setToolTip(tr("Use the threshold with the highest F1 for this label"))
         self.best.clicked.connect(self._on_best)
         self.reset = QPushButton(tr("Reset"))
-        self.reset.setToolTip(tr("Predict the most probable label again"))
+        self.reset.setToolTip(tr("Remove the threshold"))
         self.reset.clicked.connect(self.switch_off)
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self._tell)

@@ -1,4 +1,4 @@
-"""The other run whose curves lie below those of the run that is shown."""
+"""Compares the shown run with another one, whose curves are drawn behind its own."""
 
 from pathlib import Path
 
@@ -103,7 +103,7 @@ class Comparison(QObject):
         self.menu.clear()
         found = self.candidates()
         if self.watcher is not None:
-            self.menu.addAction(tr("Compare with nothing"), self.stop)
+            self.menu.addAction(tr("Stop comparing"), self.stop)
             self.menu.addSeparator()
         for run in found:
             words = " · ".join(filter(None, [run.name, run.engine, run.state]))
@@ -111,7 +111,7 @@ class Comparison(QObject):
             action.triggered.connect(lambda _=False, run=run: self.compare(run.path))
             self.menu.addAction(action)
         if not found:
-            self.menu.addAction(tr("No other run of this task yet")).setEnabled(False)
+            self.menu.addAction(tr("No other runs of this task yet")).setEnabled(False)
 
     def candidates(self) -> list[RunSummary]:
         """Other runs of the same task that have begun, newest first."""

@@ -1,4 +1,4 @@
-"""What the Run page lists below its plots: events, warnings, the process log, sample predictions, a person's note."""
+"""The lists below the plots of the Run page: events, warnings, process log, sample predictions, notes."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
@@ -31,13 +31,13 @@ from app.widgets.tables.log_view import LogView
 from app.widgets.text.directed_text import DirectedText
 from backend.contract.run.events import RowsSampled, SampledRow
 
-KINDS = {"worst": tr("Worst"), "best": tr("Best"), "drawn": tr("Same each time")}
-COLUMNS = ("", tr("Row"), tr("Prediction"), tr("Actual"), tr("Before"), tr("Rating"))
+KINDS = {"worst": tr("Worst"), "best": tr("Best"), "drawn": tr("Fixed sample")}
+COLUMNS = ("", tr("Row"), tr("Prediction"), tr("Actual"), tr("Previous"), tr("Rating"))
 LATEST = tr("Latest evaluation")
 LONGEST_CELL = 60
-NOTHING = tr("Each evaluation shows some of its rows here: the worst, the best, and a few that stay the same.")
+NOTHING = tr("Each evaluation shows sample rows here: the worst, the best, and a few fixed ones.")
 
-PAGES = (tr("Journal"), tr("Process log"), tr("Attention"), tr("Samples"), tr("Note"))
+PAGES = (tr("Events"), tr("Process log"), tr("Warnings"), tr("Samples"), tr("Notes"))
 
 
 class EventsCard(Card):
@@ -47,9 +47,9 @@ class EventsCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("Log"), parent)
-        self.journal = LogView(tr("Nothing has happened yet."))
-        self.process = LogView(tr("The process has written nothing."))
-        self.attention = LogView(tr("Nothing needs attention."))
+        self.journal = LogView(tr("No events yet."))
+        self.process = LogView(tr("The process has not written anything."))
+        self.attention = LogView(tr("No warnings."))
         self.samples, self.notes = SampledPredictions(), NotesBar()
         self._pages = QStackedWidget(self)
         self._chips = QButtonGroup(self, exclusive=True)
@@ -75,7 +75,7 @@ class EventsCard(Card):
 
     def offer_notes(self, offered: bool) -> None:
         """Only a run of the library keeps a note."""
-        chip = self._chips.button(PAGES.index(tr("Note")))
+        chip = self._chips.button(PAGES.index(tr("Notes")))
         chip.setVisible(offered)
         if chip.isChecked() and not offered:
             self.show_page(PAGES[0])

@@ -1,4 +1,4 @@
-"""What helps a failed run: the button that starts the fixed one, and the report to copy."""
+"""The buttons that help with a failed run: start the fixed run, and copy a report."""
 
 from pathlib import Path
 
@@ -34,10 +34,15 @@ class FixButtons(QObject):
         self._mend: RunFix | None = None
         self._busy: Path | None = None
         self.mend = IconButton("", "play", "primary")
-        self.mend.setAccessibleName(tr("Start again with what helps"))
+        self.mend.setAccessibleName(tr("Restart with the fix"))
         self.mend.clicked.connect(self._on_mend)
         self.copy = IconButton(tr("Copy report"), "copy")
-        self.copy.setToolTip(tr("What to send to whoever may help: versions, settings, tracebacks, no names or paths"))
+        self.copy.setToolTip(
+            tr(
+                "Copy a report for a bug report or a question: versions, settings and tracebacks, "
+                "without names or paths"
+            )
+        )
         self.copy.clicked.connect(self._on_copy)
         banner.buttons.addWidget(self.mend)
         banner.buttons.addWidget(self.copy)
@@ -102,5 +107,6 @@ class FixButtons(QObject):
         assert self._folder is not None
         QGuiApplication.clipboard().setText(report(self._folder))
         self.message.emit(
-            "success", tr("The report is copied: versions, settings and numbers, without names, paths or other texts.")
+            "success",
+            tr("Copied the report. It contains versions, settings and numbers, but no names, paths or texts."),
         )

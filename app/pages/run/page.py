@@ -1,4 +1,4 @@
-"""The Run page: one run, alive or over, and what can be asked of it."""
+"""The Run page: one run, active or finished, and the actions on it."""
 
 from pathlib import Path
 
@@ -101,7 +101,10 @@ class Page(QWidget):
         self.engines.offered.connect(self._show_buttons)
         self.engines.offered.connect(self._refresh_soon)  # the catalog has come, which has the titles of metrics
         self.empty = EmptyState(
-            "chart", tr("No run is open"), tr("Start one under New run, or open an earlier one."), tr("Show all runs")
+            "chart",
+            tr("No run selected"),
+            tr("Start one on the New run page, or open an earlier one from Runs."),
+            tr("Show all runs"),
         )
         self.empty.asked.connect(self.runs_requested)
         self._pages.addWidget(self.empty)
@@ -152,14 +155,14 @@ class Page(QWidget):
             "checkpoint": (tr("Save a checkpoint now"), "Ctrl+S", "save"),
             "pause": (tr("Pause the run"), "", "pause"),
             "stop": (tr("Stop the run"), "", "stop"),
-            "start_now": (tr("Start the run that waits now"), "", "play"),
+            "start_now": (tr("Start the queued run now"), "", "play"),
             "resume": (tr("Resume the run"), "Ctrl+R", "play"),
-            "predictions": (tr("Show the predictions of this run"), "Ctrl+P", "target"),
-            "duplicate": (tr("Make a new run like this one"), "Ctrl+D", "copy"),
-            "folder": (tr("Open the folder of this run"), "", "folder"),
+            "predictions": (tr("Show predictions"), "Ctrl+P", "target"),
+            "duplicate": (tr("Duplicate this run"), "Ctrl+D", "copy"),
+            "folder": (tr("Open run folder"), "", "folder"),
         }
         take_along = Action(
-            tr("Save the curves for TensorBoard"),
+            tr("Export curves for TensorBoard"),
             self._on_event_file_asked,
             icon="download",
             possible=lambda: self.watcher is not None,
@@ -273,7 +276,7 @@ class Page(QWidget):
         said = "\n".join(filter(None, [formatting.sentence(outcome.message), in_titles(outcome.hint)]))
         if outcome.state in ("failed", "lost", "interrupted") and said:
             self.banner.show_message("error" if outcome.state == "failed" else "warning", said)
-            self.journal.show_page(tr("Process log") if outcome.state == "failed" else tr("Journal"))
+            self.journal.show_page(tr("Process log") if outcome.state == "failed" else tr("Events"))
         else:
             self.banner.clear()
 
@@ -291,7 +294,7 @@ class Page(QWidget):
         self.controls.show_gone()
         self.fix_buttons.hide()
         self.progress.hide()
-        self.banner.show_message("error", tr("{sentence}. Other runs are listed under Runs.", sentence=sentence))
+        self.banner.show_message("error", tr("{sentence}. See Runs for your other runs.", sentence=sentence))
         self.message.emit("error", sentence)
 
     def _show_buttons(self) -> None:
@@ -322,7 +325,7 @@ class Page(QWidget):
         if len(answers) > self.controls.waiting.get("checkpoint", len(answers)):
             del self.controls.waiting["checkpoint"]
             self.message.emit(
-                "success", tr("Checkpoint saved at step {step}.", step=formatting.grouped(answers[-1].step))
+                "success", tr("Saved a checkpoint at step {step}.", step=formatting.grouped(answers[-1].step))
             )
 
     def resume(self, engine: str = "") -> None:

@@ -1,4 +1,4 @@
-"""What a person does with the plots: x axis and smoothing, the rows of a step, curves for TensorBoard."""
+"""The options of the plots: x axis and smoothing, the rows of a step, curves for TensorBoard."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from backend.contract.rpc.protocol import ErrorReply, ExportedFile
 
 SMOOTHINGS = {"none": 0.0, "light": 0.01, "medium": SMOOTHING, "strong": 0.1}
 """Name → the share of what is visible over which a smoothed point is averaged."""
-SMOOTHING_TITLES = {"none": tr("None"), "light": tr("Slight"), "medium": tr("Medium"), "strong": tr("Strong")}
+SMOOTHING_TITLES = {"none": tr("None"), "light": tr("Light"), "medium": tr("Medium"), "strong": tr("Strong")}
 SPOKEN = {"info": tr("Note"), "success": tr("Good"), "warning": tr("Warning"), "error": tr("Error")}
 LOOKS = {
     "info": ("info", "info"),
@@ -53,7 +53,7 @@ class PlotOptions(QWidget):
         self.axis = self._choice(tr("X axis"), AXIS_TITLES, preferences.plot_axis)
         self.smoothing = self._choice(tr("Smoothing"), SMOOTHING_TITLES, preferences.plot_smoothing)
         self.smoothing.setToolTip(
-            tr("Of loss, gradient norm and speed: how many neighbours a strong line is the mean of")
+            tr("Applies to loss, gradient norm and speed: how many neighboring points are averaged")
         )
         self.axis.currentIndexChanged.connect(self._on_axis)
         self.smoothing.currentIndexChanged.connect(self._on_smoothing)
@@ -119,8 +119,8 @@ class SelectedStep(IconButton):
     def __init__(self, plot: LivePlot, step_at: Callable[[float], int], parent: QWidget | None = None) -> None:
         super().__init__("", "table", "quiet", parent=parent)
         self._plot, self._step_at, self.step = plot, step_at, 0
-        self.setAccessibleName(tr("Show the rows of the step"))
-        self.setToolTip(tr("See what the model got in this step, token by token"))
+        self.setAccessibleName(tr("Show rows of the step"))
+        self.setToolTip(tr("See what the model received in this step, token by token"))
         self.clicked.connect(lambda: self.rows_asked.emit(self.step))
         plot.picked.connect(self._on_picked)
         plot.corner.insertWidget(0, self)
@@ -134,7 +134,7 @@ class SelectedStep(IconButton):
 
     def _on_picked(self, x: float) -> None:
         self.step = max(1, self._step_at(x))
-        self.setText(tr("Show the rows of step {step:,}", step=self.step))
+        self.setText(tr("Show rows of step {step:,}", step=self.step))
         self.setAccessibleName(self.text())
         self._plot.set_pin(x)
         self.show()
@@ -170,7 +170,7 @@ class TensorBoardExport(QObject):
 
     def _on_written(self, folder: Path, answer: ExportedFile) -> None:
         self.message.emit(
-            "success", tr("Wrote {path}. See it with: tensorboard --logdir {folder}", path=answer.path, folder=folder)
+            "success", tr("Saved {path}. To view it: tensorboard --logdir {folder}", path=answer.path, folder=folder)
         )
 
     def _on_mistake(self, mistake: ErrorReply) -> None:

@@ -34,7 +34,7 @@ OTHERS: dict[str, tuple[str, tuple[SeriesStyle, ...]]] = {
     tr("Speed"): (
         tr("Throughput"),
         # Rows are so many fewer that beside tokens they would seem to stand still at 0; the tile tells them.
-        (SeriesStyle("tokens_per_second", tr("tokens / s"), "smoothed", "plot_3"),),
+        (SeriesStyle("tokens_per_second", tr("tokens/s"), "smoothed", "plot_3"),),
     ),
     tr("Memory"): (
         tr("Memory (MB)"),
@@ -171,7 +171,7 @@ class RunPlots(RememberedSplitter):
         plot.set_smoothing(self.smoothing)
         plot.message.connect(self.message)
         plot.hovered.connect(lambda x: self._on_hovered(plot, x))
-        plot.saving.offer(tr("Save all curves for TensorBoard…"), self.event_file_asked.emit)
+        plot.saving.offer(tr("Export all curves for TensorBoard…"), self.event_file_asked.emit)
         self._name_files(plot)
 
     def _name_files(self, plot: LivePlot) -> None:
@@ -303,8 +303,8 @@ class RunPlots(RememberedSplitter):
 
     def _resumed(self, resume: Resume) -> str:
         if self.axis == "time" and resume.down_seconds >= SHORTEST_DOWN:
-            return tr("down {down_seconds}", down_seconds=formatting.duration(resume.down_seconds))
-        return "resumed"
+            return tr("paused {down_seconds}", down_seconds=formatting.duration(resume.down_seconds))
+        return tr("resumed")
 
 
 @dataclass(eq=False)

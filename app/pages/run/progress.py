@@ -17,7 +17,7 @@ CAPTIONS = {
     "evaluation_loss": tr("Evaluation loss"),
     "metric": tr("Metric"),
     "step": tr("Step"),
-    "speed": tr("Rows / s"),
+    "speed": tr("Rows/s"),
     "learning_rate": tr("Learning rate"),
     "memory": tr("Memory"),
     "eta": tr("Time left"),
@@ -55,7 +55,7 @@ class RunProgress(QWidget):
             fraction = state.fraction_of_steps or float(outcome.lacks_events and outcome.state == "finished")
         self.bar.set_fraction(fraction, "warning" if outcome.doubt else BARS.get(outcome.state, "accent"))
         if not is_caught_up:
-            _set(self.stage, tr("Reading the run…"))
+            _set(self.stage, tr("Loading the run…"))
         elif not outcome.waits:  # what it waits for is said by `show_waiting`
             _set(self.stage, stage_words(state, outcome))
         # That it is finished stands at the page's head already.
@@ -145,7 +145,7 @@ class ProgressTiles(QWidget):
             else ""
         )
         self.tiles["step"].set_value(formatting.grouped(state.step), total + epochs)
-        tokens = tr("{tokens_per_second} tokens / s", tokens_per_second=formatting.rate(state.pace.tokens_per_second))
+        tokens = tr("{tokens_per_second} tokens/s", tokens_per_second=formatting.rate(state.pace.tokens_per_second))
         self.tiles["speed"].set_value(formatting.rate(state.pace.rows_per_second), tokens)
         self.tiles["speed"].setToolTip(_left_out(state))
         rate = state.series.get("learning_rate")
@@ -157,7 +157,7 @@ class ProgressTiles(QWidget):
 
     def _show_losses(self, state: RunState) -> None:
         loss = state.series.get("loss")
-        mean = tr("{recent_mean} recent mean", recent_mean=formatting.number(_recent_mean(loss))) if loss else "\u00a0"
+        mean = tr("recent mean {recent_mean}", recent_mean=formatting.number(_recent_mean(loss))) if loss else "\u00a0"
         self.tiles["loss"].set_value(formatting.number(loss.last if loss else None), mean)
         evaluated = state.metric_series.get("loss")
         where = (
@@ -187,7 +187,7 @@ class ProgressTiles(QWidget):
             self.tiles["memory"].set_value(
                 formatting.megabytes(memory.device_memory_mb),
                 tr(
-                    "{where} · {memory_mb} in main memory",
+                    "{where} · {memory_mb} RAM",
                     where=where,
                     memory_mb=formatting.megabytes(memory.memory_mb),
                 ),
@@ -200,7 +200,7 @@ class ProgressTiles(QWidget):
         if outcome.alive:
             tile.set_caption(tr("Time left"))
             tile.set_value(
-                formatting.duration(state.eta_seconds), tr("{spent} so far", spent=formatting.duration(spent))
+                formatting.duration(state.eta_seconds), tr("{spent} elapsed", spent=formatting.duration(spent))
             )
         else:
             tile.set_caption(tr("Duration"))
@@ -242,9 +242,7 @@ def _left_out(state: RunState) -> str:
         trn("{count} program", "{count} programs", state.compilations),
         formatting.duration(state.compiling_seconds),
     )
-    return tr(
-        "Without the time in which the engine compiled: {programs}, {seconds}", programs=programs, seconds=seconds
-    )
+    return tr("Excludes compile time: {programs}, {seconds}", programs=programs, seconds=seconds)
 
 
 def _recent_mean(series: Series, points: int = 20) -> float:

@@ -62,7 +62,9 @@ class RunButtons(QWidget):
         self.buttons["folder"].setAccessibleName(tr("Open folder"))
         self.buttons["folder"].clicked.connect(self.folder_asked)
         self.buttons["start_now"] = IconButton(tr("Start now"), "play")
-        self.buttons["start_now"].setToolTip(tr("Begin at once, whatever else is running (burnish start)"))
+        self.buttons["start_now"].setToolTip(
+            tr("Start immediately, even if other runs are in progress (burnish start)")
+        )
         self.buttons["start_now"].clicked.connect(self.start_asked)
         for kind, (words, _, icon) in REQUESTS.items():
             self.buttons[kind] = IconButton(words, icon, "danger" if kind == "stop" else "")
@@ -103,7 +105,9 @@ class RunButtons(QWidget):
             button.setText(tr("Starting…") if starting else tr("Train with {title}", title=offer.title))
             button.setEnabled(not starting and not self.resuming and not offer.reason)
             anew = tr("Start the same run with {title} and compare the curves", title=offer.title)
-            button.setToolTip(offer.reason or (tr("{anew}, or go on with it", anew=anew) if offer.continues else anew))
+            button.setToolTip(
+                offer.reason or (tr("{anew}, or continue this run with it", anew=anew) if offer.continues else anew)
+            )
 
     def show_outcome(self, outcome: RunStatus) -> None:
         """The state as a word; where something helps a failed run, that is the button to press."""
@@ -113,7 +117,7 @@ class RunButtons(QWidget):
     def show_gone(self) -> None:
         """The run's folder is no more, so nothing can be asked of it until another run is shown."""
         self._is_gone = True
-        self.pill.set(tr("Gone"), "danger")
+        self.pill.set(tr("Deleted"), "danger")
         for button in self.buttons.values():
             button.setVisible(False)
 
@@ -162,7 +166,7 @@ class QueueStatus(QObject):
         listed = self._context.library.find(run)
         if listed is None:
             return waiting_words([read_subject(other).title for other in self._context.jobs.ahead(run)])
-        return listed.message if listed.waits else tr("Begins in a moment")
+        return listed.message if listed.waits else tr("Starting soon")
 
     def _on_runs_changed(self) -> None:
         if self._watcher is not None:
@@ -233,16 +237,15 @@ class EngineSwitch(QObject):
         question = self.question = Question(
             self._controls,
             tr("Train with {title}", title=offer.title),
-            tr("Go on with {title}, or start the run anew?", title=offer.title),
+            tr("Continue this run with {title}, or restart from scratch?", title=offer.title),
             tr(
-                "Going on keeps this run and its model as the last checkpoint has it. Its optimizer "
-                "starts new, because the two engines keep its state differently, so the loss may rise "
-                "for some steps.\nStarting anew makes a second run from the first step, with both curves "
-                "in one plot."
+                "Continue resumes this run from its last checkpoint. The optimizer state is reset, "
+                "because the two engines store it differently, so the loss may rise for a few steps.\n"
+                "Restart from scratch creates a second run from step 0, with both curves in one plot."
             ),
         )
-        go_on = question.addButton(tr("Go on"), QMessageBox.ButtonRole.AcceptRole)
-        anew = question.addButton(tr("Start anew"), QMessageBox.ButtonRole.AcceptRole)
+        go_on = question.addButton(tr("Continue"), QMessageBox.ButtonRole.AcceptRole)
+        anew = question.addButton(tr("Restart from scratch"), QMessageBox.ButtonRole.AcceptRole)
         question.setDefaultButton(question.addButton(QMessageBox.StandardButton.Cancel))
         go_on.clicked.connect(lambda: self.resume_asked.emit(offer.engine))
         anew.clicked.connect(self.start)
@@ -269,10 +272,16 @@ class EngineSwitch(QObject):
     def _on_started(self, path: str, run: RunFolder, offer: EngineOffer, left_out: tuple[str, ...]) -> None:
         self._controls.show_starting(False)
         self._context.library_watcher.look_now()
-        said = tr("The same run with {title}; dashed are the curves of {name}.", title=offer.title, name=run.name)
+        said = tr(
+            "Started the same run with {title}. Dashed lines show the curves of {name}.",
+            title=offer.title,
+            name=run.name,
+        )
         if left_out:
             said += tr(
-                " {title} does not know {left_out}: left out.", title=offer.title, left_out=tr(" and ").join(left_out)
+                " {title} does not support {left_out}, so it was ignored.",
+                title=offer.title,
+                left_out=tr(" and ").join(left_out),
             )
         self.message.emit("warning" if left_out else "success", said)
         self.run_started.emit(path, str(run.path))

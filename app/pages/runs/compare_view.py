@@ -47,7 +47,7 @@ class CompareView(QWidget):
         self.header.buttons.addWidget(self.back)
         self.sides, sides = chips(SIDES)
         self.curves = OverlayPlot()
-        self.settings = TextTable(tr("Settings side by side"))
+        self.settings = TextTable(tr("Settings"))
         self.everything = QCheckBox(tr("Show all settings"))
         self.everything.toggled.connect(self._show_settings)
         self.same = label("", "muted", wrap=True)
@@ -81,11 +81,11 @@ class CompareView(QWidget):
         self._show_subtitle()
         self.curves.show_runs(self._paths, self._names, self.states.states)
         self.metrics.show_rows(*_parts(self._metrics()))
-        self.same.setText(tr("Reading the settings…"))
+        self.same.setText(tr("Loading settings…"))
 
     def _show_subtitle(self) -> None:
         count, unread = trn("{count} run", "{count} runs", len(self._paths)), self.states.unread
-        reading = tr("reading {number} of them…", number=unread) if unread else ""
+        reading = tr("loading {number} of them…", number=unread) if unread else ""
         self.header.set_subtitle(" · ".join(filter(None, [count, reading, ", ".join(self._names)])))
 
     def show_side(self, name: str) -> None:
@@ -101,7 +101,7 @@ class CompareView(QWidget):
         specs = {name: self.states.specs.get(path, {}) for path, name in zip(self._paths, self._names, strict=True)}
         table = settings_table(specs, everything=self.everything.isChecked())
         self.settings.show_rows((tr("Setting"), *table.header[1:]), [[*map(localised, row)] for row in table.rows])
-        none = tr("These runs have the same settings.") if not table.rows else ""
+        none = tr("These runs have identical settings.") if not table.rows else ""
         self.same.setText(" ".join([none, *self.states.problems]).strip())
 
     # Metrics
@@ -112,10 +112,10 @@ class CompareView(QWidget):
 
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self._metrics().written("markdown"))
-        self.message.emit("success", tr("The table is copied as Markdown."))
+        self.message.emit("success", tr("Copied the table as Markdown."))
 
     def _on_export(self) -> None:
-        dialog = self.dialog = QFileDialog(self, tr("Save the table"))
+        dialog = self.dialog = QFileDialog(self, tr("Save table"))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setNameFilters(list(SUFFIXES.values()))
         dialog.setDefaultSuffix("csv")
@@ -133,13 +133,13 @@ class CompareView(QWidget):
             self.message.emit(
                 "error",
                 tr(
-                    "{path} could not be written ({strerror}); choose another folder.",
+                    "Couldn't write {path} ({strerror}). Choose another folder.",
                     path=path,
                     strerror=error.strerror,
                 ),
             )
             return
-        self.message.emit("success", tr("The table is saved as {path}.", path=path))
+        self.message.emit("success", tr("Saved the table as {path}.", path=path))
 
 
 def _below(tools: Sequence[QWidget], table: TextTable) -> QWidget:

@@ -36,7 +36,7 @@ PATH = Qt.ItemDataRole.UserRole
 VALUE = Qt.ItemDataRole.UserRole + 1
 GAP = 10
 
-SMOOTHINGS = {tr("None"): 0.0, tr("Slight"): 0.01, tr("Medium"): 0.03, tr("Strong"): 0.1}
+SMOOTHINGS = {tr("None"): 0.0, tr("Light"): 0.01, tr("Medium"): 0.03, tr("Strong"): 0.1}
 """Words → the share of the curve that one point is the mean of."""
 FEED_MS = 25
 FEED_SECONDS = 0.003

@@ -68,7 +68,7 @@ class Page(QWidget):
         self._wish = RunListOptions()
         self._resuming: set[Path] = set()
         self.header = PageHeader(tr("Runs"))
-        self.search = QLineEdit(placeholderText=tr("Search name, model, data, note or #tag"), clearButtonEnabled=True)
+        self.search = QLineEdit(placeholderText=tr("Search name, model, data, notes or #tag"), clearButtonEnabled=True)
         self.search.setMinimumWidth(270)
         self.search.setMaximumWidth(300)
         self.search.setAccessibleName(tr("Search runs"))
@@ -77,7 +77,7 @@ class Page(QWidget):
         self.group.setAccessibleName(tr("Group runs by"))
         self.group.setMinimumContentsLength(10)
         for key, words in GROUPS.items():
-            self.group.addItem(tr("By {words}", words=inside(words)) if key else words, key)
+            self.group.addItem(tr("Group by {words}", words=inside(words)) if key else words, key)
         self.group.currentIndexChanged.connect(self._show_runs)
         self.header.buttons.addWidget(self.group)
         self.header.buttons.addWidget(self.search, 1)
@@ -96,7 +96,7 @@ class Page(QWidget):
         self.empty = EmptyState(
             "runs",
             tr("No runs yet"),
-            tr("Everything you train is listed here and found again after a restart."),
+            tr("Everything you train is listed here, even after a restart."),
             tr("Start the demo"),
         )
         self.empty.asked.connect(self.start_demo)
@@ -132,9 +132,7 @@ class Page(QWidget):
         column.addWidget(card, 1)
         column.addWidget(self.detail)
         column.addWidget(self.notes)
-        self.nothing = EmptyState(
-            "runs", tr("No run fits the search"), tr("Search for other words."), tr("Clear the search")
-        )
+        self.nothing = EmptyState("runs", tr("No results"), tr("Try a different search."), tr("Clear the search"))
         self.nothing.asked.connect(self.search.clear)
         for part in (self.empty, listed, self.nothing):
             self._pages.addWidget(part)
@@ -166,17 +164,17 @@ class Page(QWidget):
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
         of_chosen = {
-            "open": (tr("Open the chosen run"), ""),
-            "resume": (tr("Resume the chosen run"), "Ctrl+R"),
-            "stop": (tr("Stop the chosen run"), ""),
-            "predictions": (tr("Show the predictions of the chosen run"), ""),
-            "compare": (tr("Compare the chosen runs"), "Ctrl+E"),
-            "duplicate": (tr("Make a new run like the chosen one"), "Ctrl+D"),
-            "folder": (tr("Open the folder of the chosen run"), ""),
-            "delete": (tr("Move the chosen runs to the trash"), "Del"),
+            "open": (tr("Open selected run"), ""),
+            "resume": (tr("Resume selected run"), "Ctrl+R"),
+            "stop": (tr("Stop selected run"), ""),
+            "predictions": (tr("Show predictions of selected run"), ""),
+            "compare": (tr("Compare selected runs"), "Ctrl+E"),
+            "duplicate": (tr("Duplicate selected run"), "Ctrl+D"),
+            "folder": (tr("Open folder of selected run"), ""),
+            "delete": (tr("Move selected runs to trash"), "Del"),
         }
         return [
-            Action(tr("Search the runs"), self._find, "Ctrl+F", "search"),
+            Action(tr("Search runs"), self._find, "Ctrl+F", "search"),
             *(button_action(self.buttons[key], *said, BUTTONS[key][1]) for key, said in of_chosen.items()),
         ]
 
@@ -224,10 +222,10 @@ class Page(QWidget):
         for key, button in self.buttons.items():
             button.setEnabled(usable[key])
         alive = any(each.alive for each in several)
-        self.buttons["delete"].setToolTip(tr("Stop the run first") if alive else tr("Move to the trash"))
+        self.buttons["delete"].setToolTip(tr("Stop the run first") if alive else tr("Move to trash"))
         self.buttons["compare"].setToolTip(_why_not_compared(len(several)))
         chosen = (
-            tr("{count} chosen", count=trn("{count} run", "{count} runs", len(several))) if len(several) > 1 else ""
+            tr("{count} selected", count=trn("{count} run", "{count} runs", len(several))) if len(several) > 1 else ""
         )
         self.detail.setText(" · ".join(filter(None, [run.message, str(run.path)])) if run else chosen)
         self.notes.show_notes(run.path if run else None, run.notes if run else RunNotes())
@@ -264,9 +262,9 @@ class Page(QWidget):
     def _on_stop(self) -> None:
         if run := self.table.chosen():
             problem = self._context.jobs.request(run.path, "stop")
-            said = tr("{title} was asked to stop; it saves a checkpoint and its model first.", title=run.title)
+            said = tr("Stopping {title}… saving a checkpoint and the model.", title=run.title)
             if run.waits:
-                said = tr("{title} leaves the queue.", title=run.title)
+                said = tr("Removed {title} from the queue.", title=run.title)
             self.message.emit("error" if problem else "info", problem or said)
 
     def _on_predictions(self) -> None:
@@ -325,12 +323,8 @@ class Page(QWidget):
 
 def _why_not_compared(chosen: int) -> str:
     if chosen < 2:
-        return tr("Choose two or more runs: hold Ctrl or Shift while you click")
-    return (
-        tr("At most {MAX_COMPARED} runs are compared at once", MAX_COMPARED=MAX_COMPARED)
-        if chosen > MAX_COMPARED
-        else ""
-    )
+        return tr("Select two or more runs: hold Ctrl or Shift while you click")
+    return tr("You can compare up to {MAX_COMPARED} runs", MAX_COMPARED=MAX_COMPARED) if chosen > MAX_COMPARED else ""
 
 
 def _counts(every: list[RunSummary], found: list[RunSummary]) -> str:
@@ -344,9 +338,7 @@ def _counts(every: list[RunSummary], found: list[RunSummary]) -> str:
         parts = [tr("1 run")]
     parts += counted(every)
     if lost:
-        parts.append(
-            tr("1 lost, Resume continues it") if lost == 1 else tr("{lost} lost, Resume continues them", lost=lost)
-        )
+        parts.append(tr("1 lost, can be resumed") if lost == 1 else tr("{lost} lost, can be resumed", lost=lost))
     return " · ".join(parts)
 
 
@@ -370,14 +362,14 @@ class RunDeletion(QObject):
     def ask(self, runs: Sequence[RunSummary]) -> None:
         """Ask whether these runs are to be deleted."""
         place = str(runs[0].path if len(runs) == 1 else runs[0].path.parent)
-        said = tr("Its checkpoints, model and predictions go with it.\n{place}", place=place)
+        said = tr("This also moves its checkpoints, model and predictions.\n{place}", place=place)
         if len(runs) > 1:
-            said = tr("Their checkpoints, models and predictions go with them.\n{place}", place=place)
+            said = tr("This also moves their checkpoints, models and predictions.\n{place}", place=place)
         title = tr("Delete run") if len(runs) == 1 else tr("Delete runs")
         question = Question(self._page, title, tr("Move {named} to the trash?", named=_named(runs)), said)
         self.question = question
         delete = question.addButton(tr("Move to trash"), QMessageBox.ButtonRole.DestructiveRole)
-        question.setDefaultButton(question.addButton(tr("Keep"), QMessageBox.ButtonRole.RejectRole))
+        question.setDefaultButton(question.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole))
         delete.clicked.connect(lambda: self.delete(runs))
         question.finished.connect(question.deleteLater)
         question.open()
@@ -391,7 +383,7 @@ class RunDeletion(QObject):
         gone = [run for run, each in zip(runs, moved, strict=True) if not each.problem]
         if not gone:
             return
-        said = tr("Moved to the trash: {named}.", named=_named(gone))
+        said = tr("Moved {named} to the trash.", named=_named(gone))
         self._deleted = [each for each in moved if each.place is not None]
         if self._deleted:
             self.banner.show_message("info", said)
@@ -407,7 +399,7 @@ class RunDeletion(QObject):
             self.message.emit("error", problem)
         if back:
             self.message.emit(
-                "success", tr("{count} taken out of the trash.", count=trn("{count} run", "{count} runs", back))
+                "success", tr("Restored {count} from the trash.", count=trn("{count} run", "{count} runs", back))
             )
 
 

@@ -299,7 +299,11 @@ class RunTableModel(GroupedListModel):
         differs = list_differences(run, before) if before else []
         if before and differs:
             differs = [
-                tr("Unlike {title} of {started}:", title=before.title, started=formatting.moment(before.started)),
+                tr(
+                    "Differences from {title} ({started}):",
+                    title=before.title,
+                    started=formatting.moment(before.started),
+                ),
                 *differs,
             ]
         return "\n".join(filter(None, [run.message, run.doubt, run.note, *differs])) or str(run.path)

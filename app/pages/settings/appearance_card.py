@@ -92,7 +92,7 @@ class LanguageChoice(QWidget):
         """Show what was chosen; a language that this version does not speak becomes the desktop's."""
         self.box.setCurrentIndex(max(0, self.box.findData(self._preferences.language)))
         code = desktop.choose_language(self.box.currentData())
-        self.hint.setText(said_in(code, "Burnish speaks English when it is started again. Runs go on meanwhile."))
+        self.hint.setText(said_in(code, "Burnish switches to English when you restart it. Runs keep going."))
         self.restart.setText(said_in(code, "Restart Burnish"))
         for part in (self.hint, self.restart):
             part.setVisible(code != i18n.chosen())

@@ -39,20 +39,22 @@ class FoldersCard(Card):
         self.runs_folder, self.runs_size = self._folder(tr("Runs"), "runs_folder")
         self.cache_folder, self.cache_size = self._folder(tr("Caches"), "cache_folder")
         self.hub_folder, self.hub_size = self._line(tr("Hub"), PathLine("", readOnly=True))
-        self.hub_folder.setAccessibleName(tr("Folder of the hub's downloads"))
+        self.hub_folder.setAccessibleName(tr("Hub download folder"))
         self.body.addLayout(self._grid)
-        self.add(label(tr("New runs go to the runs folder; what lies elsewhere stays there."), "faint", wrap=True))
+        self.add(
+            label(tr("New runs are saved in the runs folder. Existing runs stay where they are."), "faint", wrap=True)
+        )
         self.banner = Banner()
-        self.tables = QCheckBox(tr("Also the rows that were read from data"))
+        self.tables = QCheckBox(tr("Also clear rows read from data"))
         self.add(self.banner)
         self._add_clearing()
         self.show_folders()
 
     def _add_clearing(self) -> None:
-        self.clear_button = IconButton(tr("Clear the feature cache"), "trash")
+        self.clear_button = IconButton(tr("Clear cache"), "trash")
         self.clear_button.setEnabled(False)
         self.clear_button.clicked.connect(self._ask_to_clear)
-        self.keep_button = IconButton(tr("Keep it"), "close")
+        self.keep_button = IconButton(tr("Cancel"), "close")
         self.sure_button = IconButton(tr("Clear"), "trash", "danger")
         self.keep_button.clicked.connect(self._leave_question)
         self.sure_button.clicked.connect(self._clear)
@@ -72,7 +74,7 @@ class FoldersCard(Card):
         line.setAccessibleName(tr("{title} folder", title=title))
         browse, reset = (
             IconButton(tr("Browse"), "folder"),
-            IconToolButton("refresh", tr("{title}: back to the usual folder", title=title)),
+            IconToolButton("refresh", tr("Reset the {title} folder", title=title)),
         )
         browse.setAccessibleName(tr("Browse for the {title} folder", title=inside(title)))
         browse.clicked.connect(lambda: self._choose(name, line))
@@ -113,7 +115,7 @@ class FoldersCard(Card):
         if self._ticket is not None and self._ticket.open:
             self._ticket.cancel()
         for size in (self.runs_size, self.cache_size, self.hub_size):
-            size.setText(tr("Measuring…"))
+            size.setText(tr("Calculating…"))
         self._ticket = self._context.client.ask("storage", {}, self._on_storage, self._on_unmeasured)
 
     def _on_storage(self, storage: StorageUse) -> None:
@@ -129,7 +131,7 @@ class FoldersCard(Card):
         self.hub_folder.setText(storage.hub_folder)
         self.hub_folder.setToolTip(storage.hub_folder)
         self.hub_size.setText(
-            tr("{size} of models and data from the hub, shared with other programs", size=_size(storage.hub_size))
+            tr("{size} of models and data from the Hub, shared with other programs", size=_size(storage.hub_size))
         )
         self.hub_size.setWordWrap(True)
         self._show_clearable()
@@ -137,7 +139,7 @@ class FoldersCard(Card):
     def _on_unmeasured(self, mistake: ErrorReply) -> None:
         for size in (self.runs_size, self.cache_size, self.hub_size):
             size.setText("")
-        self.banner.show_message("warning", tr("The folders could not be measured: {message}", message=mistake.message))
+        self.banner.show_message("warning", tr("Couldn't measure the folders: {message}", message=mistake.message))
 
     def _sizes(self, names: tuple[str, ...]) -> int:
         return sum(part.size for part in self._storage.parts if part.name in names) if self._storage else 0
@@ -146,9 +148,9 @@ class FoldersCard(Card):
         clearable = self._sizes((*FEATURES, TABLES))
         self.clear_button.setEnabled(clearable > 0)
         self.clear_button.setToolTip(
-            tr("What was tokenised, measured and opened; it is made again where it is needed")
+            tr("Clear tokenized features, measured lengths and opened predictions. They are recreated when needed")
             if clearable
-            else tr("There is nothing in it")
+            else tr("The cache is empty")
         )
 
     # Making room
@@ -158,13 +160,13 @@ class FoldersCard(Card):
         self.banner.show_message(
             "warning",
             tr(
-                "Clear {features} of tokenised features, measured lengths and opened predictions? They are made "
-                "again where they are needed. What a run that is alive has used since it began stays.",
+                "Clear {features} of tokenized features, measured lengths and opened predictions? "
+                "They are recreated when needed. Anything used by an active run is kept.",
                 features=features,
             ),
         )
         self.tables.setText(
-            tr("Also {tables} of rows read from data; those of the hub are downloaded again", tables=tables)
+            tr("Also clear {tables} of rows read from data (Hub data will be downloaded again)", tables=tables)
         )
         self.tables.setChecked(not self._sizes(FEATURES))
         self._show_buttons(asking=True)
@@ -196,14 +198,14 @@ class FoldersCard(Card):
 
     def _on_cleared(self, cleared: ClearedCache) -> None:
         self._leave_question()
-        self.message.emit("success", tr("{size} were cleared.", size=_size(cleared.freed)))
+        self.message.emit("success", tr("Cleared {size}.", size=_size(cleared.freed)))
         if cleared.failed:
             self.banner.show_message("error", cleared.failed[0])
         elif cleared.kept_for:
             runs = ", ".join(cleared.kept_for)
             self.banner.show_message(
                 "info",
-                tr("{size} stay because a run may be reading them: {runs}.", size=_size(cleared.kept), runs=runs),
+                tr("Kept {size} that active runs may be reading: {runs}.", size=_size(cleared.kept), runs=runs),
             )
         self.ask_sizes()
 

@@ -18,7 +18,7 @@ from backend.contract.rpc.models import HubAccount
 from backend.contract.rpc.protocol import ErrorReply
 
 NO_CONSENTS = tr(
-    "You have agreed to no model's own code. You are asked where a model needs it, once for each version of it."
+    "You have not approved any custom code. Burnish asks you once for each version of a model that needs it."
 )
 COMMIT_CHARACTERS = 12
 """Signs of a commit."""
@@ -26,7 +26,7 @@ COMMIT_CHARACTERS = 12
 INDENT = 26
 """Pixels from a check box to its words."""
 
-NOBODY = tr("Nobody is logged in. That is needed only for private models and those with terms to accept.")
+NOBODY = tr("Not signed in. Only needed for private or gated models.")
 
 
 class HubCard(Card):
@@ -36,19 +36,19 @@ class HubCard(Card):
     message = Signal(str, str)
 
     def __init__(self, context: AppContext) -> None:
-        super().__init__(tr("Model hub"))
+        super().__init__(tr("Hugging Face Hub"))
         self._context = context
         self.offline = check_row(
             self,
             tr("Work offline"),
-            tr("Nothing leaves this machine: neither this window nor a run that it starts may ask the network."),
+            tr("Neither Burnish nor the runs it starts use the network."),
             context.preferences.offline,
             self.offline_changed.emit,
         )
         self.add(rule())
         self.icon = IconLabel("info", "muted", 16)
         self.who = label("", wrap=True, selectable=True)
-        self.logout_button = IconButton(tr("Log out"), "close")
+        self.logout_button = IconButton(tr("Sign out"), "close")
         self.logout_button.clicked.connect(self._logout)
         row = QHBoxLayout()
         row.setSpacing(8)
@@ -56,13 +56,13 @@ class HubCard(Card):
         row.addWidget(self.who, 1)
         row.addWidget(self.logout_button)
         self.body.addLayout(row)
-        self.token = QLineEdit(placeholderText=tr("Access token of the hub"))
+        self.token = QLineEdit(placeholderText=tr("Hub access token"))
         self.token.setToolTip(tr("Access token from huggingface.co/settings/tokens"))
-        self.token.setAccessibleName(tr("Access token of the hub"))
+        self.token.setAccessibleName(tr("Hub access token"))
         self.token.setEchoMode(QLineEdit.EchoMode.Password)
         self.token.returnPressed.connect(self.login)
         self.token.textChanged.connect(self._show_possible)
-        self.login_button = IconButton(tr("Log in"), "check")
+        self.login_button = IconButton(tr("Sign in"), "check")
         self.login_button.clicked.connect(self.login)
         entry = QHBoxLayout()
         entry.setSpacing(8)
@@ -90,7 +90,7 @@ class HubCard(Card):
     def _show_possible(self) -> None:
         offline = self._context.preferences.offline
         self.token.setEnabled(not offline)
-        self.token.setToolTip(tr("Switch Work offline off first") if offline else "")
+        self.token.setToolTip(tr("Turn off “Work offline” first") if offline else "")
         self.login_button.setEnabled(not offline and bool(self.token.text().strip()))
 
     def login(self) -> None:
@@ -99,13 +99,13 @@ class HubCard(Card):
         if not token:
             return
         self.token.clear()
-        self.banner.show_message("info", tr("Asking the hub whose token this is…"))
+        self.banner.show_message("info", tr("Signing in…"))
         self._context.client.ask("hub_login", {"token": token}, self._on_logged_in, self._on_mistake)
 
     def _on_logged_in(self, account: HubAccount) -> None:
         self.banner.clear()
         self.show_account(account)
-        self.message.emit("success", tr("Logged in as {name}.", name=account.name))
+        self.message.emit("success", tr("Signed in as {name}.", name=account.name))
 
     def _logout(self) -> None:
         self.logout_button.setEnabled(False)
@@ -115,7 +115,7 @@ class HubCard(Card):
         self.logout_button.setEnabled(True)
         self.banner.clear()
         self.show_account(account)
-        self.message.emit("success", tr("Logged out; the token is no longer kept on this machine."))
+        self.message.emit("success", tr("Signed out. The token was removed from this computer."))
 
     def _on_mistake(self, mistake: ErrorReply) -> None:
         self.logout_button.setEnabled(True)
@@ -130,11 +130,11 @@ def _sentence(account: HubAccount) -> str:
     who = f"{account.name} ({account.full_name})" if account.full_name else account.name
     groups = ", ".join(account.organisations)
     if account.from_environment:
-        return tr("Logged in as {who}, by the token in the variable HF_TOKEN.", who=who)
+        return tr("Signed in as {who} with the token in HF_TOKEN.", who=who)
     return (
-        tr("Logged in as {who}, member of {groups}.", who=who, groups=groups)
+        tr("Signed in as {who}, member of {groups}.", who=who, groups=groups)
         if groups
-        else tr("Logged in as {who}.", who=who)
+        else tr("Signed in as {who}.", who=who)
     )
 
 
@@ -160,7 +160,7 @@ class ConsentsCard(Card):
     message = Signal(str, str)
 
     def __init__(self) -> None:
-        super().__init__(tr("Code of models"))
+        super().__init__(tr("Custom model code"))
         self.lines = QVBoxLayout()
         self.lines.setSpacing(6)
         self.none = label(NO_CONSENTS, "faint", wrap=True)
@@ -188,8 +188,8 @@ class ConsentsCard(Card):
         version = label(commit[:COMMIT_CHARACTERS], "mono")
         version.setToolTip(tr("Version {commit}", commit=commit))
         row.addWidget(version)
-        withdraw = IconButton(tr("Withdraw"), "close")
-        withdraw.setAccessibleName(tr("Withdraw the consent to run the code of {repository}", repository=repository))
+        withdraw = IconButton(tr("Revoke"), "close")
+        withdraw.setAccessibleName(tr("Revoke approval for {repository}", repository=repository))
         withdraw.clicked.connect(lambda: self.withdraw(repository, commit))
         row.addWidget(withdraw)
         return line
@@ -203,5 +203,5 @@ class ConsentsCard(Card):
             return
         self.show_consents()
         self.message.emit(
-            "success", tr("The code of {repository} is not run any more without asking you.", repository=repository)
+            "success", tr("Burnish will ask before it runs the code of {repository} again.", repository=repository)
         )

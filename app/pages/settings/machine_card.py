@@ -28,7 +28,7 @@ class MachineCard(Card):
     message = Signal(str, str)
 
     def __init__(self, client: BackendClient) -> None:
-        super().__init__(tr("This machine"))
+        super().__init__(tr("This computer"))
         self._client = client
         self.check_again = IconButton(tr("Check again"), "refresh", "quiet")
         self.check_again.clicked.connect(self.ask)
@@ -85,7 +85,7 @@ class FindingLine(QWidget):
             mend = told(finding["mend"])
             command = QHBoxLayout()
             command.addWidget(ElidedLabel(mend, "mono"), 1)
-            button = IconToolButton("copy", tr("Copy what mends it: {finding}", finding=mend), size=14)
+            button = IconToolButton("copy", tr("Copy the fix: {finding}", finding=mend), size=14)
             button.clicked.connect(lambda: copy(mend))
             command.addWidget(button)
             texts.addLayout(command)

@@ -19,7 +19,7 @@ from app.widgets.page_layout import PageArea, PageHeader, scrolling_layout
 from backend.contract import places
 from backend.contract.versions import CONTRACT_VERSION
 
-NO_DESKTOP = tr("This desktop shows no messages of programs; the window tells it in any case.")
+NO_DESKTOP = tr("Desktop notifications aren't available; Burnish will still notify you in the app.")
 
 
 class Page(QWidget):
@@ -38,7 +38,7 @@ class Page(QWidget):
         self.look, self.folders = AppearanceCard(context.preferences), FoldersCard(context)
         self.hub, self.consents = HubCard(context), ConsentsCard()
         self.machine = MachineCard(context.client)
-        header = PageHeader(tr("Settings"), tr("Kept in {config_folder}", config_folder=places.config_folder()))
+        header = PageHeader(tr("Settings"), tr("Stored in {config_folder}", config_folder=places.config_folder()))
         page = scrolling_layout(self, header)
         page.addWidget(self._columns(), 1)
         self._connect()
@@ -75,24 +75,24 @@ class Page(QWidget):
         card = Card(tr("CSV export"))
         self.csv_bom = self._check(
             card,
-            tr("Begin files with a byte order mark"),
+            tr("Add UTF-8 BOM (for Excel)"),
             "csv_bom",
-            tr("Excel then reads letters such as é and ü correctly."),
+            tr("Lets Excel read letters such as é and ü correctly."),
         )
         self.csv_defuse = self._check(
             card,
-            tr("Defuse formulas"),
+            tr("Escape formulas"),
             "csv_defuse",
-            tr("Puts ' before cells that a spreadsheet would run, such as =1+1."),
+            tr("Adds ' before cells that a spreadsheet would run as formulas, such as =1+1."),
         )
         return card
 
     def _messages_card(self) -> Card:
         card = Card(tr("Notifications"))
         possible = desktop.shows_messages() or notifications.is_possible()
-        reason = tr("Only while the window is not in front.") if possible else NO_DESKTOP
+        reason = tr("Only while the window is in the background.") if possible else NO_DESKTOP
         self.desktop_messages = self._check(
-            card, tr("Let the desktop tell when a run has finished or failed"), "desktop_messages", reason
+            card, tr("Notify me when a run finishes or fails"), "desktop_messages", reason
         )
         self.desktop_messages.setEnabled(possible)
         return card
@@ -107,7 +107,7 @@ class Page(QWidget):
         self.versions.setHorizontalSpacing(18)
         self.versions.setVerticalSpacing(5)
         self.versions.setColumnStretch(1, 1)
-        card.add(label(tr("Burnish fine-tunes transformer models. Licensed under Apache-2.0."), wrap=True))
+        card.add(label(tr("Fine-tune transformer models by point and click. Licensed under Apache-2.0."), wrap=True))
         card.body.addLayout(self.versions)
         self._show_versions({})
         return card
@@ -119,13 +119,13 @@ class Page(QWidget):
             tr("Text size"): self.look.sizes.buttons()[0],
             tr("Language"): self.look.language.box,
             tr("Runs folder"): self.folders.runs_folder,
-            tr("Cache folder, and clearing it"): self.folders.cache_folder,
+            tr("Cache folder and clearing the cache"): self.folders.cache_folder,
             tr("Work offline"): self.hub.offline,
-            tr("Log in to the hub"): self.hub.token,
-            tr("Code of models that you agreed to"): self.consents,
-            tr("Notifications of the desktop"): self.desktop_messages,
-            tr("Byte order mark in CSV files"): self.csv_bom,
-            tr("Defuse formulas in CSV files"): self.csv_defuse,
+            tr("Sign in to the Hub"): self.hub.token,
+            tr("Approved custom model code"): self.consents,
+            tr("Desktop notifications"): self.desktop_messages,
+            tr("UTF-8 BOM in CSV files"): self.csv_bom,
+            tr("Escape formulas in CSV files"): self.csv_defuse,
         }
         return [
             Action(title, lambda widget=widget: self._go_to(widget), icon="settings", kind=tr("Setting"))

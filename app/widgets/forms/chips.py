@@ -1,4 +1,4 @@
-"""Round buttons: a row of which one is chosen, and the conditions of a filter, each of which can be taken back."""
+"""Round buttons: a row of choices, and filter conditions that can be removed."""
 
 from collections.abc import Sequence
 
@@ -77,8 +77,8 @@ class FilterChips(QWidget):
         button.setCheckable(True)
         button.setChecked(True)
         button.setProperty("key", key)
-        button.setAccessibleName(tr("Take back: {words}", words=words))
-        button.setToolTip(tr("Take this condition back"))
+        button.setAccessibleName(tr("Remove: {words}", words=words))
+        button.setToolTip(tr("Remove this filter"))
         button.clicked.connect(lambda: self.dropped.emit(key))
         return button
 

@@ -1,4 +1,4 @@
-"""One editor per type of field; a form chooses among them by the field's schema alone."""
+"""One editor for each type of field; a form chooses among them by the field's schema alone."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""One field of a form: title, editor, help, the way back to its default, and a line for its mistake."""
+"""One field of a form: title, editor, help, a reset button, and a line for its error."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ class FieldRow(QObject):
         self.ask.setText("?")
         theme.role(self.ask, "help")
         self.ask.setToolTip(hint)
-        self.ask.setAccessibleName(tr("What is {title}?", title=field.title))
+        self.ask.setAccessibleName(tr("About {title}", title=field.title))
         self.ask.clicked.connect(self.show_help)
         self._mistake: QLabel | None = None
         self._help = label(field.help, "faint", wrap=True) if shows_help and field.help else None
@@ -204,7 +204,7 @@ def _set_property(widget: QWidget, name: str, value: bool) -> None:
 def help_lines(field: FieldSchema, key: str) -> list[str]:
     """Description, what may be entered, unit, default, and the key, a line each."""
     lines = [" ".join(field.help.split())] if field.help else []
-    lines.append(tr("Takes {taken}.", taken=_taken(field)))
+    lines.append(tr("Accepts {taken}.", taken=_taken(field)))
     if field.unit:
         lines.append(tr("Unit: {unit}", unit=field.unit))
     if "default" in field.schema:
@@ -228,7 +228,7 @@ def _taken(field: FieldSchema) -> str:
 
 
 _BOUNDS = (
-    ("minimum", tr("from {limit:,} on")),
+    ("minimum", tr("at least {limit:,}")),
     ("exclusiveMinimum", tr("above {limit:,}")),
     ("maximum", tr("up to {limit:,}")),
     ("exclusiveMaximum", tr("below {limit:,}")),

@@ -1,4 +1,4 @@
-"""Qt's own fields made for long pages: the wheel turns them only when they have the focus."""
+"""Qt's own inputs for long pages: the mouse wheel changes them only when they have the focus."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Owns the line in which a person writes a note and tags to a run."""
+"""Edits the notes and tags of a run."""
 
 from pathlib import Path
 
@@ -23,15 +23,15 @@ class NotesBar(QWidget):
         super().__init__(parent)
         self._run: Path | None = None
         self._stored = RunNotes()
-        self.note = QLineEdit(placeholderText=tr("What was tried here, and what came of it"))
-        self.note.setAccessibleName(tr("Note"))
+        self.note = QLineEdit(placeholderText=tr("What you tried, and how it went"))
+        self.note.setAccessibleName(tr("Notes"))
         self.tags = QLineEdit(placeholderText=tr("baseline, paper"))
         self.tags.setAccessibleName(tr("Tags"))
-        self.tags.setToolTip(tr("Words by which runs are searched and grouped, divided by commas or spaces"))
+        self.tags.setToolTip(tr("Tags to search and group runs by, separated by commas or spaces"))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
-        for words, field, stretch in ((tr("Note"), self.note, 3), (tr("Tags"), self.tags, 1)):
+        for words, field, stretch in ((tr("Notes"), self.note, 3), (tr("Tags"), self.tags, 1)):
             name = label(words, "muted")
             name.setBuddy(field)
             row.addWidget(name)

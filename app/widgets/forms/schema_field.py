@@ -1,4 +1,4 @@
-"""What a JSON Schema says about one field: which editor it wants, its values as text, and what is wrong with one in plain words."""
+"""Reads a field's JSON Schema: which editor it needs, its values as text, and what is wrong with a value."""
 
 import csv
 import json
@@ -198,13 +198,13 @@ def sentence_of(error: ValidationError, field: FieldSchema) -> str:
         "maximum": tr("Enter {limit} or less.", limit=limit),
         "exclusiveMinimum": tr("Enter a number above {limit}.", limit=limit),
         "exclusiveMaximum": tr("Enter a number below {limit}.", limit=limit),
-        "minLength": tr("This cannot be empty."),
+        "minLength": tr("This can't be empty."),
         "minItems": tr("Enter at least {limit}.", limit=limit),
         "maxLength": tr("Use at most {limit} characters.", limit=limit),
-        "pattern": tr("This is not written as it has to be."),
+        "pattern": tr("The format is not valid."),
     }
     if "propertyNames" in error.schema_path:
-        return tr("A spec may not set {name}. Set it in your own environment.", name=error.instance)
+        return tr("A spec can't set {name}. Set it in your environment instead.", name=error.instance)
     return bounds.get(str(error.validator)) or tr("Enter {wanted}.", wanted=wanted(field))
 
 

@@ -1,4 +1,4 @@
-"""Owns the form that is made from a JSON Schema alone: it knows types of fields, never fields."""
+"""A form made from a JSON Schema alone: it knows types of fields, never fields."""
 
 from collections.abc import Collection, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Owns the plot of bars in groups, for example tokens per word of several tokenizers, by language."""
+"""A plot of grouped bars, for example tokens per word of several tokenizers by language."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from app.widgets.plots.plot_view import PlotView
 
 GROUP = 0.8
 """Width of a group; the rest parts it from the next."""
-HINT = tr("Hover a bar to see its value.")
+HINT = tr("Hover over a bar to see its value.")
 LETTERS = 14
 """Of a group's name under the axis."""
 

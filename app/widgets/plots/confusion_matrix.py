@@ -1,4 +1,4 @@
-"""Owns the matrix of which label was taken for which: rows are actual, columns predicted, a click on a cell or label chooses."""
+"""The confusion matrix: rows are actual labels, columns predicted ones; a click on a cell or label selects it."""
 
 from collections.abc import Sequence
 
@@ -42,7 +42,7 @@ class ConfusionMatrix(HoverPlot):
         """The text size at which it was measured, and the width."""
         self._chosen: tuple[int, int] | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName(tr("Confusion matrix, rows are actual, columns predicted"))
+        self.setAccessibleName(tr("Confusion matrix: rows are actual labels, columns are predicted labels"))
         self.setSizePolicy(_as_high_as_wide())
 
     # What is shown
@@ -74,7 +74,7 @@ class ConfusionMatrix(HoverPlot):
             (
                 count,
                 tr(
-                    "{labels} taken for {labels_2} {count} times",
+                    "{labels} predicted as {labels_2} {count} times",
                     labels=self._labels[row],
                     labels_2=self._labels[column],
                     count=count,

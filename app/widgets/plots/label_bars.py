@@ -1,4 +1,4 @@
-"""Owns the bars of labels with their probabilities: the likeliest first, the predicted and the actual one marked."""
+"""Bars of labels with their probabilities, most likely first, with the predicted and the actual label marked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

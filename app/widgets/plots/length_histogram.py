@@ -1,4 +1,4 @@
-"""Owns the histogram of lengths: round bars, the limit drawn in, what lies beyond it in another colour."""
+"""A histogram of lengths with round bins and the limit, in another color beyond it."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The live plot: a card with curves that grow, always shown whole, redrawn in turns and never per event."""
+"""The live plot: a card with growing curves, redrawn by a timer and never per event."""
 
 import time
 import weakref
@@ -58,7 +58,7 @@ class LivePlot(Card):
         self._zoomed = self._logarithmic = False
         self._grid_missing = True
         self._legend = Legend()
-        self._log = IconToolButton("chart", tr("Logarithmic scale; values of zero and less are left out"))
+        self._log = IconToolButton("chart", tr("Log scale (values of zero or less are not shown)"))
         self._log.setCheckable(True)
         self._log.toggled.connect(self.set_logarithmic)
         self.saving = PlotMenu(self, self._picture, self._table, self.show_all)
@@ -73,7 +73,7 @@ class LivePlot(Card):
         self._grid = pg.PlotCurveItem(connect="pairs")
         self._grid.setZValue(-10)
         self._plot.addItem(self._grid, ignoreBounds=True)
-        self._nothing = label(tr("Nothing to draw yet"), "faint")
+        self._nothing = label(tr("No data yet"), "faint")
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._arrange()
         # Made from the last to the first: what is added later lies above, and the first curve matters most.

@@ -1,4 +1,4 @@
-"""Owns one series of a plot as a pyramid of minima and maxima, so that any range reduces to few points at once.
+"""One series of a plot as a pyramid of minima and maxima, so that any range reduces to few points at once.
 
 Level 0 holds the points; each higher level holds, for blocks of FANOUT entries of the level below, the smallest and
 largest value. Appending touches each level once per FANOUT entries (amortised O(1) per point); reducing a range reads

@@ -1,4 +1,4 @@
-"""Owns the line of numbers on which a predicted and an actual number stand, with what lies between them."""
+"""A number line with a predicted and an actual number, and the distance between them."""
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent, QPen
@@ -23,7 +23,7 @@ class NumberScale(QWidget):
         self._actual: float | None = None
         self._low, self._high = 0.0, 1.0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(tr("Predicted and actual number"))
+        self.setAccessibleName(tr("Predicted and actual value"))
 
     def show_numbers(
         self, predicted: float | None, actual: float | None, bounds: tuple[float, float] | None = None

@@ -1,4 +1,4 @@
-"""Owns bars in groups of a few, such as two tokenizers under each measure: titles, bars on a common scale, numbers."""
+"""Small groups of bars, such as two tokenizers for each measure, on a common scale with their numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

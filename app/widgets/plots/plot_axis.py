@@ -1,4 +1,4 @@
-"""The axes of a plot: what curves are drawn over, where the ticks stand, and how the numbers read."""
+"""The axes of a plot: the choices of x, the positions of the ticks, and how the numbers read."""
 
 from math import ceil, floor, log10
 from typing import Literal

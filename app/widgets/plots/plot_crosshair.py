@@ -1,4 +1,4 @@
-"""The cross-hair of a plot, moved by the mouse or by keys, and the panel beside it with the value of every curve."""
+"""The crosshair of a plot, moved by the mouse or the keyboard, and the panel with the value of every curve."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

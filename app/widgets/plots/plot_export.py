@@ -1,4 +1,4 @@
-"""Taking a plot along: its menu, the plot as a picture (PNG, SVG), and the points of its curves as a CSV file."""
+"""Exports a plot from its menu: as a picture (PNG, SVG), or the points of its curves as a CSV file."""
 
 import csv
 from collections.abc import Callable, Iterator, Mapping
@@ -57,7 +57,7 @@ class PlotPicture:
     def save_png(self, path: Path) -> None:
         """Raises OSError where it cannot be written."""
         if not self.image().save(str(path), "PNG"):  # type: ignore[call-overload]
-            raise OSError(tr("it cannot be written"))
+            raise OSError(tr("it can't be written"))
 
     def save_svg(self, path: Path) -> None:
         """Raises OSError where it cannot be written."""
@@ -95,8 +95,8 @@ class PlotPicture:
 HINTS = (
     tr("Drag: zoom into a box"),
     tr("Shift + drag: move"),
-    tr("Ctrl + wheel: zoom"),
-    tr("Double-click: show everything"),
+    tr("Ctrl + scroll: zoom"),
+    tr("Double-click: reset zoom"),
 )
 
 
@@ -118,7 +118,7 @@ class PlotMenu(QObject):
         self._writing: list[tuple[Path, Iterator[None]]] = []
         self._turn = QTimer(self, interval=0)
         self._turn.timeout.connect(self._write_portion)
-        self.button = IconToolButton("download", tr("Save this plot"))
+        self.button = IconToolButton("download", tr("Save plot"))
         self.button.setPopupMode(self.button.ToolButtonPopupMode.InstantPopup)
         self.menu = QMenu(self.button)
         for title, suffix in (
@@ -129,7 +129,7 @@ class PlotMenu(QObject):
             self.menu.addAction(title, lambda suffix=suffix: self._choose(suffix))
         self._copy = self.menu.addAction(tr("Copy picture"), self.copy)
         self.menu.addSeparator()
-        self.menu.addAction(tr("Show everything"), show_all)
+        self.menu.addAction(tr("Reset zoom"), show_all)
         for hint in HINTS:
             self.menu.addAction(hint).setEnabled(False)
         self.button.setMenu(self.menu)
@@ -142,9 +142,7 @@ class PlotMenu(QObject):
 
     def _choose(self, suffix: str) -> None:
         suggested = str(Path.home() / f"{self.name}.{suffix}")
-        path, _ = QFileDialog.getSaveFileName(
-            self._owner, tr("Save this plot"), suggested, f"{suffix.upper()} (*.{suffix})"
-        )
+        path, _ = QFileDialog.getSaveFileName(self._owner, tr("Save plot"), suggested, f"{suffix.upper()} (*.{suffix})")
         if path:
             self.save(Path(path) if Path(path).suffix else Path(f"{path}.{suffix}"))
 
@@ -185,7 +183,7 @@ class PlotMenu(QObject):
     def copy(self) -> None:
         """Put the picture on the clipboard."""
         QGuiApplication.clipboard().setImage(self._picture().image())
-        self.message.emit("success", tr("The picture is on the clipboard."))
+        self.message.emit("success", tr("Copied the picture to the clipboard."))
 
 
 # Values as a CSV file, written a portion at a time, so that the window stays quick

@@ -1,4 +1,4 @@
-"""What painted plots share: a frame whose two axes run over the same range, and an answer to the mouse."""
+"""The base of painted plots: a frame whose two axes share one range, and hover texts."""
 
 from collections.abc import Sequence
 from math import floor, log10

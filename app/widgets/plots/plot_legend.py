@@ -1,4 +1,4 @@
-"""The legend of a plot, and its curves in words: for a screen reader, and as columns of a file."""
+"""The legend of a plot, and its curves as text: for a screen reader, and as columns of a file."""
 
 from collections.abc import Iterable, Mapping
 from html import escape

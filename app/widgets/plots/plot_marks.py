@@ -1,4 +1,4 @@
-"""Owns what stands in a live plot beside its curves: dashed lines with words, and small triangles at the bottom."""
+"""Marks in a live plot: labeled dashed lines, and small triangles at the bottom."""
 
 from collections.abc import Sequence
 from math import inf

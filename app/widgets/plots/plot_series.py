@@ -1,4 +1,4 @@
-"""One curve of a live plot: its points, how it is drawn and smoothed, and its items in the scene."""
+"""One curve of a live plot: its points, its style and smoothing, and its items in the scene."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Where a live plot's curves stand: the view that zooms and moves, and the point that a click chooses."""
+"""The view box of a live plot, which zooms and pans, and the point that a click selects."""
 
 import math
 

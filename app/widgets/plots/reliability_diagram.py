@@ -1,4 +1,4 @@
-"""Owns the reliability diagram: how often rows are right against how sure the model was of them."""
+"""The reliability diagram: accuracy by confidence."""
 
 from collections.abc import Sequence
 
@@ -109,7 +109,7 @@ class ReliabilityDiagram(HoverPlot):
         one = self._bins[part]
         rows = trn("{count} row", "{count} rows", one.count)
         return tr(
-            "{rows} with confidence {low:.1f} to {high:.1f}: {accuracy:.1%} right, {confidence:.1%} expected",
+            "{rows} with confidence {low:.1f} to {high:.1f}: {accuracy:.1%} correct, {confidence:.1%} expected",
             rows=rows,
             low=one.low,
             high=one.high,

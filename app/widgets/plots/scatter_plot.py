@@ -1,4 +1,4 @@
-"""Owns the plot of predicted numbers against actual ones, each row a dot; on the diagonal they are equal."""
+"""A scatter plot of predicted against actual numbers; on the diagonal they are equal."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ class ScatterPlot(HoverPlot):
         self._numbers = np.zeros((0, 2))  # (dots, actual and predicted)
         self._frame = UnitSquareAxes()
         self.setMinimumHeight(180)
-        self.setAccessibleName(tr("Predicted against actual numbers"))
+        self.setAccessibleName(tr("Predicted vs. actual values"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def show_points(self, points: Sequence[NumberPoint], low: float, high: float) -> None:
@@ -40,7 +40,7 @@ class ScatterPlot(HoverPlot):
         self._numbers = np.array([(one.actual, one.predicted) for one in points]).reshape(-1, 2)
         self._frame = UnitSquareAxes(low - room, high + room)
         self.setAccessibleDescription(
-            tr("{number} dots between {low:.4g} and {high:.4g}", number=len(points), low=low, high=high)
+            tr("{number} points between {low:.4g} and {high:.4g}", number=len(points), low=low, high=high)
         )
         self.update()
 

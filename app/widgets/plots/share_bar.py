@@ -1,4 +1,4 @@
-"""Owns two small pictures of numbers: one bar cut into shares, and a strip of counts with a limit drawn in."""
+"""Two small charts: one bar divided into shares, and a strip of counts with a limit."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Owns the plot of scores over the threshold, with a line where the threshold stands."""
+"""A plot of scores over the threshold, with a line at the current threshold."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Owns the view of a row with several choices: each whole, with its probability."""
+"""The view of a multiple-choice row: each choice in full, with its probability."""
 
 from collections.abc import Collection
 from typing import ClassVar
@@ -28,9 +28,9 @@ class ChoiceView(RowView):
     """Choices stand in their own order; the chosen and the right one are marked."""
 
     orders: ClassVar[tuple[RowOrder, ...]] = (
-        RowOrder(tr("Least sure first"), "confidence", False, PROBABILITY),
-        RowOrder(tr("Surest first"), "confidence", True, PROBABILITY),
-        RowOrder(tr("Surest mistakes first"), "confidence", True, PROBABILITY, mistakes=True),
+        RowOrder(tr("Least confident first"), "confidence", False, PROBABILITY),
+        RowOrder(tr("Most confident first"), "confidence", True, PROBABILITY),
+        RowOrder(tr("Most confident mistakes first"), "confidence", True, PROBABILITY, mistakes=True),
     )
     folded: ClassVar[tuple[str, ...]] = ("choices", *(f"choice_{n}" for n in range(MAX_CHOICES)))
     roles: ClassVar[tuple[str, ...]] = ("text", "text_pair", "choices", *(f"choice_{n}" for n in range(MAX_CHOICES)))
@@ -43,7 +43,7 @@ class ChoiceView(RowView):
     def build(self) -> None:
         """The text above the choices."""
         self.text = self.add_text(tr("Text"))
-        self.pair = self.add_text(tr("Beginning of the choices"))
+        self.pair = self.add_text(tr("Start of the choices"))
         self.choices = _Choices()
         self.add(tr("Choices"), self.choices)
 

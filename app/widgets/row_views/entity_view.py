@@ -1,4 +1,4 @@
-"""Owns the view of a tagged sentence: the entities predicted above those that are right, wrong ones outlined."""
+"""The view of a tagged sentence: predicted entities above the actual ones, wrong ones outlined."""
 
 from collections.abc import Collection, Sequence
 from itertools import pairwise
@@ -22,7 +22,7 @@ class EntityView(RowView):
     own: ClassVar[frozenset[str]] = frozenset({LOST})
     orders: ClassVar[tuple[RowOrder, ...]] = (
         RowOrder(tr("Most wrong tags first"), "wrong_tags", True, "actual"),
-        RowOrder(tr("Most lost words first"), "lost_words", True, LOST),
+        RowOrder(tr("Most truncated words first"), "lost_words", True, LOST),
     )
     roles: ClassVar[tuple[str, ...]] = ("tokens",)
 
@@ -53,7 +53,7 @@ class EntityView(RowView):
         lost = row.number(LOST) or 0
         self.lost.setText(
             tr(
-                "{count} did not fit into the model and got no prediction.",
+                "{count} exceeded the model's max length and got no prediction.",
                 count=trn("{count} word", "{count} words", int(lost)),
             )
             if lost
@@ -68,10 +68,10 @@ class EntityView(RowView):
             counts = [str(sum(one.kind == kind for one in each)) for each in (shared, right) if each is not None]
             pieces += [TextRun(kind, f"token_{color}"), TextRun(f"  {' of '.join(counts)}     ", ink="muted")]
         if not pieces:
-            pieces = [TextRun(tr("No entity"), ink="muted")]
-        title = tr("Types") if right is None else tr("Types, found of actual")
+            pieces = [TextRun(tr("No entities"), ink="muted")]
+        title = tr("Types") if right is None else tr("Types: found / actual")
         section_of(self.legend).set_title(
-            tr("{title}; outlined is wrong", title=title) if _differ(found, right) else title
+            tr("{title} (wrong ones outlined)", title=title) if _differ(found, right) else title
         )
         self.legend.show_pieces(pieces)
 

@@ -1,4 +1,4 @@
-"""Views of rows whose prediction is a label, with every label's probability, or a number, with both numbers on one line."""
+"""Views of rows whose prediction is a label with probabilities, or a number."""
 
 from collections.abc import Collection
 from typing import ClassVar
@@ -17,9 +17,9 @@ class LabelView(RowView):
 
     confuses: ClassVar[bool] = True
     orders: ClassVar[tuple[RowOrder, ...]] = (
-        RowOrder(tr("Least sure first"), "confidence", False, PROBABILITY),
-        RowOrder(tr("Surest first"), "confidence", True, PROBABILITY),
-        RowOrder(tr("Surest mistakes first"), "confidence", True, PROBABILITY, mistakes=True),
+        RowOrder(tr("Least confident first"), "confidence", False, PROBABILITY),
+        RowOrder(tr("Most confident first"), "confidence", True, PROBABILITY),
+        RowOrder(tr("Most confident mistakes first"), "confidence", True, PROBABILITY, mistakes=True),
     )
     roles: ClassVar[tuple[str, ...]] = ("text", "text_pair")
 
@@ -64,12 +64,14 @@ class NumberView(RowView):
         show_or_hide(self.pair, row.text("text_pair"))
         self.scale.show_numbers(row.number("prediction"), row.number("actual"), row.bounds)
         error = self.scale.error()
-        words = (
-            ""
-            if error is None
-            else "exact"
-            if error == 0
-            else tr("{abs} too {value}", abs=number(abs(error)), value="high" if error > 0 else "low")
-        )
+        words = "" if error is None else _error_words(error)
         self.error.setText(words)
         self.error.setVisible(bool(words))
+
+
+def _error_words(error: float) -> str:
+    """`0.25 too high`, by how much a predicted number is off."""
+    if error == 0:
+        return tr("exact")
+    size = number(abs(error))
+    return tr("{size} too high", size=size) if error > 0 else tr("{size} too low", size=size)

@@ -1,4 +1,4 @@
-"""What every view of a predicted row is: parts with small headings, shown again and again with other rows."""
+"""The base of all views of a predicted row: parts with small headings, reused for every row."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

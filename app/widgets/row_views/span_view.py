@@ -1,4 +1,4 @@
-"""Owns the view of an answered question: the answers marked in the context, and the best ones beneath."""
+"""The view of an answered question: the answers marked in the context, and the best ones below."""
 
 from collections.abc import Collection, Mapping
 from itertools import pairwise

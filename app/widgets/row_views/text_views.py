@@ -1,4 +1,4 @@
-"""Views of rows whose prediction is text: a language model's with its loss and fills, and a written text beside its reference."""
+"""Views of rows with a predicted text: language models with loss and fills, generated text beside its reference."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -36,7 +36,7 @@ class LanguageView(RowView):
         self.column.addWidget(self.numbers)
         self.candidates = FillList()
         self.add(tr("Candidates for each mask"), self.candidates)
-        self.guesses = self.add_text(tr("Likeliest token at each place"))
+        self.guesses = self.add_text(tr("Most likely token at each position"))
 
     def show_parts(self, row: PredictedRow) -> None:
         """A measured text with its loss; a typed one together with what was written."""
@@ -49,7 +49,7 @@ class LanguageView(RowView):
         self._show_numbers(row, measured)
         section_of(self.candidates).setVisible(bool(fills))
         self.candidates.show_fills(fills)
-        section_of(self.guesses).set_title(tr("Filled in") if fills else tr("Likeliest token at each place"))
+        section_of(self.guesses).set_title(tr("Filled in") if fills else tr("Most likely token at each position"))
         show_or_hide(self.guesses, row.prediction if measured or fills else None)
 
     def _show_numbers(self, row: PredictedRow, measured: bool) -> None:
@@ -93,7 +93,7 @@ class WritingView(RowView):
             self.note.hide()
             return
         ours, theirs = difference(row.prediction, row.actual)
-        empty = [TextRun(tr("nothing was written"), ink="faint")]
+        empty = [TextRun(tr("no text generated"), ink="faint")]
         self.prediction.show_pieces([_piece(text, same, "danger_soft") for text, same in ours] or empty)
         self.reference.show_pieces([_piece(text, same, "success_soft") for text, same in theirs])
         self.note.setText(_note(row.prediction, row.actual, ours, theirs))
@@ -106,12 +106,12 @@ def _piece(text: str, same: bool, ground: str) -> TextRun:
 
 def _note(prediction: str, actual: str, ours: list[tuple[str, bool]], theirs: list[tuple[str, bool]]) -> str:
     if prediction == actual:
-        return tr("The same to the letter.")
+        return tr("Identical.")
     if not is_comparable(prediction, actual):
-        return tr("These texts are too long to be compared word by word.")
+        return tr("These texts are too long to compare word by word.")
     added, missing = (sum(not same for _, same in parts) for parts in (ours, theirs))
     return tr(
-        "Red is not in the reference ({added}), green is missing from the prediction ({missing}).",
+        "Red: not in the reference ({added}). Green: missing from the prediction ({missing}).",
         added=added,
         missing=missing,
     )

@@ -1,4 +1,4 @@
-"""Owns the list whose lines are gathered under headings: columns that leave where there is little room, Enter takes a line."""
+"""A list with rows grouped under headings; columns hide when there is little room, and Enter chooses a row."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

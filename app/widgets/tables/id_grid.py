@@ -1,4 +1,4 @@
-"""Owns the grid of a batch: a row per text, a column per place, ids or pieces or the attention mask in the cells."""
+"""The grid of a batch: a row for each text, a column for each position, with ids, pieces or the attention mask."""
 
 from collections.abc import Mapping
 

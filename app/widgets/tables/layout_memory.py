@@ -1,4 +1,4 @@
-"""Owns what the window remembers of its layout: geometry, how splitters part their room, widths and order of columns."""
+"""Remembers the layout of the window: geometry, splitter positions, widths and order of columns."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Owns the log: a table of one column with rows of one height, the fastest list that Qt has."""
+"""A log: a table with one column and rows of equal height, the fastest list in Qt."""
 
 import math
 from collections.abc import Sequence

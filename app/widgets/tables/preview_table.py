@@ -1,4 +1,4 @@
-"""Owns the table of a few rows of data: columns under their own names, with their kind, and in colour the part they play."""
+"""A table with a few rows of data: column names, their types, and in color the roles they have."""
 
 import textwrap
 from collections.abc import Sequence
@@ -88,7 +88,7 @@ class _Rows(QAbstractTableModel):
 
 def column_words(column: PreviewColumn) -> str:
     """A column in words: `stars: Label, whole numbers`."""
-    said = [word for word in (column.part or tr("not used"), column.kind) if word]
+    said = [word for word in (column.part or tr("unused"), column.kind) if word]
     return f"{column.name}: {', '.join(said)}"
 
 

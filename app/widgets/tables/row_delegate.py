@@ -1,4 +1,4 @@
-"""Owns how a cell of a row table is drawn: its text laid out once and kept, since the style's own way takes twice as long."""
+"""Paints the cells of a row table from cached text layouts, since Qt's style takes twice as long."""
 
 from collections import OrderedDict
 

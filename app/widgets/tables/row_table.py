@@ -1,4 +1,4 @@
-"""The table over rows that are fetched page by page: it holds a view on a million rows, never the rows."""
+"""A table over rows that are fetched page by page: it shows a million rows and holds none of them."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Owns the small table of texts that can be read, marked and copied, such as a comparison."""
+"""A small table of texts that can be read, selected and copied, such as a comparison."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Editors of a conversation, messages with their roles in order: one to try a chat template, one that asks a model."""
+"""Editors for a conversation (messages with roles, in order): one to try a chat template, one to ask a model."""
 
 import json
 
@@ -33,7 +33,7 @@ class _Row(QWidget):
         self.content.setAccessibleName(tr("Message"))
         self.content.setTabChangesFocus(True)
         self.content.setFixedHeight(_HEIGHT)
-        self.remove = IconToolButton("close", tr("Remove this message"))
+        self.remove = IconToolButton("close", tr("Remove message"))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
@@ -68,7 +68,7 @@ class ChatEditor(QWidget):
         self.add_button = IconButton(tr("Add message"), "plus", "quiet")
         self.add_button.clicked.connect(self._on_add)
         self.generation_prompt = QCheckBox(tr("Generation prompt"))
-        self.generation_prompt.setToolTip(tr("Write out what comes before the assistant's next answer"))
+        self.generation_prompt.setToolTip(tr("Add the prompt for the assistant's next answer"))
         self.generation_prompt.toggled.connect(self.changed)
         bottom = QHBoxLayout()
         bottom.addWidget(self.add_button)

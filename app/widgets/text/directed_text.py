@@ -1,4 +1,4 @@
-"""Owns cells and lines of lists whose text runs as it is written: what begins in Hebrew or Arabic stands at the right."""
+"""Aligns table cells and list items by the direction of their text: Hebrew and Arabic to the right."""
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtWidgets import QPlainTextEdit, QStyledItemDelegate, QStyleOptionViewItem

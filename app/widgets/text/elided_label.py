@@ -1,4 +1,4 @@
-"""Owns the label that shortens its text with an ellipsis and shows the whole in its tooltip."""
+"""A label that shortens its text with an ellipsis and shows all of it in its tooltip."""
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette

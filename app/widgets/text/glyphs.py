@@ -1,4 +1,4 @@
-"""Characters on screen: those that no font of this machine has, in whose place Qt draws boxes, and text without ligatures."""
+"""Finds characters that no installed font has and Qt draws as boxes, and sets text without ligatures."""
 
 from functools import lru_cache
 
@@ -21,11 +21,11 @@ def missing_glyphs(text: str) -> str:
     names = ", ".join(invisible_characters.name(letter) for letter in missing[:MAX_NAMED])
     if len(missing) > MAX_NAMED:
         return tr(
-            "No font here has {names} and {number} more; boxes are drawn instead.",
+            "No installed font has {names} and {number} more, so they appear as boxes.",
             names=names,
             number=len(missing) - MAX_NAMED,
         )
-    return tr("No font here has {names}; a box is drawn instead.", names=names)
+    return tr("No installed font has {names}, so it appears as a box.", names=names)
 
 
 @lru_cache(4096)

@@ -1,4 +1,4 @@
-"""Owns the view of tokens with what each is to the training: coloured by kind, a label below, borders between rows.
+"""Shows tokens with their role in training: colored by kind, a label below, borders between rows.
 
 It is as high as its lines; only those that the window shows are drawn.
 """

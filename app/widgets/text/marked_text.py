@@ -1,4 +1,4 @@
-"""Owns the text with rounded marks: answers in a context, entities in a sentence, words that differ."""
+"""Text with rounded marks: answers in a context, entities in a sentence, words that differ."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

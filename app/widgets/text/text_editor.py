@@ -1,4 +1,4 @@
-"""Editors of text: one that takes no text whose layout would stop the window, one that sends its text with Enter, and places in them."""
+"""Text editors: one refuses text that would freeze the window, one sends its text with Enter."""
 
 import numpy as np
 from PySide6.QtCore import QMimeData, Qt, Signal

@@ -1,4 +1,4 @@
-"""How tokens look: a box each with a line at its foot, the text of several that form one character drawn once."""
+"""Paints tokens: a box each with a line below, and the text of several that form one character drawn once."""
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen, QTextCharFormat

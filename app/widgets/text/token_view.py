@@ -1,4 +1,4 @@
-"""The view of coloured tokens that flow like text: what is selected and hovered, keys and mouse.
+"""Shows colored tokens that flow like text, with selection, hover, keyboard and mouse.
 
 `token_paragraphs` says where each token lies, `token_paint` draws those that are visible, so 100,000 tokens are quick.
 """

@@ -54,7 +54,7 @@ def test_labels_count_only_rows_that_can_be_used():
 
 
 def test_every_row_is_accounted_for():
-    assert plain(data_messages.split_line(GLANCE)) == "2 157 for training, 240 for validation, 5 left out."
+    assert plain(data_messages.split_line(GLANCE)) == "2 157 for training, 240 for validation, 5 skipped."
 
 
 def test_lengths_and_their_bars_are_said_with_the_limit():
@@ -63,18 +63,18 @@ def test_lengths_and_their_bars_are_said_with_the_limit():
         plain(data_messages.length_line(GLANCE.lengths)) == "Median 12, 95 % within 26, longest 62 tokens; limit 128."
     )
     assert data_messages.bin_words(GLANCE.lengths, 0) == "0 to 30 tokens: 1 row"
-    assert data_messages.bin_words(GLANCE.lengths, 1) == "31 tokens and more: 8 rows"
+    assert data_messages.bin_words(GLANCE.lengths, 1) == "31 or more tokens: 8 rows"
 
 
 def test_a_column_is_said_by_what_it_holds():
     look = ColumnSummary(name="stars", kind="whole numbers", rows=40, empty=2, distinct=5, examples=["1", "2"])
-    assert data_messages.column_hint(look) == "whole numbers, 5 different values in 40 rows, 2 empty; for example 1 | 2"
+    assert data_messages.column_hint(look) == "whole numbers, 5 unique values in 40 rows, 2 empty; for example: 1 | 2"
 
 
 def test_files_that_are_left_out_are_named():
     left = [IgnoredFile(f"{name}.md", "tells about the data") for name in "abc"]
     assert data_messages.left_out_line(left) == (
-        "Left out: a.md (tells about the data), b.md (tells about the data) and 1 more."
+        "Skipped: a.md (tells about the data), b.md (tells about the data) and 1 more."
     )
     assert data_messages.left_out_line([]) == ""
 

@@ -64,7 +64,7 @@ def test_a_label_with_a_bar_does_not_break_the_table():
 
 def test_markdown_tells_of_the_overlap_and_of_what_cannot_be_used():
     told = data_report_text.as_markdown(REPORT)
-    assert "- 7 rows that the training data has too" in told
+    assert "- 7 rows also in the training data" in told
     assert told.index("2 rows: the text is empty") < told.index("1 row: the label is empty")
 
 

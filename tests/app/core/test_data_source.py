@@ -17,7 +17,7 @@ from backend.contract.catalog import Column, TaskEntry
 
 TASK = TaskEntry(
     name="causal_lm",
-    title="Language model",
+    title="Causal language modeling",
     description="",
     head="causal_lm",
     columns=[

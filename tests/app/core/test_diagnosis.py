@@ -48,21 +48,21 @@ def losses(*values: float) -> list[events.Event]:
 
 
 def test_a_run_without_steps_has_not_begun():
-    assert told([], alive=True) == ("Training has not begun yet.", "info")
+    assert told([], alive=True) == ("Training has not started yet.", "info")
 
 
 def test_a_loss_that_rises_while_training_goes_on_is_overfitting():
     many = [*steps(falling(700)), *losses(0.6, 0.5, 0.45, 0.4, 0.42, 0.44, 0.47)]
     assert told(many) == (
-        "Evaluation loss has risen for three evaluations; best was step 400. "
-        "Training loss falls, so this is overfitting.",
+        "Evaluation loss has increased for three evaluations; best was step 400. "
+        "The training loss is still falling, so the model is overfitting.",
         "warning",
     )
 
 
 def test_a_loss_that_rises_with_the_training_loss_has_only_risen():
     many = [*steps([0.5] * 700), *losses(0.6, 0.5, 0.45, 0.4, 0.42, 0.44, 0.47)]
-    assert told(many)[0] == "Evaluation loss has risen for three evaluations; best was step 400."
+    assert told(many)[0] == "Evaluation loss has increased for three evaluations; best was step 400."
 
 
 def test_a_rising_loss_beside_the_best_accuracy_is_told_as_both():
@@ -73,7 +73,7 @@ def test_a_rising_loss_beside_the_best_accuracy_is_told_as_both():
         evaluation(300, True, loss=0.6, accuracy=0.9),
     ]
     assert told(many) == (
-        "Evaluation loss has risen for two evaluations (best was step 100), but Accuracy is the best yet.",
+        "Evaluation loss has increased for two evaluations (best was step 100), but Accuracy is at its best so far.",
         "info",
     )
 
@@ -87,12 +87,12 @@ def test_a_loss_that_jumps_about_above_its_best_is_past_it():
 
 def test_a_plateau_is_called_so():
     many = [*steps(falling(600)), *losses(0.5, 0.4, 0.401, 0.4005, 0.4015, 0.4008)]
-    assert told(many)[0] == ("Evaluation loss has hardly changed for five evaluations; best was 0.4000 at step 200.")
+    assert told(many)[0] == ("Evaluation loss has barely changed for five evaluations; best was 0.4000 at step 200.")
 
 
 def test_the_best_evaluation_so_far_is_good_news():
     assert told([*steps(falling(200)), *losses(0.5, 0.4)]) == (
-        "Evaluation loss falls: 0.4000 at step 200 is the best yet.",
+        "Evaluation loss is falling: 0.4000 at step 200 is the best so far.",
         "success",
     )
 
@@ -107,25 +107,25 @@ def test_one_worse_evaluation_is_no_alarm():
 def test_a_metric_is_judged_where_no_loss_is_measured():
     formatting.learn_metrics([MetricEntry("bleu", "BLEU", [], greater_is_better=True)])
     many = [*steps(falling(300)), *(evaluation(100 * n, bleu=value) for n, value in ((1, 30.0), (2, 29.0), (3, 28.0)))]
-    assert told(many)[0] == "BLEU has fallen for two evaluations; best was step 100."
+    assert told(many)[0] == "BLEU has decreased for two evaluations; best was step 100."
 
 
 @pytest.mark.parametrize("peak", [2.0, 0.9])
 def test_a_training_loss_that_climbs_back_diverges(peak: float):
     climbing = [0.2 + (peak - 0.2) * number / 200 for number in range(200)]
     text, kind = told([*steps([*falling(400), *climbing]), *losses(0.5, 0.4, 0.5)])
-    assert text.startswith("Training diverges: its loss has risen from 0.2")
+    assert text.startswith("Training is diverging: the loss has risen from 0.2")
     assert kind == "error"
 
 
 def test_evaluations_are_judged_by_those_that_are_numbers():
     many = [*steps(falling(400)), evaluation(100, loss=0.5), evaluation(200, loss=None), evaluation(300, loss=0.4)]
-    assert told(many) == ("Evaluation loss falls: 0.4000 at step 300 is the best yet.", "success")
+    assert told(many) == ("Evaluation loss is falling: 0.4000 at step 300 is the best so far.", "success")
 
 
 def test_noise_on_a_small_loss_is_no_divergence():
     noisy = [*falling(400), *([0.02, 0.03] * 20), *([0.04, 0.05] * 20)]
-    assert not told(steps(noisy))[0].startswith("Training diverges")
+    assert not told(steps(noisy))[0].startswith("Training is diverging")
 
 
 BROKEN = [1.1, 96.0, 140.0, 88.0, *(60.0 - number / 2 for number in range(44))]
@@ -136,14 +136,14 @@ BROKEN = [1.1, 96.0, 140.0, 88.0, *(60.0 - number / 2 for number in range(44))]
 def test_a_loss_that_ends_far_above_its_first_step_diverges_however_well_evaluations_fall(count: int):
     many = [*steps(BROKEN[:count], rate=5.0), *losses(90.0, 40.0, 31.4331)]
     text, kind = told(many)
-    assert text.startswith("Training diverges: its loss has risen from 1.1000 to ")
+    assert text.startswith("Training is diverging: the loss has risen from 1.1000 to ")
     assert text.endswith("since step 1; try a learning rate below 5.")
     assert kind == "error"
 
 
 def test_an_evaluation_far_above_the_first_training_loss_is_no_success():
     assert told([*steps([1.1, 96.0, 60.0], rate=5.0), *losses(90.0, 31.4331)]) == (
-        "Evaluation loss is 31.4331 at step 200, far above the training loss of the first step, 1.1000.",
+        "Evaluation loss is 31.4331 at step 200, far above the training loss at the first step (1.1000).",
         "warning",
     )
 
@@ -162,19 +162,19 @@ def constant(share: float, **others: float) -> dict[str, Any]:
 def test_a_model_of_one_label_is_no_success_while_its_loss_falls():
     many = [*steps(falling(60)), evaluation(30, **constant(0.4)), evaluation(60, True, **constant(0.4, loss=1.0))]
     assert told(many) == (
-        "The model predicts one label only; a higher learning rate or more epochs often help.",
+        "The model predicts the same label for every row; try a higher learning rate or more epochs.",
         "warning",
     )
 
 
 def test_a_model_of_one_label_at_a_high_rate_is_not_sent_higher():
     many = [*steps([1.1] * 60, rate=0.01), evaluation(60, **constant(0.4))]
-    assert told(many)[0] == "The model predicts one label only; try another learning rate than 0.01."
+    assert told(many)[0] == "The model predicts the same label for every row; try a learning rate other than 0.01."
 
 
 def test_a_model_of_one_label_whose_loss_is_far_above_the_first_is_sent_lower():
     many = [*steps([0.7, 8.0, 0.8] * 20, rate=10.0), evaluation(60, **constant(0.4, loss=8.2))]
-    assert told(many)[0] == "The model predicts one label only; try a learning rate below 10."
+    assert told(many)[0] == "The model predicts the same label for every row; try a learning rate below 10."
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ SENTENCES = ["B-PER I-PER O O O O", "O O B-LOC O O O"]
 
 def test_a_tagger_that_finds_no_entity_is_no_success_while_its_loss_falls():
     assert told(tagged(60, SENTENCES, ["O O O O O O"] * 2)) == (
-        "The model finds none of the entities; a higher learning rate or more epochs often help.",
+        "The model finds no entities; try a higher learning rate or more epochs.",
         "warning",
     )
 
@@ -219,7 +219,7 @@ def test_an_untrained_model_is_not_blamed_for_its_one_label():
 def test_a_loss_that_is_no_number_comes_first():
     ended = events.RunFinished(time=999, state="failed", step=31, code="nan_loss", message="…")
     assert told([*steps(falling(31)), ended]) == (
-        "The training loss became NaN at step 31: a lower learning rate often helps.",
+        "The training loss became NaN at step 31: try a lower learning rate.",
         "error",
     )
     assert told([*steps(falling(100)), evaluation(100, loss=None)])[0] == "The evaluation loss is NaN at step 100."
@@ -228,7 +228,7 @@ def test_a_loss_that_is_no_number_comes_first():
 def test_a_loss_that_never_was_a_number_is_not_blamed_on_the_learning_rate():
     ended = events.RunFinished(time=999, state="failed", step=1, code="nan_loss", message="…")
     assert told([*steps([None], rate=0.0), ended]) == (
-        "The training loss was NaN at step 1, before any weight was changed: look at the model's weights and the data.",
+        "The training loss was NaN at step 1, before any weight update: check the model's weights and the data.",
         "error",
     )
 
@@ -236,7 +236,9 @@ def test_a_loss_that_never_was_a_number_is_not_blamed_on_the_learning_rate():
 def test_a_machine_that_slows_down_is_noticed_only_while_the_run_lives():
     slow = steps(falling(300), [1.0] * 240 + [2.0] * 60)
     text, kind = told(slow, alive=True)
-    assert text.startswith("Speed has dropped to 50% of the usual 800 tokens / s; does something else use the machine?")
+    assert text.startswith(
+        "Training has slowed to 50% of its usual 800 tokens/s; is another program using this machine?"
+    )
     assert kind == "warning"
     assert not told(slow)[0].startswith("Speed")
 
@@ -250,10 +252,10 @@ def test_the_time_left_is_said_of_a_living_run():
 
 
 def test_too_few_steps_are_no_trend():
-    assert told(steps([0.7, 0.6]))[0] == "2 steps made, too few for a trend."
+    assert told(steps([0.7, 0.6]))[0] == "Only 2 steps so far, too early to see a trend."
 
 
 def test_a_training_loss_that_stands_still_is_told():
-    assert told(steps([0.7] * 100)) == ("Training loss has hardly changed: from 0.7000 to 0.7000.", "warning")
+    assert told(steps([0.7] * 100)) == ("Training loss has barely changed: from 0.7000 to 0.7000.", "warning")
     text, _ = told(steps([*falling(100), *([0.2] * 900)]))
-    assert text == "Training loss has hardly changed since step 500: 0.2000."
+    assert text == "Training loss has barely changed since step 500: 0.2000."

@@ -73,8 +73,8 @@ def test_the_split_of_a_hub_is_no_path_whatever_lies_beside_the_file(catalog, tm
     [
         ("task: {type: [}", "line 1 is not valid YAML"),
         ("- a\n- b\n", "a spec is a mapping"),
-        ("model: {}\n", "names its task"),
-        ("\n\ntask:\n  type: poetry\n", "line 4: there is no task 'poetry'"),
+        ("model: {}\n", "needs task.type"),
+        ("\n\ntask:\n  type: poetry\n", "line 4: unknown task 'poetry'"),
     ],
 )
 def test_what_is_no_spec_is_refused_with_its_line(catalog, tmp_path: Path, text: str, words: str):
@@ -88,9 +88,9 @@ def test_what_nothing_knows_is_left_out_and_said_with_its_line(catalog, tmp_path
         written(tmp_path, f"{HEAD}training:\n  epochs: 2\n  batchsize: 4\ntrainig: {{}}\nevaluation: 3\n"), catalog
     )
     assert opened.notes == (
-        "spec.yaml, line 7: left out evaluation, which is a mapping of settings and no single value.",
-        "spec.yaml, line 6: left out trainig, as a spec has no such section; did you mean training?",
-        "spec.yaml, line 5: left out training.batchsize, as there is no such setting; did you mean batch_size?",
+        "spec.yaml, line 7: ignored evaluation, which must be a section of settings, not a single value.",
+        "spec.yaml, line 6: ignored the unknown section trainig; did you mean training?",
+        "spec.yaml, line 5: ignored the unknown setting training.batchsize; did you mean batch_size?",
     )
     assert opened.draft.values()["training"] == {"epochs": 2}
     assert opened.draft.file is None
@@ -98,7 +98,7 @@ def test_what_nothing_knows_is_left_out_and_said_with_its_line(catalog, tmp_path
 
 def test_a_value_that_cannot_be_is_kept_to_be_mended_and_said_with_its_line(catalog, tmp_path: Path):
     opened = open_draft(written(tmp_path, f"{HEAD}training:\n  batch_size: many\n"), catalog)
-    assert opened.notes == ("spec.yaml, line 4: Batch size cannot be many.",)
+    assert opened.notes == ("spec.yaml, line 4: Batch size can't be many.",)
     assert opened.draft.get("training.batch_size") == "many"
 
 
@@ -137,7 +137,7 @@ def test_a_preset_file_that_is_none_is_said_and_the_others_are_listed(tmp_path: 
 
 def test_a_preset_must_have_a_name_that_no_shipped_one_has():
     shipped = catalogue.catalog().presets
-    assert name_problem(" ", shipped) == "Give the preset a name."
+    assert name_problem(" ", shipped) == "Enter a name for the preset."
     assert "choose another" in name_problem(shipped[0].name, shipped)
     assert name_problem("mine", shipped) == ""
     assert file_name("///") == "preset"

@@ -110,10 +110,10 @@ def test_known_keys_are_called_by_their_titles_and_paths_stay(said: str, shown: 
 @pytest.mark.parametrize(
     ("mend", "words"),
     [
-        (RunFix({"training.learning_rate": 5e-05}), "Start again with Learning rate 5e-5"),
+        (RunFix({"training.learning_rate": 5e-05}), "Restart with Learning rate 5e-5"),
         (RunFix({"task.max_length": 64, "training.bias": True}, resume=True), "Resume with Longest text 64, bias on"),
-        (RunFix(), "Try again"),
-        (RunFix(convert_weights=True), "Convert the weights once and start again"),
+        (RunFix(), "Retry"),
+        (RunFix(convert_weights=True), "Convert the weights and restart"),
     ],
 )
 def test_the_button_that_mends_names_fields(mend: RunFix, words: str):

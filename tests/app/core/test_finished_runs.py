@@ -23,7 +23,7 @@ def test_a_run_that_was_alive_and_ends_is_news_once(endings: FinishedRuns):
     formatting.learn_metrics([MetricEntry("f1_macro", "Macro F1", [], greater_is_better=True)])
     assert endings.take([run("running")]) == []
     [ended] = endings.take([run("finished", seconds=260.0, metric="f1_macro", best=0.9, metrics={"f1_macro": 0.8812})])
-    assert ended.text == "reviews has finished after 4 min 20 s: Macro F1 0.8812."
+    assert ended.text == "reviews finished in 4 min 20 s: Macro F1 0.8812."
     assert ended.kind == "success"
     assert endings.take([run("finished")]) == []
 
@@ -34,7 +34,7 @@ def test_last_months_runs_are_no_news(endings: FinishedRuns):
 
 def test_a_run_that_came_and_went_between_two_looks_is_news(endings: FinishedRuns):
     endings.take([])
-    assert [ended.text for ended in endings.take([run("failed", started=120.0, step=0)])] == ["reviews has failed."]
+    assert [ended.text for ended in endings.take([run("failed", started=120.0, step=0)])] == ["reviews failed."]
 
 
 def test_a_failed_run_says_where_and_why(endings: FinishedRuns):
@@ -44,8 +44,8 @@ def test_a_failed_run_says_where_and_why(endings: FinishedRuns):
         for one in endings.take([run("failed", step=1200, message="out of memory."), run("lost", "other", step=3)])
     ]
     assert texts == [
-        "reviews has failed at step 1\u202f200: out of memory.",
-        "other was lost at step 3: its process is gone.",
+        "reviews failed at step 1\u202f200: out of memory.",
+        "other was lost at step 3: its process disappeared.",
     ]
 
 
@@ -58,7 +58,7 @@ def test_who_stops_a_run_need_not_be_told(endings: FinishedRuns, state: str):
 def test_an_interrupted_run_is_news_that_warns(endings: FinishedRuns):
     endings.take([run("running")])
     [ended] = endings.take([run("interrupted", step=1200)])
-    assert (ended.text, ended.kind) == ("reviews was interrupted at step 1\u202f200; it can be resumed.", "warning")
+    assert (ended.text, ended.kind) == ("reviews was interrupted at step 1\u202f200. You can resume it.", "warning")
 
 
 def test_the_title_tells_until_somebody_looks(endings: FinishedRuns):

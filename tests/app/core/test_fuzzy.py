@@ -2,7 +2,7 @@
 
 from app.core.fuzzy import match, ranked
 
-TITLES = ["Show Tokenizer", "Use the dark theme", "Search the runs", "Show Runs", "Show Run"]
+TITLES = ["Show Tokenizer", "Use the dark theme", "Search runs", "Show Runs", "Show Run"]
 
 
 def found(query: str, titles: list[str] = TITLES) -> list[str]:

@@ -45,12 +45,12 @@ def test_words_task_and_fit_limit_the_list(sought: ModelFilter, found: list[Mode
 
 def test_a_line_says_everything_to_those_who_cannot_see_it():
     assert model_rows.spoken(GONE) == "gone, /gone, Does not fit, The folder is not there; choose another."
-    assert model_rows.spoken(CACHED).startswith("team/x, t5, mit, Download begun, 12 MB of it are here already")
+    assert model_rows.spoken(CACHED).startswith("team/x, t5, mit, Partly downloaded, 12 MB already downloaded")
     assert "61.2 M downloads" in model_rows.spoken(HUB)
 
 
 def test_the_wish_follows_the_draft_and_its_device():
-    devices = [Device("cpu", 0, "Processor", 16000, 8000), Device("cuda", 0, "Card", 80000, 79000)]
+    devices = [Device("cpu", 0, "CPU", 16000, 8000), Device("cuda", 0, "Card", 80000, 79000)]
     draft = Draft({"task": {"type": "causal_lm"}, "adapter": {"type": "lora"}, "hardware": {"engine": "torch"}})
     found = model_filter(draft, devices)
     assert (found["task"], found["partly"], found["free_mb"]) == ("causal_lm", True, 79000)

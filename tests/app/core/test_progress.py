@@ -31,7 +31,7 @@ def test_pace_says_rate_and_time_left_once_they_are_known():
 
 def test_the_speed_of_a_download_is_a_mean_and_the_time_left_follows():
     pace = DownloadPace()
-    assert pace.words() == "Asking the hub…"
+    assert pace.words() == "Contacting the Hub…"
     for second in range(20):
         pace.add(Progress(2e6 * second, 100e6, "bytes", "", "model.safetensors", 1e6, 90e6), float(second))
     assert pace.bytes_per_second == pytest.approx(2e6)
@@ -40,6 +40,6 @@ def test_the_speed_of_a_download_is_a_mean_and_the_time_left_follows():
     pace.wait(20.0)
     assert "2.0 MB/s" in pace.words()
     pace.wait(31.0)
-    assert pace.words() == "38 MB of 100 MB · nothing has come for 12 s"
+    assert pace.words() == "38 MB of 100 MB · no data for 12 s"
     pace.add(Progress(0, 100e6, "bytes"), 32.0)  # the server began anew
     assert pace.words() == "0 MB of 100 MB"

@@ -29,8 +29,8 @@ def test_every_stage_of_a_measurement_has_words():
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        (TimePart("Training", None), "not known"),
-        (TimePart("Tokenising", 0.0, "", 0.0, 0.0), "hardly any"),
+        (TimePart("Training", None), "unknown"),
+        (TimePart("Tokenising", 0.0, "", 0.0, 0.0), "almost none"),
         (TimePart("Training", 60.0, "", 50.0, 70.0), "50 to 70 s"),
         (TimePart("Training", 65.0), "about 1 min 05 s"),
     ],
@@ -58,7 +58,7 @@ def test_what_speaks_against_a_measurement_is_told():
     found = run_duration.details(measured(memory_mb=1200.0, others=0.4, weights=False), 900.0, NOW)
     assert found[:2] == [
         "Measured on this machine 3 minutes ago: 31 steps.",
-        "It took 1.2 GB of memory at most; 900 MB were reckoned.",
+        "Peak memory was 1.2 GB; the estimate was 900 MB.",
     ]
     assert "40%" in found[2]
     assert "weights" in found[3]

@@ -286,7 +286,7 @@ def test_a_long_run_whose_loss_diverged_is_doubted_for_the_reason_that_its_page_
     run = library.refresh()[0]
     state.apply_all(events.decode_lines(folder.events.read_bytes())[0])
     assert run.doubt == doubt(state)
-    assert run.doubt.startswith("Training diverges: its loss has risen from 0.2") is doubted
+    assert run.doubt.startswith("Training is diverging: the loss has risen from 0.2") is doubted
 
 
 def test_a_diverged_run_that_is_resumed_and_mends_is_doubted_no_more(tmp_path: Path):
@@ -352,11 +352,11 @@ def test_runs_that_wait_say_for_what_and_in_which_place(tmp_path: Path, carried:
     carried("sooner", 10.0)
     library = RunLibrary(tmp_path)
     assert messages(library.refresh()) == {
-        "sooner": "Waits for “going” to end; number 1 of 2 in the queue",
-        "later": "Waits for “going” to end; number 2 of 2 in the queue",
+        "sooner": "Starts after “going” finishes; 1 of 2 in the queue",
+        "later": "Starts after “going” finishes; 2 of 2 in the queue",
     }
     carried("beside")
-    assert messages(library.refresh())["later"] == "Waits for 2 runs to end; number 2 of 2 in the queue"
+    assert messages(library.refresh())["later"] == "Starts after 2 other runs finish; 2 of 2 in the queue"
     assert counted(library.runs) == ["2 running", "2 queued"]
 
 
@@ -364,8 +364,8 @@ def test_the_next_one_waits_for_nothing_and_the_one_behind_for_it(tmp_path: Path
     carried("a", 2.0)
     carried("b", 1.0)
     assert messages(RunLibrary(tmp_path).refresh()) == {
-        "b": "Begins in a moment; number 1 of 2 in the queue",
-        "a": "Waits for “b” to end; number 2 of 2 in the queue",
+        "b": "Starting soon; 1 of 2 in the queue",
+        "a": "Starts after “b” finishes; 2 of 2 in the queue",
     }
 
 

@@ -42,7 +42,7 @@ def test_a_run_without_a_value_comes_last_either_way(descending: bool, order: st
 
 def test_a_run_stands_under_each_of_its_tags():
     lines = arranged(RUNS, RunListOptions(group="tag"))
-    assert names(lines) == ["old:1", "a", "paper:2", "a", "c", "Without a tag:1", "b"]
+    assert names(lines) == ["old:1", "a", "paper:2", "a", "c", "No tag:1", "b"]
 
 
 def test_groups_of_states_come_in_the_order_of_a_runs_life():

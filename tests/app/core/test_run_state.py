@@ -93,9 +93,9 @@ def test_a_run_that_goes_on_with_another_engine_is_one_of_that_engine():
     begun = events.RunStarted(time=99, name="n", task="t", model="m", engine="torch")
     state = folded(begun, plan(), step(1))
     state.apply(events.RunResumed(time=102, attempt=2, from_step=1))
-    assert (state.engine, state.journal[-1].text) == ("torch", "Attempt 2 continues after step 1")
+    assert (state.engine, state.journal[-1].text) == ("torch", "Attempt 2: resumed after step 1")
     state.apply(events.RunResumed(time=103, attempt=3, from_step=1, engine="jax"))
-    assert (state.engine, state.journal[-1].text) == ("jax", "Attempt 3 continues after step 1 with the jax engine")
+    assert (state.engine, state.journal[-1].text) == ("jax", "Attempt 3: resumed after step 1 with the jax engine")
 
 
 def test_a_resumed_run_is_no_longer_over():

@@ -54,7 +54,7 @@ def test_a_process_that_was_killed_is_explained_in_words():
     outcome = derive(started(), "ended", ExitRecord(1, -9, 2.0))
     assert outcome.state == "failed"
     assert "out of memory" in outcome.message
-    assert outcome.hint == "Resume begins it anew."
+    assert outcome.hint == "Resume to restart it from scratch."
 
 
 def test_a_process_that_was_killed_while_it_trained_is_mended_by_fewer_rows():
@@ -128,7 +128,7 @@ def test_a_finished_run_whose_events_are_gone_is_finished_and_lacks_its_curves(f
     outcome = look_at(folder, RunState())
 
     assert (outcome.state, outcome.resumable) == ("finished", False)
-    assert outcome.message == "Its curves are missing, because its events.jsonl was deleted."
+    assert outcome.message == "No curves: events.jsonl was deleted."
 
 
 def test_a_folder_that_was_just_written_is_starting(folder: RunFolder):
@@ -172,7 +172,7 @@ def test_a_run_that_was_killed_while_it_waited_is_lost_and_resumable(folder: Run
     folder.join_queue()
     outcome = look_at(folder, before)
     assert (outcome.state, outcome.resumable) == ("lost", True)
-    assert "while it waited in the queue" in outcome.message
+    assert "while it was in the queue" in outcome.message
 
 
 @pytest.mark.parametrize("saved", [False, True])
@@ -184,7 +184,9 @@ def test_an_interrupted_run_is_over_says_why_and_can_be_resumed(saved: bool):
     outcome = derive(state, "ended", ExitRecord(1, 0, 3.0))
     assert (outcome.title, outcome.kind, outcome.alive, outcome.resumable) == ("Interrupted", "warning", False, True)
     assert outcome.message == "it was told to end"
-    assert outcome.hint == ("Resume continues it from its last checkpoint." if saved else "Resume begins it anew.")
+    assert outcome.hint == (
+        "Resume to continue from the last checkpoint." if saved else "Resume to restart it from scratch."
+    )
 
 
 def test_a_run_that_was_interrupted_before_it_could_listen_says_so():
@@ -199,7 +201,11 @@ def test_a_run_that_was_interrupted_while_it_waited_waits_again_when_it_is_resum
     folder.join_queue()
     folder.write_exit_record(ExitRecord(1, 0, time.time(), state="interrupted"))
     outcome = look_at(folder, RunState())
-    assert (outcome.state, outcome.resumable, outcome.hint) == ("interrupted", True, "Resume puts it there again.")
+    assert (outcome.state, outcome.resumable, outcome.hint) == (
+        "interrupted",
+        True,
+        "Resume to put it back in the queue.",
+    )
 
 
 def test_a_run_that_was_stopped_while_it_waited_is_stopped_and_no_failure(held: RunFolder):
@@ -232,7 +238,7 @@ def test_a_resumed_run_that_dies_before_it_says_anything_is_not_paused_any_more(
 
     outcome = look_at(folder, said)
 
-    assert (outcome.state, outcome.hint) == (state, "Resume continues it from its last checkpoint.")
+    assert (outcome.state, outcome.hint) == (state, "Resume to continue from the last checkpoint.")
     assert ("Torch is gone" in outcome.message) == (state == "failed")
 
 

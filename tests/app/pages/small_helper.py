@@ -119,7 +119,7 @@ def preview(data: dict) -> DataPreview | protocol.ErrorReply:
         row_count=len(rows),
         guessed_columns=known,
         guess_reasons=dict.fromkeys(known, "a usual name for it"),
-        unfit={"label": {"text": "holds 2,400 different values in 2,400 rows"}},
+        unfit={"label": {"text": "holds 2,400 unique values in 2,400 rows"}},
         best_guesses={part: GuessedColumn(part, "a usual name for it") for part in known},
         label_counts={"negative": 1200, "positive": 1200},
         skipped_count=2,

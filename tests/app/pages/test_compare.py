@@ -70,7 +70,7 @@ def test_a_curve_is_hidden_and_stays_so_with_other_smoothing(compared):
 
 
 def test_only_the_settings_that_differ_are_shown_until_all_are_asked_for(qtbot, compared):
-    qtbot.waitUntil(lambda: len(compared.states.specs) == 4 and compared.same.text() != "Reading the settings…")
+    qtbot.waitUntil(lambda: len(compared.states.specs) == 4 and compared.same.text() != "Loading settings…")
     few = compared.settings.texts()
     compared.everything.setChecked(True)
     keys = [row[0] for row in compared.settings.texts()]
@@ -100,7 +100,7 @@ def test_leaving_the_comparison_stops_watching(qtbot, compared):
 def test_the_line_below_the_title_tells_how_many_runs_are_still_read(qtbot, view, context, runs: Path):
     context.library.refresh()
     view.show_runs(context.library.runs)
-    assert "reading 5 of them…" in view.header.subtitle.text()
+    assert "loading 5 of them…" in view.header.subtitle.text()
     qtbot.waitUntil(lambda: "reading" not in view.header.subtitle.text())
     assert not view.states.reading
 

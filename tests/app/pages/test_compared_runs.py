@@ -99,13 +99,13 @@ def asked(panel, runs, shown) -> dict[str, QPushButton]:
 def test_a_run_that_stopped_early_may_go_on_with_the_other_engine(panel, shown, runs, jobs):
     answers = asked(panel, runs, shown)
     assert jobs.values is None
-    answers["Go on"].click()
+    answers["Resume"].click()
     assert jobs.resumed == ("sentiment-lost", "jax")
     assert panel.path == runs / "sentiment-lost"
 
 
 def test_or_be_started_anew_with_it(panel, shown, runs, jobs):
-    asked(panel, runs, shown)["Start anew"].click()
+    asked(panel, runs, shown)["Restart from scratch"].click()
     assert jobs.values["hardware"]["engine"] == "jax"
     assert jobs.resumed is None
 

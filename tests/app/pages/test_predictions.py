@@ -50,7 +50,7 @@ def test_a_table_that_does_not_hold_predictions_is_refused_in_words(qtbot, conte
     panel.show_run(str(run))
     assert (
         panel.browser.empty._sentence.text()
-        == "predictions.parquet: it does not hold predictions; predict the data again"
+        == "predictions.parquet: it does not contain predictions; predict the data again"
     )
 
 
@@ -174,7 +174,7 @@ def test_row_numbers_for_the_helper_come_back_as_they_were(panel: Page):
 def test_an_export_that_is_done_is_told(qtbot, panel: Page):
     with qtbot.waitSignal(panel.wrote) as signal:
         panel.browser.exporting._on_exported(ExportedFile(path="/tmp/x.csv", rows=3))
-    assert signal.args == ["Wrote 3 rows to /tmp/x.csv.", "/tmp/x.csv"]
+    assert signal.args == ["Exported 3 rows to /tmp/x.csv.", "/tmp/x.csv"]
 
 
 def test_the_keyboard_walks_through_the_rows(qtbot, panel: Page):

@@ -162,12 +162,12 @@ def test_a_cell_of_the_matrix_shows_its_rows_and_a_chip_takes_it_back(qtbot, pan
 @pytest.mark.parametrize(
     ("task", "order", "rows"),
     [
-        ("text_classification", "Least sure first", [0, 2, 1]),
+        ("text_classification", "Least confident first", [0, 2, 1]),
         ("text_regression", "Largest error first", [1, 0]),
         ("token_classification", "Most wrong tags first", [0, 1]),
         ("question_answering", "Lowest score first", [2, 0, 1]),
         ("causal_lm", "Highest loss first", [1, 0]),
-        ("multiple_choice", "Least sure first", [0, 1]),
+        ("multiple_choice", "Least confident first", [0, 1]),
     ],
 )
 def test_worst_rows_come_first(qtbot, panel: Page, runs: Path, task: str, order: str, rows: list[int]):
@@ -191,7 +191,7 @@ def test_keys_walk_from_mistake_to_mistake(qtbot, panel: Page, runs: Path):
     assert found == [1, 3]
     with qtbot.waitSignal(panel.message) as signal:
         panel.browser.view.step_to_mistake(1)
-    assert signal.args == ["info", "No mistake below this row."]
+    assert signal.args == ["info", "No mistakes below this row."]
 
 
 def test_down_in_the_search_field_leads_into_the_rows(qtbot, panel: Page, runs: Path):

@@ -102,7 +102,7 @@ def test_one_click_shows_the_surest_mistakes(qtbot, shown: Page):
     qtbot.waitUntil(lambda: shown.browser.overview.mistakes.isVisible(), timeout=ANSWER_MS)
     shown.browser.overview.mistakes.click()
     assert sources(shown) == [0]
-    assert shown.browser.filters.order.title == "Surest mistakes first"
+    assert shown.browser.filters.order.title == "Most confident mistakes first"
 
 
 def test_a_bar_of_the_reliability_diagram_shows_its_rows(qtbot, shown: Page):
@@ -283,8 +283,8 @@ def test_a_dropped_file_is_predicted_and_shown(qtbot, shown: Page, tmp_path: Pat
         drop(shown, mine)
     assert told.args == [
         "warning",
-        "Predicted 3 rows of mine.csv into predictions_mine.csv. Accuracy 0.5000. "
-        "1 row could not be used, the first at mine.csv:4: no text.",
+        "Predicted 3 rows of mine.csv and saved them to predictions_mine.csv. Accuracy 0.5000. "
+        "1 row could not be used; the first: mine.csv:4: no text.",
     ]
     assert shown.browser.filters.split == "mine"
     assert sources(shown) == [0, 1, 2]
@@ -316,7 +316,7 @@ def test_a_second_file_waits_until_the_columns_of_the_first_are_known(qtbot, tmp
     assert further.is_busy
     with qtbot.waitSignal(further.message) as told:
         further.predict(tmp_path, tmp_path / "second.csv")
-    assert told.args[1] == "first.csv is still being predicted; stop it first, or wait."
+    assert told.args[1] == "Still predicting first.csv. Stop it or wait until it finishes."
     client.answer(FileFit(columns=["review"], rows=1, parts=[FilePart(name="text", title="Text")], first={}))
     assert further.sentence.text().startswith("first.csv has the columns review;")
     assert not further.is_busy
@@ -342,7 +342,7 @@ def test_a_prediction_shows_its_progress_and_can_be_stopped(qtbot, shown: Page, 
     assert not shown.predict_button.isEnabled()
     with qtbot.waitSignal(shown.message, timeout=ANSWER_MS) as told:
         further.line.stop.click()
-    assert told.args[1] == "Stopped; nothing was written for never.csv."
+    assert told.args[1] == "Stopped. No predictions were written for never.csv."
     assert shown.predict_button.isEnabled()
 
 

@@ -87,7 +87,7 @@ def test_untrained_head_is_said_above_the_answer(qtbot, box: TryBox):
 
 def test_nothing_typed_is_said_at_once(box: TryBox):
     box.ask()
-    assert box.form.mistake.text() == "Write something into text first."
+    assert box.form.mistake.text() == "Enter text first."
     assert not box.asking.open
 
 
@@ -223,7 +223,7 @@ def test_a_folder_typed_and_finished_with_return_stays_when_the_models_are_liste
 @pytest.mark.parametrize("finish", [Qt.Key.Key_Return, Qt.Key.Key_Tab])
 def test_what_was_wrong_with_a_model_goes_when_the_field_is_corrected(qtbot, box: TryBox, finish):
     typed(qtbot, box, "no-such-model")
-    box.form.first.show_facts("no-such-model is neither a folder nor in the cache", is_problem=True)
+    box.form.first.show_facts("no-such-model is neither a folder nor cached", is_problem=True)
     box.form.show_mistake("no-such-model cannot be opened")
     line = box.form.first.target.lineEdit()
     line.selectAll()
@@ -237,8 +237,8 @@ def test_what_was_wrong_with_a_model_goes_when_the_field_is_corrected(qtbot, box
 def test_one_button_asks_and_the_side_of_the_first_answer_says_how_it_stands(box: TryBox):
     box.form.fill({"text": "never"})
     assert [one.text() for one in box.findChildren(QPushButton) if one.isVisible()].count("Answer") == 1
-    assert box.card.empty._title.text() == "Nothing asked yet"
+    assert box.card.empty._title.text() == "No answer yet"
     box.ask()
     assert box.card.empty._title.text() == "Answering…"
     box.cancel()
-    assert box.card.empty._title.text() == "Nothing asked yet"
+    assert box.card.empty._title.text() == "No answer yet"

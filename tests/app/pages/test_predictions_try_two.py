@@ -35,11 +35,11 @@ def test_two_models_answer_the_same_and_the_difference_is_said(qtbot, box: TryBo
     box.form.second.show_model(OTHER)
     ask(qtbot, box, text="surer")
     view = box.card.compared
-    assert view.sentence.text() == "Both say “pos”; austen-gpt2 is surer by 10.0 points."
+    assert view.sentence.text() == "Both predict “pos”; austen-gpt2 is more confident by 10.0 points."
     assert [group.title for group in view.bars._groups] == ["pos · +10.0 points", "neg · −10.0 points"]
     assert box.answers.list.item(0).text() == "surer   →   pos   →   pos"
     ask(qtbot, box, text="otherwise")
-    assert view.sentence.text() == "They differ: bert-tiny says “pos”, austen-gpt2 says “neg”."
+    assert view.sentence.text() == "They differ: bert-tiny predicts “pos”, austen-gpt2 predicts “neg”."
     assert [text.outlined() for text in view.texts] == [["pos"], ["neg"]]
 
 
@@ -68,7 +68,7 @@ def test_second_model_of_another_task_is_refused(box: TryBox, runs: Path):
     box.form.second.show_run(str(run))
     box.form.fill({"text": "film"})
     box.ask()
-    assert "was trained for question answering, and the first model for text classification" in box.form.mistake.text()
+    assert "was trained for question answering, but the first model for text classification" in box.form.mistake.text()
 
 
 def test_answer_of_the_first_stays_where_the_second_fails(qtbot, box: TryBox):
@@ -149,7 +149,7 @@ def test_open_model_is_shown_and_let_go(qtbot, box: TryBox):
 
 def test_head_that_was_never_trained_is_said_before_asking(qtbot, box: TryBox):
     choose_task(box, "question_answering")
-    qtbot.waitUntil(lambda: "its answers will be random" in box.form.first.facts.text())
+    qtbot.waitUntil(lambda: "Its answers will be random" in box.form.first.facts.text())
     box.form.show_model("nowhere")
     qtbot.waitUntil(lambda: box.form.first.facts.text() == "There is no model nowhere; choose a folder")
 

@@ -97,7 +97,7 @@ def table(qtbot, context, listed):
 
 def test_a_run_that_waits_says_for_what_and_offers_to_start_or_to_stop(page):
     assert page.controls.pill.text() == "Queued"
-    assert page.progress.stage.text() == "Waits for “sentiment” to end; number 2 of 2 in the queue"
+    assert page.progress.stage.text() == "Starts after “sentiment” finishes; 2 of 2 in the queue"
     assert page.progress.bar.fraction() == 0.0
     assert page.header.title.text() == "second"
     assert page.header.subtitle.text() == "bert-tiny on some.csv"
@@ -110,7 +110,7 @@ def test_what_it_waits_for_is_told_anew_when_another_leaves(qtbot, page, waiting
     first.write_exit_record(ExitRecord(2, 0, time.time(), state="stopped"))
     first.leave_queue()
     os.close(let_go.pop(first.path))
-    qtbot.waitUntil(lambda: page.progress.stage.text() == "Waits for “sentiment” to end")
+    qtbot.waitUntil(lambda: page.progress.stage.text() == "Starts after “sentiment” finishes")
 
 
 def test_start_now_lets_it_begin(qtbot, page, waiting):
@@ -127,7 +127,7 @@ def test_a_run_that_the_list_does_not_know_yet_says_what_it_waits_for(qtbot, con
     made.show_run(str(waiting[0].path))
     qtbot.waitUntil(lambda: made.watcher.outcome.waits)
     assert context.library.find(waiting[0].path) is None
-    assert made.progress.stage.text() == "Waits for “sentiment” to end"
+    assert made.progress.stage.text() == "Starts after “sentiment” finishes"
 
 
 def test_without_a_run_that_goes_on_it_waits_for_the_one_before_it(context, waiting, let_go, going):
@@ -151,7 +151,7 @@ def test_stop_asks_the_run_that_waits(page, waiting):
 
 
 def test_start_now_stands_in_the_palette_while_the_run_waits(qtbot, page, waiting):
-    action = next(one for one in page.offered_actions() if one.title == "Start the run that waits now")
+    action = next(one for one in page.offered_actions() if one.title == "Start the queued run now")
     assert action.possible()
     action.do()
     qtbot.waitUntil(lambda: page.controls.pill.text() == "Starting")
@@ -166,7 +166,7 @@ def test_the_list_counts_them_and_says_what_each_waits_for(table, waiting):
     states = {one.title: one.state for one in table.table.runs}
     assert (states["first"], states["second"]) == ("queued", "queued")
     table.table.choose(waiting[0].path)
-    assert table.detail.text().startswith("Waits for “sentiment” to end; number 1 of 2 in the queue · ")
+    assert table.detail.text().startswith("Starts after “sentiment” finishes; 1 of 2 in the queue · ")
     assert not table.buttons["delete"].isEnabled()
     assert not table.buttons["resume"].isEnabled()
 
@@ -175,7 +175,7 @@ def test_stop_in_the_list_takes_one_out_of_the_queue_and_says_so(qtbot, table, w
     table.table.choose(waiting[0].path)
     with qtbot.waitSignal(table.message) as said:
         table.buttons["stop"].click()
-    assert said.args == ["info", "first leaves the queue."]
+    assert said.args == ["info", "Removed first from the queue."]
     assert waiting[0].requested() == "stop"
 
 
@@ -200,7 +200,7 @@ def demo(qtbot, new_run):
 
 def test_with_nothing_going_on_there_is_nothing_to_queue_for(demo):
     assert not demo.cards.cost.queue.isVisible()
-    action = next(one for one in demo.offered_actions() if one.title == "Add the run to the queue")
+    action = next(one for one in demo.offered_actions() if one.title == "Add run to queue")
     assert not action.possible()
 
 
@@ -208,7 +208,9 @@ def test_while_a_run_goes_on_another_can_be_queued(qtbot, going, helped, demo, m
     asked = []
     monkeypatch.setattr(helped.jobs, "start", lambda *given, **options: asked.append((given, options)))
     qtbot.waitUntil(demo.cards.cost.queue.isVisible)
-    assert "Begins by itself when “sentiment” is over (burnish train … --queue)" in demo.cards.cost.queue.toolTip()
+    assert (
+        "Starts automatically after “sentiment” finishes (burnish train … --queue)" in demo.cards.cost.queue.toolTip()
+    )
     demo.cards.cost.queue.click()
     asked[0][0][1](str(going.path))
     demo.cards.cost.start.click()
@@ -226,7 +228,7 @@ def test_whoever_fills_the_queue_stays_on_the_page_and_is_told(qtbot, waiting, h
     demo.message.connect(lambda *given: said.append(given))
     demo.run_started.connect(started.append)
     asked[0][1](str(waiting[0].path))
-    words = "sentiment is in the queue and starts by itself. Waits for “sentiment” to end."
+    words = "Added sentiment to the queue. Starts after “sentiment” finishes."
     assert said == [("success", words)]
     assert started == []
     assert demo.cards.cost.queue.isEnabled()
@@ -243,7 +245,7 @@ def test_a_queued_run_that_begins_at_once_is_shown(going, helped, demo, monkeypa
 
 
 def test_the_command_that_queues_the_run_can_be_copied(demo):
-    action = next(one for one in demo.offered_actions() if one.title == "Copy the command to queue it")
+    action = next(one for one in demo.offered_actions() if one.title == "Copy command to queue the run")
     action.do()
     last = QGuiApplication.clipboard().text().splitlines()[-1]
     assert " train sentiment.yaml" in last
@@ -266,7 +268,7 @@ def test_only_a_run_that_computes_makes_an_answer_take_longer(qtbot, waiting, le
     for _ in range(2):
         page.attempt.form.fill({"text": "film"})
         page.attempt.ask()
-        said.append("a run is training here" in page.attempt.card.facts.text())
+        said.append("a run is training on this computer" in page.attempt.card.facts.text())
         qtbot.waitUntil(lambda: not page.attempt.asking.open)
         for path in [path for path in let_go if path.name == "sentiment-lost"]:
             os.close(let_go.pop(path))

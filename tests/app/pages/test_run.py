@@ -83,7 +83,7 @@ def test_the_page_of_an_ended_run_wakes_once_a_second(qtbot, shown):
 def test_a_finished_run_that_diverged_is_not_praised(diverged, shown):
     pill = shown(diverged.name).controls.pill
     assert (pill.text(), pill.kind()) == ("Finished", "warning")
-    assert pill.toolTip().startswith("Training diverges: its loss has risen from 1.1")
+    assert pill.toolTip().startswith("Training is diverging: the loss has risen from 1.1")
     assert pill.accessibleDescription() == pill.toolTip()
 
 
@@ -96,7 +96,7 @@ def test_a_finished_run_offers_its_predictions_and_nothing_to_stop(qtbot, shown)
     assert asked.args == [str(panel.path)]
 
 
-ROWS = Setting("hardware.micro_batch_size", "Rows per device", "")
+ROWS = Setting("hardware.micro_batch_size", "Micro-batch size", "")
 
 
 def test_a_finished_run_without_its_events_is_finished_everywhere(qtbot, shown, runs: Path):
@@ -120,7 +120,7 @@ def test_a_failed_run_says_why_and_what_helps(shown):
     panel = shown("sentiment-failed")
     assert panel.controls.pill.text() == "Failed"
     assert "ran out of memory at step 313" in panel.banner.text()
-    assert "Set “Rows per device” to 8" in panel.banner.text()
+    assert "Set “Micro-batch size” to 8" in panel.banner.text()
     assert panel.controls.buttons["resume"].isVisible()
 
 
@@ -131,7 +131,7 @@ def test_a_failed_run_offers_the_mended_one_by_a_click(qtbot, shown, context, mo
     context.library.refresh()
     panel = shown("sentiment-failed")
     button = panel.fix_buttons.mend
-    assert button.text() == "Start again with Rows per device 8"
+    assert button.text() == "Restart with Micro-batch size 8"
     assert "--set=hardware.micro_batch_size=8" in button.toolTip()
     looks = {one.text(): one.property("role") for one in (button, panel.controls.buttons["resume"])}
     assert looks == {button.text(): "primary", "Resume": ""}
@@ -274,7 +274,7 @@ def test_a_plot_is_saved_under_the_runs_name(qtbot, shown, tmp_path: Path):
 def test_all_curves_go_to_tensorboard_from_the_menu_of_a_plot(qtbot, shown, context, monkeypatch, tmp_path: Path):
     panel = shown("sentiment-resumed")
     menu = {action.text(): action for action in panel.plots.loss.saving.menu.actions()}
-    menu["Save all curves for TensorBoard…"].trigger()
+    menu["Export all curves for TensorBoard…"].trigger()
     assert panel.tensorboard.dialog.isVisible()
     answer = QUERIES["export_curves"].answer
     monkeypatch.setattr(context.client, "ask", lambda query, given, done, *_: done(answer(given, lambda _: None)))
@@ -317,7 +317,7 @@ def test_another_run_replaces_everything(shown):
     shown("sentiment-finished")
     panel = shown("old-run")
     assert len(panel.plots.loss.series["loss"]) == 60
-    assert "Checkpoint at step" not in panel.journal.journal.text()
+    assert "Saved checkpoint at step" not in panel.journal.journal.text()
 
 
 @pytest.mark.parametrize("kind", ["stop", "pause", "checkpoint"])
@@ -338,7 +338,7 @@ def test_a_checkpoint_may_be_asked_for_again_after_the_answer(qtbot, shown, aliv
         file.write(events.encode(events.CheckpointSaved(time=2e9, step=430, folder="checkpoints/step-000430")))
         file.write(events.encode(events.RequestAnswered(time=2e9, request="checkpoint", step=430)))
         file.flush()
-    assert said.args == ["success", "Checkpoint saved at step 430."]
+    assert said.args == ["success", "Saved a checkpoint at step 430."]
     qtbot.waitUntil(panel.controls.buttons["checkpoint"].isEnabled)
 
 
@@ -347,7 +347,7 @@ def test_a_folder_that_is_deleted_is_said(qtbot, shown):
     with qtbot.waitSignal(panel.message) as said:
         shutil.rmtree(panel.path)
     assert "is gone" in said.args[1]
-    assert panel.controls.pill.text() == "Gone"
+    assert panel.controls.pill.text() == "Deleted"
 
 
 def test_nothing_can_be_asked_of_a_deleted_folder_when_more_is_drawn(qtbot, shown):
@@ -361,7 +361,7 @@ def test_nothing_can_be_asked_of_a_deleted_folder_when_more_is_drawn(qtbot, show
 def test_a_folder_that_came_back_is_shown_again(qtbot, shown, runs: Path):
     panel = shown("sentiment-lost")
     (runs / "sentiment-lost").rename(runs / "aside")
-    qtbot.waitUntil(lambda: panel.controls.pill.text() == "Gone")
+    qtbot.waitUntil(lambda: panel.controls.pill.text() == "Deleted")
     (runs / "aside").rename(runs / "sentiment-lost")
     panel.show_run(str(runs / "sentiment-lost"))
     qtbot.waitUntil(lambda: panel.controls.pill.text() == "Lost")
@@ -409,7 +409,7 @@ def test_a_picked_step_leads_to_its_rows_until_another_run_is_shown(qtbot, shown
     panel = shown("sentiment-finished")
     assert panel.pick.isHidden()
     panel.plots.loss.picked.emit(12.0)
-    assert panel.pick.text() == "Show the rows of step 12"
+    assert panel.pick.text() == "Show rows of step 12"
     with qtbot.waitSignal(panel.rows_requested) as asked:
         panel.pick.click()
     assert asked.args == [str(panel.path), 12]
@@ -440,7 +440,7 @@ def test_what_was_noted_elsewhere_is_shown_and_goes_with_its_run(shown, context,
 def test_only_a_run_of_the_list_offers_a_note(shown, context):
     context.library.refresh()
     panel = shown("sentiment-finished")
-    chip = next(one for one in panel.journal.findChildren(QPushButton) if one.text() == "Note")
+    chip = next(one for one in panel.journal.findChildren(QPushButton) if one.text() == "Notes")
     chip.click()
     assert panel.notes.note.isVisible()
     context.library.runs = []
@@ -453,7 +453,7 @@ def test_the_folder_of_the_run_is_opened(shown, monkeypatch, runs: Path):
     opened: list[str] = []
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()) or True)
     panel = shown("sentiment-finished")
-    (action,) = [one for one in panel.offered_actions() if one.title == "Open the folder of this run"]
+    (action,) = [one for one in panel.offered_actions() if one.title == "Open run folder"]
     assert action.possible()
     action.do()
     assert opened == [str(runs / "sentiment-finished")]

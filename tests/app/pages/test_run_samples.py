@@ -53,7 +53,7 @@ def test_the_latest_evaluation_is_followed_with_what_was_said_before(card: Sampl
     card.show_state(state_of(first, second))
     assert cells(card) == [
         ["Worst", "10", "bad", "good", "", "0.1000"],
-        ["Same each time", "5", "good", "good", "bad", "0.9000"],
+        ["Fixed sample", "5", "good", "good", "bad", "0.9000"],
     ]
     assert card.measure.text() == "step 20 · rated by probability of the right answer"
 
@@ -78,7 +78,7 @@ def test_a_row_is_shown_in_the_shape_of_its_task(card: SampledPredictions):
     card.clear()
     card.show_state(state)
     assert isinstance(card.view, NumberView)
-    assert cells(card) == [["Same each time", "1", "2.5000", "3.0000", "", "0.5000"]]
+    assert cells(card) == [["Fixed sample", "1", "2.5000", "3.0000", "", "0.5000"]]
 
 
 def test_a_resume_takes_back_what_was_seen_after_its_checkpoint():

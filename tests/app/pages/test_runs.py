@@ -68,7 +68,7 @@ def test_a_finished_run_shows_its_best_metric(panel):
 
 
 def test_lost_runs_are_counted_with_the_way_out(panel):
-    assert "1 lost, Resume continues it" in panel.header.subtitle.text()
+    assert "1 lost, can be resumed" in panel.header.subtitle.text()
 
 
 def test_search_narrows_the_list(panel):
@@ -104,7 +104,7 @@ def test_deleting_a_living_run_is_refused(qtbot, panel, alive):
     with qtbot.waitSignal(panel.message) as said:
         panel.deletion.delete([run])
     assert said.args[0] == "error"
-    assert "stop it first" in said.args[1]
+    assert "Stop it before you delete it" in said.args[1]
     assert alive.path.exists()
 
 
@@ -259,7 +259,7 @@ def test_a_finished_run_that_diverged_is_not_praised(diverged, panel):
     assert (cell(run, "state"), kind_of(run.state, run.doubt)) == ("Finished", "warning")
     place = panel.table.model().index(row, NAMES.index("state"))
     for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
-        assert place.data(role).startswith("Training diverges: its loss has risen from 1.1")
+        assert place.data(role).startswith("Training is diverging: the loss has risen from 1.1")
     other = next(run for run in panel.table.runs if run.name == "sentiment-finished")
     assert (other.doubt, kind_of(other.state, other.doubt)) == ("", "success")
 

@@ -186,7 +186,7 @@ def test_rows_that_were_read_are_cleared_only_where_that_is_ticked(panel: Page, 
 
 def test_what_a_live_run_keeps_is_told(panel: Page, asked: Asked):
     panel.folders._on_cleared(ClearedCache(freed=1_000_000, kept=5_000_000, kept_for=["2026-11-21-1530-reviews"]))
-    assert "5 MB stay because a run may be reading them: 2026-11-21-1530-reviews" in panel.folders.banner.text()
+    assert "Kept 5 MB that active runs may be reading: 2026-11-21-1530-reviews" in panel.folders.banner.text()
 
 
 def test_an_empty_cache_cannot_be_cleared(panel: Page):
@@ -204,7 +204,7 @@ def test_a_token_is_handed_over_and_forgotten(panel: Page, asked: Asked):
 
 def test_who_is_logged_in_is_shown_and_can_log_out(panel: Page, asked: Asked):
     panel.hub.show_account(HubAccount(name="ada", full_name="Ada L.", organisations=["engines"], has_token=True))
-    assert panel.hub.who.text() == "Logged in as ada (Ada L.), member of engines."
+    assert panel.hub.who.text() == "Signed in as ada (Ada L.), member of engines."
     assert panel.hub.token.isHidden()
     panel.hub.logout_button.click()
     assert asked.questions == [("hub_logout", {})]

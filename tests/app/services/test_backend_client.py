@@ -233,7 +233,7 @@ def test_whatever_the_helper_says_no_question_waits_for_ever(qtbot, misbehaving,
 def test_half_a_line_of_a_helper_that_died_is_forgotten(qtbot, misbehaving):
     broken = asked(misbehaving, "say", hex=b'{"id": NUMBER, "answer": '.hex(), ends=True)
     qtbot.waitUntil(broken)
-    assert "ended twice" in broken.mistakes[0].message
+    assert "crashed twice" in broken.mistakes[0].message
     again = asked(misbehaving, "echo", n=3)
     qtbot.waitUntil(again)
     assert again.answers == [{"n": 3}]

@@ -92,7 +92,7 @@ def test_a_queued_run_waits_until_it_is_told_to_start_now(qtbot, jobs, tmp_path:
 def test_starting_now_what_is_gone_or_has_begun_changes_nothing(jobs, tmp_path: Path):
     assert jobs.start_now(tmp_path / "gone") == ""
     (tmp_path / "queued").mkdir()
-    assert "could not be started now" in jobs.start_now(tmp_path)
+    assert "Couldn't start the run" in jobs.start_now(tmp_path)
 
 
 def test_closing_while_a_run_is_being_started_leaves_no_process_and_no_file(qtbot, tmp_path: Path, monkeypatch):

@@ -146,7 +146,7 @@ def labels() -> QWidget:
 PAINTED: dict[str, tuple[Callable[[], QWidget], Role, str, str]] = {
     "progress": (progress, Role.ProgressBar, "Progress", "42%"),
     "tile": (tile, Role.Indicator, "Training loss: 0.47", "recent mean 0.49"),
-    "matrix": (matrix, Role.Chart, "Confusion matrix", "yes taken for no 2 times"),
+    "matrix": (matrix, Role.Chart, "Confusion matrix", "yes predicted as no 2 times"),
     "bars": (bars, Role.Chart, "Accuracy", "0.9"),
     "histogram": (histogram, Role.Chart, "Lengths", "limit 64; bar 0"),
     "threshold": (threshold, Role.Chart, "Precision, recall", "Precision 0.900"),

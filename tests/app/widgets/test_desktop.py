@@ -22,7 +22,7 @@ def test_without_a_desktop_nothing_is_shown(messages: DesktopMessages):
 
 def test_the_icon_is_in_the_tray_only_while_a_message_is(messages: DesktopMessages, monkeypatch):
     monkeypatch.setattr(desktop, "shows_messages", lambda: True)
-    assert messages.show_message("Burnish", "reviews has failed.", True)
+    assert messages.show_message("Burnish", "reviews failed.", True)
     assert messages._icon.isVisible()
     messages.withdraw()
     assert not messages._icon.isVisible()

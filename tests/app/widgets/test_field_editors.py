@@ -76,7 +76,7 @@ def test_environment_variables_are_texts(qtbot, styled):
 def test_variable_that_a_spec_may_not_set_is_named(qtbot, styled):
     form = form_of(qtbot, HardwareSection)
     form.set_values({"environment": {"LD_PRELOAD": "x"}})
-    assert form.mistakes() == {"environment": "A spec may not set LD_PRELOAD. Set it in your own environment."}
+    assert form.mistakes() == {"environment": "A spec can't set LD_PRELOAD. Set it in your environment instead."}
 
 
 def test_embedded_data_is_offered(qtbot, styled):

@@ -14,9 +14,9 @@ def test_what_cannot_be_seen_is_no_box(styled):
 def test_a_box_is_told_by_the_name_of_its_character(styled, monkeypatch):
     monkeypatch.setattr(glyphs, "is_drawn", lambda letter: letter.isascii())
     assert glyphs.missing_glyphs("a漢漢") == (
-        "No font here has U+6F22 CJK UNIFIED IDEOGRAPH-6F22; a box is drawn instead."
+        "No installed font has U+6F22 CJK UNIFIED IDEOGRAPH-6F22, so it appears as a box."
     )
-    assert glyphs.missing_glyphs("漢字かな").endswith("U+304B HIRAGANA LETTER KA and 1 more; boxes are drawn instead.")
+    assert glyphs.missing_glyphs("漢字かな").endswith("U+304B HIRAGANA LETTER KA and 1 more, so they appear as boxes.")
 
 
 def test_the_box_of_a_font_is_known(styled):

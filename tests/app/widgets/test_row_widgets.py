@@ -147,7 +147,11 @@ def cells() -> ConfusionMatrix:
 @pytest.mark.parametrize(
     ("make", "place", "words"),
     [
-        (bars, lambda plot: plot.box_of(0).center(), "8 rows with confidence 0.5 to 1.0: 75.0% right, 90.0% expected"),
+        (
+            bars,
+            lambda plot: plot.box_of(0).center(),
+            "8 rows with confidence 0.5 to 1.0: 75.0% correct, 90.0% expected",
+        ),
         (dots, lambda plot: plot.place_of(0), "Row 12: predicted 4.2, actual 5"),
         (
             cells,

@@ -89,11 +89,11 @@ def test_the_example_of_a_number_fits_its_field(qtbot, form: SchemaForm, name: s
 
 
 def test_a_mistake_names_its_field_as_the_form_does_with_thin_spaces(qtbot, styled):
-    field = {"type": "integer", "title": "Longest text", "unit": "tokens", "maximum": 1_000_000, "default": 128}
+    field = {"type": "integer", "title": "Max length", "unit": "tokens", "maximum": 1_000_000, "default": 128}
     form = SchemaForm({"properties": {"max_length": field}})
     qtbot.addWidget(form)
     typed(qtbot, form, "max_length", "2000000")
-    assert form.mistake_sentences() == ["Longest text (tokens): enter 1\u202f000\u202f000 or less."]
+    assert form.mistake_sentences() == ["Max length (tokens): enter 1\u202f000\u202f000 or less."]
 
 
 @pytest.mark.parametrize(("text", "value"), [("never", "never"), ("500", 500), ("epoch", "epoch")])

@@ -105,7 +105,7 @@ def test_a_page_as_a_whole_has_no_ring(qtbot, styled):
     qtbot.addWidget(window)
     ring = FocusRing(window)
     column = QVBoxLayout(window)
-    area, table = PageArea(QWidget()), TextTable("Scores")
+    area, table = PageArea(QWidget()), TextTable("Metrics")
     for widget in (area, table):
         widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         column.addWidget(widget)
@@ -175,7 +175,7 @@ def test_a_shortened_label_tells_the_whole(qtbot, styled):
 
 
 def test_a_label_of_two_lines_shows_twice_the_words(qtbot, styled):
-    words = "Evaluation loss has risen for two evaluations; the best was step 300."
+    words = "Evaluation loss has increased for two evaluations; the best was step 300."
     one, two = ElidedLabel(words), ElidedLabel(words, lines=2)
     pictures = []
     for made in (one, two):

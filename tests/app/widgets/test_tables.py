@@ -214,7 +214,7 @@ def test_copying_everything_takes_only_the_first_rows(qtbot, table: RowTable):
 
 
 def test_copied_numbers_keep_the_point_in_a_german_table(qtbot, styled, german):
-    rows = TextTable("Scores")
+    rows = TextTable("Metrics")
     qtbot.addWidget(rows)
     rows.show_rows(("Label", "F1"), [("3,5", formatting.number(0.8235))])
     rows.selectAll()

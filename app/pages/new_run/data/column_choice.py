@@ -1,4 +1,4 @@
-"""Which column of the data plays which part of the task: guessed with a reason, changed, and set back."""
+"""Assigns columns of the data to the inputs of the task: detected with a reason, changed, and set back."""
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QStandardItemModel
@@ -16,7 +16,7 @@ from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.catalog import Column
 from backend.contract.rpc.data import DataPreview
 
-CHOSEN = tr("as chosen")
+CHOSEN = tr("your choice")
 """The backend's reason where nothing was guessed; the drop-down says as much."""
 WHY_LETTERS = 46
 """Of a reason beside a column that cannot be chosen; its tooltip has the whole."""
@@ -57,7 +57,7 @@ class _Part:
         self.box.addItem(self.first, None)
         self.dot = _Dot(part_color(place))
         self.reason = ElidedLabel("", "faint")
-        self.back = IconToolButton("undo", tr("Back to the guessed column for {title}", title=part.title))
+        self.back = IconToolButton("undo", tr("Use the detected column for {title}", title=part.title))
         self.caption: QLabel = label(part.title, "muted", wrap=True)
         self.caption.setFixedWidth(CAPTION_WIDTH)
         self.caption.setBuddy(self.box)
@@ -107,8 +107,8 @@ class _Part:
         if why:
             said = f"“{chosen}” {why}"
         elif self.guess is not None and better is not None:
-            said = tr("Guessed was “{guess}”", guess=self.guess)
-            self.back.setToolTip(tr("Back to “{guess}”: {reason}", guess=self.guess, reason=words_of(better.reason)))
+            said = tr("Detected: “{guess}”", guess=self.guess)
+            self.back.setToolTip(tr("Use “{guess}”: {reason}", guess=self.guess, reason=words_of(better.reason)))
         theme.role(self.reason, "warning" if why else "faint")
         self.reason.setText(said)
         self.back.setVisible(self.guess is not None)

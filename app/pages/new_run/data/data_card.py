@@ -1,4 +1,4 @@
-"""The data card: files, columns, what was recognised, and a look at what the data holds."""
+"""The data card: files, columns, what was detected, and a preview of the data."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -32,9 +32,9 @@ from backend.contract.rpc.protocol import Progress
 
 DROP_TITLE = tr("Drop your data here")
 DROP_WORDS = tr(
-    "A file, several files or a folder: CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument, plain "
-    "text, CoNLL, SQuAD or GLUE, packed by gzip or zip or not. Files named train, validation and test find their "
-    "places. Or click to choose, or paste a path."
+    "One or more files, or a folder: CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument, plain "
+    "text, CoNLL, SQuAD or GLUE, optionally compressed with gzip or zip. Files named train, "
+    "validation and test are assigned automatically. You can also click to browse, or paste a path."
 )
 
 
@@ -72,7 +72,7 @@ class DataCard(Card):
         self.columns = ColumnChoice()
         self.columns.changed.connect(lambda part, column: self.changed.emit(f"data.columns.{part}", column))
         self.banner = Banner()
-        self.again = IconButton(tr("Read again"), "refresh", "quiet")
+        self.again = IconButton(tr("Reload"), "refresh", "quiet")
         self.again.clicked.connect(self.read_asked)
         self.banner.buttons.addWidget(self.again)
         self.again.hide()
@@ -87,11 +87,11 @@ class DataCard(Card):
     def _build_corner(self) -> None:
         self.state = label("", "faint")
         self.report = IconButton(tr("Report"), "chart", "quiet")
-        self.report.setToolTip(tr("Rows, labels, lengths, duplicates and overlap of all splits"))
+        self.report.setToolTip(tr("Rows, labels, lengths, duplicates and overlap for every split"))
         self.report.clicked.connect(self.report_asked)
         self.tokens = IconButton(tr("Tokens"), "text", "quiet")
         self.tokens.setToolTip(
-            tr("Lengths against the limit, unknown tokens, padding, and what the model gets of every row")
+            tr("Token lengths and the limit, unknown tokens, padding, and what the model sees of every row")
         )
         self.tokens.clicked.connect(self.tokens_asked)
         for widget in (self.state, self.tokens, self.report):
@@ -230,7 +230,7 @@ class DataCard(Card):
         """Something was dropped and is being looked at."""
         self.banner.clear()
         self.forget_recognised()
-        self.state.setText(tr("Looking at what was dropped…"))
+        self.state.setText(tr("Inspecting the dropped files…"))
 
     def show_recognised(self, found: RecognisedData, task: str) -> None:
         """What was taken, and from what kind of file; `task` names another one that such data is made for."""
@@ -340,7 +340,7 @@ class RecognisedNote(QFrame):
         theme.role(self, "banner-info")
         self.words = label("", wrap=True, selectable=True)
         self.task, self.undo = IconButton("", "target", "quiet"), IconButton(tr("Undo"), "undo", "quiet")
-        self.undo.setToolTip(tr("Choose again what was chosen before"))
+        self.undo.setToolTip(tr("Restore the previous choice"))
         self.task.clicked.connect(self.task_asked)
         self.undo.clicked.connect(self.undo_asked)
         grid = QGridLayout(self)

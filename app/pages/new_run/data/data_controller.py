@@ -1,4 +1,4 @@
-"""What stands behind the data card: recognising what was dropped or named, the look at all rows, and the dialogs with rows."""
+"""Controls the data card: recognizes what was dropped or typed, checks all rows, and opens the dialogs with rows."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -23,8 +23,8 @@ from backend.contract.rpc.protocol import ErrorReply, Progress
 
 GLANCE_DELAY_MS = 150
 _OTHERS = {
-    "validation": tr("give validation data of the same kind, or drop this on the page to train on it."),
-    "test": tr("give test data of the same kind, or drop this on the page to train on it."),
+    "validation": tr("use validation data of the same format, or drop this on the page to train on it."),
+    "test": tr("use test data of the same format, or drop this on the page to train on it."),
 }
 
 
@@ -115,7 +115,7 @@ class DataController(QObject):
             self._refuse(
                 ErrorReply(
                     tr(
-                        "{words} The training data is stored in another way; {OTHERS}",
+                        "{words} The training data has a different format; {OTHERS}",
                         words=found.words,
                         OTHERS=_OTHERS[split],
                     )

@@ -1,4 +1,4 @@
-"""What is seen of the data that was chosen: one line, labels and lengths, warnings, the first rows."""
+"""The preview of the chosen data: one summary line, labels and lengths, warnings, the first rows."""
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
@@ -15,7 +15,7 @@ from app.widgets.tables.preview_table import PreviewColumn, PreviewTable
 from backend.contract.rpc.data import DataPreview, DataSummary
 
 TABLE_HEIGHT = 196
-STOPPED = tr("Not all rows were looked at; a run reads them all and lists those that it cannot use.")
+STOPPED = tr("Not all rows were checked. The run reads all of them and reports the ones it can't use.")
 
 
 class DataView(QWidget):
@@ -35,21 +35,21 @@ class DataView(QWidget):
         self.splits = label("", "muted", wrap=True)
         self.labels, self.lengths = label("", "muted", wrap=True), label("", "muted", wrap=True)
         self._labels_heading, self._lengths_heading = label(tr("Labels"), "caption"), label(tr("Lengths"), "caption")
-        self.shares, self.strip = ShareBar(tr("Shares of the labels")), CountStrip(tr("Lengths of the rows"))
+        self.shares, self.strip = ShareBar(tr("Label distribution")), CountStrip(tr("Row lengths"))
         self.counting, self.counted = QWidget(), ThinProgressBar()
-        self.counted.setAccessibleName(tr("Looking at all rows"))
+        self.counted.setAccessibleName(tr("Checking all rows"))
         self.stop_counting = IconButton(tr("Stop"), "stop", "quiet")
-        self.stop_counting.setToolTip(tr("Do not look at all rows; a run will read them anyway"))
+        self.stop_counting.setToolTip(tr("Stop checking the rows. The run will read them anyway"))
         self.stop_counting.clicked.connect(self.stop_asked)
         self.warnings = label("", "warning", wrap=True, selectable=True)
         self.notes = label("", "faint", wrap=True, selectable=True)
         self.skipped = label("", "warning", wrap=True, selectable=True)
-        self.unusable = IconButton(tr("Show them"), "table", "quiet")
-        self.unusable.setToolTip(tr("The rows that cannot be used: file, line and reason"))
+        self.unusable = IconButton(tr("Show rows"), "table", "quiet")
+        self.unusable.setToolTip(tr("Unusable rows, with file, line and reason"))
         self.unusable.clicked.connect(self.unusable_asked)
         self.table = PreviewTable(tr("First rows of the data"))
         self.table.setMinimumHeight(TABLE_HEIGHT)
-        self.table.setToolTip(tr("Double-click a row to see it whole"))
+        self.table.setToolTip(tr("Double-click a row to see all of it"))
         self.table.row_asked.connect(self.row_asked)
         self._place()
         self.hide()
@@ -72,7 +72,7 @@ class DataView(QWidget):
             pictures.addLayout(side, 1)
         counting = QHBoxLayout(self.counting)
         counting.setContentsMargins(0, 0, 0, 0)
-        counting.addWidget(label(tr("Looking at all rows…"), "faint"))
+        counting.addWidget(label(tr("Checking all rows…"), "faint"))
         counting.addWidget(self.counted, 1)
         counting.addWidget(self.stop_counting)
         left_out = QHBoxLayout()

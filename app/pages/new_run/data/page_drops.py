@@ -1,4 +1,4 @@
-"""Drops and pastes anywhere on the New run page: where they go, and the hint that says so before."""
+"""Handles drops and pastes anywhere on the New run page, and the hint that shows where a drop would go."""
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QDropEvent, QGuiApplication, QKeySequence, QShortcut

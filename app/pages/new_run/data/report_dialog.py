@@ -1,4 +1,4 @@
-"""The window with the report on the data of a draft: a card per split; it is asked for with progress, and copied."""
+"""The data report dialog: a card for each split, loaded with progress, and copied as Markdown or JSON."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,11 +39,11 @@ class ReportDialog(QDialog):
         self.said = label("", "faint")
         self.markdown = IconButton(tr("Copy as Markdown"), "copy")
         self.json = IconButton(tr("Copy as JSON"), "copy")
-        self.again = IconButton(tr("Read again"), "refresh")
+        self.again = IconButton(tr("Reload"), "refresh")
         self.cancel = IconButton(tr("Cancel"), "close")
         self.words, self.bar = label("", "muted"), ThinProgressBar()
         self.view = ReportView()
-        self.failure = EmptyState("error", "", button=tr("Try again"))
+        self.failure = EmptyState("error", "", button=tr("Retry"))
         self._place()
         self.markdown.clicked.connect(lambda: self._copy(tr("Markdown"), data_report_text.as_markdown))
         self.json.clicked.connect(lambda: self._copy("JSON", data_report_text.as_json))
@@ -125,15 +125,15 @@ class ReportDialog(QDialog):
         counted = (
             tr("tokens of {tokenizer}", tokenizer=formatting.short_path(report.tokenizer))
             if report.tokenizer
-            else tr("no tokens counted")
+            else tr("tokens not counted")
         )
-        self.title.setToolTip(tr("Measured in {seconds:.1f} s, {counted}", seconds=report.seconds, counted=counted))
+        self.title.setToolTip(tr("Computed in {seconds:.1f} s, {counted}", seconds=report.seconds, counted=counted))
         self.view.show_report(report)
         self._show_page(1)
         self.view.setFocus()
 
     def _on_mistake(self, mistake: ErrorReply) -> None:
-        self.failure.set_words(tr("The data could not be read"), formatting.sentence(mistake.message, mistake.field))
+        self.failure.set_words(tr("Couldn't read the data"), formatting.sentence(mistake.message, mistake.field))
         self._show_page(2)
 
     def _copy(self, kind: str, text_of: Any) -> None:
@@ -192,10 +192,13 @@ def _split_card(name: str, split: SplitReport, inputs: list[str]) -> Card:
 
 def _counts(split: SplitReport, inputs: list[str]) -> QGridLayout:
     same = tr("same {inputs}{value}", inputs=", ".join(inputs[:3]), value=" …" if len(inputs) > 3 else "")
-    shown = [(tr("Rows"), split.rows, ""), (tr("Repeated"), split.duplicates, data_report_text.repeated(split) or same)]
+    shown = [
+        (tr("Rows"), split.rows, ""),
+        (tr("Duplicates"), split.duplicates, data_report_text.repeated(split) or same),
+    ]
     if split.in_train is not None:
-        shown.append((tr("In the training data too"), split.in_train, same))
-    shown.append((tr("Cannot be used"), split.unusable, tr("left out of training") if split.unusable else ""))
+        shown.append((tr("Also in training data"), split.in_train, same))
+    shown.append((tr("Unusable"), split.unusable, tr("skipped in training") if split.unusable else ""))
     grid = QGridLayout()
     grid.setHorizontalSpacing(18)
     grid.setVerticalSpacing(0)
@@ -236,10 +239,10 @@ def _add_labels(card: Card, split: SplitReport) -> None:
             continue
         card.add(rule())
         more = (column.distinct or len(column.labels)) - len(column.labels)
-        others = tr(", the {number} most frequent", number=len(column.labels)) if more > 0 else ""
-        distinct = trn("{count} different value", "{count} different values", column.distinct or len(column.labels))
+        others = tr(", {number} most frequent", number=len(column.labels)) if more > 0 else ""
+        distinct = trn("{count} unique value", "{count} unique values", column.distinct or len(column.labels))
         card.add(label(f"{name}: {distinct}{others}", "strong"))
-        bars = LabelBars(tr("Shares of {name}", name=name))
+        bars = LabelBars(tr("Distribution of {name}", name=name))
         bars.show_bars([Bar(f"{one.label}  ·  {formatting.grouped(one.count)}", one.ratio) for one in column.labels])
         card.add(bars)
 

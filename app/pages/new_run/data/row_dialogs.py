@@ -1,4 +1,4 @@
-"""The windows that show rows of the data: one row whole, and those that cannot be used, with their export."""
+"""The dialogs with rows of the data: one row in full, and the unusable rows with their export."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,8 +17,7 @@ from backend.contract.rpc.protocol import ErrorReply, ExportedFile
 
 UNUSABLE_HEADER = (tr("Split"), tr("File"), tr("Line"), tr("Reason"))
 UNUSABLE_WORDS = tr(
-    "They are left out: the run trains and measures on all other rows, and lists these again "
-    "in its journal. Mend them in the file and read it again to use them."
+    "The run skips these rows and lists them under Events. To use them, fix them in the file and reload it."
 )
 
 LINES_TALL = 8
@@ -33,7 +32,7 @@ class RowDialog(QDialog):
         self._client = client
         self._ticket: PendingQuery | None = None
         self.cells: dict[str, QPlainTextEdit] = {}
-        self.setWindowTitle(tr("A row of the data"))
+        self.setWindowTitle(tr("Row"))
         self.resize(680, 560)
         self.title, self.said = label("", "section"), label("", "faint", wrap=True)
         self.area = QScrollArea(widgetResizable=True)
@@ -57,7 +56,7 @@ class RowDialog(QDialog):
         values = dict(zip(preview.columns, preview.rows[row], strict=False))
         self._fill(values)
         cut = any(text.endswith("…") for text in values.values())
-        self.said.setText(tr("Reading the row whole…") if cut else "")
+        self.said.setText(tr("Loading the row…") if cut else "")
         self._ticket = self._client.ask("data_row", {**arguments, "row": row}, self._on_row, self._on_mistake)
         self.show()
         self.raise_()
@@ -102,10 +101,10 @@ class UnusableDialog(QDialog):
         super().__init__(parent)
         self._client = client
         self._arguments: Mapping[str, Any] = {}
-        self.setWindowTitle(tr("Rows that cannot be used"))
+        self.setWindowTitle(tr("Unusable rows"))
         self.resize(720, 480)
         self.title, self.reasons = label("", "section"), label("", "muted", wrap=True, selectable=True)
-        self.table = TextTable(tr("Rows that cannot be used"))
+        self.table = TextTable(tr("Unusable rows"))
         self.said = label("", "faint", wrap=True)
         self.export = IconButton(tr("Export as CSV"), "save")
         self.export.clicked.connect(self._on_export)
@@ -128,7 +127,7 @@ class UnusableDialog(QDialog):
         self._arguments = arguments
         listed = [(split_title(split.split), row) for split in glance.splits for row in split.first_unusable]
         count = sum(split.unusable for split in glance.splits)
-        self.title.setText(tr("{count} cannot be used", count=trn("{count} row", "{count} rows", count)))
+        self.title.setText(tr("{count} can't be used", count=trn("{count} row", "{count} rows", count)))
         reasons: dict[str, int] = {}
         for split in glance.splits:
             for reason, number in split.reasons.items():
@@ -141,7 +140,10 @@ class UnusableDialog(QDialog):
         )
         more = count - len(listed)
         self.said.setText(
-            tr("The first {number} are listed; the file will have all.", number=formatting.grouped(len(listed)))
+            tr(
+                "Showing the first {number}. The exported file contains all of them.",
+                number=formatting.grouped(len(listed)),
+            )
             if more > 0
             else ""
         )
@@ -150,9 +152,7 @@ class UnusableDialog(QDialog):
         self.activateWindow()
 
     def _on_export(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(
-            self, tr("Export the rows that cannot be used"), "unusable.csv", tr("CSV (*.csv)")
-        )
+        path, _ = QFileDialog.getSaveFileName(self, tr("Export unusable rows"), "unusable.csv", tr("CSV (*.csv)"))
         if path:
             self.write(path)
 
@@ -164,7 +164,7 @@ class UnusableDialog(QDialog):
     def _on_written(self, written: ExportedFile) -> None:
         self.said.setText(
             tr(
-                "{count} written to {path}",
+                "Exported {count} to {path}",
                 count=trn("{count} row", "{count} rows", written.rows),
                 path=formatting.short_path(written.path),
             )

@@ -1,4 +1,4 @@
-"""The choice of the rows to train on, to measure with and to score at the end: files, or splits of a source."""
+"""Chooses the training, validation and test data: files, or splits of a source."""
 
 from typing import Any
 
@@ -12,23 +12,29 @@ from app.widgets.card import FormGrid
 from app.widgets.forms.inputs import NumberLine, QuietComboBox
 from app.widgets.forms.path_field import PathField
 
-FRACTION, FILE, SPLIT, OWN, NONE = tr("A fraction"), tr("A file"), tr("A split"), tr("Its own"), tr("None")
+FRACTION, FILE, SPLIT, OWN, NONE = (
+    tr("A fraction"),
+    tr("A file"),
+    tr("A split"),
+    tr("The dataset's own split"),
+    tr("None"),
+)
 KINDS: dict[SplitKind, tuple[str, ...]] = {
     "files": (FRACTION, FILE, NONE), "names": (FRACTION, SPLIT, NONE),
     "own": (OWN, FRACTION, SPLIT), "fixed": (OWN, FRACTION),
 }  # fmt: skip
 HINTS: dict[SplitKind, tuple[str, str, str]] = {
     "files": (
-        tr("A file or folder; or drop it here"),
-        tr("The same kind of file"),
-        tr("Optional; scored once, at the end"),
+        tr("A file or folder, or drop one here"),
+        tr("A file of the same format"),
+        tr("Optional. Scored once, at the end"),
     ),
     "names": (
-        tr("Name of the split, for example train"),
-        tr("For example validation"),
-        tr("Optional; scored once, at the end"),
+        tr("Split name, for example train"),
+        tr("For example, validation"),
+        tr("Optional. Scored once, at the end"),
     ),
-    "own": (tr("Its own"), tr("Name of the split"), tr("Optional, for example test; scored once")),
+    "own": (tr("The dataset's own split"), tr("Split name"), tr("Optional, for example test. Scored once")),
     "fixed": ("", "", ""),
 }
 
@@ -47,7 +53,7 @@ class SplitFields(QWidget):
         self.validation_kind = QuietComboBox()
         self.validation_kind.textActivated.connect(self._on_kind)
         self.fraction = NumberLine(whole=False)
-        self.fraction.setAccessibleName(tr("Fraction of the training rows for validation"))
+        self.fraction.setAccessibleName(tr("Fraction of training rows for validation"))
         self.fraction.setFixedWidth(72)
         self.fraction.editingFinished.connect(self._on_fraction)
         self.validation = PathField(tr("Validation data"), "")
@@ -128,4 +134,6 @@ class SplitFields(QWidget):
             self.changed.emit("data.validation", value)
         else:
             self._show_validation(self._shown)
-            self.refused.emit(tr("Validation: a fraction lies between 0 and 1, for example 0.1. Nothing was changed."))
+            self.refused.emit(
+                tr("The validation fraction must be between 0 and 1, for example 0.1. Nothing was changed.")
+            )

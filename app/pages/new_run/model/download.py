@@ -1,4 +1,4 @@
-"""The download of one model, and the bar that shows it: it goes on while the window is used, and can be stopped."""
+"""Downloads one model in the background, and shows the download in a bar with a stop button."""
 
 import time
 
@@ -62,8 +62,8 @@ class ModelDownload(QObject):
         if not self.goes_on:
             return ""
         return tr(
-            "{name} is still being downloaded ({words}). What is here is kept, and the download goes "
-            "on behind it when you choose the model again.",
+            "{name} is still downloading ({words}). What has been downloaded is kept, and the "
+            "download resumes when you choose the model again.",
             name=self.name,
             words=self.pace.words(),
         )
@@ -101,8 +101,8 @@ class DownloadBar(QWidget):
         self.failure = label("", "danger", wrap=True, selectable=True)
         self.bar = ThinProgressBar()
         self.stop = IconButton(tr("Stop"), "stop")
-        self.stop.setToolTip(tr("What has arrived is kept; the next download goes on behind it"))
-        self.again = IconButton(tr("Go on"), "refresh")
+        self.stop.setToolTip(tr("Stop the download. You can resume it later"))
+        self.again = IconButton(tr("Resume"), "refresh")
         for button in (self.stop, self.again):
             button.setAutoDefault(False)
         self.stop.clicked.connect(download.stop)

@@ -1,4 +1,4 @@
-"""The model card: the model's name, what stands in its way, and what its folder holds."""
+"""The model card: the model's name, what keeps it from being used, and what its folder contains."""
 
 from pathlib import Path
 
@@ -29,27 +29,27 @@ FACTS = (
     tr("Architecture"),
     tr("Parameters"),
     tr("On disk"),
-    tr("Licence"),
+    tr("License"),
     tr("Tokenizer"),
-    tr("Longest input"),
-    tr("From"),
+    tr("Max input"),
+    tr("Source"),
 )
 _SAFETY = {
-    "safetensors": (tr("Safe weights"), "success"),
-    "bin": (tr("Old weights"), "warning"),
+    "safetensors": (tr("Safetensors"), "success"),
+    "bin": (tr("Old format"), "warning"),
     "flax": (tr("Flax weights"), "warning"),
     "none": (tr("No weights"), "neutral"),
     "lfs-pointer": (tr("Weights missing"), "danger"),
     "broken": (tr("Damaged"), "danger"),
 }
 _FOUND = {
-    "folder": tr("a folder"),
-    "cache": tr("the hub's cache"),
-    "hub": tr("the hub"),
-    "converted": tr("a copy whose weights were converted"),
+    "folder": tr("local folder"),
+    "cache": tr("Hub cache"),
+    "hub": tr("Hub"),
+    "converted": tr("converted copy"),
 }
 
-HINT = tr("A model folder, or a hub id such as google/mt5-small; a folder can be dropped on this card")
+HINT = tr("A model folder, or a Hub ID such as google/mt5-small. You can also drop a folder on this card")
 _PARTS_OF_A_FOLDER = (".safetensors", ".json", ".bin", ".msgpack", ".model", ".txt")
 """Files of a model: whoever drops one of them means the folder."""
 
@@ -92,14 +92,14 @@ class ModelCard(Card):
     # Widgets
 
     def _build_choice(self) -> None:
-        self.name = PathLine(placeholderText=tr("Folder or hub id"))
+        self.name = PathLine(placeholderText=tr("Folder or Hub ID"))
         self.name.setToolTip(HINT)
-        self.name.setAccessibleName(tr("Model folder or hub id"))
+        self.name.setAccessibleName(tr("Model folder or Hub ID"))
         self.name.setMinimumWidth(60)
         self.name.setAcceptDrops(False)  # what is dropped on the card is the card's
         self.name.editingFinished.connect(self._on_edited)
-        self.list = QPushButton(tr("Choose…"))
-        self.list.setToolTip(tr("Demo models, those of your runs, what is on this computer, and the hub"))
+        self.list = QPushButton(tr("Browse…"))
+        self.list.setToolTip(tr("Demo models, models from your runs, models on this computer, and the Hub"))
         self.list.clicked.connect(lambda: self.list_asked.emit(False))
         self.embedded = QPushButton()
         theme.role(self.embedded, "chip")
@@ -116,18 +116,18 @@ class ModelCard(Card):
         self._start = QWidget()
         start = QHBoxLayout(self._start)
         start.setContentsMargins(0, 0, 0, 0)
-        start.addWidget(label(tr("Nothing to download:"), "muted"))
+        start.addWidget(label(tr("No download needed:"), "muted"))
         start.addWidget(self.embedded)
         start.addStretch(1)
-        self._start_caption = rows.add(tr("Begin with"), self._start, self.embedded)
+        self._start_caption = rows.add(tr("Start from"), self._start, self.embedded)
         self._embed("")
         self.body.addLayout(rows)
 
     def _build_fixes(self) -> None:
         self.convert = IconButton(CONVERT, "refresh", "primary")
         self.trust = IconButton(TRUST, "warning", "danger")
-        self.another = IconButton(tr("Show what fits"), "search")
-        self.shorten = IconButton(tr("Set it to the limit"), "check", "primary")
+        self.another = IconButton(tr("Show compatible models"), "search")
+        self.shorten = IconButton(tr("Set to the limit"), "check", "primary")
         self.fetch = IconButton(tr("Download now"), "download")
         self.convert.clicked.connect(self.conversion_agreed)
         self.trust.clicked.connect(self.trust_agreed)
@@ -153,8 +153,8 @@ class ModelCard(Card):
     def _build_looks(self) -> QWidget:
         """Buttons that look further into the chosen model."""
         self.open = IconButton(tr("Open folder"), "folder", "quiet")
-        self.tokenizer = IconButton(tr("Its tokenizer"), "text", "quiet")
-        self.tokenizer.setToolTip(tr("Look at its tokenizer on the Tokenizer page"))
+        self.tokenizer = IconButton(tr("View tokenizer"), "text", "quiet")
+        self.tokenizer.setToolTip(tr("Open its tokenizer on the Tokenizer page"))
         self.open.clicked.connect(self._on_open)
         self.tokenizer.clicked.connect(lambda: self.tokenizer_asked.emit(self._model.folder if self._model else ""))
         holder = QWidget()
@@ -178,8 +178,8 @@ class ModelCard(Card):
         """One click chooses the embedded model that goes with the task."""
         self._embedded = demo_model(task)
         self.embedded.setText(self._embedded.name)
-        self.embedded.setAccessibleName(tr("Begin with {name}", name=self._embedded.name))
-        self.embedded.setToolTip(tr("An embedded model: {use}", use=self._embedded.use))
+        self.embedded.setAccessibleName(tr("Start from {name}", name=self._embedded.name))
+        self.embedded.setToolTip(tr("A demo model: {use}", use=self._embedded.use))
 
     def show_draft(self, draft: Draft) -> None:
         """Show what the draft says."""
@@ -277,7 +277,7 @@ class ModelCard(Card):
             self.banner.clear()
             return
         self._limit = found.limit
-        self.shorten.setText(tr("Set it to {limit}", limit=found.limit))
+        self.shorten.setText(tr("Set to {limit}", limit=found.limit))
         self.banner.show_message(found.kind, found.sentence)
 
     # What people do
@@ -307,7 +307,7 @@ def _reading_words(progress: Progress | None) -> str:
             done=formatting.megabytes(progress.done / 1000000.0),
             total=formatting.megabytes(progress.total / 1000000.0),
         )
-    return said(progress.text) if progress is not None and progress.text else tr("Looking…")
+    return said(progress.text) if progress is not None and progress.text else tr("Inspecting…")
 
 
 class ModelFacts(QWidget):
@@ -339,8 +339,8 @@ def safety(model: ModelDescription) -> tuple[str, str]:
     """The words of a pill, and its kind."""
     text, kind = _SAFETY.get(model.weights_format, (model.weights_format, "neutral"))
     if model.needs_remote_code:
-        return tr("Own code"), "warning" if model.code_agreed else "danger"
-    return (text, kind) if model.safe else (tr("Not safe"), "danger")
+        return tr("Custom code"), "warning" if model.code_agreed else "danger"
+    return (text, kind) if model.safe else (tr("Unsafe"), "danger")
 
 
 def _texts(model: ModelDescription) -> dict[str, str]:
@@ -351,10 +351,10 @@ def _texts(model: ModelDescription) -> dict[str, str]:
         tr("Architecture"): f"{model.architecture or model.model_type or 'unknown'}{family}",
         tr("Parameters"): formatting.short_count(model.parameters) if model.parameters else "unknown",
         tr("On disk"): f"{formatting.megabytes(model.size_mb)}{numbers}",
-        tr("Licence"): model.licence or tr("not stated"),
+        tr("License"): model.licence or tr("not specified"),
         tr("Tokenizer"): thin(model.tokenizer) or "none",
-        tr("Longest input"): tr("{max_length} tokens", max_length=formatting.grouped(model.max_length))
+        tr("Max input"): tr("{max_length} tokens", max_length=formatting.grouped(model.max_length))
         if model.max_length
-        else tr("not stated"),
-        tr("From"): f"{_FOUND.get(model.found, model.found)}{commit}" if model.found else "–",
+        else tr("not specified"),
+        tr("Source"): f"{_FOUND.get(model.found, model.found)}{commit}" if model.found else "–",
     }

@@ -1,4 +1,4 @@
-"""The dialog in which a model is chosen: what is here, what the hub has, and all about the marked one."""
+"""The dialog to choose a model: local models, models on the Hub, and the details of the selected one."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,22 +28,22 @@ from backend.contract.rpc.models import HubModel, ModelChoice
 _LOOK = {"danger": ("error", "danger"), "warning": ("info", "warning")}
 
 PLACES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (tr("All here"), ("demo", "recent", "run", "cache")),
+    (tr("All local"), ("demo", "recent", "run", "cache")),
     (tr("Demo"), ("demo",)),
     (tr("Recent"), ("recent",)),
     (tr("My runs"), ("run",)),
-    (tr("In the cache"), ("cache",)),
+    (tr("Cached"), ("cache",)),
     (tr("Hub"), ("hub",)),
 )
 HUB = len(PLACES) - 1
-SEARCH_HUB, AGAIN = tr("Search the hub"), tr("Try again")
+SEARCH_HUB, AGAIN = tr("Search the Hub"), tr("Retry")
 _EMPTY = {
-    "recent": (tr("Nothing used before"), tr("Models that you start a run with are remembered here.")),
+    "recent": (tr("No recent models"), tr("Models you start a run with appear here.")),
     "run": (
-        tr("No run has made a model yet"),
-        tr("When a run has ended, its model can be the beginning of the next one."),
+        tr("No models from runs yet"),
+        tr("When a run finishes, you can start the next one from its model."),
     ),
-    "cache": (tr("The hub's cache is empty"), tr("What is downloaded from the hub once is here for every later run.")),
+    "cache": (tr("The Hub cache is empty"), tr("Models you download from the Hub appear here for later runs.")),
 }
 
 
@@ -71,13 +71,13 @@ class ModelChooser(QDialog):
 
     def _build(self) -> None:
         self.title, self.subtitle = label(tr("Choose a model"), "title"), label("", "muted", wrap=True)
-        self.words = QLineEdit(placeholderText=tr("Name, family, licence…"), clearButtonEnabled=True)
-        self.words.setAccessibleName(tr("Search for a model"))
+        self.words = QLineEdit(placeholderText=tr("Name, family, license…"), clearButtonEnabled=True)
+        self.words.setAccessibleName(tr("Search models"))
         self.task = QuietComboBox()
         self.task.setMinimumContentsLength(18)
-        self.task.setAccessibleName(tr("Only models that can do this task"))
-        self.fitting = QCheckBox(tr("Only what fits"))
-        self.fitting.setToolTip(tr("Leaves out what does not go with the task, the engine or the memory of this run"))
+        self.task.setAccessibleName(tr("Only models for this task"))
+        self.fitting = QCheckBox(tr("Only compatible models"))
+        self.fitting.setToolTip(tr("Hide models that don't fit this run's task, engine or memory"))
         self.sides, self._chips = chips([name for name, _ in PLACES])
         self.list = ModelList()
         self.stack = WaitingStack(self.list)
@@ -167,7 +167,7 @@ class ModelChooser(QDialog):
     def refresh(self) -> None:
         """Ask again what is here, as after a download or for another task."""
         if not self.sources.here:
-            self.stack.show_waiting(tr("Looking for models"))
+            self.stack.show_waiting(tr("Loading models"))
         self.sources.look_here(self._recent)
 
     def show_hub(self) -> None:
@@ -198,21 +198,23 @@ class ModelChooser(QDialog):
             self.sides.button(place).setText(f"{name} · {count}" if count else name)
         is_cut = self._is_on_hub() and self.sources.is_cut
         count = len(self.sources.on_hub)
-        self.more.setText(tr("The {count} most downloaded; more words find others", count=count) if is_cut else "")
+        self.more.setText(
+            tr("The {count} most downloaded. Refine your search to find others", count=count) if is_cut else ""
+        )
 
     def _nothing(self, groups: tuple[str, ...]) -> tuple[str, str, str]:
         if self._is_on_hub():
             if self.sources.hub_failure:
-                return tr("The hub cannot be asked"), self.sources.hub_failure, AGAIN
+                return tr("Can't reach the Hub"), self.sources.hub_failure, AGAIN
             return (
-                tr("Nothing found"),
-                tr("Try fewer or other words, or another task; the hub looks at names alone."),
+                tr("No results"),
+                tr("Try fewer or different words, or another task. The Hub searches by name only."),
                 "",
             )
         if self.sources.here_failure:
-            return tr("The models could not be listed"), self.sources.here_failure, AGAIN
+            return tr("Couldn't list the models"), self.sources.here_failure, AGAIN
         if self.words.text().strip() or self.fitting.isChecked() or self.task.currentData():
-            return tr("Nothing here matches"), tr("The hub may have what you look for."), SEARCH_HUB
+            return tr("No results"), tr("Try searching the Hub."), SEARCH_HUB
         return (*_EMPTY.get(groups[0], (tr("Nothing here"), "")), SEARCH_HUB)
 
     def _on_marked(self, model: ModelChoice | None) -> None:
@@ -229,7 +231,7 @@ class ModelChooser(QDialog):
     def _on_searching(self, words: str) -> None:
         self.list.set_lines([])  # nothing of the last search can be chosen meanwhile
         self.stack.show_waiting(
-            tr("Searching the hub for “{words}”", words=words) if words else tr("Asking the hub for popular models")
+            tr("Searching the Hub for “{words}”", words=words) if words else tr("Loading popular models from the Hub")
         )
 
     # What people do
@@ -256,7 +258,7 @@ class ModelChooser(QDialog):
             self._show()
 
     def _on_stopped(self) -> None:
-        self.sources.stop_search(tr("The search was stopped."))
+        self.sources.stop_search(tr("Search stopped."))
         self._show()
 
     def _on_again(self) -> None:
@@ -307,7 +309,7 @@ class SelectedModelActions(QWidget):
         self.sentences = label("", "muted", wrap=True, selectable=True)
         self.facts = ElidedLabel("", "faint")
         self.open = IconButton(tr("Open folder"), "folder", "quiet")
-        self.page = IconButton(tr("Open its page"), "external", "quiet")
+        self.page = IconButton(tr("Open model page"), "external", "quiet")
         self.download = IconButton(tr("Download"), "download")
         for button in (self.open, self.page, self.download):
             button.setAutoDefault(False)
@@ -351,7 +353,7 @@ class SelectedModelActions(QWidget):
         self.page.setVisible(False)
         self.download.setVisible(model is not None and not model.is_here)
         self.download.setEnabled(model is not None and not model.problem)
-        self.download.setText(tr("Go on with the download") if model and model.started_mb else tr("Download"))
+        self.download.setText(tr("Resume download") if model and model.started_mb else tr("Download"))
 
     def show_hub_model(self, found: HubModel) -> None:
         """What a download would bring."""
@@ -365,10 +367,10 @@ class SelectedModelActions(QWidget):
             count=trn("{count} file", "{count} files", len(found.files)),
         )
         started = found.total_mb - found.left_mb
-        here = tr(" · {started} of it are here", started=formatting.megabytes(started)) if started >= 1 else ""
+        here = tr(" · {started} already downloaded", started=formatting.megabytes(started)) if started >= 1 else ""
         self.facts.setText(
             tr(
-                "{files}{here} · {free_mb} free on the disk · {commit}",
+                "{files}{here} · {free_mb} free disk space · {commit}",
                 files=files,
                 here=here,
                 free_mb=formatting.megabytes(found.free_mb),
@@ -385,7 +387,7 @@ class SelectedModelActions(QWidget):
     def set_downloading(self, goes_on: bool) -> None:
         """One download at a time."""
         self.download.setEnabled(not goes_on and self._model is not None and not self._model.problem)
-        self.download.setToolTip(tr("Another download is going on; stop it first") if goes_on else "")
+        self.download.setToolTip(tr("Another download is in progress. Stop it first") if goes_on else "")
 
     def _on_open(self) -> None:
         if self._model is not None:

@@ -1,4 +1,4 @@
-"""What stands behind the model card: the list to choose from, the download, and what the draft wants of a model."""
+"""Controls the model card: the list to choose from, the download, and what the draft requires of a model."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -69,8 +69,10 @@ class ModelController(QObject):
         run = tr("{name} with {engine}", name=tasks.get(str(name), tr("any task")), engine=engines.get(engine, engine))
         free = free_mb(self._draft, self._devices)
         if not free:
-            return tr("Each is judged for {run}", run=run)
-        return tr("Each is judged for {run} and {free} of free memory", run=run, free=formatting.megabytes(free))
+            return tr("Compatibility is shown for {run}", run=run)
+        return tr(
+            "Compatibility is shown for {run} and {free} of free memory", run=run, free=formatting.megabytes(free)
+        )
 
     def _on_devices(self, found: DeviceList) -> None:
         self._devices = found.devices

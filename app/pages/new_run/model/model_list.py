@@ -1,4 +1,4 @@
-"""The list of models: one line each with two rows of text, under the heading of its group."""
+"""The list of models: one entry with two lines of text each, under group headings."""
 
 from collections.abc import Sequence
 

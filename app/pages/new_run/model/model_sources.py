@@ -1,4 +1,4 @@
-"""The models to choose from: those that are here, those that the hub has found, and why it has not."""
+"""The models to choose from: local ones, those found on the Hub, and why the Hub did not answer."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What stands between the chosen model and the run, as one sentence with the buttons that help."""
+"""Finds what keeps the chosen model from being used, as one sentence with the buttons that help."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from app.core.draft.model_consent import OLD_WEIGHTS, own_code
 from app.core.i18n import tr
 from backend.contract.rpc.models import ModelDescription
 
-ANOTHER_TOKENIZER = tr("choose another one under Settings (Tokenizer), or another model.")
+ANOTHER_TOKENIZER = tr("choose another tokenizer under Settings, or another model.")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def _too_long(model: ModelDescription, trusted: bool, draft: Draft | None) -> Mo
     if not isinstance(wanted, int) or not model.max_length or wanted <= model.max_length:
         return None
     sentence = tr(
-        "Inputs of {wanted} tokens are longer than the {max_length} that this model takes.",
+        "The max length of {wanted} tokens exceeds this model's limit of {max_length}.",
         wanted=formatting.grouped(wanted),
         max_length=formatting.grouped(model.max_length),
     )
@@ -61,7 +61,8 @@ def _tokenizer(model: ModelDescription, trusted: bool, draft: Draft | None) -> M
     if model.tokenizer_fits or (draft is not None and draft.get("model.tokenizer")):
         return None
     return ModelObstacle(
-        "warning", tr("Its tokenizer does not fit: {ANOTHER_TOKENIZER}", ANOTHER_TOKENIZER=ANOTHER_TOKENIZER)
+        "warning",
+        tr("The tokenizer doesn't match this model: {ANOTHER_TOKENIZER}", ANOTHER_TOKENIZER=ANOTHER_TOKENIZER),
     )
 
 
@@ -71,13 +72,14 @@ def _not_here(model: ModelDescription, trusted: bool, draft: Draft | None) -> Mo
     size = formatting.megabytes(model.size_mb) if model.size_mb else tr("unknown size")
     if draft is not None and (draft.get("adapter") or draft.get("model.frozen")):
         sentence = tr(
-            "Its weights ({size}) are not on this computer yet: the run downloads them, or you do "
-            "now. What training a part of them costs shows when they are here.",
+            "The weights ({size}) are not on this computer yet. The run will download them, or you "
+            "can do it now. Download them to see the cost of training only part of the model.",
             size=size,
         )
     else:
         sentence = tr(
-            "Its weights ({size}) are not on this computer yet: the run downloads them, or you do now.", size=size
+            "The weights ({size}) are not on this computer yet. The run will download them, or you can do it now.",
+            size=size,
         )
     return ModelObstacle("info", sentence, "download")
 

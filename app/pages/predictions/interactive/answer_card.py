@@ -1,4 +1,4 @@
-"""The card with the answer: of one model like a row of a file, of two side by side with what differs marked."""
+"""Shows the answer of one model like a row of a file, or two answers side by side with their differences marked."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -32,7 +32,9 @@ MAX_LABELS = 12
 GROUNDS, OUTLINES = ("accent_soft", "warning_soft"), ("focus", "warning")
 """How what only the first, and only the second model says is marked."""
 
-KEPT_OPEN = tr("An open model answers at once. It is closed after five idle minutes, or when a run needs its device.")
+KEPT_OPEN = tr(
+    "A loaded model answers immediately. It is unloaded after five idle minutes, or when a run needs its device."
+)
 
 
 class ComparedView(QWidget):
@@ -49,7 +51,7 @@ class ComparedView(QWidget):
         self.bars.setAccessibleName(tr("Probabilities of both models"))
         self.context = MarkedText(tr("Context with both answers"), fills=True)
         self._labels = CaptionedSection(tr("Probability"), self.bars)
-        self._context = CaptionedSection(tr("In the context, the second outlined"), self.context)
+        self._context = CaptionedSection(tr("In the context (second model outlined)"), self.context)
         columns = QHBoxLayout()
         columns.setSpacing(18)
         for name, facts, text in zip(self.names, self.facts, self.texts, strict=True):
@@ -233,8 +235,8 @@ class AnswerCard(Card):
 
     def _foot(self) -> QWidget:
         self.open = ElidedLabel("", "faint")
-        self.release = IconButton(tr("Let go"), "close", "quiet")
-        self.release.setToolTip(tr("Close the open models and give their memory back"))
+        self.release = IconButton(tr("Unload"), "close", "quiet")
+        self.release.setToolTip(tr("Unload the models and free their memory"))
         self.release.clicked.connect(self.let_go)
         self.go_on = IconButton(tr("Continue this chat"), "plus", "quiet")
         self.go_on.clicked.connect(self.continued)
@@ -288,7 +290,7 @@ class AnswerCard(Card):
         if busy:
             self.empty.set_words(tr("Answering…"), "")
         else:
-            self.empty.set_words(tr("Nothing asked yet"), tr("Type something at the left and press Enter."))
+            self.empty.set_words(tr("No answer yet"), tr("Type something on the left and press Enter."))
 
     def show_nothing(self) -> None:
         """The last answer was taken off the list."""
@@ -315,6 +317,6 @@ class AnswerCard(Card):
     def show_open(self, targets: Sequence[str], facts: Mapping[str, str]) -> None:
         """Which models are open, with device and memory where these are known."""
         told = [f"{name_of(one)} ({facts[one]})" if one in facts else name_of(one) for one in targets]
-        self.open.setText(tr("Open: {told}", told=", ".join(told)) if told else "")
+        self.open.setText(tr("Loaded: {told}", told=", ".join(told)) if told else "")
         self.open.setToolTip("\n".join([*targets, KEPT_OPEN]) if told else "")
         self.release.setVisible(bool(told))

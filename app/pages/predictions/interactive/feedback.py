@@ -1,4 +1,4 @@
-"""Adds an answered row to a person's own file: the bar that asks for file and right answer, and what came of it."""
+"""Adds an answered row to the user's own CSV file, with the correct answer if it is given."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from backend.contract.rpc.protocol import ErrorReply
 MAX_LABELS = 500
 SHORT = 16
 """Letters of a file's name on the button."""
-NOT_SAID = tr("Right one?")
+NOT_SAID = tr("Correct label")
 
 
 class FeedbackController(QObject):
@@ -84,11 +84,11 @@ class FeedbackController(QObject):
         rows = (
             ""
             if answer.rows is None
-            else tr(", which has {count} now", count=trn("{count} row", "{count} rows", answer.rows))
+            else tr(", which now has {count}", count=trn("{count} row", "{count} rows", answer.rows))
         )
         self.message.emit(
             "success",
-            tr("Made {file} with this row.", file=file)
+            tr("Created {file} with this row.", file=file)
             if answer.created
             else tr("Added to {file}{rows}.", file=file, rows=rows),
         )
@@ -117,18 +117,23 @@ class FeedbackBar(QWidget):
         self._file = ""
         self.right = QuietComboBox()
         self.right.setEditable(True)
-        self.right.setAccessibleName(tr("The right answer"))
-        self.right.setToolTip(tr("If this is wrong: what the answer should be. It goes into the file, to train with."))
+        self.right.setAccessibleName(tr("Correct answer"))
+        self.right.setToolTip(
+            tr(
+                "If the prediction is wrong, enter the correct answer. It is added to the file, so that "
+                "you can train on it."
+            )
+        )
         self.right.setMinimumWidth(110)
         line = self.right.lineEdit()
         assert line is not None
         line.setPlaceholderText(NOT_SAID)
         self.right.currentTextChanged.connect(lambda text: self.right_changed.emit(text.strip()))
-        self.agree = IconToolButton("check", tr("The answer is right"), "success")
+        self.agree = IconToolButton("check", tr("The prediction is correct"), "success")
         self.agree.clicked.connect(lambda: self.right.setEditText(self._predicted))
         self.add_button = IconButton(tr("Add to CSV…"), "plus")
         self.add_button.clicked.connect(self._on_add)
-        self.choose = IconToolButton("folder", tr("Choose or name the CSV file that rows are added to"))
+        self.choose = IconToolButton("folder", tr("Choose the CSV file to add rows to"))
         self.choose.clicked.connect(self._choose)
         self._predicted = ""
         row = QHBoxLayout(self)
@@ -170,8 +175,10 @@ class FeedbackBar(QWidget):
             if name
             else tr("Add to CSV…")
         )
-        added = tr("This row was added to {path}; another click adds it once more", path=path)
-        first = tr("Add this row to {file}", file=self._file) if name else tr("Name a CSV file and add this row to it")
+        added = tr("Added to {path}. Click again to add the row another time", path=path)
+        first = (
+            tr("Add this row to {file}", file=self._file) if name else tr("Choose a CSV file and add this row to it")
+        )
         self.add_button.setToolTip(added if path else first)
 
     def show_busy(self, busy: bool) -> None:

@@ -1,4 +1,4 @@
-"""What is said of a chosen model before it is asked: how well a run did, what another holds and whether it fits."""
+"""Describes a chosen model before it is asked: how well a run did, what a model contains, whether it fits."""
 
 from collections.abc import Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""The Try box: what is typed is answered by one model or two, listed among the last answers, and put into a file."""
+"""The Try box: asks one model or two, keeps a history of answers, and adds rows to a file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -128,7 +128,7 @@ class TryBox(QWidget):
             return
         row, columns = self.examples.next(self.form.first.chosen_whole(), self.form.task_chosen, entry)
         if row is None:
-            self.message.emit("info", tr("There is no example for {title}.", title=inside(entry.title)))
+            self.message.emit("info", tr("No example available for {title}.", title=inside(entry.title)))
             return
         self.form.fill_row(row, columns)
 
@@ -169,8 +169,8 @@ class TryBox(QWidget):
     def _say_opening(self, place: int, how_far: str = "") -> None:
         is_training = any(run.alive and not run.waits for run in self._context.library.runs)
         name = name_of(self._questions[place].target)
-        slow = tr("; a run is training here, so this may take longer") if is_training else ""
-        self.card.facts.setText(tr("Asking {name}…{how_far}{slow}", name=name, how_far=how_far, slow=slow))
+        slow = tr("; a run is training on this computer, so this may take longer") if is_training else ""
+        self.card.facts.setText(tr("Waiting for {name}…{how_far}{slow}", name=name, how_far=how_far, slow=slow))
 
     def _on_opening(self, place: int, done: float, total: float, unit: str) -> None:
         self.form.progress.set_fraction(done / total)
@@ -188,7 +188,7 @@ class TryBox(QWidget):
     def _show_written(self) -> None:
         if not self.asking.open or not (self.asking.text or self.asking.answered):
             return
-        self.card.facts.setText(tr("Writing…"))
+        self.card.facts.setText(tr("Generating…"))
         if len(self._questions) == 1:
             question = self._questions[0]
             self.card.show_row({**question.row, "prediction": self.asking.text}, question.task)
@@ -331,20 +331,20 @@ class AnswerList(Card):
     removed = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(tr("Last answers"), parent)
+        super().__init__(tr("History"), parent)
         self._asked: Sequence[AnsweredQuestion] = ()
         self.search = QLineEdit(placeholderText=tr("Find"), clearButtonEnabled=True)
-        self.search.setAccessibleName(tr("Find in the last answers"))
+        self.search.setAccessibleName(tr("Search history"))
         self.search.setMaximumWidth(180)
         self.search.textChanged.connect(self._filter)
-        self.again = IconToolButton("refresh", tr("Ask this again"))
+        self.again = IconToolButton("refresh", tr("Ask again"))
         self.again.clicked.connect(lambda: self._emit(self.again_requested))
-        self.delete = IconToolButton("trash", tr("Take this answer off the list (Delete)"))
+        self.delete = IconToolButton("trash", tr("Remove from history (Delete)"))
         self.delete.clicked.connect(lambda: self._emit(self.removed))
         for widget in (self.search, self.again, self.delete):
             self.corner.addWidget(widget)
         self.list = QListWidget()
-        self.list.setAccessibleName(tr("Last answers"))
+        self.list.setAccessibleName(tr("History"))
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
         theme.role(self.list, "lines")
@@ -354,7 +354,7 @@ class AnswerList(Card):
         delete = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list)
         delete.setContext(Qt.ShortcutContext.WidgetShortcut)
         delete.activated.connect(lambda: self._emit(self.removed))
-        self.nothing = label(tr("No answer holds these words."), "faint")
+        self.nothing = label(tr("No results."), "faint")
         self.nothing.hide()
         self.add(self.list, 1)
         self.add(self.nothing)

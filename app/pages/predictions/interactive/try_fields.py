@@ -1,4 +1,4 @@
-"""What is typed to be answered, a field for each part of the task's input, and how text is written."""
+"""The inputs of the Try box: one field for each input of the task, and the generation settings."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ LISTED, CHAT = "choices", "messages"
 """Parts that are lists: typed with one text a line, and as a conversation."""
 ALONE, SHARED = 5, 2
 """Lines of a field that is the only one, and of one among others."""
-HINT = tr("Enter answers, Shift+Enter breaks the line")
+HINT = tr("Enter to send, Shift+Enter for a new line")
 
 
 class InputFields(QWidget):
@@ -56,7 +56,7 @@ class InputFields(QWidget):
         field = TypedChat(part.title) if part.name == CHAT else TypedText(part.title, lines)
         field.setPlainText(self._typed.get(part.name, ""))
         if isinstance(field, TypedText):
-            field.setPlaceholderText(tr("One a line") if part.name == LISTED else "" if self.fields else HINT)
+            field.setPlaceholderText(tr("One per line") if part.name == LISTED else "" if self.fields else HINT)
         field.entered.connect(self.entered)
         title.setBuddy(field)
         self._column.addWidget(title)
@@ -126,8 +126,8 @@ class WritingSettings(QWidget):
         self._schema: dict[str, Any] = {}
         self._values: dict[str, Any] = {}
         self._begun: dict[str, Any] = {}
-        self.own = QCheckBox(tr("The second model writes otherwise"))
-        self.own.setToolTip(tr("Give the second model settings of its own"))
+        self.own = QCheckBox(tr("Different generation settings for the second model"))
+        self.own.setToolTip(tr("Use separate generation settings for the second model"))
         self._title = label(tr("HOW TEXT IS WRITTEN"), "heading")
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""The form of the Try box: which models, which task, what is typed, and how text is written."""
+"""The form of the Try box: models, task, inputs, and generation settings."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -77,12 +77,12 @@ class TryForm(Card):
         return holder
 
     def _second_row(self) -> QWidget:
-        self.also = IconButton(tr("Also ask another model"), "plus", "quiet")
-        self.also.setToolTip(tr("Put the same question to a second model and see what differs"))
+        self.also = IconButton(tr("Add a second model"), "plus", "quiet")
+        self.also.setToolTip(tr("Ask a second model the same thing and compare the answers"))
         self.also.clicked.connect(lambda: self.show_second(True))
         swap = IconToolButton("refresh", tr("Swap the two models"))
         swap.clicked.connect(self.swap)
-        remove = IconToolButton("close", tr("Ask one model alone"))
+        remove = IconToolButton("close", tr("Remove the second model"))
         remove.clicked.connect(lambda: self.show_second(False))
         self.second.row.addWidget(swap)
         self.second.row.addWidget(remove)
@@ -115,7 +115,7 @@ class TryForm(Card):
         self.cancel.clicked.connect(self.cancelled)
         self.cancel.hide()
         self.example = IconButton(tr("Example"), "refresh", "quiet")
-        self.example.setToolTip(tr("Fill in the next row of the run's validation data, or an example of the task"))
+        self.example.setToolTip(tr("Fill in the next row of the run's validation data, or an example for the task"))
         self.example.clicked.connect(self.example_wanted)
         row = QHBoxLayout()
         row.setSpacing(8)
@@ -263,15 +263,15 @@ class TryForm(Card):
     def mistake_before_asking(self) -> str:
         """Why nothing can be asked; empty where it can."""
         if not all(choice.chosen() for choice in self.choices()):
-            return tr("Choose a run, or type a model's folder or hub id.")
+            return tr("Choose a run, or enter a model folder or Hub ID.")
         if not self.fields:
             return tr("Choose a task first.")
         if self.asks_two and (mistake := self._second_mistake()):
             return mistake
         if part := self.parts.missing():
-            return tr("Write something into {part} first.", part=part)
+            return tr("Enter {part} first.", part=part)
         if self.writing.mistakes(len(self.choices())):
-            return tr("Mend the marked settings first.")
+            return tr("Fix the marked settings first.")
         return ""
 
     def _second_mistake(self) -> str:
@@ -284,7 +284,7 @@ class TryForm(Card):
             inside(entry.title) if (entry := self._tasks.get(kind)) else kind for kind in (other, self._task.kind)
         ]
         return tr(
-            "{name} was trained for {titles}, and the first model for {titles_2}; choose another.",
+            "{name} was trained for {titles}, but the first model for {titles_2}. Choose another model.",
             name=self.second.name,
             titles=titles[0],
             titles_2=titles[1],

@@ -1,4 +1,4 @@
-"""The choice of a model to ask: a run or a checkpoint, a demo, recent or cached model, a folder, a hub id."""
+"""Chooses the model to ask: a run or a checkpoint, a demo, recent or cached model, a folder, a Hub ID."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,10 +20,10 @@ from app.widgets.icon_label import IconButton, IconToolButton
 from backend.contract.resources import DEMO_MODELS
 from backend.contract.rpc.models import CachedModel, ModelDescription
 
-HINT = tr("A run, or type a folder or the id of a model on the hub and press Enter")
+HINT = tr("Choose a run, or type a model folder or Hub ID and press Enter")
 FINAL = tr("Final model")
-UNTRAINED = tr("It was not trained for this task: its answers will be random.")
-_FOUND = {"cache": tr("in the cache"), "hub": tr("on the hub"), "converted": tr("converted copy")}
+UNTRAINED = tr("Not trained for this task. Its answers will be random.")
+_FOUND = {"cache": tr("cached"), "hub": tr("on the Hub"), "converted": tr("converted copy")}
 
 
 class TargetChoice(QWidget):
@@ -46,10 +46,10 @@ class TargetChoice(QWidget):
         self.target.setLineEdit(line)
         line.editingFinished.connect(self._on_chosen)
         line.textEdited.connect(lambda _: self.show_facts(""))  # they were about another model
-        line.setPlaceholderText(tr("Run, folder or hub id"))
+        line.setPlaceholderText(tr("Run, folder or Hub ID"))
         self.checkpoint = QuietComboBox()
         self.checkpoint.setAccessibleName(tr("Checkpoint of the {name}", name=inside(name)))
-        self.checkpoint.setToolTip(tr("The weights after which step are asked"))
+        self.checkpoint.setToolTip(tr("Which checkpoint to use"))
         self.checkpoint.activated.connect(lambda _: self.changed.emit())
         self.checkpoint.setMinimumWidth(122)
         self.checkpoint.hide()
@@ -161,7 +161,7 @@ class TargetChoice(QWidget):
         return name_of(self.chosen())
 
     def _browse(self) -> None:
-        folder = QFileDialog.getExistingDirectory(self, tr("Choose the folder of a model"), str(Path.home()))
+        folder = QFileDialog.getExistingDirectory(self, tr("Choose a model folder"), str(Path.home()))
         if folder:
             self.show_model(folder)
 

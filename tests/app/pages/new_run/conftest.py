@@ -63,6 +63,6 @@ def panel(qtbot, page):
 @pytest.fixture
 def demo(qtbot, panel):
     """The page with the demo in it, and the answers about it."""
-    panel.load_spec(DEMO, "The demo")
+    panel.load_spec(DEMO, "Demo")
     qtbot.waitUntil(lambda: panel.checks.plan is not None and not panel.reason())
     return panel

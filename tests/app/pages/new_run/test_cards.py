@@ -27,7 +27,7 @@ def test_what_was_typed_wrong_goes_with_the_field_that_another_choice_takes_away
     qtbot.waitUntil(demo.cards.cost.start.isEnabled)
     demo.bar.search.setText("epsilon")
     demo.search.seek()
-    assert demo.bar.nothing.text() == "“Adam epsilon” has no effect with the present choice of “Optimizer”."
+    assert demo.bar.nothing.text() == "“Adam epsilon” has no effect with the current “Optimizer”."
     assert demo.cards.settings.forms["training"].isVisible()
     demo.bar.search.setText("weight_decay")
     demo.search.seek()
@@ -82,9 +82,9 @@ def test_devices_are_listed_with_their_memory_and_precision_with_its_reason(demo
     card = demo.cards.hardware
     assert card.device.itemText(0) == "Automatic → Processor, 2 cores"
     assert card.precision.itemText(0) == "Automatic → float32"
-    assert card.precision_note.text() == "Because float32: this processor has no bfloat16 instructions."
+    assert card.precision_note.text() == "float32: this processor has no bfloat16 instructions."
     assert not card.precision.model().item(card.precision.findData("float16")).isEnabled()
-    assert "cannot compute in float16" in card.precision.itemData(3, Qt.ItemDataRole.ToolTipRole)
+    assert "does not support float16" in card.precision.itemData(3, Qt.ItemDataRole.ToolTipRole)
 
 
 def test_of_several_cards_one_engine_takes_some_and_the_other_one(demo):
@@ -148,14 +148,14 @@ def test_the_cost_is_told_by_its_parts(demo):
     demo.cards.cost.details.click()
     sheet = next(one for one in QApplication.topLevelWidgets() if isinstance(one, CostDetails))
     assert ("activations", "406 MB") in sheet.rows
-    assert ("Rows of a step", "16") in sheet.rows
+    assert ("Batch size", "16") in sheet.rows
     sheet.close()
 
 
 def test_buttons_above_say_how_each_card_stands_and_lead_there(qtbot, panel):
-    assert panel.bar.buttons["data"].accessibleDescription() == "Something is still to be chosen here."
+    assert panel.bar.buttons["data"].accessibleDescription() == "Something is still missing here."
     panel.cards.data.train.choose("/nowhere/data.csv")
-    qtbot.waitUntil(lambda: panel.bar.buttons["data"].accessibleDescription() == "Something is wrong here.")
+    qtbot.waitUntil(lambda: panel.bar.buttons["data"].accessibleDescription() == "There is a problem here.")
     panel.bar.buttons["settings"].click()
     assert panel.cards.settings.isAncestorOf(QApplication.focusWidget())
 

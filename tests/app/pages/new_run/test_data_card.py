@@ -94,7 +94,7 @@ def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, ne
     assert card.banner.fix.text() == "Read as Windows-1252"
     assert card.banner.text().splitlines() == ["films.csv is not UTF-8:", *lines]
     assert [one.text() for one in new_run.findChildren(QLabel) if "--set" in one.text()] == []
-    assert new_run.reason() == "The data cannot be read yet; its card offers a way."
+    assert new_run.reason() == "The data can't be read yet. See the Data card."
     qtbot.waitUntil(lambda: card.banner.minimumSizeHint().width() < 400)
     assert new_run.cards._area.horizontalScrollBar().maximum() == 0
     card.banner.fix.click()
@@ -178,14 +178,14 @@ def test_rows_columns_and_all_that_they_hold_are_shown_at_a_glance(chosen):
     assert [text.part, label.part, other.part] == ["Text", "Label", ""]
     assert text.color != label.color
     view = chosen.cards.data.view
-    assert view.splits.text().replace("\u202f", " ") == "2 158 for training, 240 for validation, 2 left out."
+    assert view.splits.text().replace("\u202f", " ") == "2 158 for training, 240 for validation, 2 skipped."
     assert "median 15 tokens" in view.summary.text()
     assert "in the training data too" in view.warnings.text()
-    assert "11 training rows repeat an earlier one." in view.notes.text()
+    assert "Duplicates in the training data: 11 training rows." in view.notes.text()
     box = chosen.cards.data.columns.boxes["label"]
     at = box.findData("text")
     assert not box.model().item(at).isEnabled()
-    assert box.itemText(at).startswith("text · holds 2,400 different values")
+    assert box.itemText(at).startswith("text · holds 2,400 unique values")
 
 
 def test_a_changed_guess_can_be_undone(qtbot, chosen):
@@ -194,7 +194,7 @@ def test_a_changed_guess_can_be_undone(qtbot, chosen):
     box.setCurrentIndex(box.findData("source"))
     box.activated.emit(box.currentIndex())
     qtbot.waitUntil(lambda: columns.back_button("label").isVisible(), timeout=SLOW_MS)
-    assert columns.reason("label") == "Guessed was “label”"
+    assert columns.reason("label") == "Detected: “label”"
     columns.back_button("label").click()
     assert chosen.draft.get("data.columns.label") == "label"
 
@@ -227,7 +227,7 @@ def test_the_look_at_all_rows_can_be_stopped(qtbot, new_run):
     assert view.counting.isVisible()
     view.stop_counting.click()
     assert not view.counting.isVisible()
-    assert "Not all rows were looked at" in view.notes.text()
+    assert "Not all rows were checked" in view.notes.text()
 
 
 def test_reading_can_be_stopped_and_begun_again_and_addresses_are_paths(qtbot, new_run, tmp_path: Path):

@@ -133,8 +133,8 @@ def test_what_a_file_says_wrongly_is_told_with_its_line_and_marked_at_its_field(
     with qtbot.waitSignal(demo.message) as said:
         demo.controller.open(path)
     assert said.args[0] == "warning"
-    assert "wrong.yaml, line 4: left out training.epoch" in said.args[1]
-    assert "wrong.yaml, line 3: Batch size cannot be many" in said.args[1]
+    assert "wrong.yaml, line 4: ignored the unknown setting training.epoch" in said.args[1]
+    assert "wrong.yaml, line 3: Batch size can't be many" in said.args[1]
     assert "batch_size" in demo.cards.settings.forms["training"].mistakes()
     before = demo.draft.values()
     path.write_text("task: [\n")

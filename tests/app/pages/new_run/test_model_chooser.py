@@ -36,7 +36,7 @@ def names(chooser) -> list[str]:
 
 def test_the_list_gathers_models_judges_them_and_chooses(qtbot, panel, chooser):
     headings = [line.title for line in chooser.list.model().lines if isinstance(line, GroupHeading)]
-    assert [one.split(" ·")[0] for one in headings] == ["Demo models", "Made by your runs", "On this computer"]
+    assert [one.split(" ·")[0] for one in headings] == ["Demo models", "From your runs", "On this computer"]
     assert chooser.list.current().name == MODEL  # the first that fits
     # What does not fit can be reached and read, and not be chosen.
     QTest.keyClick(chooser.list, Qt.Key.Key_Down)
@@ -73,7 +73,7 @@ def test_the_hub_is_searched_and_says_why_where_it_cannot_be(qtbot, panel, choos
     qtbot.waitUntil(lambda: names(chooser) == ["team/base", "team/gated", "team/never"])
     assert chooser.list.model().headerData(5, Qt.Orientation.Horizontal) == "Downloads"
     qtbot.waitUntil(lambda: chooser.marked.download.text() == "Download 340 MB")
-    assert "440 MB in 2 files · 100 MB of it are here" in chooser.marked.facts.text()
+    assert "440 MB in 2 files · 100 MB already downloaded" in chooser.marked.facts.text()
     chooser.list.mark("team/gated")
     assert not chooser.marked.download.isEnabled()
     assert not chooser.choose.isEnabled()
@@ -81,10 +81,10 @@ def test_the_hub_is_searched_and_says_why_where_it_cannot_be(qtbot, panel, choos
     qtbot.waitUntil(lambda: chooser.stack.waits)
     chooser.words.setText("offline")  # the newest words win
     qtbot.waitUntil(lambda: not chooser.stack.waits)
-    assert chooser.stack.sentence._title.text() == "The hub cannot be asked"
+    assert chooser.stack.sentence._title.text() == "Can't reach the Hub"
     assert not chooser.choose.isEnabled()
     chooser.sides.button(0).click()
-    assert chooser.stack.sentence._title.text() == "Nothing here matches"
+    assert chooser.stack.sentence._title.text() == "No results"
     chooser.stack.sentence.asked.emit()
     assert chooser.sides.checkedId() == HUB
 
@@ -100,7 +100,7 @@ def test_a_download_shows_how_far_it_is_stops_and_is_chosen_at_its_end(qtbot, pa
     assert chooser.progress.file.text() == "model.safetensors, 100 MB of 430 MB"
     assert panel.cards.model.progress.words.text() == "110 MB of 440 MB"
     assert not chooser.marked.download.isEnabled()
-    assert "team/never is still being downloaded (110 MB of 440 MB)" in panel.unfinished()
+    assert "team/never is still downloading (110 MB of 440 MB)" in panel.unfinished()
     chooser.progress.stop.click()
     assert panel.unfinished() == ""
     assert not chooser.progress.isVisible()
@@ -121,7 +121,7 @@ def test_the_card_says_what_is_in_the_way_and_helps(qtbot, panel):
     card.tokenizer.click()
     assert asked == [MODEL]
     panel.change("task.max_length", 4096)
-    assert "longer than the 512 that this model takes" in card.banner.text().replace("\u202f", "")
+    assert "exceeds this model's limit of 512" in card.banner.text().replace("\u202f", "")
     card.shorten.click()
     assert panel.draft.get("task.max_length") == 512
     assert not card.banner.isVisible()

@@ -152,8 +152,8 @@ def test_what_the_models_folder_holds_is_shown(qtbot, panel):
     qtbot.waitUntil(lambda: panel.checks.model is not None)
     assert panel.draft.get("model.name_or_path") == MODEL
     assert panel.cards.model.facts.values["Parameters"].text() == "4.39 M"
-    assert panel.cards.model.facts.values["Licence"].text() == "MIT"
-    assert panel.cards.model.pill.text() == "Safe weights"
+    assert panel.cards.model.facts.values["License"].text() == "MIT"
+    assert panel.cards.model.pill.text() == "Safetensors"
     assert "new head" in panel.cards.model.notes.text()
 
 
@@ -276,7 +276,7 @@ def test_a_source_says_what_it_needs_before_it_is_asked(qtbot, panel):
     place = box.findData("hub")
     box.setCurrentIndex(place)
     box.activated.emit(place)
-    assert panel.reason() == "Fill in “Data set” under Data."
+    assert panel.reason() == "Fill in “Dataset” under Data."
     assert panel.cards.data.banner.text() == ""
 
 

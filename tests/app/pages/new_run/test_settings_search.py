@@ -42,7 +42,7 @@ def test_what_stands_on_other_cards_is_found_too_and_nothing_found_teaches(demo)
     assert demo.cards.settings.captions["adapter.type"].property("sought") == "found"
     demo.bar.search.setText("cappuccino")
     demo.search.seek()
-    assert "No setting is called “cappuccino”" in demo.bar.nothing.text()
+    assert "No results for “cappuccino”" in demo.bar.nothing.text()
     assert demo.bar.nothing.isVisible()
     demo.bar.search.clear()
     assert not demo.bar.nothing.isVisible()

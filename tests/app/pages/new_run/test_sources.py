@@ -162,7 +162,7 @@ def test_without_an_adapter_nothing_of_it_stays(new_run):
 def test_a_refused_adapter_setting_is_marked_at_its_field(new_run):
     choose(new_run.cards.settings.adapter, "lora")
     new_run.cards.mark("adapter.targets", "There is no matrix of that name.")
-    assert new_run.cards.settings.mistakes() == ["Matrices: there is no matrix of that name."]
+    assert new_run.cards.settings.mistakes() == ["Target modules: there is no matrix of that name."]
 
 
 def test_an_optimizer_brings_its_settings_and_takes_them_away(new_run):

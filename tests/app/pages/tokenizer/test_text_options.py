@@ -231,7 +231,7 @@ def test_a_step_that_is_not_known_says_so(qtbot, text_tab: TextTab):
     text_tab._on_steps(TokenizerSteps(text="a", steps=[step], notes=["Cut otherwise within its chat."]))
     view = text_tab.tokens.steps
     qtbot.waitUntil(lambda: len(view.frames) == 1)
-    assert [pill.text() for pill in view.frames[0].findChildren(Pill)] == ["not known"]
+    assert [pill.text() for pill in view.frames[0].findChildren(Pill)] == ["unknown"]
     assert view.notes.text() == "Cut otherwise within its chat."
 
 
