@@ -19,32 +19,32 @@ class Settings(Section):
     type: Annotated[Literal["lora"], Field(title="Type")] = "lora"
     """The kind of adapter."""
     rank: Annotated[int, Field(title="Rank", ge=1, le=4096)] = 8
-    """Columns of the two small matrices; more can learn more and need more memory. Usual: 4 to 64."""
+    """Rank of the two small matrices. A higher rank can learn more and needs more memory. Usually 4 to 64."""
     alpha: Annotated[float, Field(title="Alpha", gt=0)] = 16.0
-    """The difference is multiplied by alpha divided by rank. Usual: once or twice the rank."""
+    """The update is scaled by alpha divided by rank. Usually once or twice the rank."""
     dropout: Annotated[float, Field(title="Dropout", ge=0, lt=1)] = 0.0
-    """Dropout before the small matrices. Usual: 0 to 0.1."""
-    targets: Annotated[Literal["auto", "all-linear"] | list[str], Field(title="Matrices")] = "auto"
-    """`auto` takes those that are usual for the architecture, mostly queries and values; `all-linear` every one but the
-    head's; or a list of names, for example `[query, value]`; an embedding may be among them."""
+    """Dropout before the small matrices. Usually 0 to 0.1."""
+    targets: Annotated[Literal["auto", "all-linear"] | list[str], Field(title="Target modules")] = "auto"
+    """`auto` uses the standard modules for the architecture, mostly queries and values; `all-linear` every linear
+    layer except the head; or a list of names, for example `[query, value]`, which may include an embedding."""
     dora: Annotated[bool, Field(title="DoRA", json_schema_extra=ADVANCED)] = False
-    """Learns direction and size of the difference apart (Liu et al. 2024)."""
-    rslora: Annotated[bool, Field(title="Rank-stabilised", json_schema_extra=ADVANCED)] = False
-    """Divides alpha by the root of the rank instead (Kalajdzievski 2023)."""
+    """Learn the direction and magnitude of the update separately (Liu et al. 2024)."""
+    rslora: Annotated[bool, Field(title="Rank-stabilized", json_schema_extra=ADVANCED)] = False
+    """Divide alpha by the square root of the rank instead (Kalajdzievski 2023)."""
     bias: Annotated[Literal["none", "all", "lora_only"], Field(title="Train biases", json_schema_extra=ADVANCED)] = (
         "none"
     )
-    """Which biases of the model are trained too."""
+    """Which biases of the model are trained as well."""
     saved: Annotated[Literal["merged", "adapter"], Field(title="Save as")] = "merged"
-    """`merged` leaves a whole model that loads everywhere; `adapter` only the small matrices and new heads, which
-    need the model that they belong to."""
+    """`merged` saves a complete model that loads anywhere; `adapter` saves only the small matrices and new heads,
+    which need the base model."""
 
 
 class Lora:
     """LoRA (Hu et al. 2021), in the layout of PEFT's files."""
 
     title = "LoRA"
-    description = "Trains small matrices beside the model's own, which need far less memory."
+    description = "Trains small matrices added to the model, which needs far less memory."
     Settings = Settings
 
     @staticmethod

@@ -16,7 +16,7 @@ class Local:
     """Starts runs here."""
 
     title = "This computer"
-    description = "One process on this computer, which goes on when the window is closed."
+    description = "One process on this computer, which keeps running when the window is closed."
 
     def start(self, folder: RunFolder, hardware: HardwareSection, *, queue: bool = False) -> "subprocess.Popen[bytes]":
         """See `Launcher.start`."""

@@ -28,11 +28,11 @@ def _usual_names(number: int) -> list[str]:
 
 CHOICE_COLUMNS = (
     Column(
-        "choices", "Choices", "One list of all choices, or such a list as JSON text.", required=False,
+        "choices", "Choices", "A list of all choices, also as JSON text.", required=False,
         usual_names=["choices", "endings", "options", "answers", "candidates", "alternatives"],
     ),
     *(
-        Column(f"choice_{number}", f"Choice {number}", "One of the choices, where each has a column.", required=False, usual_names=_usual_names(number))
+        Column(f"choice_{number}", f"Choice {number}", "One of the choices, if each has its own column.", required=False, usual_names=_usual_names(number))
         for number in range(MAX_COLUMNS)
     ),
 )  # fmt: skip

@@ -35,33 +35,33 @@ def loss_table(loss: np.ndarray, tokens: np.ndarray) -> dict[str, pa.Array]:
 class WritingSettings(Section):
     """How text is written: for evaluation, prediction and prompts; training does not depend on it."""
 
-    max_new_tokens: Annotated[int, Field(title="New tokens", ge=1, le=100_000, json_schema_extra=DECODING)] = 64
+    max_new_tokens: Annotated[int, Field(title="Max new tokens", ge=1, le=100_000, json_schema_extra=DECODING)] = 64
     """How many tokens are written at most."""
-    min_new_tokens: Annotated[int, Field(title="Fewest new tokens", ge=0, le=100_000, json_schema_extra=DECODING)] = 0
+    min_new_tokens: Annotated[int, Field(title="Min new tokens", ge=0, le=100_000, json_schema_extra=DECODING)] = 0
     """No text ends before this many tokens."""
     num_beams: Annotated[int, Field(title="Beams", ge=1, le=100, json_schema_extra=DECODING)] = 1
-    """Above 1 this many beginnings are followed at a time and the likeliest whole text is taken; slower."""
+    """Values above 1 use beam search with this many beams, which is slower."""
     length_penalty: Annotated[float, Field(title="Length penalty", ge=-10, le=10, json_schema_extra=DECODING)] = 1.0
-    """With beams: above 0 favours long texts, below 0 short ones."""
+    """For beam search: values above 0 favor longer texts, below 0 shorter ones."""
     early_stopping: Annotated[bool, Field(title="Stop beams early", json_schema_extra=DECODING)] = False
-    """With beams: ends as soon as as many texts as beams are complete."""
+    """For beam search: stop as soon as there are as many complete texts as beams."""
     repetition_penalty: Annotated[float, Field(title="Repetition penalty", gt=0, le=10, json_schema_extra=DECODING)] = (
         1.0
     )
-    """Above 1 makes tokens that were already used less likely."""
+    """Values above 1 make tokens that were already used less likely."""
     no_repeat_ngram_size: Annotated[
-        int, Field(title="No repeated word groups", ge=0, le=100, json_schema_extra=DECODING)
+        int, Field(title="No-repeat n-gram size", ge=0, le=100, json_schema_extra=DECODING)
     ] = 0
-    """No group of this many tokens is written twice; 0 allows it."""
-    sample: Annotated[bool, Field(title="Sample", json_schema_extra=DECODING)] = False
-    """Draws each token by its probability instead of taking the likeliest; repeatable for the same rows in batches of the
-    same size."""
+    """No group of this many tokens is generated twice. 0 turns this off."""
+    sample: Annotated[bool, Field(title="Sampling", json_schema_extra=DECODING)] = False
+    """Sample each token by its probability instead of taking the most likely one. Repeatable for the same rows in
+    batches of the same size."""
     temperature: Annotated[float, Field(title="Temperature", gt=0, le=10, json_schema_extra=DECODING)] = 1.0
-    """Below 1 sampling becomes more cautious, above 1 wilder."""
-    top_k: Annotated[int | None, Field(title="Top k", ge=1, json_schema_extra=DECODING)] = None
-    """Samples from this many likeliest tokens only."""
-    top_p: Annotated[float | None, Field(title="Top p", gt=0, le=1, json_schema_extra=DECODING)] = None
-    """Samples from the likeliest tokens that together reach this probability."""
+    """For sampling: values below 1 are more conservative, above 1 more random."""
+    top_k: Annotated[int | None, Field(title="Top-k", ge=1, json_schema_extra=DECODING)] = None
+    """Sample only from this many most likely tokens."""
+    top_p: Annotated[float | None, Field(title="Top-p", gt=0, le=1, json_schema_extra=DECODING)] = None
+    """Sample only from the most likely tokens whose probabilities add up to this."""
 
 
 def generation_settings(settings: WritingSettings, tokenizer: Any) -> GenerationSettings:

@@ -57,32 +57,38 @@ class Settings(WritingSettings):
 
     type: Annotated[Literal["causal_lm"], Field(title="Task")] = "causal_lm"
     """Always `causal_lm`."""
-    rows: Annotated[Literal["blocks", "examples", "instructions", "chat"], Field(title="A row is")] = "blocks"
-    """`blocks` joins all rows to one text and cuts it into blocks of equal length; `examples` keeps each row by itself;
-    `instructions` are prompts with responses; `chat` is a list of messages."""
+    rows: Annotated[Literal["blocks", "examples", "instructions", "chat"], Field(title="Training example")] = "blocks"
+    """`blocks` joins all rows into one text and splits it into blocks of equal length; `examples` keeps each row
+    separate; `instructions` are prompts with responses; `chat` is a list of messages."""
     max_length: Annotated[
         int | None, Field(title="Block length", ge=2, le=1_000_000, json_schema_extra={"unit": "tokens"})
     ] = 256
-    """Tokens of a block, or the most tokens of an example; empty takes the model's own limit. A prompt that is too long
-    loses its beginning, an answer its end."""
+    """Tokens per block, or the maximum tokens of an example. Empty uses the model's limit. A prompt that is too long
+    is truncated at the start, a response at the end."""
     separator: Annotated[
-        Literal["auto", "none", "newline", "end_of_text"], Field(title="Between rows", json_schema_extra=ADVANCED)
+        Literal["auto", "none", "newline", "end_of_text"], Field(title="Row separator", json_schema_extra=ADVANCED)
     ] = "auto"
-    """What stands between two rows of a block; `auto` is a line break in running text, else the end-of-text token."""
-    append_end: Annotated[bool, Field(title="End of text after examples", json_schema_extra=ADVANCED)] = True
-    """Examples and answers end with the end-of-text token, so that the model learns to stop."""
-    loss_on: Annotated[Literal["answer", "all"], Field(title="Learn from", json_schema_extra=ADVANCED)] = "answer"
-    """Of instructions and chats: the answers alone (in a chat all of the assistant's), or prompts too."""
+    """What is inserted between two rows of a block: `auto` is a line break in running text, otherwise the end-of-text
+    token."""
+    append_end: Annotated[bool, Field(title="Append end-of-text token", json_schema_extra=ADVANCED)] = True
+    """Append the end-of-text token to examples and responses, so that the model learns to stop."""
+    loss_on: Annotated[Literal["answer", "all"], Field(title="Compute loss on", json_schema_extra=ADVANCED)] = "answer"
+    """For instructions and chats: compute the loss on the answers only (in a chat, on every assistant message), or on
+    prompts as well."""
     template: Annotated[str, Field(title="Chat template", min_length=1, json_schema_extra=ADVANCED)] = "auto"
-    """How prompts and answers become one text: `auto` is the tokenizer's own template, or where it has none a plain one
-    (`User: …`, `Assistant: …`); or a Jinja template of `messages`. The predictions' `source_text` shows what came of it."""
-    generate: Annotated[bool, Field(title="Write answers")] = False
-    """Of instructions and chats: evaluations let the model write and compare with the response; slower."""
+    """How prompts and answers are combined into one text: `auto` uses the tokenizer's own template, or a simple one
+    if it has none (`User: …`, `Assistant: …`); or a Jinja template over `messages`. The predictions' `source_text`
+    shows the result."""
+    generate: Annotated[bool, Field(title="Generate in evaluations")] = False
+    """For instructions and chats: evaluations generate answers and compare them with the responses, which is
+    slower."""
     packing: Annotated[bool, Field(title="Packing", json_schema_extra=ADVANCED)] = False
-    """Trains on several examples in one feature, none seeing another: less padding, and fewer, fuller steps."""
+    """Train on several examples in one sequence, without attention between them: less padding, and fewer, fuller
+    steps."""
     # Not of decoding alone: prompts leave as much room as an answer may take.
-    max_new_tokens: Annotated[int, Field(title="New tokens", ge=1, le=100_000, json_schema_extra=ADVANCED)] = 64
-    """How many tokens are written at most; where answers are written, prompts are cut to leave them room."""
+    max_new_tokens: Annotated[int, Field(title="Max new tokens", ge=1, le=100_000, json_schema_extra=ADVANCED)] = 64
+    """Maximum number of tokens to generate. If answers are generated, prompts are truncated to leave room for
+    them."""
 
     @field_validator("template")
     @classmethod
@@ -107,15 +113,15 @@ class Settings(WritingSettings):
 class CausalLm:
     """The next token; see `backend.tasks.task.Task` for the protocol."""
 
-    title: ClassVar[str] = "Language model"
-    description: ClassVar[str] = "Continues text or answers: trains on running text, examples, instructions or chats."
+    title: ClassVar[str] = "Causal language modeling"
+    description: ClassVar[str] = "Continues or answers text. Trains on plain text, examples, instructions or chats."
     head: Head = Head.CAUSAL_LM
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("text", "Text", "The text to learn from.", holds="text", usual_names=["text", "content", "body", "story", "sentence", "document"], when={"rows": ["blocks", "examples"]}),
+        Column("text", "Text", "The text to train on.", holds="text", usual_names=["text", "content", "body", "story", "sentence", "document"], when={"rows": ["blocks", "examples"]}),
         Column("prompt", "Prompt", "What the model is asked.", holds="text", usual_names=["prompt", "instruction", "question", "query"], when={"rows": ["instructions"]}),
-        Column("input", "Input", "What the prompt is about; stands below it.", holds="text", required=False, usual_names=["input", "context"], when={"rows": ["instructions"]}),
-        Column("system", "System", "What the model is told before.", holds="text", required=False, usual_names=["system", "system_prompt"], when={"rows": ["instructions"]}),
-        Column("response", "Response", "What the model is to answer.", holds="text", needed_to_predict=False, usual_names=["response", "output", "completion", "answer", "chosen"], when={"rows": ["instructions"]}),
+        Column("input", "Input", "What the prompt is about. Added below it.", holds="text", required=False, usual_names=["input", "context"], when={"rows": ["instructions"]}),
+        Column("system", "System", "Instructions that come before the prompt.", holds="text", required=False, usual_names=["system", "system_prompt"], when={"rows": ["instructions"]}),
+        Column("response", "Response", "The expected answer.", holds="text", needed_to_predict=False, usual_names=["response", "output", "completion", "answer", "chosen"], when={"rows": ["instructions"]}),
         Column("messages", "Messages", "A list of messages, each with role and content.", holds="messages", usual_names=["messages", "conversations", "conversation", "chat", "dialog"], when={"rows": ["chat"]}),
     )  # fmt: skip
     metrics: tuple[Metric, ...] = metrics_of("causal_lm")

@@ -31,27 +31,29 @@ class Settings(Section):
 
     type: Annotated[Literal["masked_lm"], Field(title="Task")] = "masked_lm"
     """Always `masked_lm`."""
-    rows: Annotated[Literal["blocks", "examples"], Field(title="A row is")] = "blocks"
-    """`blocks` joins all rows to one text and cuts it into blocks of equal length; `examples` keeps each row by itself."""
+    rows: Annotated[Literal["blocks", "examples"], Field(title="Training example")] = "blocks"
+    """`blocks` joins all rows into one text and splits it into blocks of equal length; `examples` keeps each row
+    separate."""
     max_length: Annotated[
         int | None, Field(title="Block length", ge=4, le=1_000_000, json_schema_extra={"unit": "tokens"})
     ] = 256
-    """Tokens of a block, or the most tokens of an example; empty takes the model's own limit."""
-    mask_probability: Annotated[float, Field(title="Hidden tokens", gt=0, lt=1)] = 0.15
-    """Share of the tokens that must be found again: of ten 8 become the mask, 1 another token, 1 stays. At least one."""
-    whole_words: Annotated[bool, Field(title="Whole words", json_schema_extra=ADVANCED)] = False
-    """All pieces of a word are hidden together."""
+    """Tokens per block, or the maximum tokens of an example. Empty uses the model's limit."""
+    mask_probability: Annotated[float, Field(title="Mask probability", gt=0, lt=1)] = 0.15
+    """Share of tokens to predict, at least one per row. Of ten, 8 are replaced by the mask token, 1 by a random
+    token, and 1 is kept."""
+    whole_words: Annotated[bool, Field(title="Whole-word masking", json_schema_extra=ADVANCED)] = False
+    """Mask all pieces of a word together."""
 
 
 class MaskedLm:
     """The hidden tokens; see `backend.tasks.task.Task` for the protocol."""
 
-    title: ClassVar[str] = "Masked language model"
-    description: ClassVar[str] = "Finds hidden words again: adapts an encoder to the language of your texts."
+    title: ClassVar[str] = "Masked language modeling"
+    description: ClassVar[str] = "Predicts masked words. Adapts an encoder to the language of your texts."
     head: Head = Head.MASKED_LM
     columns: ClassVar[tuple[Column, ...]] = (
         Column(
-            "text", "Text", "The text to learn from; where it holds the mask token itself, that is what is filled.",
+            "text", "Text", "The text to train on. If it contains the mask token, that is what is predicted.",
             usual_names=["text", "content", "body", "story", "sentence", "document"], holds="text",
         ),
     )  # fmt: skip

@@ -33,29 +33,29 @@ class Settings(Section):
     type: Annotated[Literal["multiple_choice"], Field(title="Task")] = "multiple_choice"
     """Always `multiple_choice`."""
     max_length: Annotated[
-        int | None, Field(title="Longest text", ge=4, le=1_000_000, json_schema_extra={"unit": "tokens"})
+        int | None, Field(title="Max length", ge=4, le=1_000_000, json_schema_extra={"unit": "tokens"})
     ] = 128
-    """A text together with one of its choices is cut to this many tokens; empty takes the model's own limit."""
-    first_choice: Annotated[
-        Literal["auto", "0", "1"], Field(title="First choice is called", json_schema_extra=ADVANCED)
-    ] = "auto"
-    """Whether numbers as labels count from 0 or from 1; `auto` sees it where the smallest or the largest one occurs."""
+    """A text combined with one of its choices is truncated to this many tokens. Empty uses the model's limit."""
+    first_choice: Annotated[Literal["auto", "0", "1"], Field(title="Choice numbering", json_schema_extra=ADVANCED)] = (
+        "auto"
+    )
+    """Whether numeric labels start at 0 or 1. `auto` detects it from the smallest or largest label."""
 
 
 class MultipleChoice:
     """One of several choices; see `backend.tasks.task.Task` for the protocol."""
 
     title: ClassVar[str] = "Multiple choice"
-    description: ClassVar[str] = "Picks the best of several endings or answers, each read together with the text."
+    description: ClassVar[str] = "Picks the best of several endings or answers for a text."
     head: Head = Head.MULTIPLE_CHOICE
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("text", "Text", "What every choice is read after: a context, a question.", holds="text", usual_names=["text", "sent1", "ctx_a", "premise", "context", "article", "passage", "question", "goal", "ctx", "sentence", "prompt", "query"]),
+        Column("text", "Text", "The text before every choice: a context or a question.", holds="text", usual_names=["text", "sent1", "ctx_a", "premise", "context", "article", "passage", "question", "goal", "ctx", "sentence", "prompt", "query"]),
         Column(
-            "text_pair", "Beginning of the choices", "What every choice begins with.", required=False,
+            "text_pair", "Start of the choices", "The text that every choice starts with.", required=False,
             usual_names=["text_pair", "sent2", "ctx_b", "question"], holds="text",
         ),
         *CHOICE_COLUMNS,
-        Column("label", "Right choice", "Its number, letter or text.", needed_to_predict=False, usual_names=["label", "answerkey", "answer", "correct", "target", "gold"]),
+        Column("label", "Correct choice", "The number, letter or text of the correct choice.", needed_to_predict=False, usual_names=["label", "answerkey", "answer", "correct", "target", "gold"]),
     )  # fmt: skip
     metrics: ClassVar[tuple[Metric, ...]] = metrics_of("multiple_choice")
     default_metric: ClassVar[str] = "accuracy"

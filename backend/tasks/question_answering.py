@@ -57,30 +57,33 @@ class Settings(Section):
     type: Annotated[Literal["question_answering"], Field(title="Task")] = "question_answering"
     """Always `question_answering`."""
     head: Annotated[Literal["plain", "beam"], Field(title="Head")] = "plain"
-    """`plain` scores every token as start and as end; `beam` (XLNet, XLM, Flaubert) looks for the end of each likely start."""
+    """`plain` scores every token as start and end; `beam` (XLNet, XLM, Flaubert) looks for the end of each likely
+    start."""
     max_length: Annotated[
-        int | None, Field(title="Longest window", ge=8, le=1_000_000, json_schema_extra={"unit": "tokens"})
+        int | None, Field(title="Max length", ge=8, le=1_000_000, json_schema_extra={"unit": "tokens"})
     ] = 384
-    """Question and context together; a longer context is read in several windows; empty takes the model's own limit."""
+    """Maximum tokens of question and context combined. A longer context is split into windows. Empty uses the model's
+    limit."""
     doc_stride: Annotated[
-        int, Field(title="Shared by two windows", ge=0, le=100_000, json_schema_extra={"unit": "tokens", **ADVANCED})
+        int, Field(title="Document stride", ge=0, le=100_000, json_schema_extra={"unit": "tokens", **ADVANCED})
     ] = 128
-    """Tokens of the context that a window has in common with the next one."""
-    version_2_with_negative: Annotated[bool | None, Field(title="Questions without answer")] = None
-    """Whether a question may have no answer, as in SQuAD v2; empty looks at the training data."""
+    """Number of context tokens that two consecutive windows share."""
+    version_2_with_negative: Annotated[bool | None, Field(title="Unanswerable questions")] = None
+    """Whether questions may have no answer, as in SQuAD v2. Empty detects it from the training data."""
     null_threshold: Annotated[float, Field(title="Null threshold", json_schema_extra=DECODING)] = 0.0
-    """No answer is given where the null score is above this; `best_f1_threshold` says which value would have been best."""
-    n_best: Annotated[int, Field(title="Best answers", ge=1, le=500, json_schema_extra=DECODING)] = 20
-    """How many answers are kept for each question, and how many starts and ends of each window are tried."""
+    """No answer is given if the null score is above this. `best_f1_threshold` reports the value that would have been
+    best."""
+    n_best: Annotated[int, Field(title="N-best size", ge=1, le=500, json_schema_extra=DECODING)] = 20
+    """How many answers to keep for each question, and how many starts and ends of each window to try."""
     max_answer_length: Annotated[
-        int, Field(title="Longest answer", ge=1, le=100_000, json_schema_extra={"unit": "tokens", **DECODING})
+        int, Field(title="Max answer length", ge=1, le=100_000, json_schema_extra={"unit": "tokens", **DECODING})
     ] = 30
-    """Longer answers are never given; training takes them as they are."""
+    """Longer answers are never predicted. Training uses them as they are."""
     misplaced_answers: Annotated[
         Literal["nearest", "skip", "no_answer"], Field(title="Misplaced answers", json_schema_extra=ADVANCED)
     ] = "nearest"
-    """An answer that is not at its offset: `nearest` takes its nearest occurrence and leaves the row out where there is
-    none, `skip` leaves it out at once, `no_answer` trains it as a question without answer."""
+    """What to do with an answer that is not at its offset: `nearest` uses its nearest occurrence and skips the row if
+    there is none, `skip` always skips the row, `no_answer` trains it as unanswerable."""
 
     @model_validator(mode="after")
     def _windows_advance(self) -> "Settings":
@@ -101,20 +104,22 @@ class QuestionAnswering:
     """
 
     title: ClassVar[str] = "Question answering"
-    description: ClassVar[str] = "Finds the passage of a text that answers a question, or that none does."
+    description: ClassVar[str] = "Finds the passage of a text that answers a question, or that there is no answer."
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("question", "Question", "What is asked.", holds="text", usual_names=["question", "query"]),
-        Column("context", "Context", "The text that holds the answer.", holds="text", usual_names=["context", "passage", "paragraph", "document", "text"]),
+        Column("question", "Question", "The question.", holds="text", usual_names=["question", "query"]),
+        Column("context", "Context", "The text that contains the answer.", holds="text", usual_names=["context", "passage", "paragraph", "document", "text"]),
         Column(
-            "answers", "Answers", "The right answers: SQuAD's struct of texts and offsets (also as JSON text), or one text.",
+            "answers", "Answers", "The correct answers: SQuAD's struct of texts and offsets (also as JSON text), or one "
+            "text.",
             needed_to_predict=False, usual_names=["answers", "answer", "answer_text"],
         ),
         Column(
-            "answer_start", "Answer offset", "The first character of the answer in the context, where the answers do not say.",
+            "answer_start", "Answer offset", "Position of the answer's first character in the context, if the answers don't include "
+            "it.",
             required=False, needed_to_predict=False, usual_names=["answer_start", "answer_offset", "start"],
         ),
         Column(
-            "id", "Name of the question", "Under which the answer stands in predictions.json; else its number.",
+            "id", "Question ID", "The key of the answer in predictions.json. Defaults to the row number.",
             required=False, needed_to_predict=False, usual_names=["id", "qid", "question_id"],
         ),
     )  # fmt: skip

@@ -42,43 +42,45 @@ class Settings(WritingSettings):
 
     type: Annotated[Literal["seq2seq_lm"], Field(title="Task")] = "seq2seq_lm"
     """Always `seq2seq_lm`."""
-    max_length: Annotated[int | None, Field(title="Longest source", ge=2, le=1_000_000, json_schema_extra=_TOKENS)] = (
-        128
-    )
-    """Longer sources, prefix included, are cut to this many tokens; empty takes the model's own limit."""
-    max_target_length: Annotated[
-        int | None, Field(title="Longest target", ge=2, le=1_000_000, json_schema_extra=_TOKENS)
+    max_length: Annotated[
+        int | None, Field(title="Max source length", ge=2, le=1_000_000, json_schema_extra=_TOKENS)
     ] = 128
-    """Longer targets are cut to this many tokens in training; empty takes the limit of the sources."""
+    """Longer sources, including the prefix, are truncated to this many tokens. Empty uses the model's limit."""
+    max_target_length: Annotated[
+        int | None, Field(title="Max target length", ge=2, le=1_000_000, json_schema_extra=_TOKENS)
+    ] = 128
+    """Longer targets are truncated to this many tokens in training. Empty uses the source limit."""
     prefix: Annotated[
         str, Field(title="Prefix", json_schema_extra={"examples": ["translate English to Spanish: "]})
     ] = ""
-    """Text put before every source, as T5 expects it; a column `prefix` says it row by row. Where it ends in a letter
-    or digit a colon and a space follow, where it ends in another sign a space."""
+    """Text added before every source, as T5 expects. A column `prefix` sets it for each row. After a letter or digit,
+    a colon and a space are added; after any other character, a space."""
     source_language: Annotated[str | None, Field(title="Source language", json_schema_extra=ADVANCED)] = None
-    """The language token of the sources, for example `eng_Latn` for NLLB or `en_XX` for mBART; a column overrides it."""
+    """The language token of the sources, for example `eng_Latn` for NLLB or `en_XX` for mBART. A column overrides
+    it."""
     target_language: Annotated[str | None, Field(title="Target language", json_schema_extra=ADVANCED)] = None
-    """The language token of the targets; what is written begins with it where the architecture wants that."""
+    """The language token of the targets. Generated text starts with it if the architecture requires it."""
     scores: Annotated[
-        Literal["all", "translation", "summarisation"], Field(title="Scores", json_schema_extra=DECODING)
+        Literal["all", "translation", "summarisation"], Field(title="Metrics", json_schema_extra=DECODING)
     ] = "all"
-    """`translation` gives BLEU and chrF, `summarisation` ROUGE, `all` both, at about 2 seconds per 1,000 rows."""
-    bleu_words: Annotated[BleuWords, Field(title="Words of BLEU", json_schema_extra=DECODING)] = "auto"
-    """sacreBLEU's way of cutting words; `auto` is 13a, or zh or char where the references part no words by spaces."""
-    max_new_tokens: Annotated[int, Field(title="New tokens", ge=1, le=100_000, json_schema_extra=DECODING)] = 128
-    """How many tokens are written at most."""
+    """`translation` computes BLEU and chrF, `summarisation` ROUGE, `all` both, which takes about 2 seconds per 1,000
+    rows."""
+    bleu_words: Annotated[BleuWords, Field(title="BLEU tokenizer", json_schema_extra=DECODING)] = "auto"
+    """sacreBLEU's tokenizer. `auto` is 13a, or zh or char if the references are written without spaces."""
+    max_new_tokens: Annotated[int, Field(title="Max new tokens", ge=1, le=100_000, json_schema_extra=DECODING)] = 128
+    """Maximum number of tokens to generate."""
 
 
 class Seq2SeqLm:
     """One text answered by another; see `backend.tasks.task.Task` for the protocol."""
 
-    title: ClassVar[str] = "Text to text"
-    description: ClassVar[str] = "Answers a text with a text: translation, summarisation, rewriting."
+    title: ClassVar[str] = "Sequence to sequence"
+    description: ClassVar[str] = "Generates one text from another: translation, summarization, rewriting."
     head: Head = Head.SEQ2SEQ_LM
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("source", "Source", "The text to translate, summarise or answer.", holds="text", usual_names=["source", "input_text", "src", "article", "document", "dialogue", "text", "input", "question"]),
-        Column("target", "Target", "The text that is wanted.", holds="text", needed_to_predict=False, usual_names=["target", "target_text", "trg", "tgt", "translation", "summary", "highlights", "output", "answer"]),
-        Column("prefix", "Prefix", "Text put before the source of the row, such as the direction.", required=False, needed_to_predict=False, usual_names=["prefix"]),
+        Column("source", "Source", "The text to translate, summarize or answer.", holds="text", usual_names=["source", "input_text", "src", "article", "document", "dialogue", "text", "input", "question"]),
+        Column("target", "Target", "The expected text.", holds="text", needed_to_predict=False, usual_names=["target", "target_text", "trg", "tgt", "translation", "summary", "highlights", "output", "answer"]),
+        Column("prefix", "Prefix", "Text added before the source of the row, such as the direction.", required=False, needed_to_predict=False, usual_names=["prefix"]),
         Column("source_language", "Source language", "The language token of the row's source.", required=False, needed_to_predict=False),
         Column("target_language", "Target language", "The language token of the row's target.", required=False, needed_to_predict=False),
     )  # fmt: skip

@@ -33,16 +33,16 @@ class Settings(Section):
     type: Annotated[Literal["text_classification"], Field(title="Task")] = "text_classification"
     """Always `text_classification`."""
     labels: Annotated[list[str] | None, Field(title="Labels", min_length=2, json_schema_extra=ADVANCED)] = None
-    """All labels in the order of their ids; empty takes those of the training data, sorted."""
+    """All labels, in the order of their IDs. Empty uses those of the training data, sorted."""
     max_length: Annotated[
-        int | None, Field(title="Longest text", ge=4, le=1_000_000, json_schema_extra={"unit": "tokens"})
+        int | None, Field(title="Max length", ge=4, le=1_000_000, json_schema_extra={"unit": "tokens"})
     ] = 128
-    """Longer texts are cut to this many tokens; empty takes the model's own limit."""
+    """Longer texts are truncated to this many tokens. Empty uses the model's limit."""
     class_weights: Annotated[
         Literal["balanced"] | dict[str, Weight] | None, Field(title="Class weights", json_schema_extra=ADVANCED)
     ] = None
-    """`balanced` lets rare labels count as much as frequent ones; or a weight above 0 per label; empty counts every row
-    alike."""
+    """`balanced` gives rare labels the same weight as frequent ones; or set a weight above 0 for each label. Empty
+    weights every row equally."""
 
     @field_validator("labels", mode="before")
     @classmethod
@@ -61,7 +61,7 @@ class TextClassification:
     """One label per text or pair; see `backend.tasks.task.Task` for the protocol."""
 
     title: ClassVar[str] = "Text classification"
-    description: ClassVar[str] = "Sorts texts, or pairs of texts, into labels: sentiment, topic, entailment."
+    description: ClassVar[str] = "Assigns labels to texts or pairs of texts: sentiment, topic, entailment."
     head: Head = Head.SEQUENCE_CLASSIFICATION
     columns: ClassVar[tuple[Column, ...]] = (
         *_texts.text_columns("The text to classify."),

@@ -28,23 +28,23 @@ class Settings(Section):
     type: Annotated[Literal["text_regression"], Field(title="Task")] = "text_regression"
     """Always `text_regression`."""
     max_length: Annotated[
-        int | None, Field(title="Longest text", ge=4, le=1_000_000, json_schema_extra={"unit": "tokens"})
+        int | None, Field(title="Max length", ge=4, le=1_000_000, json_schema_extra={"unit": "tokens"})
     ] = 128
-    """Longer texts are cut to this many tokens; empty takes the model's own limit."""
+    """Longer texts are truncated to this many tokens. Empty uses the model's limit."""
 
 
 class TextRegression:
     """One number per text or pair; see `backend.tasks.task.Task` for the protocol."""
 
     title: ClassVar[str] = "Text regression"
-    description: ClassVar[str] = "Gives texts, or pairs of texts, a number: similarity, rating, difficulty."
+    description: ClassVar[str] = "Predicts a number for texts or pairs of texts: similarity, rating, difficulty."
     head: Head = Head.SEQUENCE_REGRESSION
     columns: ClassVar[tuple[Column, ...]] = (
         *_texts.text_columns("The text to score."),
         Column(
             "label",
             "Score",
-            "The number of the row.",
+            "The number to predict.",
             needed_to_predict=False,
             holds="number",
             usual_names=["score", "label", "labels", "similarity", "rating", "stars", "target", "value", "number"],

@@ -40,33 +40,35 @@ class Settings(Section):
     type: Annotated[Literal["token_classification"], Field(title="Task")] = "token_classification"
     """Always `token_classification`."""
     max_length: Annotated[
-        int | None, Field(title="Longest sentence", ge=4, le=1_000_000, json_schema_extra={"unit": "tokens"})
+        int | None, Field(title="Max length", ge=4, le=1_000_000, json_schema_extra={"unit": "tokens"})
     ] = None
-    """Longer sentences are seen through windows of this many tokens; empty takes the model's own limit."""
-    label_all_tokens: Annotated[bool, Field(title="Learn from every token", json_schema_extra=ADVANCED)] = False
-    """The later tokens of a word are learnt too, B-PER going on as I-PER; else the first token stands for its word."""
-    window: Annotated[bool, Field(title="Windows over long sentences", json_schema_extra=ADVANCED)] = True
-    """A word is predicted from the window with most around it; without windows, what lies beyond is lost and counted."""
+    """Longer sentences are split into windows of this many tokens. Empty uses the model's limit."""
+    label_all_tokens: Annotated[bool, Field(title="Label all tokens", json_schema_extra=ADVANCED)] = False
+    """Also train on the later tokens of a word, continuing B-PER as I-PER. Otherwise only the first token of each
+    word is used."""
+    window: Annotated[bool, Field(title="Sliding windows", json_schema_extra=ADVANCED)] = True
+    """Predict each word from the window with the most context around it. Without windows, words beyond the limit are
+    lost and counted."""
     stride: Annotated[
-        int | None, Field(title="Overlap of windows", ge=0, json_schema_extra={**ADVANCED, "unit": "tokens"})
+        int | None, Field(title="Window overlap", ge=0, json_schema_extra={**ADVANCED, "unit": "tokens"})
     ] = None
-    """By how many tokens two windows overlap at most; empty takes a quarter of their room."""
-    scheme: Annotated[Literal["auto", "BIO", "IOB1", "IOBES", "BILOU", "none"], Field(title="Scheme of the tags")] = (
-        "auto"
-    )
-    """How tags mark where entities begin and end; `none` takes every tag by itself, as parts of speech are."""
-    learned_scheme: Annotated[_Written, Field(title="Scheme to learn", json_schema_extra=ADVANCED)] = "same"
-    """Tags are turned into this scheme for training, and predictions back into their own."""
-    written_scheme: Annotated[_Written, Field(title="Scheme of predictions.conll", json_schema_extra=DECODING)] = "same"
-    """The scheme of the tags in that file."""
-    faulty_tags: Annotated[Literal["repair", "refuse"], Field(title="Tags against the scheme")] = "repair"
-    """`repair` reads the entities as conlleval does and writes them properly; `refuse` names the row and ends."""
+    """Maximum number of tokens by which two windows overlap. Empty uses a quarter of the window."""
+    scheme: Annotated[Literal["auto", "BIO", "IOB1", "IOBES", "BILOU", "none"], Field(title="Tagging scheme")] = "auto"
+    """How tags mark the start and end of entities. `none` treats every tag separately, as for parts of speech."""
+    learned_scheme: Annotated[_Written, Field(title="Training scheme", json_schema_extra=ADVANCED)] = "same"
+    """Tags are converted to this scheme for training, and predictions are converted back."""
+    written_scheme: Annotated[_Written, Field(title="Output scheme", json_schema_extra=DECODING)] = "same"
+    """The tagging scheme of predictions.conll."""
+    faulty_tags: Annotated[Literal["repair", "refuse"], Field(title="Invalid tags")] = "repair"
+    """`repair` reads the entities as conlleval does and corrects the tags; `refuse` reports the row and stops."""
     mismatched_rows: Annotated[
-        Literal["refuse", "skip"], Field(title="More or fewer tags than words", json_schema_extra=ADVANCED)
+        Literal["refuse", "skip"], Field(title="Mismatched tags", json_schema_extra=ADVANCED)
     ] = "refuse"
-    """`refuse` names the row and ends; `skip` leaves such rows out and lists them."""
+    """What to do if a row has more or fewer tags than words: `refuse` reports the row and stops; `skip` skips such
+    rows and lists them."""
     strict_entities: Annotated[bool, Field(title="Strict entities", json_schema_extra=DECODING)] = False
-    """Counts an entity only where its tags follow the scheme (seqeval's strict mode); else as conlleval counts."""
+    """Only count an entity if its tags follow the scheme (seqeval's strict mode). Otherwise entities are counted as
+    conlleval does."""
 
     @model_validator(mode="after")
     def _windows_move_on(self) -> "Settings":
@@ -85,11 +87,11 @@ class TokenClassification:
     head: Head = Head.TOKEN_CLASSIFICATION
     columns: ClassVar[tuple[Column, ...]] = (
         Column(
-            "tokens", "Words", "The words of the sentence: a list, or text split at white space.",
+            "tokens", "Words", "The words of the sentence: a list, or text split at whitespace.",
             usual_names=["tokens", "words", "sentence", "text", "token", "word", "utterance", "query"], holds="words",
         ),
         Column(
-            "tags", "Tags", "One tag for every word, as a list or apart by spaces.", needed_to_predict=False,
+            "tags", "Tags", "One tag per word: a list, or text separated by spaces.", needed_to_predict=False,
             usual_names=["tags", "ner_tags", "slot", "slots", "labels", "label", "ner", "entities", "tag", "pos_tags", "pos", "chunk_tags", "upos"], holds="tags",
         ),
     )  # fmt: skip

@@ -17,7 +17,7 @@ RUN = Path("/runs/my run")
     [
         (
             RunFix({"hardware.micro_batch_size": 4}),
-            "Start again with micro_batch_size 4",
+            "Restart with micro_batch_size 4",
             "burnish train '/runs/my run/spec.yaml' --set=hardware.micro_batch_size=4",
         ),
         (
@@ -27,13 +27,13 @@ RUN = Path("/runs/my run")
         ),
         (
             RunFix({"training.learning_rate": 0.00002}),
-            "Start again with learning_rate 2e-05",
+            "Restart with learning_rate 2e-05",
             "burnish train '/runs/my run/spec.yaml' --set=training.learning_rate=2e-05",
         ),
-        (RunFix(resume=True), "Try again", "burnish resume '/runs/my run'"),
+        (RunFix(resume=True), "Retry", "burnish resume '/runs/my run'"),
         (
             RunFix(convert_weights=True),
-            "Convert the weights once and start again",
+            "Convert the weights and restart",
             "burnish train '/runs/my run/spec.yaml' --convert-weights",
         ),
     ],

@@ -112,7 +112,7 @@ def test_from_click_to_predictions(qtbot, window: MainWindow, tmp_path: Path):
     qtbot.waitUntil(lambda: folder.life() == "ended", timeout=ANSWER_MS)
 
 
-_STANDS_IN_THE_WAY = ("decoder", "Choose the column")
+_STANDS_IN_THE_WAY = ("decoder", "Choose a column")
 """The demo is an encoder, with texts and labels."""
 
 

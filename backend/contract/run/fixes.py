@@ -34,13 +34,13 @@ class RunFix(msgspec.Struct, frozen=True, omit_defaults=True):
     convert_weights: bool = False
 
     def words(self) -> str:
-        """What a button says: `Start again with micro_batch_size 4`."""
+        """What a button says: `Restart with micro_batch_size 4`."""
         if self.convert_weights:
-            return "Convert the weights once and start again"
+            return "Convert the weights and restart"
         if not self.changes:
-            return "Try again"
+            return "Retry"
         settings = " and ".join(f"{key.rpartition('.')[2]} {_said(value)}" for key, value in self.changes.items())
-        return f"{'Resume' if self.resume else 'Start again'} with {settings}"
+        return f"{'Resume' if self.resume else 'Restart'} with {settings}"
 
     def arguments(self, run: Path) -> list[str]:
         """What follows `burnish` on a command line that does the same for the run in that folder."""

@@ -15,15 +15,15 @@ class DataSection(Section):
     model_config = ConfigDict(extra="allow")
 
     source: Annotated[str, Field(title="Source")] = "files"
-    """How the data is stored, for example `files`, `hub` or `demo`."""
+    """Where the data comes from, for example `files`, `hub` or `demo`."""
     train: Annotated[Paths | None, Field(title="Training data")] = None
-    """A file, a list of files, a pattern or a folder; for a hub data set the name of a split. Of a pattern or folder whose
-    files are named for several splits (train, dev, test …) each split takes its own."""
+    """A file, a list of files, a pattern or a folder; for a Hub dataset, the name of a split. If the files of a
+    pattern or folder are named after splits (train, dev, test …), each split uses its own."""
     validation: Annotated[Paths | float | None, Field(title="Validation data")] = None
-    """The same, or a fraction of the training rows, for example 0.1."""
+    """Same as for training data, or a fraction of the training rows, for example 0.1."""
     test: Annotated[Paths | None, Field(title="Test data")] = None
-    """Never seen in training; scored once at the end with the final weights."""
+    """Never used in training. Scored once at the end, with the final weights."""
     columns: Annotated[dict[str, str | None], Field(title="Columns")] = {}
-    """Which column of the data plays which part of the task, for example `{text: sentence, label: stars}`."""
-    max_rows: Annotated[int | None, Field(title="Most rows", ge=1, json_schema_extra={"advanced": True})] = None
-    """Use only this many rows of each split; empty uses all."""
+    """Which column of the data is used for which input of the task, for example `{text: sentence, label: stars}`."""
+    max_rows: Annotated[int | None, Field(title="Max rows", ge=1, json_schema_extra={"advanced": True})] = None
+    """Use at most this many rows of each split. Empty uses all."""

@@ -15,20 +15,21 @@ class HardwareSection(Section):
     model_config = ConfigDict(extra="allow")
 
     engine: Annotated[str, Field(title="Engine")] = "torch"
-    """Which framework trains: `torch` (PyTorch with Accelerate) or `jax` (JAX with Flax and Optax)."""
+    """The framework that trains: `torch` (PyTorch with Accelerate) or `jax` (JAX with Flax and Optax)."""
     device: Annotated[Literal["auto", "cpu", "cuda", "mps", "xpu", "tpu"], Field(title="Device")] = "auto"
-    """`auto` takes the first accelerator that is here, else the processor."""
-    devices: Annotated[list[int] | None, Field(title="Which devices", json_schema_extra=ADVANCED)] = None
-    """Numbers of the accelerators to use; empty takes the first, of several hosts all that each has. With several, each
-    reads a part of every batch."""
+    """`auto` uses the first available accelerator, otherwise the CPU."""
+    devices: Annotated[list[int] | None, Field(title="Device IDs", json_schema_extra=ADVANCED)] = None
+    """IDs of the accelerators to use. Empty uses the first one, or with several hosts all of each host. With several
+    devices, each processes a part of every batch."""
     precision: Annotated[Literal["auto", "float32", "bfloat16", "float16"], Field(title="Precision")] = "auto"
-    """Number format of the computation. Weights and optimizer stay in float32."""
+    """Number format for computing. Weights and optimizer state stay in float32."""
     processes: Annotated[int, Field(title="Processes", ge=1, le=1024, json_schema_extra=HIDDEN)] = 1
     """Training processes, usually one per accelerator. Not supported yet."""
     bridge: Annotated[bool, Field(title="Bridge", exclude=True, json_schema_extra=HIDDEN)] = False
     """Only older specs set it: it let JAX compute PyTorch's code through torchax, which was removed."""
-    micro_batch_size: Annotated[int | None, Field(title="Rows per device", ge=1)] = None
-    """Rows of one device in one forward pass; fewer need less memory and change no result. Empty takes what fits."""
+    micro_batch_size: Annotated[int | None, Field(title="Micro-batch size", ge=1)] = None
+    """Rows per device in one forward pass. A smaller value needs less memory and does not change the result. Empty
+    chooses a size that fits."""
     memory_limit: Annotated[
         float | None, Field(title="Memory limit", gt=0, json_schema_extra={**ADVANCED, "unit": "GB"})
     ] = None
@@ -36,11 +37,11 @@ class HardwareSection(Section):
     environment: Annotated[
         dict[str, str],
         Field(
-            title="Environment",
+            title="Environment variables",
             json_schema_extra={**ADVANCED, "propertyNames": {"enum": list(VARIABLES)}},
         ),
     ] = {}
-    """Environment variables for the training process, of those that only tune computation."""
+    """Environment variables for the training process. Only variables that tune computation are allowed."""
 
     @field_validator("environment", mode="before")
     @classmethod

@@ -21,17 +21,17 @@ class RunSpec(Section):
     """
 
     version: Annotated[int, Field(title="Version", ge=1)] = SPEC_VERSION
-    """Version of this file's layout."""
+    """Version of the file format."""
     name: Annotated[str, Field(title="Name", min_length=1, max_length=100)] = "run"
-    """What the run is called; part of its folder's name."""
+    """The name of the run. It becomes part of the folder name."""
     task: Annotated[dict[str, Any], Field(title="Task")]
-    """`type` and that task's own settings."""
+    """`type` and the settings of that task."""
     model: ModelSection
     data: DataSection
     training: TrainingSection = TrainingSection()
     evaluation: EvaluationSection = EvaluationSection()
     adapter: Annotated[dict[str, Any] | None, Field(title="Adapter")] = None
-    """`type` and that adapter's own settings; empty trains every weight."""
+    """`type` and the settings of that adapter. Empty trains all weights."""
     hardware: HardwareSection = HardwareSection()
 
     @field_validator("task")

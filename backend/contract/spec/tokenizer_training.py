@@ -27,32 +27,35 @@ class TokenizerTraining(Section):
     """How a tokenizer is made."""
 
     kind: Annotated[TokenizerKind, Field(title="Kind", json_schema_extra={"choices": KINDS})] = "byte_bpe"
-    """`byte_bpe` as GPT-2 (knows every sign), `bpe` and `unigram` as SentencePiece, `wordpiece` as BERT."""
-    use: Annotated[TokenizerUse, Field(title="For", json_schema_extra={"choices": USES})] = "decoder"
-    """What it is for, which decides the special tokens: a language model, an encoder, or an encoder-decoder."""
+    """`byte_bpe` as in GPT-2 (can encode any character), `bpe` and `unigram` as in SentencePiece, `wordpiece` as in
+    BERT."""
+    use: Annotated[TokenizerUse, Field(title="Purpose", json_schema_extra={"choices": USES})] = "decoder"
+    """What the tokenizer is for: a language model, an encoder, or an encoder-decoder. This determines the special
+    tokens."""
     vocabulary: Annotated[int, Field(title="Vocabulary size", ge=2, le=2_000_000)] = 8000
-    """Most pieces, special tokens included; byte-level BPE has at least the 256 bytes."""
+    """Maximum number of pieces, including special tokens. Byte-level BPE has at least the 256 bytes."""
     min_frequency: Annotated[
         int,
         Field(title="Minimum frequency", ge=1, json_schema_extra={"when": {"kind": ["byte_bpe", "bpe", "wordpiece"]}}),
     ] = 2
-    """Pieces that occur less often are not made."""
-    special_tokens: Annotated[list[str], Field(title="More special tokens")] = []
-    """Beside those of the use, for example `<speaker>`; each is one token and never split."""
-    normaliser: Annotated[Literal["usual", "none", "nfc", "nfkc"], Field(title="Normaliser")] = "usual"
-    """What is done to a text first: `usual` as the models of its kind have it (nothing for byte-level BPE; NFKC and
-    single spaces for `bpe` and `unigram`; BERT's cleaning for `wordpiece`), nothing, or a Unicode form alone."""
-    lowercase: Annotated[bool, Field(title="Lower case")] = False
-    """Makes no difference between upper and lower case; the text cannot be brought back exactly."""
+    """Pieces that occur less often are not added."""
+    special_tokens: Annotated[list[str], Field(title="Additional special tokens")] = []
+    """Special tokens in addition to the standard ones, for example `<speaker>`. Each is one token and is never
+    split."""
+    normaliser: Annotated[Literal["usual", "none", "nfc", "nfkc"], Field(title="Normalizer")] = "usual"
+    """How text is normalized first: `usual` as is standard for this kind (nothing for byte-level BPE; NFKC and single
+    spaces for `bpe` and `unigram`; BERT's cleaning for `wordpiece`), nothing, or only a Unicode form."""
+    lowercase: Annotated[bool, Field(title="Lowercase")] = False
+    """Convert text to lowercase. The original text can't be restored exactly."""
     strip_accents: Annotated[bool, Field(title="Strip accents", json_schema_extra=ADVANCED)] = False
-    """Takes accents from letters (é becomes e); the text cannot be brought back exactly."""
+    """Remove accents from letters (é becomes e). The original text can't be restored exactly."""
     pre_tokenizer: Annotated[Literal["usual", "whitespace", "punctuation", "none"], Field(title="Pre-tokenizer")] = (
         "usual"
     )
-    """Borders over which no piece reaches: `usual` as the models of its kind have it; only spaces; spaces and every
-    punctuation sign; or none, so that pieces may hold several words (slow on long texts)."""
-    split_digits: Annotated[bool, Field(title="Digits apart", json_schema_extra=ADVANCED)] = False
-    """Every digit is a piece of its own, which helps with arithmetic."""
-    held_out: Annotated[float | None, Field(title="Held out", ge=0, le=0.5, json_schema_extra=ADVANCED)] = None
-    """Share of the rows (1,000 at most) that nothing is learnt from, to measure compression on; empty takes 0.05 where
-    there is another tokenizer to compare with, else none."""
+    """Where text is split before pieces are learned: `usual` as is standard for this kind; at spaces only; at spaces
+    and punctuation; or nowhere, so that a piece may span several words (slow on long texts)."""
+    split_digits: Annotated[bool, Field(title="Split digits", json_schema_extra=ADVANCED)] = False
+    """Make every digit a separate piece, which helps with arithmetic."""
+    held_out: Annotated[float | None, Field(title="Held-out rows", ge=0, le=0.5, json_schema_extra=ADVANCED)] = None
+    """Share of the rows (at most 1,000) to hold out for measuring compression. Empty uses 0.05 if there is another
+    tokenizer to compare with, otherwise none."""

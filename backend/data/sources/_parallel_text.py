@@ -45,23 +45,20 @@ class Direction(Section):
     """Which way parallel text is read."""
 
     direction: Annotated[Literal["forward", "backward", "both"], Field(title="Direction")] = "forward"
-    """`forward` is from source to target, `backward` the other way; `both` gives two rows per line, backward first."""
+    """`forward` is from source to target, `backward` the other way; `both` makes two rows per line, backward
+    first."""
     prefix_forward: Annotated[
-        str, Field(title="Prefix forward", json_schema_extra={"examples": ["translate english to sinhala"]})
+        str, Field(title="Forward prefix", json_schema_extra={"examples": ["translate english to sinhala"]})
     ] = ""
-    """What the column `prefix` says of rows from source to target; without any prefix there is no such column."""
+    """The `prefix` column of rows from source to target. Without any prefix there is no such column."""
     prefix_backward: Annotated[
-        str, Field(title="Prefix backward", json_schema_extra={"examples": ["translate sinhala to english"]})
+        str, Field(title="Backward prefix", json_schema_extra={"examples": ["translate sinhala to english"]})
     ] = ""
-    """What the column `prefix` says of rows from target to source."""
-    source_language: Annotated[str | None, Field(title="Language of the source files", json_schema_extra=ADVANCED)] = (
-        None
-    )
-    """Written into a column `source_language` (backward: `target_language`), for models with language tokens."""
-    target_language: Annotated[str | None, Field(title="Language of the target files", json_schema_extra=ADVANCED)] = (
-        None
-    )
-    """Written into a column `target_language` (backward: `source_language`)."""
+    """The `prefix` column of rows from target to source."""
+    source_language: Annotated[str | None, Field(title="Source file language", json_schema_extra=ADVANCED)] = None
+    """Added as a `source_language` column (backward: `target_language`), for models with language tokens."""
+    target_language: Annotated[str | None, Field(title="Target file language", json_schema_extra=ADVANCED)] = None
+    """Added as a `target_language` column (backward: `source_language`)."""
 
 
 def read_pairs(pairs: list[Pair], directions: Direction, max_rows: int | None, reading: ReadOptions) -> Rows:

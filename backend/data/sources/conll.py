@@ -51,13 +51,13 @@ class Settings(Section):
     """How the columns are read."""
 
     delimiter: Annotated[
-        Literal["auto", "tab", "spaces"], Field(title="Columns end at", json_schema_extra=ADVANCED | OF_FILE)
+        Literal["auto", "tab", "spaces"], Field(title="Column delimiter", json_schema_extra=ADVANCED | OF_FILE)
     ] = "auto"
-    """`tab` lets cells hold spaces; `auto` takes tabs where the first line has one."""
+    """`tab` allows spaces in cells; `auto` uses tabs if the first line has one."""
     column_names: Annotated[list[str] | None, Field(title="Column names", json_schema_extra=ADVANCED | OF_FILE)] = None
-    """A name for every column of the files, one of them `tokens`; empty takes words first and tags last."""
+    """A name for every column of the files, one of them `tokens`. Empty means words first and tags last."""
     encoding: Annotated[str, Field(title="Encoding", json_schema_extra=ADVANCED | OF_FILE)] = "auto"
-    """`auto` reads UTF-8, and UTF-16 with its mark; otherwise a name such as `windows-1252`."""
+    """`auto` reads UTF-8, and UTF-16 with a byte order mark; otherwise an encoding such as `windows-1252`."""
 
     @field_validator("encoding")
     @classmethod
@@ -81,7 +81,9 @@ class Sentences:
     """Rows are sentences: `tokens`, `tags` and the columns between as lists; -DOCSTART- and comments are no words."""
 
     title: ClassVar[str] = "CoNLL columns"
-    description: ClassVar[str] = "Sentences with one word a line: the word first, its tag last, a blank line between"
+    description: ClassVar[str] = (
+        "Sentences with one word per line: word first, tag last, and a blank line between sentences"
+    )
     Settings: ClassVar[type[Section]] = Settings
     path_fields: ClassVar[tuple[str, ...]] = ("train", "validation", "test")
 

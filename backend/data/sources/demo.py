@@ -22,15 +22,15 @@ class Settings(Section):
     name: Annotated[str, Field(title="Data", json_schema_extra={"examples": ["sentiment", "austen", "eng-spa"]})] = (
         "sentiment"
     )
-    """`sentiment`: 3,000 sentences from reviews, praise or complaint; `austen`: six novels, one of them to be measured
-    on; `eng-spa`: 31,000 Bible verses in English and Spanish."""
+    """`sentiment`: 3,000 positive or negative sentences from reviews; `austen`: six novels, one of them for
+    validation; `eng-spa`: 31,000 Bible verses in English and Spanish."""
 
 
 class Demo:
     """Embedded data: `train` and `validation` are known by themselves; a fraction for `validation` is obeyed."""
 
     title: ClassVar[str] = "Demo"
-    description: ClassVar[str] = "Small real data that Burnish carries with it, to try everything at once"
+    description: ClassVar[str] = "Small real datasets included with Burnish, to try everything right away"
     Settings: ClassVar[type[Section]] = Settings
     path_fields: ClassVar[tuple[str, ...]] = ()
     own_splits: ClassVar[tuple[str, ...]] = ("train", "validation")

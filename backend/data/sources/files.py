@@ -38,18 +38,18 @@ class Settings(Section):
         Literal["auto", "csv", "tsv", "jsonl", "json", "parquet", "arrow", "text", "workbook"],
         Field(title="Format", json_schema_extra=OF_FILE),
     ] = "auto"
-    """`auto` goes by the file's extension, then by its content."""
+    """`auto` uses the file's extension, then its content."""
     delimiter: Annotated[str | None, Field(title="Delimiter", json_schema_extra=ADVANCED | OF_FILE)] = None
-    """The character between the cells of a CSV or TSV file; empty finds it."""
+    """The character between the cells of a CSV or TSV file. Empty detects it."""
     encoding: Annotated[str, Field(title="Encoding", json_schema_extra=ADVANCED | OF_FILE)] = "auto"
-    """`auto` reads UTF-8, and UTF-16 with its mark; otherwise a name such as `windows-1252`."""
+    """`auto` reads UTF-8, and UTF-16 with a byte order mark; otherwise an encoding such as `windows-1252`."""
     quoting: Annotated[
-        Literal["auto", "double", "none"], Field(title="Quotes", json_schema_extra=ADVANCED | OF_FILE)
+        Literal["auto", "double", "none"], Field(title="Quoting", json_schema_extra=ADVANCED | OF_FILE)
     ] = "auto"
-    """`double`: quotes enclose cells of CSV or TSV; `none`: they belong to the text; `auto` looks at the file."""
+    """`double`: quotes enclose the cells of CSV or TSV; `none`: quotes are part of the text; `auto` detects it."""
 
     sheet: Annotated[str | None, Field(title="Sheet", json_schema_extra=ADVANCED | OF_FILE)] = None
-    """Which sheet of an Excel or OpenDocument workbook is read; empty takes the first visible one."""
+    """The sheet to read from an Excel or OpenDocument workbook. Empty reads the first visible one."""
 
     @field_validator("delimiter")
     @classmethod

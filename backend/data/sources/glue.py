@@ -41,11 +41,11 @@ class Settings(Section):
     """Which task of GLUE, and where its files are."""
 
     folder: Annotated[str, Field(title="Folder", min_length=1, json_schema_extra={"path": "folder"})]
-    """The task's folder with train.tsv, dev.tsv and test.tsv, or the folder that holds all GLUE tasks."""
+    """The task's folder with train.tsv, dev.tsv and test.tsv, or the folder that contains all GLUE tasks."""
     task: Annotated[
         Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"], Field(title="GLUE task")
     ]
-    """Which task's files these are; it decides their columns."""
+    """The GLUE task of these files. It determines their columns."""
 
 
 class Glue:
@@ -55,7 +55,7 @@ class Glue:
     """
 
     title: ClassVar[str] = "GLUE folder"
-    description: ClassVar[str] = "A task of the GLUE benchmark as its own files: train.tsv, dev.tsv, test.tsv"
+    description: ClassVar[str] = "A task of the GLUE benchmark in its original files: train.tsv, dev.tsv, test.tsv"
     Settings: ClassVar[type[Section]] = Settings
     path_fields: ClassVar[tuple[str, ...]] = ("folder",)
     own_splits: ClassVar[tuple[str, ...]] = ("train", "validation")
@@ -204,7 +204,7 @@ class TaskFiles:
     """The files of one task."""
 
     folder: str
-    """How the benchmark calls the folder."""
+    """The task's folder with train.tsv, dev.tsv and test.tsv, or the folder that contains all GLUE tasks."""
     texts: tuple[str, ...]
     """The one or two columns of text."""
     label: str

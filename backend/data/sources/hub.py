@@ -41,12 +41,12 @@ _PLAIN_SPLIT = re.compile(r"[\w.-]+")
 class Settings(Section):
     """Which data set."""
 
-    name: Annotated[str, Field(title="Data set", min_length=1)]
-    """Name on the hub, for example `stanfordnlp/imdb`, or a folder that holds such a data set."""
+    name: Annotated[str, Field(title="Dataset", min_length=1)]
+    """Name on the Hub, for example `stanfordnlp/imdb`, or a folder with such a dataset."""
     configuration: Annotated[str | None, Field(title="Configuration")] = None
-    """The part of a data set that has several, for example `rte` of `nyu-mll/glue`."""
+    """The configuration of a dataset that has several, for example `rte` of `nyu-mll/glue`."""
     revision: Annotated[str, Field(title="Revision", json_schema_extra={"advanced": True})] = "main"
-    """Branch, tag or commit; a commit makes sure that the data stay the same."""
+    """Branch, tag or commit. A commit ensures that the data does not change."""
 
     @field_validator("name")
     @classmethod
@@ -59,8 +59,8 @@ class Settings(Section):
 class Hub:
     """`train`, `validation` and `test` name splits: `train`, `train[:10%]`, `train+test`."""
 
-    title: ClassVar[str] = "Hugging Face hub"
-    description: ClassVar[str] = "A data set of the hub or of its cache, by name, configuration and split"
+    title: ClassVar[str] = "Hugging Face Hub"
+    description: ClassVar[str] = "A dataset from the Hub or its cache, by name, configuration and split"
     Settings: ClassVar[type[Section]] = Settings
     path_fields: ClassVar[tuple[str, ...]] = ()
 

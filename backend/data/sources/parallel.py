@@ -28,9 +28,10 @@ from backend.data.sources.source import ReadOptions, RecognisedSource, check_apa
 class Settings(Direction):
     """How the two files of a pair are found, and which way they are read."""
 
-    source_ending: Annotated[str | None, Field(title="Ending of source files", json_schema_extra=ADVANCED)] = None
-    """For Moses pairs such as `corpus.en` and `corpus.es`: `en`. Endings source, target, src, trg and tgt are known."""
-    target_ending: Annotated[str | None, Field(title="Ending of target files", json_schema_extra=ADVANCED)] = None
+    source_ending: Annotated[str | None, Field(title="Source file extension", json_schema_extra=ADVANCED)] = None
+    """For Moses pairs such as `corpus.en` and `corpus.es`: `en`. The extensions source, target, src, trg and tgt are
+    detected."""
+    target_ending: Annotated[str | None, Field(title="Target file extension", json_schema_extra=ADVANCED)] = None
     """For Moses pairs such as `corpus.en` and `corpus.es`: `es`."""
 
 
@@ -39,7 +40,7 @@ class Parallel:
 
     title: ClassVar[str] = "Parallel text"
     description: ClassVar[str] = (
-        "Two text files whose lines belong together: train.source and train.target, train.src and train.trg, "
+        "Two text files with matching lines: train.source and train.target, train.src and train.trg, "
         "or Moses pairs such as train.en and train.es"
     )
     Settings: ClassVar[type[Section]] = Settings

@@ -36,12 +36,13 @@ class Settings(Direction):
     """Which language pair, and which way it is read."""
 
     folder: Annotated[str | None, Field(title="Folder or archive", json_schema_extra={"path": True})] = None
-    """The folder of a language pair with train.src, train.trg and the like (.gz too), or its .tar or .tar.gz."""
+    """The folder of a language pair with train.src, train.trg and so on (.gz is fine), or its .tar or .tar.gz
+    archive."""
     pair: Annotated[str | None, Field(title="Language pair", json_schema_extra={"examples": ["eng-spa"]})] = None
-    """Without a folder: the pair whose archive is fetched once, such as `eng-spa`; codes of three letters, in
-    alphabetical order. Archives of large languages have several GB."""
-    address: Annotated[str, Field(title="Address", json_schema_extra=ADVANCED)] = ADDRESS
-    """Where archives are fetched from; `{pair}` stands for the language pair."""
+    """Without a folder: the language pair to download once, such as `eng-spa`, as three-letter codes in alphabetical
+    order. Archives of large languages are several GB."""
+    address: Annotated[str, Field(title="Download URL", json_schema_extra=ADVANCED)] = ADDRESS
+    """Where archives are downloaded from. `{pair}` is replaced by the language pair."""
 
     @field_validator("pair")
     @classmethod
@@ -59,7 +60,7 @@ class Tatoeba:
 
     title: ClassVar[str] = "Tatoeba Challenge"
     description: ClassVar[str] = (
-        "Sentences and their translations: a language pair's folder, its archive, or fetched by name"
+        "Sentences and their translations: the folder or archive of a language pair, or downloaded by name"
     )
     Settings: ClassVar[type[Section]] = Settings
     path_fields: ClassVar[tuple[str, ...]] = ("folder",)

@@ -45,11 +45,11 @@ class Settings(Section):
     """Where XNLI is, and in which languages it is read."""
 
     folder: Annotated[str, Field(title="Folder", min_length=1, json_schema_extra={"path": "folder"})]
-    """The folder into which XNLI-1.0.zip and XNLI-MT-1.0.zip were unpacked."""
+    """The folder with the unpacked XNLI-1.0.zip and XNLI-MT-1.0.zip."""
     language: Annotated[Language, Field(title="Language")]
-    """The language of the rows that are measured and predicted."""
+    """The language of the validation and test rows."""
     train_language: Annotated[Language | None, Field(title="Training language")] = None
-    """The language of the training rows; empty takes the same."""
+    """The language of the training rows. Empty uses the same language."""
 
 
 class Source:
@@ -59,7 +59,7 @@ class Source:
     """
 
     title: ClassVar[str] = "XNLI"
-    description: ClassVar[str] = "Sentence pairs in fifteen languages, trained in one and measured in another"
+    description: ClassVar[str] = "Sentence pairs in fifteen languages: train in one and evaluate in another"
     Settings: ClassVar[type[Section]] = Settings
     path_fields: ClassVar[tuple[str, ...]] = ("folder",)
     own_splits: ClassVar[tuple[str, ...]] = ("train", "validation")

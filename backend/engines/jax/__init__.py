@@ -20,20 +20,22 @@ class Settings(Section):
     parallelism: Annotated[
         Literal["data", "fsdp"], Field(title="Parallelism", json_schema_extra={"advanced": True})
     ] = "data"
-    """With several devices: `data` keeps the whole model on each; `fsdp` divides large weights and their optimizer state
-    among them, which needs less memory and more messages."""
+    """With several devices: `data` keeps the whole model on each; `fsdp` shards large weights and their optimizer
+    state across them, which needs less memory and more communication."""
     tensor_parallel: Annotated[
-        int, Field(title="Devices per layer", ge=1, le=1024, json_schema_extra={"advanced": True})
+        int, Field(title="Tensor parallelism", ge=1, le=1024, json_schema_extra={"advanced": True})
     ] = 1
-    """Devices that compute every layer together, each with a part of its matrices; for models that know how."""
+    """Number of devices that compute each layer together, for models that support it."""
     hosts: Annotated[int, Field(title="Hosts", ge=1, le=4096, json_schema_extra={"advanced": True})] = 1
-    """Computers that train this run together. Each is given the same command and says by `BURNISH_HOST` which one it is."""
-    coordinator: Annotated[str, Field(title="First host", json_schema_extra={"advanced": True})] = ""
-    """Where the first of several hosts listens for the others, as `10.0.0.1:8476`. Empty on a TPU pod and under Slurm."""
+    """Number of computers that train this run together. Start each with the same command; `BURNISH_HOST` says which
+    one it is."""
+    coordinator: Annotated[str, Field(title="Coordinator address", json_schema_extra={"advanced": True})] = ""
+    """Address at which the first of several hosts listens for the others, such as `10.0.0.1:8476`. Empty on a TPU pod
+    and under Slurm."""
     host_timeout: Annotated[
-        int, Field(title="Patience with hosts", ge=1, le=86400, json_schema_extra={"advanced": True, "unit": "s"})
+        int, Field(title="Host timeout", ge=1, le=86400, json_schema_extra={"advanced": True, "unit": "s"})
     ] = 300
-    """Seconds that several hosts wait for one another before the run begins."""
+    """Seconds that several hosts wait for one another before the run starts."""
 
     @field_validator("coordinator")
     @classmethod
@@ -48,7 +50,7 @@ class JaxEntry:
     """What the catalog says of this engine, and the door to it."""
 
     title = "JAX"
-    description = "JAX with Flax and Optax, on TPU, GPU and processor."
+    description = "JAX with Flax and Optax, on TPU, GPU and CPU."
     Settings = Settings
     requires = ("jax", "flax", "optax", "orbax-checkpoint", "transformers", "safetensors")
     extra = "jax"

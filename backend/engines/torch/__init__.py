@@ -13,17 +13,17 @@ from backend.engines.engine import Split
 class Settings(Section):
     """The torch engine's own keys of the `hardware` section."""
 
-    threads: Annotated[
-        int | None, Field(title="Processor threads", ge=1, le=1024, json_schema_extra={"advanced": True})
-    ] = None
-    """Threads for computing on the processor; empty takes all cores."""
+    threads: Annotated[int | None, Field(title="CPU threads", ge=1, le=1024, json_schema_extra={"advanced": True})] = (
+        None
+    )
+    """Number of CPU threads. Empty uses all cores."""
 
 
 class TorchEntry:
     """What the catalog says of this engine, and the door to it."""
 
     title = "PyTorch"
-    description = "PyTorch with Accelerate, on processor, NVIDIA, AMD, Intel and Apple devices."
+    description = "PyTorch with Accelerate, on CPU and on NVIDIA, AMD, Intel and Apple GPUs."
     Settings = Settings
     requires = ("torch", "transformers", "accelerate", "safetensors")
     extra = "torch"

@@ -13,21 +13,21 @@ class Settings(Section):
     """What only Adafactor has; the names are those of transformers."""
 
     scale_parameter: Annotated[bool, Field(title="Scale by parameter")] = False
-    """Multiplies the learning rate by the size (root mean square) of each parameter."""
-    relative_step: Annotated[bool, Field(title="Own learning rate")] = False
-    """Takes a learning rate from the number of steps, and not the one of the schedule, which is still shown."""
-    warmup_init: Annotated[bool, Field(title="Own warm-up")] = False
-    """With `relative_step`, begins with a small learning rate that rises by 1e-6 a step."""
-    clip_threshold: Annotated[float, Field(title="Clip updates at", gt=0)] = 1.0
-    """Updates whose root mean square is larger are scaled down to it."""
+    """Multiply the learning rate by the root mean square of each parameter."""
+    relative_step: Annotated[bool, Field(title="Relative step")] = False
+    """Use a learning rate derived from the step instead of the schedule, which is still shown."""
+    warmup_init: Annotated[bool, Field(title="Warmup init")] = False
+    """With `relative_step`, start with a small learning rate that rises by 1e-6 per step."""
+    clip_threshold: Annotated[float, Field(title="Clip threshold", gt=0)] = 1.0
+    """Updates with a larger root mean square are scaled down to it."""
     decay_rate: Annotated[float, Field(title="Decay rate", lt=0, ge=-1)] = -0.8
     """How fast the decay of the second moment approaches 1: 1 - step ** decay_rate."""
     beta1: Annotated[float | None, Field(title="Beta 1", ge=0, lt=1)] = None
-    """Decay of the first moment; empty keeps none, which saves memory."""
-    epsilon1: Annotated[float, Field(title="Epsilon of squares", gt=0)] = 1e-30
+    """Decay rate of the first moment. Empty keeps none, which saves memory."""
+    epsilon1: Annotated[float, Field(title="Epsilon 1", gt=0)] = 1e-30
     """Added to the squared gradient."""
-    epsilon2: Annotated[float, Field(title="Epsilon of the scale", gt=0)] = 1e-3
-    """The smallest size by which `scale_parameter` multiplies."""
+    epsilon2: Annotated[float, Field(title="Epsilon 2", gt=0)] = 1e-3
+    """The minimum by which `scale_parameter` multiplies."""
 
     @field_validator("warmup_init")
     @classmethod
@@ -41,7 +41,7 @@ class Adafactor:
     """Adafactor (Shazeer and Stern 2018), as transformers computes it."""
 
     title = "Adafactor"
-    description = "Adafactor as T5 was trained with it: needs far less memory than Adam."
+    description = "Adafactor, as used to train T5. Needs far less memory than Adam."
     Settings = Settings
 
     @staticmethod

@@ -14,7 +14,7 @@ class Adam:
     """Adam (Kingma and Ba 2015), as torch computes it; fused into one kernel where torch has one."""
 
     title = "Adam"
-    description = "Adam as it was first published: weight decay is added to the gradient (L2)."
+    description = "Adam as originally published: weight decay is added to the gradient (L2)."
     Settings = Settings
 
     @staticmethod

@@ -14,7 +14,7 @@ class AdamW:
     """AdamW (Loshchilov and Hutter 2019), as torch computes it; fused into one kernel where torch has one."""
 
     title = "AdamW"
-    description = "Adam with decoupled weight decay, the usual choice for transformers."
+    description = "Adam with decoupled weight decay, the standard choice for transformers."
     Settings = Settings
 
     @staticmethod

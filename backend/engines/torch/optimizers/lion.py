@@ -14,14 +14,14 @@ class Settings(Section):
     beta1: Annotated[float, Field(title="Beta 1", ge=0, lt=1)] = 0.9
     """Share of the momentum in the direction of a step."""
     beta2: Annotated[float, Field(title="Beta 2", ge=0, lt=1)] = 0.99
-    """Decay of the momentum."""
+    """Decay rate of the momentum."""
 
 
 class Lion:
     """Lion (Chen et al. 2023, algorithm 2)."""
 
     title = "Lion"
-    description = "Lion, the sign of the momentum; wants a learning rate 3 to 10 times smaller than AdamW's."
+    description = "Lion, which uses the sign of the momentum. Needs a learning rate 3 to 10 times smaller than AdamW."
     Settings = Settings
 
     @staticmethod

@@ -12,9 +12,9 @@ class Settings(Section):
     """What only SGD has."""
 
     momentum: Annotated[float, Field(title="Momentum", ge=0, lt=1)] = 0.0
-    """Share of the last step's direction that is kept."""
+    """Share of the previous step's direction that is kept."""
     nesterov: Annotated[bool, Field(title="Nesterov")] = False
-    """Looks ahead along the momentum (Sutskever et al. 2013)."""
+    """Use Nesterov momentum (Sutskever et al. 2013)."""
 
     @field_validator("nesterov")
     @classmethod
@@ -29,7 +29,7 @@ class SGD:
 
     title = "SGD"
     description = (
-        "Stochastic gradient descent, plain or with (Nesterov) momentum; weight decay is part of the gradient."
+        "Stochastic gradient descent, plain or with (Nesterov) momentum. Weight decay is added to the gradient."
     )
     Settings = Settings
 
