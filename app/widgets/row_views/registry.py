@@ -1,4 +1,4 @@
-"""Which form shows a task's rows: the one that the task declares, where the columns allow it."""
+"""Chooses the view of a row: the one that its task declares, if the columns allow it."""
 
 from collections.abc import Collection
 
