@@ -1,4 +1,4 @@
-"""Owns the catalog: everything that can be chosen; kept on disk, as it changes only with Burnish and its libraries."""
+"""The catalog of everything that can be chosen, cached on disk until Burnish or one of its libraries changes."""
 
 import hashlib
 import os

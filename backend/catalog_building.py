@@ -1,4 +1,4 @@
-"""Owns the making of the catalog from the modules that it lists, with the JSON Schema of their settings."""
+"""Builds the catalog from the modules that it lists, with the JSON Schema of their settings."""
 
 import importlib.util
 from typing import Any

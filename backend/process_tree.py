@@ -1,4 +1,4 @@
-"""Owns the processes of a run: finds them by descent, session, marker and command line, and ends them (stdlib only)."""
+"""Finds the processes of a run by descent, session, marker and command line, and ends them (stdlib only)."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Owns one attempt of a run: waits its turn, starts its engine, passes stop requests on, ends its whole tree, writes how it ended.
+"""Runs one attempt: waits its turn, starts the engine, passes on stop requests, ends its tree, records how it ended.
 
 `python -m backend.supervisor RUN [--queue]`, in a session of its own. It imports nothing but the standard library and
 the run folder, so it needs a few megabytes and outlives whatever the engine does to the machine's memory.

@@ -1,4 +1,4 @@
-"""Owns what the catalog and the planner must know of an adapter, without any framework."""
+"""The interface of an adapter for the catalog and the planner, without any framework."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol

@@ -1,4 +1,4 @@
-"""Owns the settings of LoRA and what can be said of it before a framework is loaded."""
+"""The settings of LoRA, and what can be said of it before a framework is loaded."""
 
 from collections.abc import Iterable, Mapping
 from math import prod

@@ -44,7 +44,7 @@ def add_changes(parser: ArgumentParser) -> None:
 
 def add_conversion(parser: ArgumentParser) -> None:
     """What only the person at the keyboard may allow, too."""
-    parser.add_argument("--convert-weights", action="store_true", help="agree to convert pytorch_model.bin once")
+    parser.add_argument("--convert-weights", action="store_true", help="allow converting pytorch_model.bin once")
 
 
 def add_consents(parser: ArgumentParser) -> None:
@@ -52,7 +52,7 @@ def add_consents(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--trust-remote-code",
         action="store_true",
-        help="agree to run the model's own Python code as it is now (burnish consents withdraws it)",
+        help="approve the model's own Python code as it is now (revoke with burnish consents)",
     )
 
 

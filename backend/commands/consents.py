@@ -1,4 +1,4 @@
-"""Owns `burnish consents`, and what `--trust-remote-code` means: this person agrees to the code as it stands now."""
+"""`burnish consents`, and what `--trust-remote-code` means: the user approves the code as it is now."""
 
 import json
 import sys
@@ -37,10 +37,12 @@ def convert_if_asked(arguments: Namespace, target: str) -> None:
 def _arguments(parser: ArgumentParser) -> None:
     change = parser.add_mutually_exclusive_group()
     change.add_argument(
-        "--agree", metavar="MODEL", help="agree to the code of a model folder, hub id or run as it is now"
+        "--agree", metavar="MODEL", help="approve the code of a model folder, Hub ID or run as it is now"
     )
-    change.add_argument("--withdraw", metavar="MODEL", help="agree no longer to any version of it")
-    parser.add_argument("--revision", metavar="NAME", default="main", help="with --agree: branch, tag or commit (main)")
+    change.add_argument("--withdraw", metavar="MODEL", help="revoke approval of all its versions")
+    parser.add_argument(
+        "--revision", metavar="NAME", default="main", help="with --agree: branch, tag or commit (default: main)"
+    )
     add_json(parser)
 
 
@@ -75,4 +77,4 @@ def _withdraw(name: str) -> None:
         consents.withdraw(name, version)
 
 
-COMMANDS = (Command("consents", "code of models that you agreed to, and no longer do", _arguments, _consents),)
+COMMANDS = (Command("consents", "list, approve or revoke custom model code", _arguments, _consents),)

@@ -25,20 +25,22 @@ _HEADINGS = ("mean", "std", "min", "50 %", "95 %", "99 %", "99.9 %", "max")
 
 def _arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    report = actions.add_parser("report", help="what data holds: rows, labels, lengths, duplicates", allow_abbrev=False)
-    report.add_argument("target", metavar="FILE|SPEC", help="a data file, folder or pattern, a hub name, or a spec")
+    report = actions.add_parser("report", help="report on data: rows, labels, lengths, duplicates", allow_abbrev=False)
+    report.add_argument("target", metavar="FILE|SPEC", help="a data file, folder or pattern, a Hub name, or a spec")
     report.add_argument("--validation", metavar="FILE", help="validation data to compare with")
     report.add_argument("--test", metavar="FILE", help="test data to compare with")
-    report.add_argument("--source", metavar="NAME", help="how the data is stored (files)")
-    report.add_argument("--task", metavar="NAME", help="the task, which says which columns count")
-    report.add_argument("--tokenizer", metavar="NAME", help="counts tokens: a folder or hub id")
+    report.add_argument("--source", metavar="NAME", help="the data source (default: files)")
+    report.add_argument("--task", metavar="NAME", help="the task, which determines the columns")
+    report.add_argument("--tokenizer", metavar="NAME", help="tokenizer to count tokens with: a folder or Hub ID")
     add_changes(report)
     add_json(report)
     report.set_defaults(execute_action=_report)
-    prepare = actions.add_parser("prepare", help="tokenise what a spec trains on, without training", allow_abbrev=False)
+    prepare = actions.add_parser("prepare", help="tokenize the data of a spec, without training", allow_abbrev=False)
     prepare.add_argument("spec", metavar="SPEC", type=Path, help="the spec file (YAML)")
-    prepare.add_argument("--export", metavar="DIR", type=Path, help="write the features to this folder too")
-    prepare.add_argument("--format", choices=("npy", "parquet"), default="npy", help="padded arrays, or lists (npy)")
+    prepare.add_argument("--export", metavar="DIR", type=Path, help="also write the features to this folder")
+    prepare.add_argument(
+        "--format", choices=("npy", "parquet"), default="npy", help="padded arrays, or lists (default: npy)"
+    )
     add_changes(prepare)
     add_json(prepare)
     prepare.set_defaults(execute_action=_prepare)
@@ -183,13 +185,15 @@ def _add_import(actions: Any) -> None:
     """The action `import` beside the others of `burnish data`."""
     parser: ArgumentParser = actions.add_parser(
         "import",
-        help="write a language pair as train.tsv and eval.tsv, both directions, each row with its prefix",
+        help="write a language pair as train.tsv and eval.tsv, in both directions, each row with its prefix",
         allow_abbrev=False,
     )
-    parser.add_argument("kind", choices=("tatoeba",), help="how the data is stored")
+    parser.add_argument("kind", choices=("tatoeba",), help="the data source")
     parser.add_argument("data", metavar="FOLDER", help="folder or archive of the pair, or its name such as eng-sin")
-    parser.add_argument("--output", metavar="DIR", type=Path, help="where the tables go (beside the data)")
-    parser.add_argument("--languages", metavar="A,B", help="what the prefixes call them, such as english,sinhala")
+    parser.add_argument(
+        "--output", metavar="DIR", type=Path, help="where to write the tables (default: beside the data)"
+    )
+    parser.add_argument("--languages", metavar="A,B", help="language names for the prefixes, such as english,sinhala")
     parser.set_defaults(execute_action=_import)
 
 
@@ -232,9 +236,11 @@ def _beside(where: Path) -> Path:
 def _add_recognise(actions: Any) -> None:
     """The action `recognise` beside the others of `burnish data`."""
     parser: ArgumentParser = actions.add_parser(
-        "recognise", help="what files or a folder are, and the data section that reads them", allow_abbrev=False
+        "recognise",
+        help="detect what files or a folder contain, and the data section that reads them",
+        allow_abbrev=False,
     )
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, several files, a folder, or a hub address")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, several files, a folder, or a Hub URL")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(execute_action=_recognise)
 
@@ -262,4 +268,4 @@ def _describe_section(found: "RecognisedData") -> str:
     return "\n".join(lines)
 
 
-COMMANDS = (Command("data", "report on data, recognise, prepare or import it", _arguments, _execute),)
+COMMANDS = (Command("data", "report on, detect, prepare or import data", _arguments, _execute),)

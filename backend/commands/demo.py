@@ -1,4 +1,4 @@
-"""Owns `burnish demo`: the embedded model and data, trained end to end, in the window or in the terminal."""
+"""`burnish demo`: trains the embedded model on its data, end to end, in the window or in the terminal."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -23,7 +23,7 @@ def demo_spec() -> Path:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--headless", action="store_true", help="stay in the terminal though there is a display")
+    parser.add_argument("--headless", action="store_true", help="stay in the terminal even if there is a display")
     parser.add_argument("--run-folder", metavar="DIR", type=Path, help="a new folder for the run")
     add_json(parser)
     parser.set_defaults(changes=[], trust_remote_code=False, convert_weights=False)
@@ -61,4 +61,4 @@ def _tell(outcome: RunOutcome, as_json: bool) -> int:
     return 0
 
 
-COMMANDS = (Command("demo", "the embedded demo, end to end", _arguments, _demo),)
+COMMANDS = (Command("demo", "run the built-in demo, end to end", _arguments, _demo),)

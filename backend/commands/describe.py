@@ -1,4 +1,4 @@
-"""Owns `burnish describe`: what can be chosen here."""
+"""`burnish describe`: lists what can be chosen."""
 
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def _arguments(parser: ArgumentParser) -> None:
     add_json(parser)
-    parser.add_argument("--no-devices", action="store_true", help="leave out the devices, which take seconds to ask")
+    parser.add_argument("--no-devices", action="store_true", help="skip the devices, which take a few seconds to query")
 
 
 def _describe(arguments: Namespace) -> int:
@@ -58,4 +58,4 @@ def _direction(metric: "MetricEntry") -> str:
     return f"{metric.title}{limits}; {'greater' if metric.greater_is_better else 'smaller'} is better"
 
 
-COMMANDS = (Command("describe", "what can be chosen: tasks, sources, engines, devices", _arguments, _describe),)
+COMMANDS = (Command("describe", "list tasks, sources, engines and devices", _arguments, _describe),)

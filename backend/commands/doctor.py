@@ -1,4 +1,4 @@
-"""Owns `burnish doctor` and `report`: what is missing here and the command that mends it; what to send of a failed run."""
+"""`burnish doctor` and `report`: what is missing on this machine and how to fix it; what to send about a failed run."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -43,6 +43,7 @@ def _report(arguments: Namespace) -> int:
 
 
 COMMANDS = (
-    Command("doctor", "what is missing on this machine and what mends it", _arguments, _doctor),
-    Command("report", "what to send of a failed run: versions, settings, tracebacks; no names, paths or other texts", _report_arguments, _report),
+    Command("doctor", "check this machine and show how to fix problems", _arguments, _doctor),
+    Command("report", "make a report of a failed run: versions, settings and tracebacks, without names, paths or "
+        "texts", _report_arguments, _report),
 )  # fmt: skip

@@ -23,9 +23,9 @@ def _arguments(parser: ArgumentParser) -> None:
     target.add_argument("--csv", metavar="FILE", help="write a CSV file; - writes to stdout")
     target.add_argument("--tensorboard", metavar="DIR", type=Path, help="write an event file for TensorBoard")
     target.add_argument(
-        "--predictions", metavar="FILE", type=Path, help="write predictions as .csv or .parquet, all or some of them"
+        "--predictions", metavar="FILE", type=Path, help="write all or some predictions as .csv or .parquet"
     )
-    target.add_argument("--model", metavar="DIR", type=Path, help="copy the model into a new folder")
+    target.add_argument("--model", metavar="DIR", type=Path, help="copy the model to a new folder")
     _model_arguments(parser)
     _predictions_arguments(parser)
 
@@ -78,12 +78,12 @@ def _write(curves: "Curves", stream: TextIO) -> int:
 def _model_arguments(parser: ArgumentParser) -> None:
     """The options of `--model`."""
     parser.add_argument(
-        "--dtype", choices=("float32", "float16"), default="float32", help="numbers of --model (float32)"
+        "--dtype", choices=("float32", "float16"), default="float32", help="number format of --model (default: float32)"
     )
     parser.add_argument(
         "--merged",
         action="store_true",
-        help="with --model: merge an adapter into the model that it belongs to; RUN may be a checkpoint",
+        help="with --model: merge an adapter into its base model; RUN may be a checkpoint",
     )
 
 
@@ -139,20 +139,20 @@ def _predictions_arguments(parser: ArgumentParser) -> None:
         "--split",
         metavar="NAME",
         default="validation",
-        help="validation, test, or the name of another file (validation)",
+        help="validation, test, or the name of another file (default: validation)",
     )
     rightness = own.add_mutually_exclusive_group()
-    rightness.add_argument("--wrong", action="store_true", help="only rows whose prediction is wrong")
-    rightness.add_argument("--right", action="store_true", help="only rows whose prediction is right")
-    own.add_argument("--text", metavar="TEXT", help="only rows with this text in a column, whatever its case")
-    own.add_argument("--pair", nargs=2, metavar=("ACTUAL", "PREDICTED"), help="only rows of this label pair")
-    own.add_argument(
-        "--sort", metavar="COLUMN", help="a column, confidence, or error; the highest first with --descending"
-    )
-    own.add_argument("--descending", action="store_true", help="the highest first")
+    rightness.add_argument("--wrong", action="store_true", help="only rows with a wrong prediction")
+    rightness.add_argument("--right", action="store_true", help="only rows with a correct prediction")
+    own.add_argument("--text", metavar="TEXT", help="only rows with this text in a column (ignoring case)")
+    own.add_argument("--pair", nargs=2, metavar=("ACTUAL", "PREDICTED"), help="only rows with this pair of labels")
+    own.add_argument("--sort", metavar="COLUMN", help="sort by a column, confidence, or error")
+    own.add_argument("--descending", action="store_true", help="highest first")
     own.add_argument("--columns", metavar="A,B", help="only these columns, in this order")
-    own.add_argument("--bom", action="store_true", help="begin a CSV with a byte order mark, for spreadsheets")
-    own.add_argument("--defuse", action="store_true", help="an apostrophe before cells that begin with = + - @")
+    own.add_argument("--bom", action="store_true", help="add a UTF-8 byte order mark to a CSV, for Excel")
+    own.add_argument(
+        "--defuse", action="store_true", help="escape formulas: add an apostrophe before cells starting with = + - @"
+    )
 
 
 def export_predictions(arguments: Namespace) -> int:
@@ -195,4 +195,4 @@ def _filters(arguments: Namespace) -> dict[str, Any]:
     return wanted
 
 
-COMMANDS = (Command("export", "write a run's curves, predictions or model elsewhere", _arguments, _export),)
+COMMANDS = (Command("export", "export a run's curves, predictions or model", _arguments, _export),)

@@ -1,4 +1,4 @@
-"""Owns `burnish import`: another system's experiment as a spec, with a list of what had no counterpart."""
+"""`burnish import`: turns another system's experiment into a spec, and lists what has no counterpart."""
 
 import json
 import sys
@@ -18,12 +18,17 @@ _SCRIPT_FILES = (".sh", ".txt", ".bash", ".cmd")
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="a Determined or PyMarlin YAML, an example script's JSON arguments, or a shell script that calls one")  # fmt: skip
+    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help=(
+        "a Determined or PyMarlin YAML, the JSON arguments of an example script, or a shell script "
+        "that calls one"
+    ))  # fmt: skip
     parser.add_argument(
         "--command", dest="line", metavar="TEXT", help="the command line of a transformers example script"
     )
     parser.add_argument("--script", metavar="NAME", help="which example script the arguments are for, such as run_glue")
-    parser.add_argument("--output", metavar="SPEC.yaml", type=Path, help="write the spec there; else it is printed")
+    parser.add_argument(
+        "--output", metavar="SPEC.yaml", type=Path, help="write the spec to this file (default: print it)"
+    )
     add_changes(parser)
     add_json(parser)
 
@@ -104,4 +109,4 @@ def _write(text: str, path: Path) -> None:
         beside.write_text(text, encoding="utf-8")
 
 
-COMMANDS = (Command("import", "make a spec of another system's experiment", _arguments, _import),)
+COMMANDS = (Command("import", "turn another system's experiment into a spec", _arguments, _import),)

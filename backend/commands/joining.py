@@ -1,4 +1,4 @@
-"""Owns how a host that is not the first takes part in a run: it waits for the first one's, in a folder within that."""
+"""How a host other than the first joins a run: it waits for the first host's attempt, in a folder within the run."""
 
 import socket
 import time

@@ -1,4 +1,4 @@
-"""Owns `burnish models` and `burnish hub`: which models are here, which the hub has, and bringing one here."""
+"""`burnish models` and `burnish hub`: lists local models, searches the Hub, and downloads a model."""
 
 import time
 from argparse import ArgumentParser, Namespace
@@ -17,10 +17,10 @@ _HEADINGS = {"demo": "demo models", "recent": "used before", "run": "made by run
 
 
 def _add_wish(parser: ArgumentParser) -> None:
-    parser.add_argument("--task", metavar="NAME", default="", help="say of each model whether it can do this task")
-    parser.add_argument("--engine", metavar="NAME", default="", help="and whether this engine knows it")
+    parser.add_argument("--task", metavar="NAME", default="", help="show for each model whether it can do this task")
+    parser.add_argument("--engine", metavar="NAME", default="", help="show whether this engine supports it")
     parser.add_argument(
-        "--memory", metavar="GB", type=float, default=0.0, help="and whether it fits into so much memory"
+        "--memory", metavar="GB", type=float, default=0.0, help="show whether it fits into this much memory"
     )
     add_json(parser)
 
@@ -32,19 +32,19 @@ def _models_arguments(parser: ArgumentParser) -> None:
 def _hub_arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     search = actions.add_parser(
-        "search", help="models of the hub by name, the most downloaded first", allow_abbrev=False
+        "search", help="search models on the Hub by name, most downloaded first", allow_abbrev=False
     )
     search.add_argument(
-        "query", metavar="QUERY", nargs="?", default="", help="words of the name; none lists popular ones"
+        "query", metavar="QUERY", nargs="?", default="", help="words in the name (default: list popular models)"
     )
-    search.add_argument("--limit", metavar="N", type=int, default=20, help="how many at most (20)")
+    search.add_argument("--limit", metavar="N", type=int, default=20, help="maximum number of results (default: 20)")
     _add_wish(search)
     search.set_defaults(execute_action=_search)
     download = actions.add_parser(
-        "download", help="bring a model here; interrupted, it goes on where it stopped", allow_abbrev=False
+        "download", help="download a model, resuming an interrupted download", allow_abbrev=False
     )
-    download.add_argument("name", metavar="ID", help="the model's id, for example google/mt5-small")
-    download.add_argument("--revision", metavar="NAME", default="main", help="branch, tag or commit (main)")
+    download.add_argument("name", metavar="ID", help="the model's ID, for example google/mt5-small")
+    download.add_argument("--revision", metavar="NAME", default="main", help="branch, tag or commit (default: main)")
     add_json(download)
     download.set_defaults(execute_action=_download)
 
@@ -162,5 +162,5 @@ def _facts(one: "ModelChoice") -> str:
 
 COMMANDS = (
     Command("models", "list the models on this computer", _models_arguments, _models),
-    Command("hub", "search the model hub, download a model", _hub_arguments, _hub),
+    Command("hub", "search the Hub, or download a model", _hub_arguments, _hub),
 )

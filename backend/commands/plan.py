@@ -1,4 +1,4 @@
-"""Owns `burnish plan`: what a run would cost, before anything is written."""
+"""`burnish plan`: what a run would cost, before anything is written."""
 
 import json
 import shlex
@@ -33,9 +33,7 @@ WORDS = {
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", type=Path, help="the spec file (YAML)")
-    parser.add_argument(
-        "--measure", action="store_true", help="first train a few steps, in a process of its own, to know the time"
-    )
+    parser.add_argument("--measure", action="store_true", help="train a few steps first to measure the time")
     add_consents(parser)
     add_changes(parser)
     add_json(parser)
@@ -143,4 +141,4 @@ def _origin(measured: "Measurement", now: float) -> str:
     return ", ".join(words)
 
 
-COMMANDS = (Command("plan", "what a run would cost", _arguments, _plan),)
+COMMANDS = (Command("plan", "estimate what a run would cost", _arguments, _plan),)

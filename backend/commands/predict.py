@@ -28,13 +28,13 @@ _DECODING = [one.name for one in fields(GenerationSettings) if one.name not in {
 
 
 def _shared_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--data", metavar="FILE", type=Path, required=True, help="the rows")
+    parser.add_argument("--data", metavar="FILE", type=Path, required=True, help="the data file")
     _target_arguments(parser)
 
 
 def _target_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("target", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder or hub id")
-    parser.add_argument("--task", metavar="NAME", help="the task, where the model does not say it")
+    parser.add_argument("target", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder or Hub ID")
+    parser.add_argument("--task", metavar="NAME", help="the task, if the model does not specify it")
     add_changes(parser)
     add_consents(parser)
     add_conversion(parser)
@@ -43,37 +43,37 @@ def _target_arguments(parser: ArgumentParser) -> None:
 
 def _predict_arguments(parser: ArgumentParser) -> None:
     rows = parser.add_mutually_exclusive_group(required=True)
-    rows.add_argument("--data", metavar="FILE", type=Path, help="the rows")
+    rows.add_argument("--data", metavar="FILE", type=Path, help="the data file")
     rows.add_argument(
         "--input",
         metavar="JSON",
         action="append",
-        help='a row on the spot, such as \'{"text": "…"}\'; its answer is printed as a line of JSON',
+        help='a single row, such as \'{"text": "…"}\'; the answer is printed as a line of JSON',
     )
     parser.add_argument(
         "--output",
         metavar="FILE",
         type=Path,
-        help="the CSV file to write, with --data; of a run: predictions_FILE.csv in its folder",
+        help="with --data: the CSV file to write (default for a run: predictions_FILE.csv in its folder)",
     )
     parser.add_argument(
         "--append",
         metavar="FILE",
         type=Path,
-        help="also add every answered --input to this CSV file, which is made where it is not there",
+        help="also add every answered --input to this CSV file, creating it if needed",
     )
     parser.add_argument(
         "--right",
         metavar="TEXT",
         action="append",
         default=[],
-        help="with --append: the right answer of an --input, in their order; makes rows to train with",
+        help="with --append: the correct answer of each --input, in order, to make training rows",
     )
     parser.add_argument(
         "--glue",
         metavar="FILE",
         type=Path,
-        help="also write index<TAB>prediction, as GLUE's server wants it, with --data",
+        help="with --data: also write index<TAB>prediction for the GLUE server",
     )
     _target_arguments(parser)
 
@@ -229,12 +229,12 @@ def _in_words(result: "EvaluationResult | PredictionResult") -> str:
 
 
 def _generate_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("target", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder or hub id")
+    parser.add_argument("target", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder or Hub ID")
     parser.add_argument("--prompt", metavar="TEXT", required=True, help="the text to continue or to answer")
-    parser.add_argument("--sample", action="store_true", help="draw tokens by chance instead of taking the likeliest")
+    parser.add_argument("--sample", action="store_true", help="sample tokens instead of taking the most likely ones")
     for name in _DECODING:
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=f"the task's setting {name}")
-    parser.add_argument("--seed", metavar="N", type=int, help="makes sampling repeatable")
+    parser.add_argument("--seed", metavar="N", type=int, help="seed for repeatable sampling")
     add_changes(parser)
     add_consents(parser)
     add_conversion(parser)
@@ -260,7 +260,7 @@ def _generate(arguments: Namespace) -> int:
 
 
 COMMANDS = (
-    Command("evaluate", "measure a model on labelled rows", _shared_arguments, _evaluate),
-    Command("predict", "write a model's predictions for new rows", _predict_arguments, _predict),
+    Command("evaluate", "evaluate a model on labeled rows", _shared_arguments, _evaluate),
+    Command("predict", "predict new rows with a model", _predict_arguments, _predict),
     Command("generate", "continue or answer a text", _generate_arguments, _generate),
 )

@@ -1,4 +1,4 @@
-"""Owns `burnish stop`, `pause` and `checkpoint`, a request that the run answers by an event, and `start` for one that waits."""
+"""`burnish stop`, `pause` and `checkpoint` send a request to a run; `start` starts a queued one."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _stop_arguments(parser: ArgumentParser) -> None:
     _arguments(parser)
-    parser.add_argument("--now", action="store_true", help="end the processes at once, without a checkpoint")
+    parser.add_argument("--now", action="store_true", help="end the processes immediately, without a checkpoint")
 
 
 def _request(arguments: Namespace) -> int:
@@ -92,8 +92,8 @@ def _end_now(folder: RunFolder) -> None:
 
 
 COMMANDS = (
-    Command("start", "let a run that waits in the queue begin now", _arguments, _start),
-    Command("stop", "end a run with a checkpoint and a model", _stop_arguments, _request),
-    Command("pause", "end a run with a checkpoint, to be resumed", _arguments, _request),
-    Command("checkpoint", "have a run save a checkpoint now", _arguments, _request),
+    Command("start", "start a queued run now", _arguments, _start),
+    Command("stop", "stop a run, saving a checkpoint and the model", _stop_arguments, _request),
+    Command("pause", "pause a run, saving a checkpoint to resume from", _arguments, _request),
+    Command("checkpoint", "make a run save a checkpoint now", _arguments, _request),
 )

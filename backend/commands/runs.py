@@ -52,7 +52,7 @@ class Summary(msgspec.Struct, frozen=True):
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--search", metavar="WORDS", default="", help="only runs with all these words; #word is a tag")
     parser.add_argument("--sort", metavar="COLUMN", default="started", help=f"{', '.join(SORTED_BY)}, or a metric")
-    parser.add_argument("--group", choices=("task", "model", "data", "state", "tag"), help="gather the runs")
+    parser.add_argument("--group", choices=("task", "model", "data", "state", "tag"), help="group the runs")
     parser.add_argument("--table", choices=FORMATS, help="print final metrics as a table")
     add_json(parser)
 
@@ -133,9 +133,9 @@ def _table(runs: list[Summary], form: str) -> str:
 
 def _note_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="name or folder of a run")
-    parser.add_argument("text", metavar="TEXT", nargs="?", help="the note from now on; empty takes it away")
+    parser.add_argument("text", metavar="TEXT", nargs="?", help="set the notes; empty removes them")
     parser.add_argument("--tag", metavar="TAG", action="append", default=[], help="add a tag (may be repeated)")
-    parser.add_argument("--untag", metavar="TAG", action="append", default=[], help="take a tag away (may be repeated)")
+    parser.add_argument("--untag", metavar="TAG", action="append", default=[], help="remove a tag (may be repeated)")
 
 
 def _note(arguments: Namespace) -> int:
@@ -156,8 +156,8 @@ def _note(arguments: Namespace) -> int:
 
 def _compare_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help="names or folders of two or more runs")
-    parser.add_argument("--all", action="store_true", help="every setting, not only those that differ")
-    parser.add_argument("--table", choices=FORMATS, default="markdown", help="how the tables are written")
+    parser.add_argument("--all", action="store_true", help="show all settings, not only those that differ")
+    parser.add_argument("--table", choices=FORMATS, default="markdown", help="format of the tables")
 
 
 def _compare(arguments: Namespace) -> int:
@@ -276,7 +276,7 @@ def _last(found: list[events.AnyEvent], kind: type[E]) -> E | None:
 
 
 COMMANDS = (
-    Command("runs", "all runs, newest first", _arguments, _runs),
-    Command("note", "write a note and tags to a run", _note_arguments, _note),
-    Command("compare", "final metrics and differing settings of several runs", _compare_arguments, _compare),
+    Command("runs", "list all runs, newest first", _arguments, _runs),
+    Command("note", "add notes and tags to a run", _note_arguments, _note),
+    Command("compare", "compare the final metrics and settings of several runs", _compare_arguments, _compare),
 )

@@ -1,4 +1,4 @@
-"""Owns `burnish tokenize`: what a tokenizer makes of a text, of several, of ids and of pieces."""
+"""`burnish tokenize`: tokenizes a text or several, and decodes ids and pieces."""
 
 import re
 import sys
@@ -27,10 +27,10 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "tokenizer",
         metavar="TOKENIZER",
-        help="folder, run, hub id, or file: tokenizer.json, .model, vocab.txt, vocab.json (with merges.txt), tiktoken",
+        help="folder, run, Hub ID, or file: tokenizer.json, .model, vocab.txt, vocab.json (with merges.txt), tiktoken",
     )
     _add_sources(parser)
-    parser.add_argument("--revision", default="main", help="branch, tag or commit of a hub id")
+    parser.add_argument("--revision", default="main", help="branch, tag or commit of a Hub ID")
     parser.add_argument(
         "--option", dest="options", metavar="NAME=VALUE", action="append", default=[],
         help="model.tokenizer_options, for example add_prefix_space=true (may be repeated)",
@@ -43,51 +43,56 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _add_sources(parser: ArgumentParser) -> None:
     one = parser.add_mutually_exclusive_group()
-    one.add_argument("--text", metavar="TEXT", help="the text; without any source it is read from stdin")
+    one.add_argument("--text", metavar="TEXT", help="the text (default: read from stdin)")
     one.add_argument(
         "--file", metavar="FILE", type=Path, help="a UTF-8 text file, of any size with --counts or --lines"
     )
     one.add_argument("--stdin", action="store_true", help="read the text from stdin")
     one.add_argument("--messages", metavar="JSON", help="a chat: a file, or JSON of a list of {role, content}")
-    one.add_argument(
-        "--ids", metavar="ID", nargs="+", action="append", help="ids to be decoded (repeated: several lists of them)"
-    )
-    one.add_argument("--pieces", metavar="PIECE", nargs="+", help="pieces to be turned into ids and text")
+    one.add_argument("--ids", metavar="ID", nargs="+", action="append", help="ids to decode (repeat for several lists)")
+    one.add_argument("--pieces", metavar="PIECE", nargs="+", help="pieces to convert to ids and text")
     parser.add_argument("--pair", metavar="TEXT", help="the second text")
 
 
 def _add_encoding(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--no-special-tokens", action="store_true", help="leave out what the model expects around a text"
-    )
-    parser.add_argument("--pre-split", action="store_true", help="words are what white space parts")
-    parser.add_argument("--max-length", metavar="N", type=int, help="cut to that many tokens")
-    parser.add_argument("--truncation", metavar="HOW", choices=("longest_first", "only_first", "only_second"), help="which of two texts is cut: longest_first, only_first or only_second")  # fmt: skip
+    parser.add_argument("--no-special-tokens", action="store_true", help="do not add special tokens")
+    parser.add_argument("--pre-split", action="store_true", help="split words at whitespace")
+    parser.add_argument("--max-length", metavar="N", type=int, help="truncate to this many tokens")
+    parser.add_argument("--truncation", metavar="HOW", choices=("longest_first", "only_first", "only_second"), help=(
+        "which of two texts to truncate: longest_first, only_first or only_second"
+    ))  # fmt: skip
     parser.add_argument("--truncation-side", metavar="SIDE", choices=("left", "right"), help="left or right")
-    parser.add_argument("--windows", action="store_true", help="what does not fit goes into further windows")
-    parser.add_argument("--stride", metavar="N", type=int, help="tokens that windows share")
+    parser.add_argument("--windows", action="store_true", help="put what does not fit into further windows")
+    parser.add_argument("--stride", metavar="N", type=int, help="number of tokens that windows share")
     parser.add_argument("--padding", metavar="HOW", choices=("longest", "max_length"), help="longest or max_length")
     parser.add_argument("--padding-side", metavar="SIDE", choices=("left", "right"), help="left or right")
     parser.add_argument("--pad-to-multiple-of", metavar="N", type=int, help="pad to a multiple of N")
     parser.add_argument(
-        "--chat-template", metavar="FILE", type=Path, help="a Jinja template in place of the tokenizer's"
+        "--chat-template", metavar="FILE", type=Path, help="a Jinja template to use instead of the tokenizer's"
     )
-    parser.add_argument("--generation-prompt", action="store_true", help="write out what comes before the next answer")
-    parser.add_argument("--skip-special", action="store_true", help="with --ids: leave special tokens out of the text")
-    parser.add_argument("--clean-up", action="store_true", help="with --ids: no spaces before punctuation")
+    parser.add_argument("--generation-prompt", action="store_true", help="add the generation prompt")
+    parser.add_argument("--skip-special", action="store_true", help="with --ids: skip special tokens in the text")
+    parser.add_argument("--clean-up", action="store_true", help="with --ids: remove spaces before punctuation")
 
 
 def _add_output(parser: ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--counts", action="store_true", help="print counts alone; a file of any size in constant memory")
-    what.add_argument("--steps", action="store_true", help="print the way through normaliser, pre-tokenizer and model")
-    parser.add_argument(
-        "--part", metavar="N", type=int, help="with --steps: a message of a chat, a word, a text of a pair, from 1"
+    what.add_argument(
+        "--counts", action="store_true", help="print counts only; works for files of any size in constant memory"
     )
-    what.add_argument("--lines", action="store_true", help="each line is a text: print the padded batch")
+    what.add_argument(
+        "--steps", action="store_true", help="print the steps through normalizer, pre-tokenizer and model"
+    )
+    parser.add_argument(
+        "--part",
+        metavar="N",
+        type=int,
+        help=("with --steps: number of a chat message, a word, or a text of a pair, from 1"),
+    )
+    what.add_argument("--lines", action="store_true", help="treat each line as a text and print the padded batch")
     parser.add_argument(
         "--output", metavar="FILE", type=Path,
-        help="with --lines and --file: write ids, masks and offsets of every line into an Arrow file",
+        help="with --lines and --file: write ids, masks and offsets of every line to an Arrow file",
     )  # fmt: skip
 
 
@@ -219,4 +224,4 @@ def _piped() -> str:
     raise InputError("--text: there is no text; give --text or --file, or pipe one in")
 
 
-COMMANDS = (Command("tokenize", "show what a tokenizer makes of a text, or of ids", _arguments, _execute),)
+COMMANDS = (Command("tokenize", "tokenize a text, or decode ids", _arguments, _execute),)

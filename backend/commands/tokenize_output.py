@@ -1,4 +1,4 @@
-"""Owns what `burnish tokenize` prints: tables for people, one JSON object for scripts."""
+"""Prints the result of `burnish tokenize`: tables for people, one JSON object for scripts."""
 
 import json
 from argparse import Namespace

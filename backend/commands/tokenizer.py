@@ -50,24 +50,28 @@ def _execute(arguments: Namespace) -> int:
 def _add_vocab(actions: Any) -> None:
     """The words after `burnish tokenizer vocab`."""
     parser = actions.add_parser("vocab", help="show, search and export the pieces of a tokenizer", allow_abbrev=False)
-    parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, tokenizer.json, hub id or run")
-    parser.add_argument("--revision", default="main", help="branch, tag or commit of a hub id")
-    parser.add_argument("--search", metavar="TEXT", default="", help="only rows with this text, whatever its case")
+    parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, tokenizer.json, Hub ID or run")
+    parser.add_argument("--revision", default="main", help="branch, tag or commit of a Hub ID")
+    parser.add_argument("--search", metavar="TEXT", default="", help="only rows with this text (ignoring case)")
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--regex", action="store_true", help="--search is a regular expression (RE2)")
     way.add_argument("--id", action="store_true", help="--search is a list of ids and ranges such as 5,10-20")
     way.add_argument("--script", action="store_true", help="--search is a Unicode script such as Sinhala or Han")
-    parser.add_argument("--non-special", action="store_true", help="leave out special tokens")
+    parser.add_argument("--non-special", action="store_true", help="exclude special tokens")
     parser.add_argument("--type", choices=TYPES, action="append", help="only pieces of this type (may be repeated)")
-    parser.add_argument("--merges", action="store_true", help="the merges of a BPE instead of the pieces")
+    parser.add_argument("--merges", action="store_true", help="show the merges of a BPE instead of the pieces")
     parser.add_argument("--sort", metavar="COLUMN", default="", help="sort by a column of the table")
-    parser.add_argument("--descending", action="store_true", help="the largest first")
+    parser.add_argument("--descending", action="store_true", help="largest first")
     parser.add_argument("--data", metavar="FILE", nargs="+", help="count how often each piece occurs in these texts")
-    parser.add_argument("--column", metavar="NAME", default="", help="the column of --data (the one with most text)")
+    parser.add_argument(
+        "--column", metavar="NAME", default="", help="the column of --data (default: the one with the most text)"
+    )
     parser.add_argument("--limit", metavar="N", type=int, help=f"most rows; on a screen {SHOWN_ROWS}, otherwise all")
     parser.add_argument("--output", metavar="FILE", type=Path, help="write a CSV file")
     parser.add_argument(
-        "--defuse", action="store_true", help="put an apostrophe before cells that a spreadsheet would run"
+        "--defuse",
+        action="store_true",
+        help=("escape formulas: add an apostrophe before cells that a spreadsheet would run"),
     )
     add_json(parser)
     parser.set_defaults(execute_action=_vocab)
@@ -174,19 +178,19 @@ def _cell(value: Any) -> str:
 def _add_compare(actions: Any) -> None:
     """The words after `burnish tokenizer compare`."""
     parser = actions.add_parser("compare", help="compare two to four tokenizers", allow_abbrev=False)
-    parser.add_argument("tokenizers", metavar="TOKENIZER", nargs="+", help="folders, tokenizer.json, hub ids or runs")
+    parser.add_argument("tokenizers", metavar="TOKENIZER", nargs="+", help="folders, tokenizer.json, Hub IDs or runs")
     given = parser.add_mutually_exclusive_group(required=True)
     given.add_argument("--text", metavar="TEXT", help="compare on this text, line by line")
     given.add_argument(
         "--data", metavar="FILE", nargs="+", help="compare on a column of these files, folders or patterns"
     )
-    parser.add_argument("--column", metavar="NAME", default="", help="the column of --data (the one with most text)")
     parser.add_argument(
-        "--language-column", metavar="NAME", default="", help="counts by language (a column called language or lang)"
+        "--column", metavar="NAME", default="", help="the column of --data (default: the one with the most text)"
     )
     parser.add_argument(
-        "--no-special-tokens", action="store_true", help="with --text: leave out what is added around it"
+        "--language-column", metavar="NAME", default="", help="column to count by language (default: language or lang)"
     )
+    parser.add_argument("--no-special-tokens", action="store_true", help="with --text: do not add special tokens")
     add_json(parser)
     parser.set_defaults(execute_action=_compare)
 
@@ -295,4 +299,4 @@ def _rate(language: LanguageCounts, number: int, by: str) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-COMMANDS = (Command("tokenizer", "look into tokenizers, compare them, and train a new one", _arguments, _execute),)
+COMMANDS = (Command("tokenizer", "inspect, compare, train and extend tokenizers", _arguments, _execute),)

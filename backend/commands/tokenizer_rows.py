@@ -29,7 +29,7 @@ _MARKS = {"padding": "_", "ignored": "-", "special": "s", "second": "2", "unknow
 def _add_subject(parser: ArgumentParser) -> None:
     """The spec or run, and which of its splits."""
     parser.add_argument("subject", metavar="SPEC|RUN", help="a spec file (YAML), or the name or folder of a run")
-    parser.add_argument("--split", choices=SPLITS, default="train", help="which of its data (train)")
+    parser.add_argument("--split", choices=SPLITS, default="train", help="which split (default: train)")
 
 
 def _open_look(arguments: Namespace, screen: ProgressScreen) -> "BatchPreview":
@@ -49,13 +49,13 @@ def _open_look(arguments: Namespace, screen: ProgressScreen) -> "BatchPreview":
 
 def add_rows(actions: Any) -> None:
     """The words after `burnish tokenizer rows`."""
-    rows = actions.add_parser("rows", help="what the model gets in a step of training", allow_abbrev=False)
+    rows = actions.add_parser("rows", help="show what the model receives in a training step", allow_abbrev=False)
     _add_subject(rows)
     which = rows.add_mutually_exclusive_group()
     which.add_argument("--step", metavar="K", type=int, help="the rows of optimizer step K, counted from 1")
     which.add_argument("--row", metavar="N", type=int, help="row N of the data, counted from 1")
     rows.add_argument("--limit", metavar="N", type=int, default=SHOWN, help=f"show at most N features ({SHOWN})")
-    rows.add_argument("--tokens", action="store_true", help="show every token; --row does so anyway")
+    rows.add_argument("--tokens", action="store_true", help="show every token (always on with --row)")
     add_changes(rows)
     add_json(rows)
     rows.set_defaults(execute_action=_rows)
@@ -147,7 +147,7 @@ def _tokens(sequence: "TokenSequence") -> list[str]:
 def add_lengths(actions: Any) -> None:
     """The words after `burnish tokenizer lengths`."""
     lengths = actions.add_parser(
-        "lengths", help="how long the rows of a spec or a run are against its limits", allow_abbrev=False
+        "lengths", help="show how long the rows of a spec or a run are compared to its limits", allow_abbrev=False
     )
     _add_subject(lengths)
     add_changes(lengths)

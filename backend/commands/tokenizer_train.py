@@ -40,18 +40,24 @@ _WIDTH = 24
 
 def add_train(actions: Any) -> None:
     """The words after `burnish tokenizer train`."""
-    train = actions.add_parser("train", help="make a new tokenizer from the texts of a file", allow_abbrev=False)
+    train = actions.add_parser("train", help="train a new tokenizer on texts", allow_abbrev=False)
     _add_data(train, required=True)
     train.add_argument(
-        OUTPUT, metavar="DIR", type=Path, required=True, help="the new folder, or an existing one without tokenizer"
+        OUTPUT, metavar="DIR", type=Path, required=True, help="a new folder, or an existing one without a tokenizer"
     )
     for name, words in _WORDS.items():
         if name in _SWITCHES:
             train.add_argument(_option(name), action="store_true", default=None, help=words)
         else:
             train.add_argument(_option(name), metavar="VALUE", type=_NUMBERS.get(name), help=words)
-    train.add_argument("--special", metavar="TOKEN", nargs="+", help="more special tokens, for example '<speaker>'")
-    train.add_argument("--compare", metavar="TOKENIZER", help="an old one: a folder, tokenizer.json, hub id or run")
+    train.add_argument(
+        "--special", metavar="TOKEN", nargs="+", help="additional special tokens, for example '<speaker>'"
+    )
+    train.add_argument(
+        "--compare",
+        metavar="TOKENIZER",
+        help=("an existing tokenizer to compare with: a folder, tokenizer.json, Hub ID or run"),
+    )
     add_json(train)
     train.set_defaults(execute_action=_train)
 
@@ -63,11 +69,11 @@ def _add_data(parser: Any, *, required: bool) -> None:
         metavar="FILE",
         nargs="+",
         required=required,
-        help="files, folders or patterns, or the source's data set",
+        help="files, folders or patterns, or the dataset of the source",
     )
-    parser.add_argument("--source", metavar="NAME", help="how the data is stored (files)")
+    parser.add_argument("--source", metavar="NAME", help="the data source (default: files)")
     parser.add_argument(
-        "--column", metavar="NAME", nargs="+", help="the columns with the texts; else every text column"
+        "--column", metavar="NAME", nargs="+", help="the columns with texts (default: all text columns)"
     )
     add_changes(parser)
 
@@ -194,13 +200,13 @@ def _compression_line(measured: "Compression", own: str) -> str:
 def add_extend(actions: Any) -> None:
     """The words after `burnish tokenizer extend`."""
     extend = actions.add_parser("extend", help="add tokens to a tokenizer", allow_abbrev=False)
-    extend.add_argument("tokenizer", metavar="TOKENIZER", help="folder, tokenizer.json, hub id or run")
-    extend.add_argument("--revision", default="main", help="branch, tag or commit of a hub id")
+    extend.add_argument("tokenizer", metavar="TOKENIZER", help="folder, tokenizer.json, Hub ID or run")
+    extend.add_argument("--revision", default="main", help="branch, tag or commit of a Hub ID")
     extend.add_argument("--add", metavar="TOKEN", nargs="+", default=[], help="tokens to add")
     extend.add_argument("--add-special", metavar="TOKEN", nargs="+", default=[], help="special tokens to add")
-    extend.add_argument("--tokens", metavar="FILE", type=Path, help="a UTF-8 file with one token to add on each line")
-    extend.add_argument("--whole-words", action="store_true", help="find added tokens only as whole words")
-    extend.add_argument(OUTPUT, metavar="DIR", type=Path, help="the new folder; without it the tokens are only shown")
+    extend.add_argument("--tokens", metavar="FILE", type=Path, help="a UTF-8 file with one token to add per line")
+    extend.add_argument("--whole-words", action="store_true", help="match added tokens only as whole words")
+    extend.add_argument(OUTPUT, metavar="DIR", type=Path, help="the new folder (default: only show the tokens)")
     _add_data(extend, required=False)
     add_json(extend)
     extend.set_defaults(execute_action=_extend)

@@ -1,4 +1,4 @@
-"""Owns `burnish train` and `burnish resume`: start an attempt and watch it to its end."""
+"""`burnish train` and `burnish resume`: start an attempt and follow it to its end."""
 
 import json
 from argparse import ArgumentParser, Namespace
@@ -37,11 +37,11 @@ def attempt(folder: RunFolder, spec: "RunSpec", *, queue: bool = False) -> RunOu
 def _add_start(parser: ArgumentParser) -> None:
     add_consents(parser)
     add_json(parser)
-    parser.add_argument("--detach", action="store_true", help="start the run and return at once")
+    parser.add_argument("--detach", action="store_true", help="start the run and return immediately")
     parser.add_argument(
         "--queue",
         action="store_true",
-        help="begin when the other runs in its folder, and those queued before, are over",
+        help="start when the other runs in its folder, and those queued before, have ended",
     )
 
 
@@ -70,9 +70,9 @@ def _train(arguments: Namespace) -> int:
 
 def _resume_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="name or folder of a run")
-    parser.add_argument("--engine", metavar="NAME", help="go on with another engine (torch or jax)")
+    parser.add_argument("--engine", metavar="NAME", help="continue with another engine (torch or jax)")
     parser.add_argument(
-        "--new-optimizer", action="store_true", help="agree that the other engine begins with a new optimizer"
+        "--new-optimizer", action="store_true", help="allow the other engine to start with a new optimizer state"
     )
     add_changes(parser)
     _add_start(parser)
@@ -153,6 +153,6 @@ def _tell_started(folder: RunFolder, pid: int, as_json: bool) -> None:
 
 
 COMMANDS = (
-    Command("train", "train as a spec file says", _train_arguments, _train),
+    Command("train", "train a model from a spec file", _train_arguments, _train),
     Command("resume", "continue a run from its last checkpoint", _resume_arguments, _resume),
 )

@@ -1,4 +1,4 @@
-"""Owns the opening of the window: a process of its own, since neither package imports the other."""
+"""Opens the window as a separate process, since neither package imports the other."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""Owns reading plain Arrow arrays as numpy arrays: pyarrow's own way loads pandas, which takes half a second."""
+"""Reads plain Arrow arrays as numpy arrays; pyarrow's own way loads pandas, which takes half a second."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""Owns the shape of the catalog: what `burnish describe --json` prints and forms are made from."""
+"""The shape of the catalog, which `burnish describe --json` prints and forms are made from."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Owns what this user has agreed to run of the Python code that comes with models: one file in the configuration folder.
+"""Records which model code this user has approved, in one file in the configuration folder.
 
 Window and command line both write it; every process that is about to run such code reads it anew.
 """

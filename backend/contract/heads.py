@@ -1,4 +1,4 @@
-"""Owns the output shapes in which a task and an engine meet.
+"""The output shapes in which a task and an engine meet.
 
 A head fixes four things: the arrays of a batch, the loss, the loss's denominator, and what
 `Engine.evaluate` returns. All arrays are numpy; B is rows, L is length, D is the length of targets, C is labels,

@@ -1,4 +1,4 @@
-"""Owns the offline switch of a backend process: once it is on, nothing of this process leaves the machine (stdlib only).
+"""Switches a backend process offline, so that nothing leaves the machine (stdlib only).
 
 Libraries are asked to stay offline by their variables; whatever asks the network nevertheless, or forgets to ask
 whether it may, is refused by Python's audit hook before a socket is opened or a name looked up. Sockets that native code

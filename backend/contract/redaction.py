@@ -1,4 +1,4 @@
-"""Owns the taking out of secrets (hub tokens, what a URL carries) from what is shown or stored (stdlib only)."""
+"""Removes secrets (Hub tokens, credentials in URLs) from what is shown or stored (stdlib only)."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Owns `include`: a spec file that builds on other spec files or presets, which it changes where it says so itself."""
+"""Resolves `include`: a spec file that builds on other spec files or presets and overrides parts of them."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Owns how a span of time is rounded for people: `4 to 6 minutes`, never more digits than are known."""
+"""Rounds spans of time for people: `4 to 6 minutes`, with no more digits than are known."""
 
 from typing import Literal, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Owns a row at the end of a person's delimited file: written in the file's own way, whole or not at all."""
+"""Appends a row to a user's delimited file in the file's own format, completely or not at all."""
 
 import codecs
 import csv

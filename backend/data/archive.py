@@ -1,4 +1,4 @@
-"""Owns archives of data: fetched over HTTP so that an interruption costs nothing, and unpacked so that nothing escapes."""
+"""Downloads data archives, resuming after an interruption, and unpacks them safely."""
 
 import gzip
 import http

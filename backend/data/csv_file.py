@@ -1,4 +1,4 @@
-"""Owns a table as a CSV file for other programs: written beside and renamed, and harmless to spreadsheets where asked."""
+"""Writes a table as a CSV file, atomically, and safe for spreadsheets on request."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Owns features as files for other programs: padded numpy arrays, or Parquet with a list for each feature."""
+"""Exports features for other programs: padded numpy arrays, or Parquet with a list for each feature."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Owns tokenised features: an Arrow cache that is written once and memory-mapped, and quick access to its columns.
+"""Tokenized features: an Arrow cache that is written once and memory-mapped, with fast access to its columns.
 
 Columns: `row`, `part` (int32), `input_ids` (list of int32), where the tokenizer makes them `token_type_ids` (list of
 int8), where they are known `labels` (int64 a row, float32 a row, or a list of int32), and what else a head needs.

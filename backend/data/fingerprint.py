@@ -1,4 +1,4 @@
-"""Owns fingerprints of values and files, and the random generators that are drawn from them."""
+"""Fingerprints of values and files, and the random generators seeded from them."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Owns counts of lengths and what follows from them: quantiles, rows beyond a limit, padding of batches made by a rule."""
+"""Counts of lengths and what follows from them: quantiles, rows beyond a limit, padding of batches."""
 
 from collections.abc import Iterable, Sequence
 

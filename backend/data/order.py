@@ -1,4 +1,4 @@
-"""Owns the order of training: which features make the batch of a step, computed and never remembered."""
+"""The order of training: which features form the batch of a step, computed and never remembered."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Owns the two tables that the mT5 example makes of a language pair: both directions, each row with its direction."""
+"""Makes the two tables of the mT5 example from a language pair: both directions, each row with its prefix."""
 
 import csv
 import os

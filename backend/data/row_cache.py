@@ -1,4 +1,4 @@
-"""Owns rows on disk: one Arrow file with where each row stands beside it, written once and memory-mapped."""
+"""Rows on disk: one Arrow file with an index of the rows, written once and memory-mapped."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Owns how a fraction of the training rows is set aside, the same one for the same rows and seed."""
+"""Splits a fraction off the training rows, always the same one for the same rows and seed."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Owns the configuration of a model that is put in place: what the spec, the head and the data change in it, for any engine."""
+"""The configuration of a loaded model: what the spec, the head and the data change in it, for any engine."""
 
 import re
 from typing import Any

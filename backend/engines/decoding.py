@@ -1,4 +1,4 @@
-"""Owns how tokens are chosen from scores: greedy, sampled, or by beams, with transformers' rules; in numpy, for any engine."""
+"""Chooses tokens from scores: greedy, sampling or beam search, by transformers' rules; in numpy, for any engine."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Owns what an engine is: numpy batches in, numbers out; it knows heads, never labels or tasks."""
+"""The interface of an engine: numpy batches in, numbers out; it knows heads, never labels or tasks."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

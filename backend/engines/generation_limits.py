@@ -1,4 +1,4 @@
-"""Owns what every engine asks before a model writes: how an answer begins, what ends it, how much room there is."""
+"""Prepares generation for every engine: how an answer starts, what ends it, how much room there is."""
 
 from collections.abc import Sequence
 from typing import Any

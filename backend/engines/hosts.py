@@ -1,4 +1,4 @@
-"""Owns what an engine gives a run on several hosts: which of them this one is, and a board that all of them read."""
+"""What an engine provides to a run on several hosts: which host this is, and a board that all of them read."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -1,4 +1,4 @@
-"""Owns where a parameter stands in a model: embeddings, layers from below, what is above; for freezing and for rates."""
+"""The depth of a parameter in its model (embeddings, layers, head), for freezing and layer-wise learning rates."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Owns what a model's own generation configuration asks of every text that it writes, beside the settings; in numpy."""
+"""Applies a model's own generation configuration to the scores, beside the settings; in numpy."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Owns the sentence when a batch does not fit into memory, the same for every engine."""
+"""The out-of-memory message, the same for every engine."""
 
 from backend.contract.errors import RunFailed
 

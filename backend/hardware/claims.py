@@ -1,4 +1,4 @@
-"""Owns how a model that only waits for questions gives its accelerator up to a run that starts."""
+"""Lets an idle model that waits for questions release its accelerator to a run that starts."""
 
 import os
 import threading

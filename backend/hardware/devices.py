@@ -1,4 +1,4 @@
-"""Owns what is here to compute on, and which of it a run takes with which precision."""
+"""Finds the devices of this machine, and chooses device and precision for a run."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Owns whether a window could be seen here (stdlib only)."""
+"""Checks whether a window could be shown (stdlib only)."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Owns what a run will cost: memory by parts, the rows of a forward pass that fit, steps, tokens, time."""
+"""Estimates what a run will cost: memory by parts, micro-batch size, steps, tokens, time."""
 
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""Owns the import of a Determined experiment (YAML) of its model-hub for transformers."""
+"""Imports a Determined experiment (YAML) of its model hub for transformers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Owns the import of a `transformers` example script's arguments: a command line, or its JSON file."""
+"""Imports the arguments of a `transformers` example script: a command line, or its JSON file."""
 
 import shlex
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Owns the import of a PyMarlin config (YAML): of its sequence classification plugin, and of its first GLUE example."""
+"""Imports a PyMarlin config (YAML) of its sequence classification plugin or its first GLUE example."""
 
 from typing import Any
 

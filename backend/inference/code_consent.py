@@ -1,4 +1,4 @@
-"""Owns whose code a person is asked about: that of a run, a checkpoint, a model folder or a hub id, by its name."""
+"""Finds the model code that the user must approve: of a run, a checkpoint, a model folder or a Hub ID."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Owns how an answered row goes into a person's own file: under the names of the training data, the right answer with it."""
+"""Adds an answered row to the user's own file, under the column names of the training data."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Owns opening a model to ask it: tokenizer, weights and device, without what training needs."""
+"""Opens a model for inference: tokenizer, weights and device, without what training needs."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

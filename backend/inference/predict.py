@@ -1,4 +1,4 @@
-"""Owns what a trained model does with new rows: evaluate, predict, generate; the same tail as a training run's."""
+"""Evaluates, predicts and generates with a trained model, through the same final stage as a training run."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Owns the glance at data that somebody is choosing: every row of every split accounted for, labels, lengths, repetitions."""
+"""Summarizes the chosen data: every row of every split accounted for, labels, lengths, duplicates."""
 
 from collections import Counter
 from dataclasses import dataclass, field

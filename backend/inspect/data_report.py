@@ -1,4 +1,4 @@
-"""Owns what a report on data is made of: the source's rows, the task's columns, the model's tokenizer."""
+"""Builds a data report from the source's rows, the task's columns and the model's tokenizer."""
 
 import time
 from collections.abc import Sequence

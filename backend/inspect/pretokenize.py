@@ -1,4 +1,4 @@
-"""Owns tokenising without training: the features that a run of the same spec will find cached, and their export."""
+"""Tokenizes without training: the features that a run with the same spec will find cached, and their export."""
 
 import os
 import shutil

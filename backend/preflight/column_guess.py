@@ -1,4 +1,4 @@
-"""Owns the guess which column of the data plays which part of a task, with its reason, and which columns cannot.
+"""Guesses which column of the data is used for which input of a task, with reasons, and which columns cannot be.
 
 Names come first; the contents decide for the required parts that are then still open, and only where they leave no
 choice: what could be one of two is asked.

@@ -1,4 +1,4 @@
-"""Owns what is known of the chosen engine before its framework is imported: whether it is here and takes the spec."""
+"""Checks the chosen engine before its framework is imported: whether it is installed and supports the spec."""
 
 from collections.abc import Mapping
 from pathlib import Path

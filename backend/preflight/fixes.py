@@ -1,4 +1,4 @@
-"""Owns what would make a training fit that does not: other settings, each with the memory that the planner reckons for it."""
+"""Finds settings that would make a run fit into memory, each with the memory that the planner estimates."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Owns the way from a spec's text to checked settings and absolute paths."""
+"""Resolves a spec's text to checked settings and absolute paths."""
 
 from pathlib import Path
 from typing import Any

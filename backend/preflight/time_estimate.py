@@ -1,4 +1,4 @@
-"""Owns how long the parts of a run will take, from start to last prediction, and how far each may be off."""
+"""Estimates how long the parts of a run will take, and how far each estimate may be off."""
 
 import math
 from dataclasses import dataclass

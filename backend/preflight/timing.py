@@ -1,4 +1,4 @@
-"""Owns how long it took to go over some rows, with what came once, start-up and compiling, apart."""
+"""Times a pass over some rows, apart from one-time costs such as start-up and compiling."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Owns the choices of a row: from which columns they come, and how labels call the right one."""
+"""The choices of a row: the columns that they come from, and how labels refer to the correct one."""
 
 import json
 from collections.abc import Callable, Iterator

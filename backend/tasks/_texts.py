@@ -1,4 +1,4 @@
-"""Owns texts and pairs of texts as what a task reads: which columns hold them, which rows lack them, and their tokens."""
+"""Texts and pairs of texts as task input: their columns, rows that lack them, and their tokens."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Owns causal language modelling: the next token of running text, of examples, or of answers to prompts."""
+"""Causal language modeling: the next token of plain text, of examples, or of answers to prompts."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal

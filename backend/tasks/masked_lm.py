@@ -1,4 +1,4 @@
-"""Owns masked language modelling: tokens of running text, or of one example per row, hidden and to be found again."""
+"""Masked language modeling: predicts hidden tokens of plain text, or of one example per row."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Owns multiple choice: which of several endings or answers goes with a text."""
+"""Multiple choice: which of several endings or answers belongs to a text."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal

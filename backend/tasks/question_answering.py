@@ -1,4 +1,4 @@
-"""Owns question answering: the passage of a context that answers a question, or that there is none (SQuAD v1 and v2)."""
+"""Question answering: the passage of a context that answers a question, or that there is none (SQuAD v1 and v2)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, ClassVar, Literal

@@ -1,4 +1,4 @@
-"""Owns what a task is: rows to features, outputs to predictions, predictions to scores; never a tensor."""
+"""The interface of a task: rows to features, outputs to predictions, predictions to scores; never a tensor."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Owns text regression: one number per text or pair of texts, such as a similarity or a rating."""
+"""Text regression: one number per text or pair of texts, such as a similarity or a rating."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal

@@ -1,4 +1,4 @@
-"""Owns token classification: a tag for every word of a sentence, and the entities that tags in a scheme make up."""
+"""Token classification: a tag for every word of a sentence, and the entities that the tags form."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal

@@ -1,4 +1,4 @@
-"""Owns which evaluation was best and whether training should end early; a fold over evaluations, so a resume agrees."""
+"""Decides which evaluation was best and when to stop early, as a fold over evaluations, so that a resume agrees."""
 
 from collections.abc import Iterable, Mapping
 from math import isfinite

@@ -1,4 +1,4 @@
-"""Owns how the hosts of a run notice that one of them has ended: signs of life, last words, and its record of its end."""
+"""Lets the hosts of a run notice that one of them has ended, by heartbeats and records of its end."""
 
 import json
 import threading

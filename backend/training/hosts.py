@@ -1,4 +1,4 @@
-"""Owns what the hosts of one run agree on: the first decides, the others do the same. A run on one host asks nobody."""
+"""Coordinates the hosts of one run: the first decides, the others do the same. On one host there is nothing to do."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Owns what a run that was finished tells of the time of the next one like it: its own events, as a measurement."""
+"""Turns a finished run's own events into a time measurement for the next run like it."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Owns how the first host learns, through the run folder, that the others have come: only then does it listen for them."""
+"""Lets the first host learn through the run folder that the others have arrived, before it listens for them."""
 
 import json
 import time

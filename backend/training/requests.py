@@ -1,4 +1,4 @@
-"""Owns how a run hears people: request files, looked at a few times a second, and the folder's disappearance."""
+"""Watches a run's request files several times a second, and notices if its folder disappears."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Owns the few rows that each evaluation shows with what the model says of them: the worst, the best, and the same ones each time."""
+"""Chooses the sample rows that each evaluation shows: the worst, the best, and a fixed selection."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Owns what a run says about its progress: stages, and how far each is, a few times a second."""
+"""Reports a run's progress: its stages, and how far each is, several times a second."""
 
 import time
 from collections.abc import Callable

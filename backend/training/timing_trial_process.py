@@ -1,4 +1,4 @@
-"""Owns the process in which a training is tried out, as whoever starts it sees it: progress, the outcome, a sure end."""
+"""Runs a timing trial in its own process: progress, the outcome, and a reliable end."""
 
 import os
 import subprocess

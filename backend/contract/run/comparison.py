@@ -1,4 +1,4 @@
-"""Owns what several runs have side by side: the settings in which they differ, their final metrics, and both as text."""
+"""Compares runs side by side: the settings in which they differ and their final metrics, as text."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Owns the quick reading of a run's events: everything but the steps and the sampled rows, each after the step before it."""
+"""Reads a run's events quickly: all but the steps and the sampled rows, each with the step before it."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Owns the events that a run appends to `events.jsonl`, one JSON object a line, and their fast decoding.
+"""The events that a run appends to `events.jsonl`, one JSON object per line, and their fast decoding.
 
 Each event carries `time`, seconds since the epoch. A reader skips event types that it does not know, so that a
 window can open a run of a newer minor version.

@@ -1,4 +1,4 @@
-"""Owns what helps a run that failed, as data: the settings that mend it, how to go on, and both in words."""
+"""Fixes for a failed run, as data: the settings that fix it, how to continue, and both in words."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""Owns the run folder: its file names, its lock, its requests, and what can be derived from them (stdlib only)."""
+"""The run folder: its file names, lock, requests, and what can be derived from them (stdlib only)."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Owns the lock of a run, and that of any small file that several processes change (stdlib only).
+"""The lock of a run, and of any small file that several processes change (stdlib only).
 
 The lock is the kernel's: it is released when its holder dies, however it dies.
 """

@@ -1,4 +1,4 @@
-"""Owns `notes.json` of a run: what a person wrote about it, and the tags by which it is found."""
+"""The notes and tags that a user gives a run, in its `notes.json`."""
 
 import re
 from collections.abc import Callable, Iterable

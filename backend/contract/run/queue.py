@@ -1,4 +1,4 @@
-"""Owns the queue: the runs of one folder that wait until those before them are over, one after another (stdlib only)."""
+"""The queue: runs of one folder that start one after another, when those before them have ended (stdlib only)."""
 
 from dataclasses import dataclass
 from itertools import takewhile

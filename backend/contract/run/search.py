@@ -1,4 +1,4 @@
-"""Owns how runs are found and ordered, in the window as in the terminal."""
+"""Searches and sorts runs, for the window and the terminal."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence

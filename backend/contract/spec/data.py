@@ -1,4 +1,4 @@
-"""Owns the `data` section: where rows come from and which columns carry what."""
+"""The `data` section: where rows come from, and which columns are used."""
 
 from typing import Annotated
 

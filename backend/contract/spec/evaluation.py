@@ -1,4 +1,4 @@
-"""Owns the `evaluation` section: when and on what a run is measured."""
+"""The `evaluation` section: when and on what a run is evaluated."""
 
 from typing import Annotated
 

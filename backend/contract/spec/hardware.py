@@ -1,4 +1,4 @@
-"""Owns the `hardware` section: where a run computes and with which numbers."""
+"""The `hardware` section: where a run computes, and in which precision."""
 
 from typing import Annotated, Any, Literal
 

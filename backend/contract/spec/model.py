@@ -1,4 +1,4 @@
-"""Owns the `model` section: which weights and which tokenizer a run begins with."""
+"""The `model` section: which weights and which tokenizer a run starts from."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""Owns RunSpec, the whole description of a run."""
+"""RunSpec, the complete description of a run."""
 
 from typing import Annotated, Any
 

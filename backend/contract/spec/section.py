@@ -1,4 +1,4 @@
-"""Owns the base of every section: frozen, complete, strict about unknown keys, and its mistakes as one sentence."""
+"""The base of every section: frozen, complete, strict about unknown keys, with its errors as one sentence."""
 
 from difflib import get_close_matches
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""Owns the settings of a tokenizer that is trained: its kind, its size, and what is done to texts before pieces are learnt."""
+"""The settings for training a tokenizer: its kind, its size, and how text is prepared."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""Owns the `training` section: steps, batch, optimizer, schedule, checkpoints."""
+"""The `training` section: steps, batch, optimizer, schedule, checkpoints."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""Owns the names that `datasets` keeps beside whole-number labels, and puts them in the numbers' place.
+"""Replaces integer labels by the names that `datasets` stores beside them.
 
 They lie in the Arrow schema's metadata under `huggingface`, in Parquet and in Arrow files alike. -1 marks a label that
 is not known (hidden test labels of the hub's GLUE), which becomes null. The order of the names stays with the column: the

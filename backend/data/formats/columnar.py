@@ -1,4 +1,4 @@
-"""Owns Parquet and Arrow files: typed columns, null stays null, labels that carry names get them."""
+"""Reads Parquet and Arrow files: typed columns, null stays null, and labels get their stored names."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

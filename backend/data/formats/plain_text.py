@@ -1,4 +1,4 @@
-"""Owns plain text: one row a line in the column `text`, blank lines included, for they part the paragraphs."""
+"""Reads plain text: one row per line in the column `text`, including blank lines, which separate paragraphs."""
 
 from collections.abc import Iterator
 from contextlib import closing

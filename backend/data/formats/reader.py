@@ -1,4 +1,4 @@
-"""Owns what a reader of one data file is: its columns first, then its rows in pieces."""
+"""The interface of a reader of one data file: first its columns, then its rows in batches."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Owns the source `demo`: the data that Burnish carries with it, so that a first run needs no network and no files."""
+"""The source `demo`: data included with Burnish, so that a first run needs no network and no files."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Owns the source `files`: tables and text in files of this computer."""
+"""The source `files`: tables and text in local files."""
 
 import codecs
 import io

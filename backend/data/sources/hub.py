@@ -1,4 +1,4 @@
-"""Owns the source `hub`: data sets of the Hugging Face hub, of its cache, or of a folder laid out like one.
+"""The source `hub`: datasets from the Hugging Face Hub, from its cache, or from a folder with that layout.
 
 The token, where a data set needs one, is that of the hub library's own login or environment. Code that a data set
 brings along is never run, and only formats that hold plain tables are read.

@@ -1,4 +1,4 @@
-"""Owns the source `parallel`: pairs of text files whose lines belong together."""
+"""The source `parallel`: pairs of text files with matching lines."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Owns what a data source is: it turns the `data` section's names of splits into rows."""
+"""The interface of a data source: it reads the rows of the splits that the `data` section names."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Owns the source `squad`: SQuAD's JSON (v1.1 and v2.0), articles with paragraphs and questions, as one row a question."""
+"""The source `squad`: SQuAD's JSON (v1.1 and v2.0), read as one row per question."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice

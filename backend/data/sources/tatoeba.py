@@ -1,4 +1,4 @@
-"""Owns the source `tatoeba`: a language pair of the Tatoeba Challenge, from a folder, an archive or the network."""
+"""The source `tatoeba`: a language pair of the Tatoeba Challenge, from a folder, an archive or the network."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Owns LoRA in the JAX engine: which layers get small matrices, what trains beside them, and both ways to leave with it."""
+"""LoRA in the JAX engine: which layers get small matrices, what else trains, and both ways to save them."""
 
 from collections.abc import Mapping
 from dataclasses import replace

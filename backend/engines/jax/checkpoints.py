@@ -1,4 +1,4 @@
-"""Owns a checkpoint's files in the JAX engine: parameters and optimizer state through Orbax, while training goes on."""
+"""Saves and restores checkpoints in the JAX engine through Orbax, while training continues."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Owns how the hosts of a run find one another and talk, through `jax.distributed`; imports jax where it must."""
+"""Connects the hosts of a run through `jax.distributed`; imports jax only where needed."""
 
 import ipaddress
 import os

@@ -1,4 +1,4 @@
-"""Owns the throwaway process that turns Flax weights into safetensors: `-m … SOURCE_FOLDER TARGET_FOLDER`.
+"""The throwaway process that converts Flax weights to safetensors: `-m … SOURCE_FOLDER TARGET_FOLDER`.
 
 msgpack holds names and numbers, never programs; what is no table of arrays is refused in one line on stderr.
 """

@@ -1,4 +1,4 @@
-"""Owns what JAX sees to compute on; as a program it prints that as one line of JSON and exits."""
+"""Lists the devices that JAX sees; run as a program it prints them as one line of JSON and exits."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Owns what a JAX model writes: compiled passes with a memory of what was read, between choices made in numpy."""
+"""Generates text with a JAX model: compiled passes with a cache, between choices made in numpy."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Owns the heads that differ from family to family by name alone: layers on the body, and the next token's logits."""
+"""Heads that differ between families only by name: layers on the body, and next-token logits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Owns every head of the contract in JAX: what the device gets of a batch, the summed loss, and the outputs."""
+"""Every head of the contract in JAX: what the device receives of a batch, the summed loss, and the outputs."""
 
 from typing import Any, Protocol
 

@@ -1,4 +1,4 @@
-"""Owns how a model is put in place: its parameters from a file, new ones, and what was done to them."""
+"""Loads a model: parameters from a file, new ones, and the changes made to them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Owns LoRA's layers in JAX (Hu et al. 2021), with DoRA (Liu et al. 2024), under the names that PEFT's files have."""
+"""LoRA layers in JAX (Hu et al. 2021), with DoRA (Liu et al. 2024), under the names in PEFT's files."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

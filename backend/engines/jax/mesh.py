@@ -1,4 +1,4 @@
-"""Owns where parameters, optimizer state and the rows of a batch lie on the devices of a run."""
+"""Places parameters, optimizer state and the rows of a batch on the devices of a run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Owns a model as a function of its parameters, which are a dictionary under Hugging Face's names."""
+"""A model as a function of its parameters, a dictionary with Hugging Face's names."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""Owns an adapter's files in PEFT's layout: what the JAX engine writes, and how one that lies alone joins its model."""
+"""An adapter's files in PEFT's layout: writes them for the JAX engine, and loads an adapter into its base model."""
 
 import json
 import re

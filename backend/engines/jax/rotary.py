@@ -1,4 +1,4 @@
-"""Owns rotary positions (Su et al. 2021) and the scalings of their frequencies for longer texts."""
+"""Rotary positions (Su et al. 2021), and the frequency scalings for longer texts."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Owns which dimension of a parameter is divided among devices; loads no framework, for plans ask too."""
+"""Chooses which dimension of a parameter is sharded across devices; loads no framework, since plans use it too."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Owns LoRA in PyTorch: PEFT's layers inside the model, what trains beside them, and both ways to leave with it."""
+"""LoRA in PyTorch: PEFT's layers inside the model, what else trains, and both ways to save them."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Owns a checkpoint's files: what trains and the optimizer's state as safetensors, exact to the bit."""
+"""Saves and restores a checkpoint: trainable weights and optimizer state as safetensors, exact to the bit."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""Owns the throwaway process that turns pickled weights into safetensors: `-m … SOURCE_FOLDER TARGET_FOLDER`.
+"""The throwaway process that converts pickled weights to safetensors: `-m … SOURCE_FOLDER TARGET_FOLDER`.
 
 Only tensors are unpickled (`weights_only=True`); a file that holds anything else is refused in one line on stderr.
 """

@@ -1,4 +1,4 @@
-"""Owns what PyTorch sees to compute on; as a program it prints that as one line of JSON and exits."""
+"""Lists the devices that PyTorch sees; run as a program it prints them as one line of JSON and exits."""
 
 import sys
 from pathlib import Path

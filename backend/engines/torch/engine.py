@@ -1,4 +1,4 @@
-"""Owns TorchEngine: one model, trained and asked through PyTorch."""
+"""TorchEngine: one model, trained and evaluated with PyTorch."""
 
 import hashlib
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Owns what a model writes: whole batches as transformers generates them, and one prompt token by token."""
+"""Generates text: whole batches through transformers, and one prompt token by token."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Owns the engine's memory: what it keeps between steps, its peak, and the sentence when it runs out."""
+"""The engine's memory: what it keeps between steps, its peak, and the message when it runs out."""
 
 import ctypes
 import sys

@@ -1,4 +1,4 @@
-"""Owns the number format of the computation: autocast and, for float16, the scaling of the loss."""
+"""The precision of the computation: autocast and, for float16, loss scaling."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any

@@ -1,4 +1,4 @@
-"""Owns the training of a large word embedding on a processor: only rows that have ever occurred cost anything.
+"""Trains a large word embedding on the CPU so that only rows that have ever occurred cost time.
 
 A step touches a few hundred of some ten thousand rows, yet a dense gradient is written, measured, clipped and walked
 by AdamW as a whole. Here the rows of the step are a small parameter of their own. AdamW then walks every row that has

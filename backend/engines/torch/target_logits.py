@@ -1,4 +1,4 @@
-"""Owns logits over a vocabulary: computed at targets alone, and turned into float32 a part at a time."""
+"""Computes logits over a vocabulary at target positions only, and converts them to float32 in parts."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

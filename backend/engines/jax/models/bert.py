@@ -1,4 +1,4 @@
-"""Owns BERT (Devlin et al. 2019), whose architecture MiniLM and many sentence encoders share."""
+"""BERT (Devlin et al. 2019), whose architecture MiniLM and many sentence encoders share."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Owns DistilBERT (Sanh et al. 2019): BERT without token types and pooler."""
+"""DistilBERT (Sanh et al. 2019): BERT without token types and pooler."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Owns what a family is: the classes of one `model_type`, by head, with the names that their files use."""
+"""A model family: the classes of one `model_type` by head, with the names used in its files."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

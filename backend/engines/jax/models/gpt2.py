@@ -1,4 +1,4 @@
-"""Owns GPT-2 (Radford et al. 2019)."""
+"""GPT-2 (Radford et al. 2019)."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Owns Llama (Touvron et al. 2023) and, by what a configuration switches, the decoders that follow it."""
+"""Llama (Touvron et al. 2023), and the decoders that follow it by what their configuration switches."""
 
 from dataclasses import dataclass
 

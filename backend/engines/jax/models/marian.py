@@ -1,4 +1,4 @@
-"""Owns Marian (Junczys-Dowmunt et al. 2018): the first Transformer, normalised after its layers, with sinusoidal positions."""
+"""Marian (Junczys-Dowmunt et al. 2018): the original post-norm Transformer with sinusoidal positions."""
 
 from backend.contract.heads import Head
 from backend.engines.jax.models import bart

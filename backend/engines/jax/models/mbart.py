@@ -1,4 +1,4 @@
-"""Owns mBART (Liu et al. 2020): BART normalised before its layers, whose answers begin with their language."""
+"""mBART (Liu et al. 2020): pre-norm BART whose answers start with their language token."""
 
 from backend.engines.jax.models.bart import Variant, family
 

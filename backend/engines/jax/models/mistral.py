@@ -1,4 +1,4 @@
-"""Owns Mistral (Jiang et al. 2023): Llama whose layers see a window."""
+"""Mistral (Jiang et al. 2023): Llama with sliding-window attention."""
 
 from backend.engines.jax.models.llama import Variant, family
 

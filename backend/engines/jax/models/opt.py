@@ -1,4 +1,4 @@
-"""Owns OPT (Zhang et al. 2022), with the 350m variant that normalises after its layers and has narrower embeddings."""
+"""OPT (Zhang et al. 2022), including the post-norm 350m variant with narrower embeddings."""
 
 import jax
 import jax.numpy as jnp

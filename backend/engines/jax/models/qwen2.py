@@ -1,4 +1,4 @@
-"""Owns Qwen2 (Yang et al. 2024): Llama with biases on query, key and value, and windows where the configuration says so."""
+"""Qwen2 (Yang et al. 2024): Llama with biases on query, key and value, and optional sliding windows."""
 
 from backend.engines.jax.models.llama import Variant, family
 

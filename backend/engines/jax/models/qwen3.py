@@ -1,4 +1,4 @@
-"""Owns Qwen3 (Yang et al. 2025): Qwen2 without biases whose queries and keys are normalised."""
+"""Qwen3 (Yang et al. 2025): Qwen2 without biases, with normalized queries and keys."""
 
 from backend.engines.jax.models.llama import Variant, family
 

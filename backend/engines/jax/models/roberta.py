@@ -1,4 +1,4 @@
-"""Owns RoBERTa (Liu et al. 2019): BERT's layers with positions that count from the padding row, and heads of its own."""
+"""RoBERTa (Liu et al. 2019): BERT's layers, with positions offset by the padding row and different heads."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Owns T5 (Raffel et al. 2020): an encoder-decoder with relative positions; mT5 differs by its output alone."""
+"""T5 (Raffel et al. 2020): an encoder-decoder with relative positions; mT5 differs only in its output."""
 
 import math
 from typing import Any

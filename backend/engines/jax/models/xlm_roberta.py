@@ -1,4 +1,4 @@
-"""Owns XLM-RoBERTa (Conneau et al. 2020), which is RoBERTa with another vocabulary."""
+"""XLM-RoBERTa (Conneau et al. 2020): RoBERTa with a different vocabulary."""
 
 from backend.engines.jax.models.roberta import family
 

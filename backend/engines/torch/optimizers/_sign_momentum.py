@@ -1,4 +1,4 @@
-"""Owns the computation of Lion (Chen et al. 2023, algorithm 2), in torch's shape of an optimizer."""
+"""Lion's update (Chen et al. 2023, algorithm 2) as a torch optimizer."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Owns Adafactor, whose second moments are kept as rows and columns."""
+"""Adafactor, which stores second moments as rows and columns."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Owns Adam, whose weight decay is part of the gradient."""
+"""Adam, with weight decay added to the gradient."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Owns AdamW, Adam with decoupled weight decay."""
+"""AdamW, Adam with decoupled weight decay."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Owns Lion, which moves every weight by the sign of its momentum."""
+"""Lion, which moves every weight by the sign of its momentum."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Owns what an optimizer is: settings of its own for the catalog, and the way to torch's object."""
+"""The interface of an optimizer: its settings for the catalog, and how to create torch's object."""
 
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 

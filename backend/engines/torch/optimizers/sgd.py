@@ -1,4 +1,4 @@
-"""Owns stochastic gradient descent, plain or with momentum."""
+"""Stochastic gradient descent, plain or with momentum."""
 
 from typing import Annotated, Any
 
