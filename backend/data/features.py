@@ -97,7 +97,7 @@ def features(
     total_rows: int,
 ) -> Features:
     """The features that `encode` makes, from the cache where `key` (plain JSON values) was encoded before."""
-    name = _name(key)
+    name = name_of(key)
     written: list[Path] = []
 
     def write(folder: Path) -> None:
@@ -108,12 +108,13 @@ def features(
     return replace(found, cached=not written)
 
 
-def are_made(key: Mapping[str, object], cache: Path) -> bool:
-    """Whether the features of this key lie in the cache; whether they are whole is seen when they are opened."""
-    return (cache / _name(key)).is_dir()
+def are_made(name: str, cache: Path) -> bool:
+    """Whether the features of this name lie in the cache; whether they are whole is seen when they are opened."""
+    return (cache / name).is_dir()
 
 
-def _name(key: Mapping[str, object]) -> str:
+def name_of(key: Mapping[str, object]) -> str:
+    """Under which the features of this key lie in the cache."""
     return fingerprint("features", VERSION, dict(key))
 
 

@@ -12,23 +12,17 @@ from backend.contract.run.cost import Measurement, TimePart
 from backend.contract.spec import RunSpec
 from backend.data.lengths import PaddedLengths, of_order
 from backend.data.order import DataOrder
-from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.engines.engine import Split
 from backend.hardware import devices, planner
 from backend.models import location
 from backend.models.location import ModelLocation
-from backend.preflight import measurements, model_options, time_estimate
+from backend.preflight import measurements, model_options, sample_lengths, time_estimate
 from backend.preflight.checks import check_model, locate_model
-from backend.preflight.datasets import Splits, quiet, read_material
+from backend.preflight.datasets import make_task, quiet, read_material
 from backend.preflight.fixes import MemoryFacts, remedies
-from backend.preflight.messages import download_note, memory_problems, plan_notes, rate_note, truncation_notes
-from backend.preflight.session import FeatureSession, open_session
+from backend.preflight.messages import download_note, memory_problems, plan_notes, rate_note
 from backend.preflight.steps import steps_per_epoch, total_steps
-from backend.tasks.task import encoded
-
-SAMPLE_ROWS = 2000
-"""Rows that are tokenised to estimate lengths; the rest is taken to be alike."""
 
 
 def plan(spec: RunSpec, here: list[Device], report: Report = quiet, *, is_too_much: bool = False) -> RunPlan:
@@ -42,8 +36,8 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet, *, is_too_mu
     started = time.perf_counter()
     material = read_material(spec, model.folder, report)
     reading = time.perf_counter() - started
-    session = open_session(spec, material, model, engine=None)
-    lengths, per_row, cut, tokenising = _sample_lengths(session, material.rows["train"])
+    sample = sample_lengths.measure(spec, material, model, report)
+    lengths, per_row, head = sample.lengths, sample.per_row, make_task(spec).head
     choice = devices.choose(spec, here)
     rows = len(material.rows["train"])
     features = max(1, round(rows * per_row))
@@ -51,19 +45,19 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet, *, is_too_mu
     available = planner.available_mb(spec, choice.device)
     longest, batch_size = int(lengths.max()), min(spec.training.batch_size, features)
     split = planner.split(spec, model.folder, len(choice.names))
-    work = planner.TrainingLoad(spec, model.folder, session.task.head, longest, parameters, choice.precision, split)
+    work = planner.TrainingLoad(spec, model.folder, head, longest, parameters, choice.precision, split)
     micro = min(work.micro_batch_size(available), -(-batch_size // split.replicas))
     memory = work.memory(micro)
     needed = planner.total(memory)
     epoch = steps_per_epoch(spec.training, features)
     amounts = time_estimate.Amounts(
         spec, {split: len(part) for split, part in material.rows.items()}, float(lengths.mean() * per_row),
-        epoch, total_steps(spec.training, epoch), reading, tokenising, _tokenised(session, material),
+        epoch, total_steps(spec.training, epoch), reading, sample.seconds, sample.made(),
     )  # fmt: skip
     known, parts = _time(amounts, model.folder, choice, lengths)
     seconds, least, most = time_estimate.whole(parts)
     fits = needed <= available
-    facts = MemoryFacts(model.folder, session.task.head, lengths, here)
+    facts = MemoryFacts(model.folder, head, lengths, here)
     ways = [] if fits and not is_too_much else remedies(spec, facts)
     return RunPlan(
         rows=rows,
@@ -95,7 +89,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet, *, is_too_mu
         notes=[
             *rate_note(spec),
             *plan_notes(spec, material, split, micro, batch_size),
-            *cut,
+            *sample.cut,
             *download_note(model),
             *filter(None, [choice.warning]),
         ],
@@ -137,31 +131,6 @@ def _time(
         return known, time_estimate.measured_parts(amounts, known)
     speed = measurements.expected_throughput(amounts.spec, folder, choice.words, choice.precision)
     return None, time_estimate.expected_parts(amounts, speed)
-
-
-def _tokenised(session: FeatureSession, material: Splits) -> frozenset[str]:
-    """The splits whose features lie in the cache."""
-    return frozenset(
-        split for split, rows in material.rows.items() if session.has_features(rows, to_train=split == "train")
-    )
-
-
-def _sample_lengths(session: FeatureSession, train: Rows) -> tuple[np.ndarray, float, list[str], float]:
-    """Tokens per feature of some rows, features per row, what truncation leaves out, and seconds a row."""
-    sample = sampled(train)
-    started = time.perf_counter()
-    batches = list(encoded(session.task, sample, session.columns, session.tokenizer, session.facts, to_train=True))
-    seconds = (time.perf_counter() - started) / len(sample)
-    lengths = [len(ids) for batch in batches for ids in batch.column("input_ids")]
-    which = "training rows" if len(sample) == len(train) else "training rows that were looked at"
-    return np.array(lengths or [1]), len(lengths) / len(sample), truncation_notes(batches, which), seconds
-
-
-def sampled(rows: Rows) -> Rows:
-    """As many as are looked at, from everywhere in the data: the first ones may be the shortest."""
-    if len(rows) <= SAMPLE_ROWS:
-        return rows
-    return rows.take(np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64), f"{rows.fingerprint}-sample")
 
 
 def _padding(spec: RunSpec, lengths: np.ndarray) -> float | None:

@@ -15,7 +15,7 @@ from backend.contract.places import cache_folder, is_offline
 from backend.contract.rpc.generation import GenerationStopped, never
 from backend.contract.spec import RunSpec
 from backend.data import batches
-from backend.data.features import Features, are_made, features, in_memory
+from backend.data.features import Features, features, in_memory, name_of
 from backend.data.fingerprint import generator
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
@@ -89,9 +89,9 @@ class FeatureSession:
             len(rows),
         )
 
-    def has_features(self, rows: Rows, *, to_train: bool = False) -> bool:
-        """Whether the rows' features were made before."""
-        return are_made(self._key(rows, to_train=to_train), cache_folder() / "features")
+    def features_name(self, rows: Rows, *, to_train: bool = False) -> str:
+        """Under which the cache has the rows' features once they are made."""
+        return name_of(self._key(rows, to_train=to_train))
 
     def sampled_features(self, rows: Rows, *, to_train: bool = False) -> Features:
         """The same as `features` of a few rows; nothing is kept on the disk."""

@@ -99,6 +99,21 @@ def fingerprint(tokenizer: "PreTrainedTokenizerBase") -> str:
     return digest.hexdigest()[:32]
 
 
+def files_fingerprint(name_or_path: str) -> str:
+    """Changes with any file from which the tokenizer of a folder is opened, without opening it, which takes seconds.
+
+    Empty where more than these files decides it: for a hub id, a single file, or one whose code may run only if agreed to.
+    """
+    folder = user_path(name_or_path)
+    if not folder.is_dir() or find_remote_code(folder) is not None:
+        return ""
+    names = [path.name for path in _files(folder) if any(path.match(pattern) for pattern in _HUB_FILES)]
+    digest = hashlib.sha256()
+    for name in names:
+        digest.update(f"{name}\0".encode() + hashlib.sha256((folder / name).read_bytes()).digest())
+    return digest.hexdigest()
+
+
 # Opening
 
 

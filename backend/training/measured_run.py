@@ -20,8 +20,8 @@ from backend.contract.run.events import (
 )
 from backend.contract.run.folder import RunFolder
 from backend.preflight import measurements
-from backend.preflight.cost import SAMPLE_ROWS
 from backend.preflight.measurements import peak_mb
+from backend.preflight.sample_lengths import SAMPLE_ROWS
 from backend.training.setup import RunSetup
 
 

@@ -21,9 +21,10 @@ from backend.engines.engine import StepResult
 from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.preflight import engine_choice, measurements
-from backend.preflight.cost import model_to_plan, sampled
+from backend.preflight.cost import model_to_plan
 from backend.preflight.datasets import Splits, quiet, read_material
 from backend.preflight.measurements import peak_mb
+from backend.preflight.sample_lengths import sampled
 from backend.preflight.session import FeatureSession, open_session
 from backend.preflight.steps import evaluation_rows, training_order
 from backend.preflight.timing import CompileTimer

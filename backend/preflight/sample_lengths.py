@@ -1,0 +1,106 @@
+"""Tokenises some training rows to know the lengths of all; the cache keeps them, as opening a tokenizer takes seconds."""
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from backend.contract.places import cache_folder
+from backend.contract.spec import RunSpec
+from backend.contract.versions import installed_versions
+from backend.data.cache import DamagedCacheError, open_or_write
+from backend.data.features import are_made
+from backend.data.fingerprint import fingerprint
+from backend.data.row_cache import mapped_array, read_facts
+from backend.data.rows import Rows
+from backend.data.sources.source import Report
+from backend.models.location import ModelLocation
+from backend.preflight.datasets import Splits
+from backend.preflight.messages import truncation_notes
+from backend.preflight.session import FeatureSession, open_session
+from backend.tasks.task import encoded
+from backend.tokenizers.loading import files_fingerprint
+
+SAMPLE_ROWS = 2000
+"""Rows that are tokenised to estimate lengths; the rest is taken to be alike."""
+_LIBRARIES = ("burnish", "transformers", "tokenizers", "sentencepiece")
+"""What decides lengths beside the files."""
+
+
+@dataclass(frozen=True)
+class SampleLengths:
+    """What the sample tells."""
+
+    lengths: np.ndarray
+    """(features,), tokens of each."""
+    per_row: float
+    """Features."""
+    seconds: float
+    """For a row, as it was measured."""
+    cut: list[str]
+    """What truncation leaves out, in sentences."""
+    features: dict[str, str]
+    """Split → the name under which the cache has its features once they are made."""
+
+    def made(self) -> frozenset[str]:
+        """The splits whose features lie in the cache now."""
+        return frozenset(split for split, name in self.features.items() if are_made(name, cache_folder() / "features"))
+
+
+def measure(spec: RunSpec, material: Splits, model: ModelLocation, report: Report) -> SampleLengths:
+    """From the cache where the same rows were tokenised by the same files before. Raises InputError."""
+    files = files_fingerprint(spec.model.tokenizer or str(model.folder))
+    if not files:
+        return _tokenise(open_session(spec, material, model, engine=None), material)
+    values = spec.model_dump(mode="json", include={"task": True, "model": {"tokenizer_options"}, "training": {"seed"}})
+    rows = {split: one.fingerprint for split, one in material.rows.items()}
+    columns, versions = dict(material.columns), installed_versions(_LIBRARIES)
+    key = fingerprint("sample", values, rows, columns, material.facts, files, versions)
+
+    def write(folder: Path) -> None:
+        _write(folder, _tokenise(open_session(spec, material, model, engine=None), material))
+
+    return open_or_write(cache_folder() / "lengths" / key, _open, write, report)
+
+
+def sampled(rows: Rows) -> Rows:
+    """As many as are looked at, from everywhere in the data: the first ones may be the shortest."""
+    if len(rows) <= SAMPLE_ROWS:
+        return rows
+    return rows.take(np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64), f"{rows.fingerprint}-sample")
+
+
+def _tokenise(session: FeatureSession, material: Splits) -> SampleLengths:
+    train = material.rows["train"]
+    sample = sampled(train)
+    started = time.perf_counter()
+    batches = list(encoded(session.task, sample, session.columns, session.tokenizer, session.facts, to_train=True))
+    seconds = (time.perf_counter() - started) / len(sample)
+    lengths = [len(ids) for batch in batches for ids in batch.column("input_ids")]
+    which = "training rows" if len(sample) == len(train) else "training rows that were looked at"
+    return SampleLengths(
+        np.array(lengths or [1], np.int64),
+        len(lengths) / len(sample),
+        seconds,
+        truncation_notes(batches, which),
+        {split: session.features_name(rows, to_train=split == "train") for split, rows in material.rows.items()},
+    )
+
+
+def _write(folder: Path, sample: SampleLengths) -> None:
+    sample.lengths.tofile(folder / "lengths.bin")
+    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+    facts: dict[str, Any] = {name: getattr(sample, name) for name in ("per_row", "seconds", "cut", "features")}
+    (folder / "facts.json").write_text(json.dumps({**facts, "sizes": sizes}), encoding="utf-8")
+
+
+def _open(folder: Path) -> SampleLengths:
+    facts = read_facts(folder)
+    del facts["sizes"]
+    try:
+        return SampleLengths(lengths=mapped_array(folder / "lengths.bin", np.int64), **facts)
+    except (OSError, TypeError) as error:
+        raise DamagedCacheError(str(folder)) from error
