@@ -16,6 +16,7 @@ from backend.contract.catalog import (
     TaskEntry,
 )
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.metrics import Range
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec, Section
@@ -59,7 +60,15 @@ _MODULES = {"orbax-checkpoint": "orbax.checkpoint"}
 def missing(engine: Any) -> str:
     """What to install before this engine can be used; empty where it can."""
     absent = [name for name in engine.requires if not _is_installed(name)]
-    return f"{', '.join(absent)} missing; install with: pip install 'burnish[{engine.extra}]'" if absent else ""
+    return (
+        message(
+            "{absent} missing; install with: pip install 'burnish[{extra}]'",
+            absent=", ".join(absent),
+            extra=engine.extra,
+        )
+        if absent
+        else ""
+    )
 
 
 def _is_installed(distribution: str) -> bool:
@@ -138,5 +147,5 @@ def engine_entry(name: str, engine: Any) -> EngineEntry:
 
 def _preset(name: str, values: dict[str, Any]) -> Preset:
     if not isinstance(values.get("spec"), dict):
-        raise InputError(f"the preset {name} has no spec; it needs title, description and spec")
+        raise InputError(message("the preset {name} has no spec; it needs title, description and spec", name=name))
     return Preset(name, str(values.get("title", name)), str(values.get("description", "")), values["spec"])

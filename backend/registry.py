@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 
 _ROOMS = {
     "task": ("backend.tasks", "TASK"),
@@ -47,11 +48,20 @@ def names(kind: str) -> tuple[str, ...]:
 def find(kind: str, name: str, field: str) -> Any:
     """What is known under that name. Raises InputError with the valid choices; `field` is the spec's key."""
     if name not in names(kind):
-        raise InputError(f"{field}: {name!r} is no {kind}; there are {', '.join(names(kind)) or 'none'}", field)
+        raise InputError(
+            message(
+                "{field}: {name} is no {kind}; there are {kind_2}",
+                field=field,
+                name=repr(name),
+                kind=kind,
+                kind_2=", ".join(names(kind)) or "none",
+            ),
+            field,
+        )
     if name in _plugins(kind):
         found, problem = _load(kind, name)
         if problem:
-            raise InputError(f"{field}: {problem}", field)
+            raise InputError(message("{field}: {problem}", field=field, problem=problem), field)
         return found
     package, export = _ROOMS[kind]
     return getattr(importlib.import_module(f"{package}.{name}"), export)
@@ -69,7 +79,7 @@ def problems() -> list[str]:
     for kind in PLUGGED:
         own = _own(kind)
         found += [
-            f"{_said(kind, one)} is left out: Burnish has a {kind} of that name"
+            message("{kind} is left out: Burnish has a {kind_2} of that name", kind=_said(kind, one), kind_2=kind)
             for one in _found(kind)
             if one.name in own
         ]
@@ -116,18 +126,27 @@ def _load(kind: str, name: str) -> tuple[Any, str]:
         found = entry.load()
     except Exception as error:  # another's code may raise anything while it is imported
         reason = (str(error).splitlines() or [""])[0]
-        return None, f"{_said(kind, entry)} cannot be loaded ({type(error).__name__}: {reason})"
+        return None, message(
+            "{kind} cannot be loaded ({class_name}: {reason})",
+            kind=_said(kind, entry),
+            class_name=type(error).__name__,
+            reason=reason,
+        )
     lacking = [each for each in PLUGGED[kind] if not hasattr(found, each)]
     if lacking:
-        return None, f"{_said(kind, entry)} cannot be used: it has no {', '.join(lacking)}"
+        return None, message(
+            "{kind} cannot be used: it has no {lacking}", kind=_said(kind, entry), lacking=", ".join(lacking)
+        )
     if "Settings" in PLUGGED[kind] and not hasattr(found.Settings, "model_json_schema"):
-        return None, f"{_said(kind, entry)} cannot be used: its Settings are no backend.contract.spec.Section"
+        return None, message(
+            "{kind} cannot be used: its Settings are no backend.contract.spec.Section", kind=_said(kind, entry)
+        )
     return found, ""
 
 
 def _said(kind: str, entry: EntryPoint) -> str:
     owner = entry.dist.name if entry.dist else entry.value
-    return f"the {kind} {entry.name} of the package {owner}"
+    return message("the {kind} {name} of the package {owner}", kind=kind, name=entry.name, owner=owner)
 
 
 def _version(entry: EntryPoint) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from backend import process_tree
 from backend.contract.errors import NO_ROOM, InputError
+from backend.contract.messages import message
 from backend.contract.processes import INTERRUPTIONS, on_interruption, python_command
 from backend.contract.run import queue as run_queue
 from backend.contract.run.folder import (
@@ -59,26 +60,40 @@ def supervise(
     With `queue` it begins when the runs of the same folder that are going on or have waited longer are over.
     """
     if not folder.exists():
-        return _refuse(folder.fault() or f"{folder.path} is no run folder: there is no {folder.spec.name} in it")
+        return _refuse(
+            folder.fault()
+            or message("{path} is no run folder: there is no {name} in it", path=folder.path, name=folder.spec.name)
+        )
     try:
         folder.check(to_write=True)
         lock = take_lock(folder.lock)
     except InputError as error:
         return _refuse(str(error))
     except RunLocked:
-        doing = "waiting in the queue" if folder.is_queued() else "running"
-        return _refuse(f"{folder.name}: this run is already {doing}{_holder(folder)}")
+        values = {"name": folder.name, "folder": _holder(folder)}
+        return _refuse(
+            message("{name}: this run is already waiting in the queue{folder}", **values)
+            if folder.is_queued()
+            else message("{name}: this run is already running{folder}", **values)
+        )
     except OSError as error:
         return _refuse(
-            f"{folder.name}: its lock cannot be opened ({error.strerror}); if this is another user's run, start one of your own "
-            f"from {folder.spec}"
+            message(
+                "{name}: its lock cannot be opened ({strerror}); if this is another user's run, start one of "
+                "your own from {spec}",
+                name=folder.name,
+                strerror=error.strerror,
+                spec=folder.spec,
+            )
         )
     try:
         return _attempt(folder, command, patience, queue)
     except OSError as error:  # a record of the run could not be written
         if error.errno not in NO_ROOM:
             raise
-        return _refuse(f"{folder.path}: the disk is full; make room, or use a run folder on another disk")
+        return _refuse(
+            message("{path}: the disk is full; make room, or use a run folder on another disk", path=folder.path)
+        )
     finally:
         os.close(lock)
 
@@ -89,7 +104,13 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
     try:
         folder.clear_requests()
     except OSError as error:  # the attempt would obey at its first look what was asked of another one
-        return _refuse(f"{error.filename} cannot be deleted ({error.strerror}); delete it, then start the run again")
+        return _refuse(
+            message(
+                "{filename} cannot be deleted ({strerror}); delete it, then start the run again",
+                filename=error.filename,
+                strerror=error.strerror,
+            )
+        )
     stopping = _Shutdown(folder, patience)
     if queue:
         run_queue.join(folder)
@@ -106,7 +127,7 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
         engine = _start(folder, command)
     except OSError as error:  # Python itself may be gone by now, where a program was updated while the run waited
         _say(str(error))
-        why = f"the run could not be started: {error}"
+        why = message("the run could not be started: {error}", error=error)
         return _record_exit(folder, ExitRecord(record.attempt, 1, time.time(), why))
     stopping.engine = engine
     folder.write_process_record(replace(record, engine_pid=engine.pid, started=began))
@@ -115,9 +136,11 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
     stopping.disarm()
     left = process_tree.end_all(lambda: _tree(folder, engine.pid))
     if left:
-        _say(f"{left} processes were left behind by the engine and have been ended")
-    message, state = stopping.message(returncode), stopping.state(returncode)
-    return _record_exit(folder, ExitRecord(record.attempt, returncode, time.time(), message, state))
+        _say(message("{left} processes were left behind by the engine and have been ended", left=left))
+    ended = ExitRecord(
+        record.attempt, returncode, time.time(), stopping.message(returncode), stopping.state(returncode)
+    )
+    return _record_exit(folder, ended)
 
 
 def _wait_its_turn(folder: RunFolder, stopping: "_Shutdown") -> str:
@@ -154,7 +177,7 @@ def _record_exit(folder: RunFolder, record: ExitRecord) -> int:
         folder.write_exit_record(record)
     except OSError as error:
         # The folder was deleted or the disk is full: readers will find the run to be lost, which is true.
-        _say(f"{folder.path}: how the run ended cannot be written: {error}")
+        _say(message("{path}: how the run ended cannot be written: {error}", path=folder.path, error=error))
         return 1
     return 0 if record.returncode == 0 else 1
 
@@ -186,15 +209,21 @@ class _Shutdown:
         if returncode == 0:
             return ""
         if returncode > 0:
-            return f"the engine process ended with code {returncode}; {self._folder.log.name} says why"
+            return message(
+                "the engine process ended with code {returncode}; {name} says why",
+                returncode=returncode,
+                name=self._folder.log.name,
+            )
         name = signal.Signals(-returncode).name
         if self._is_killed:
-            return f"the run was told to end and did not in time, so it was ended ({name})"
+            return message("the run was told to end and did not in time, so it was ended ({name})", name=name)
         if name in INTERRUPTIONS:
-            return f"the run was told to end ({name}) before it could save anything"
+            return message("the run was told to end ({name}) before it could save anything", name=name)
         if name == "SIGKILL":
-            return "the engine process was killed (SIGKILL), as the system does when memory runs out"
-        return f"the engine process was ended by {name}; {self._folder.log.name} may say why"
+            return message("the engine process was killed (SIGKILL), as the system does when memory runs out")
+        return message(
+            "the engine process was ended by {name}; {name_2} may say why", name=name, name_2=self._folder.log.name
+        )
 
     def state(self, returncode: int) -> str:
         """`interrupted` if the engine was told to end before it had begun to listen, else nothing."""
@@ -282,7 +311,11 @@ def _sweep_leftovers(folder: RunFolder) -> None:
 
 def _holder(folder: RunFolder) -> str:
     record = folder.process_record()
-    return f" (process {record.supervisor_pid})" if record and not folder.exit_record() else ""
+    return (
+        message(" (process {supervisor_pid})", supervisor_pid=record.supervisor_pid)
+        if record and not folder.exit_record()
+        else ""
+    )
 
 
 def _speak_to_log(folder: RunFolder) -> None:

@@ -1,10 +1,9 @@
-"""Owns the catalogues of the window's texts: `make texts` gathers them, brings every language up to date and compiles it.
+"""Update the catalogues of the window's texts: gather the texts, bring every language up to date and compile it (`make texts`).
 
-Texts are the arguments of `tr`, `trn` and `said_in` in `app`, and the titles and descriptions of the backend's catalog.
-The backend's sentences have a catalogue of their own, as templates (see `sentences.py`).
+Texts are the arguments of `tr`, `trn` and `said_in` in `app`, the templates of `message` and `plural` in `backend`, and the
+titles and descriptions of the backend's catalog.
 """
 
-import ast
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,64 +11,45 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import sentences
 from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from app.core.i18n import DOMAIN, QUESTIONS, SENTENCES, SHOWN
+from app.core.i18n import DOMAIN, QUESTIONS, SHOWN
 from backend.contract.processes import python_command
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ROOT / "resources" / "languages"
-KEYWORDS = {"tr": (0,), "trn": (0, 1), "said_in": (1,)}
-"""Function → which of its arguments are texts."""
+KEYWORDS = {"tr": None, "trn": (1, 2), "said_in": (2,), "message": None, "plural": (1, 2)}
+"""Function → which of its arguments are texts, as Babel counts them; None for the first alone."""
 
 
 def main() -> int:
     """Update and compile every language; returns how many texts wait for a translation, at most 1."""
-    templates = {DOMAIN: gathered(), SENTENCES: gathered_sentences()}
+    template = gathered()
     waiting = 0
     for folder in sorted(LANGUAGES.glob("*/LC_MESSAGES")):
-        for domain, template in templates.items():
-            catalogue = updated(folder / f"{domain}.po", template)
-            missing = [message for message in catalogue if message.id and (not _is_whole(message) or message.fuzzy)]
-            said = f"{folder.parent.name}, {domain}: {len(catalogue)} texts, {len(missing)} wait for a translation\n"
-            sys.stdout.write(said)
-            waiting += len(missing)
+        catalogue = updated(folder / f"{DOMAIN}.po", template)
+        missing = [message for message in catalogue if message.id and (not _is_whole(message) or message.fuzzy)]
+        sys.stdout.write(f"{folder.parent.name}: {len(catalogue)} texts, {len(missing)} wait for a translation\n")
+        waiting += len(missing)
     return min(waiting, 1)
 
 
 def gathered() -> Catalog:
     """All texts of the window, each with the files that say it."""
     template = Catalog(project="Burnish", charset="utf-8")
-    for path in sorted((ROOT / "app").rglob("*.py")):
-        for message in of_a_module(path):
-            template.add(message, locations=[(path.relative_to(ROOT).as_posix(), None)])  # type: ignore[list-item]
+    for package in ("app", "backend"):
+        for path, _, text, _, _ in extract_from_dir(
+            ROOT / package, method_map=[("**.py", "python")], keywords=KEYWORDS
+        ):
+            template.add(text, locations=[(f"{package}/{path}", None)])  # type: ignore[list-item]
     for context, text in QUESTIONS.items():
         template.add(text, context=context, locations=[("app/core/i18n.py", None)])  # type: ignore[list-item]
-    for text in sorted(set(_of_the_backend())):
+    for text in sorted(set(_of_the_catalog())):
         template.add(text, locations=[("catalog", None)])  # type: ignore[list-item]
     return template
-
-
-def gathered_sentences() -> Catalog:
-    """All sentences of the backend that the window may show."""
-    template = Catalog(project="Burnish", charset="utf-8")
-    for text, files in sentences.of_the_backend().items():
-        template.add(text, locations=[(file, None) for file in files])  # type: ignore[list-item]
-    return template
-
-
-def of_a_module(path: Path) -> Iterator[str | tuple[str, ...]]:
-    """What a module looks up; a text with its plural as a pair. Also within f-strings, where Babel sees none."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        name = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
-        if name in KEYWORDS:
-            texts = [node.args[place] for place in KEYWORDS[name]]  # type: ignore[attr-defined]
-            values = tuple(text.value for text in texts if isinstance(text, ast.Constant))
-            if values:
-                yield values if len(values) > 1 else values[0]
 
 
 def updated(source: Path, template: Catalog) -> Catalog:
@@ -102,7 +82,7 @@ def _is_whole(message: Any) -> bool:
     return all(message.string) if message.pluralizable else bool(message.string)
 
 
-def _of_the_backend() -> Iterator[str]:
+def _of_the_catalog() -> Iterator[str]:
     command = python_command("backend", "describe", "--json")
     done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
     catalog = msgspec.json.decode(done.stdout)

@@ -1,6 +1,6 @@
 """Translates single words of the backend and of its files: stages, units, states, column titles."""
 
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.i18n import thin, tr
 
 
@@ -8,7 +8,7 @@ def said(word: str) -> str:
     """A word of the backend in the present language; what is neither listed below nor one of its sentences as it is, but for
     thin groups."""
     found = tr(word) if word else ""
-    return thin(told(word)) if found == word else found
+    return thin(translate_message(word)) if found == word else found
 
 
 def begun(text: str) -> str:

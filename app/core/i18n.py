@@ -13,8 +13,6 @@ from typing import Any
 from backend.contract.resources import resource
 
 DOMAIN = "burnish"
-SENTENCES = "backend"
-"""The catalogue of what the backend says (`app/core/backend_sentences.py`)."""
 ENGLISH = "en"
 SYSTEM = "system"
 """In place of a code: that of the desktop."""
@@ -82,6 +80,16 @@ def tr(text: str, /, **values: Any) -> str:
     return _FILLING.vformat(found, (), values) if values else found
 
 
+def lookup(text: str) -> str:
+    """A text in the present language, its `{placeholders}` left open; as it is where the catalogue does not know it."""
+    return _present.gettext(text) if text else text
+
+
+def lookup_plural(one: str, many: str, count: int) -> str:
+    """The form of a text that belongs to a number in the present language, its `{placeholders}` left open."""
+    return _present.ngettext(one, many, count)
+
+
 def said_in(code: str, text: str, /) -> str:
     """A text in another language than the present one."""
     return _catalogue(code).gettext(text)
@@ -144,19 +152,6 @@ def translated(part: Any) -> Any:
             for key, value in part.items()
         }
     return [translated(value) for value in part] if isinstance(part, list) else part
-
-
-def sentences(code: str) -> dict[str, str]:
-    """The backend's sentences as templates, each with its translation."""
-    found = gettext.translation(SENTENCES, str(resource("languages")), [code], class_=_Listed, fallback=True)
-    return found.listed() if isinstance(found, _Listed) else {}
-
-
-class _Listed(gettext.GNUTranslations):
-    """A catalogue that can be read as a whole."""
-
-    def listed(self) -> dict[str, str]:
-        return {text: said for text, said in vars(self)["_catalog"].items() if text and said}
 
 
 def _catalogue(code: str) -> gettext.NullTranslations:

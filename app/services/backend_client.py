@@ -12,10 +12,11 @@ import msgspec
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
 
 from app.core import formatting
-from app.core.backend_sentences import told_in
+from app.core.backend_messages import translate_messages
 from app.core.i18n import tr, translated
 from app.core.tasks import learn_tasks
 from backend.contract.catalog import Catalog
+from backend.contract.messages import learn
 from backend.contract.processes import python_command
 from backend.contract.rpc import protocol
 from backend.contract.rpc.answers import ANSWERS
@@ -281,6 +282,7 @@ class BackendClient(QObject):
             return
         self._has_replied = True
         self._deaths = 0
+        learn(reply.messages)
         question = self._questions.get(reply.id)
         if question is None:
             if _is_arrow(reply.answer):
@@ -367,7 +369,7 @@ def _line(request: protocol.Request) -> bytes:
 
 def _deliver(question: _Question, reply: protocol.Reply) -> None:
     if reply.error is not None:
-        question.on_error(told_in(reply.error))
+        question.on_error(translate_messages(reply.error))
         return
     try:
         answer = _shaped(question.request.query, reply.answer)
@@ -395,7 +397,7 @@ def _shaped(query: str, answer: Any) -> Any:
     if query == "catalog":
         answer = translated(answer)
     kind = ANSWERS.get(query)
-    found = answer if kind is None else told_in(msgspec.convert(answer, kind))
+    found = answer if kind is None else translate_messages(msgspec.convert(answer, kind))
     if isinstance(found, Catalog):
         formatting.learn_metrics(found.metrics)
         learn_tasks(found.tasks)

@@ -10,7 +10,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QProcess, Signal
 
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.i18n import tr
 from app.services.backend_client import backend_process, last_line
 from backend.contract.run.fixes import RunFix
@@ -188,6 +188,6 @@ def _result(process: QProcess) -> tuple[str, str]:
     try:
         return str(json.loads(last_line(printed))["run"]), ""
     except (ValueError, KeyError, TypeError):
-        return "", told(last_line(said)) or tr(
+        return "", translate_message(last_line(said)) or tr(
             "Couldn't start the run, for an unknown reason. Run `burnish doctor` to check your setup."
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.i18n import tr
 from app.core.runs.run_library import RunLibrary, counted
 from app.services.backend_client import BackendClient
@@ -43,7 +43,7 @@ class LibraryWatcher(QObject):
         try:
             self.library.annotate(path, notes)
         except InputError as error:
-            return told(str(error))
+            return translate_message(str(error))
         self.changed.emit()
         return ""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QSettings, Signal
 
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.i18n import tr
 from app.core.predictions.row_filter import RowFilter
 from app.services.backend_client import ArrowAnswer, BackendClient, PendingQuery
@@ -295,7 +295,7 @@ class ChosenRows(QObject):
         try:
             self._rows.pages.map(pages.arrow)
         except (OSError, ValueError) as error:
-            self.refused.emit(told(str(error)))
+            self.refused.emit(translate_message(str(error)))
         self.opened.emit()
         self.want(*self._wanted)
 

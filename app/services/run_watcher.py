@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.i18n import tr
 from app.core.runs.diagnosis import doubt
 from app.core.runs.run_library import changed_at, file_stamp, has_settled
@@ -101,12 +101,12 @@ class RunWatcher(QObject):
     def _why_unwatchable(self) -> str:
         if not self.folder.exists():
             fault = self.folder.fault()
-            return told(fault) if fault else tr("Run folder not found: {path}", path=self.folder.path)
+            return translate_message(fault) if fault else tr("Run folder not found: {path}", path=self.folder.path)
         try:
             if not self._is_checked:
                 self.folder.check()
         except InputError as error:
-            return told(str(error))
+            return translate_message(str(error))
         self._is_checked = True
         return ""
 
@@ -298,4 +298,4 @@ class ComparedStates(QObject):
             self.specs[path] = spec_file.read_run(RunFolder(path).spec)
         except InputError as error:
             self.specs[path] = {}
-            self.problems.append(told(str(error)))
+            self.problems.append(translate_message(str(error)))

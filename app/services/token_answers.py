@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from app.core.backend_sentences import told_in
+from app.core.backend_messages import translate_messages
 from app.core.text.token_table import SHOWN_AT_ONCE, TokenTable
 from app.services import text_file
 from app.services.backend_client import ArrowAnswer
+from backend.contract.messages import learn
 from backend.contract.tokens.comparison import ComparedToken, TextComparison, TextCounts
 from backend.contract.tokens.tokens import TokenColumns, Tokens
 
@@ -48,7 +49,8 @@ def _read(path: Path) -> TokenTable:
     table, metadata = file.read_all(), file.schema.metadata
     if metadata is None:  # written block by block: what was counted stands at the end
         metadata = file.get_batch_with_custom_metadata(file.num_record_batches - 1).custom_metadata
-    rest = told_in(msgspec.json.decode(metadata[b"answer"], type=Tokens))
+    learn(msgspec.json.decode(metadata.get(b"messages", b"{}")))
+    rest = translate_messages(msgspec.json.decode(metadata[b"answer"], type=Tokens))
     made = TokenTable(rest, {name: _column(table[name]) for name in NAMES})
     weakref.finalize(made, _forget, source, path)
     with suppress(OSError):  # where an open file cannot be deleted, it goes with the table

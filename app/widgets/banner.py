@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from app import theme
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.setting_titles import in_titles
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton, IconLabel
@@ -58,9 +58,9 @@ class Banner(QFrame):
 
     def offer_fix(self, fix: Fix, problem: str = "", kind: str = "error") -> None:
         """Show a problem, below it how the data would look after this way out, and a button that takes it."""
-        self.show_message(kind, "\n".join([told(fix.sentence) or problem, *fix.preview]))
+        self.show_message(kind, "\n".join([translate_message(fix.sentence) or problem, *fix.preview]))
         self._fix = fix
-        self.fix.setText(told(fix.title))
+        self.fix.setText(translate_message(fix.title))
         self.fix.show()
 
     def clear(self) -> None:

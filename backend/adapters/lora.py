@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
 
@@ -75,23 +76,26 @@ def no_such_matrix(target: str, modules: Iterable[str]) -> InputError:
     """The refusal of a target that no module of the model bears."""
     names = sorted({name.rpartition(".")[2] for name in modules})
     return InputError(
-        f"adapter.targets: no matrix of this model is called {target!r}; there are for example "
-        f"{', '.join(names[:_EXAMPLES])}",
+        message(
+            "adapter.targets: no matrix of this model is called {target}; there are for example {names}",
+            target=repr(target),
+            names=", ".join(names[:_EXAMPLES]),
+        ),
         "adapter.targets",
     )
 
 
 def cannot_leave_alone(reason: str) -> InputError:
     """The refusal of `saved: adapter`."""
-    return InputError(f"adapter.saved: {reason}; set adapter.saved to merged", "adapter.saved")
+    return InputError(message("adapter.saved: {reason}; set adapter.saved to merged", reason=reason), "adapter.saved")
 
 
 def check_leaves_alone(*, resized: bool, adapted: bool) -> None:
     """Raises InputError where the adapter of a model would need more of it: enlarged embeddings, or an adapter before."""
     if resized:
-        raise cannot_leave_alone("added tokens make the model itself larger")
+        raise cannot_leave_alone(message("added tokens make the model itself larger"))
     if adapted:
-        raise cannot_leave_alone("the model is itself an adapter beside another")
+        raise cannot_leave_alone(message("the model is itself an adapter beside another"))
 
 
 _TABLES = {"wte", "wpe", "shared", "relative_attention_bias"}

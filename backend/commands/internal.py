@@ -16,6 +16,7 @@ import msgspec
 from backend.commands.command import Command
 from backend.contract import places
 from backend.contract.errors import InputError, RunFailed, panics_as_errors
+from backend.contract.messages import join, message
 from backend.contract.processes import on_interruption
 from backend.contract.redaction import redacted
 from backend.contract.rpc.protocol import ErrorReply, Progress, Reply
@@ -88,14 +89,14 @@ def _say_why_nothing_began(folder: RunFolder) -> None:
 
     error = sys.exc_info()[1]
     sys.stderr.write(traceback.format_exc())
-    message = f"a library that training needs cannot be loaded: {redacted(str(error))}"
+    sentence = message("a library that training needs cannot be loaded: {error}", error=redacted(str(error)))
     event = RunFinished(
         time=time.time(),
         state="failed",
         step=0,
-        message=message,
+        message=sentence,
         code="import",
-        hint="burnish doctor says what to install.",
+        hint=message("burnish doctor says what to install."),
     )
     log = EventLog(folder.events)
     log.write(event)
@@ -142,11 +143,14 @@ def _measured(values: dict[str, Any], own: Path, begun: float, channel: Channel)
         if code == "out_of_memory" and failure is not None:
             return Reply(0, MeasuredTime(shortage=redacted(failure.message)))
         if failure is not None:
-            return Reply(0, error=ErrorReply(redacted(f"{failure.message}. {failure.hint}")))
+            return Reply(0, error=ErrorReply(redacted(join(". ", [failure.message, failure.hint]))))
         if isinstance(error, RunFailed):
-            return Reply(0, error=ErrorReply(redacted(f"{error}. {error.hint}")))
-        first = next(iter(str(error).splitlines()), "it has no words")
-        return Reply(0, error=ErrorReply(redacted(f"measuring failed unexpectedly: {type(error).__name__}: {first}")))
+            return Reply(0, error=ErrorReply(redacted(join(". ", [str(error), error.hint]))))
+        first = next(iter(str(error).splitlines()), message("it has no words"))
+        sentence = message(
+            "measuring failed unexpectedly: {class_name}: {first}", class_name=type(error).__name__, first=first
+        )
+        return Reply(0, error=ErrorReply(redacted(sentence)))
 
 
 def _end_with_the_asker() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from backend.commands import consents
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.places import runs_folder
 from backend.contract.run.folder import RunFolder, new_run_folder
@@ -60,7 +61,7 @@ def change_engine(
     folder: RunFolder, spec: "RunSpec", checkpoints: "Checkpoints", engine: str, *, new_optimizer: bool
 ) -> "RunSpec":
     """Let a run go on with another engine: its spec from now on. The one as it was stays beside it. Raises InputError."""
-    with _held(folder, "another engine"):
+    with _held(folder, message("another engine")):
         from backend.training import spec_change  # loads the engines, which whoever is refused need not wait for
 
         change = spec_change.with_engine(folder, spec, checkpoints, engine, new_optimizer=new_optimizer)
@@ -69,7 +70,7 @@ def change_engine(
 
 def change_settings(folder: RunFolder, spec: "RunSpec", changes: list[str]) -> "RunSpec":
     """Let a run go on with other settings: its spec from now on. The one as it was stays beside it. Raises InputError."""
-    with _held(folder, "other settings"):
+    with _held(folder, message("other settings")):
         from backend.training import spec_change
 
         change = spec_change.with_settings(folder, spec, changes)
@@ -84,7 +85,9 @@ def _held(folder: RunFolder, wish: str) -> Iterator[None]:
     try:
         lock = take_lock(folder.lock)
     except RunLocked:
-        raise InputError(f"{folder.name}: this run is running; pause it, then resume it with {wish}") from None
+        raise InputError(
+            message("{name}: this run is running; pause it, then resume it with {wish}", name=folder.name, wish=wish)
+        ) from None
     except OSError as error:
         raise _not_changed(folder, error) from None
     try:
@@ -112,8 +115,13 @@ def _change_spec(folder: RunFolder, spec: "RunSpec", kept: Path) -> "RunSpec":
 
 def _not_changed(folder: RunFolder, error: OSError) -> InputError:
     return InputError(
-        f"{folder.name}: its settings cannot be changed ({error.strerror}); if this is another user's run, start one of your "
-        f"own from {folder.spec}"
+        message(
+            "{name}: its settings cannot be changed ({strerror}); if this is another user's run, start "
+            "one of your own from {spec}",
+            name=folder.name,
+            strerror=error.strerror,
+            spec=folder.spec,
+        )
     )
 
 
@@ -149,13 +157,22 @@ def _made_by_date(name: str) -> RunFolder:
         return new_run_folder(runs_folder(), name)
     except OSError as error:
         raise InputError(
-            f"{runs_folder()}: no run can be kept there: {error.strerror}; set BURNISH_RUNS to a folder that you may write to"
+            message(
+                "{runs_folder}: no run can be kept there: {strerror}; set BURNISH_RUNS to a folder that you "
+                "may write to",
+                runs_folder=runs_folder(),
+                strerror=error.strerror,
+            )
         ) from None
 
 
 def _refuse_existing(path: Path) -> None:
     if os.path.lexists(path):
-        raise InputError(f"--run-folder {path}: it exists already; name a new folder, or resume the run that is in it")
+        raise InputError(
+            message(
+                "--run-folder {path}: it exists already; name a new folder, or resume the run that is in it", path=path
+            )
+        )
     check_output_folder(path, "--run-folder")
 
 

@@ -11,6 +11,7 @@ from backend.commands.follow import EventReader, Follower, RunOutcome, tell
 from backend.commands.runs import last_end
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
@@ -80,7 +81,7 @@ def _resume_arguments(parser: ArgumentParser) -> None:
 
 def _resume(arguments: Namespace) -> int:
     if arguments.new_optimizer and arguments.engine is None:
-        raise InputError("--new-optimizer: the run's own engine keeps its optimizer; it goes with --engine")
+        raise InputError(message("--new-optimizer: the run's own engine keeps its optimizer; it goes with --engine"))
     from backend.preflight import engine_choice, resolve
     from backend.training import spec_change  # load pydantic, pyarrow and the data room
     from backend.training.checkpoints import Checkpoints
@@ -113,20 +114,28 @@ def refuse_the_same_end(folder: RunFolder, arguments: Namespace, checkpoints: "C
     if end is None or folder.life() == "alive":  # a run that goes on is refused where it is started
         return
     if end.state == "finished":
-        raise InputError(f"{folder.name}: this run has finished, so there is nothing to resume; start a new one")
+        raise InputError(
+            message("{name}: this run has finished, so there is nothing to resume; start a new one", name=folder.name)
+        )
     if arguments.engine is not None or end.can_go_on(has_checkpoint=False):
         return  # nothing depends on the checkpoints, which take long to read
     if not end.can_go_on(has_checkpoint=checkpoints.latest() is not None):
         anew = (end.mend or RunFix()).command(folder.path)
         raise InputError(
-            f"{folder.name}: its loss became NaN before its first checkpoint, so resuming it would compute the same "
-            f"again; start a new run: {anew}"
+            message(
+                "{name}: its loss became NaN before its first checkpoint, so resuming it would compute the "
+                "same again; start a new run: {anew}",
+                name=folder.name,
+                anew=anew,
+            )
         )
 
 
 def _refuse_queue_of_hosts(here: Position, arguments: Namespace) -> None:
     if arguments.queue and here.count > 1:
-        raise InputError("--queue: a run on several hosts begins on all of them at once; start it without --queue")
+        raise InputError(
+            message("--queue: a run on several hosts begins on all of them at once; start it without --queue")
+        )
 
 
 def _run(folder: RunFolder, spec: "RunSpec", arguments: Namespace) -> int:

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from backend.contract.messages import message
+
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
@@ -28,7 +30,7 @@ def _numbers(array: Any) -> "np.ndarray":
     if name == "bool":
         return _bits(data, array.offset, len(array)) & _bits(valid, array.offset, len(array))
     if name not in _TYPES:
-        raise ValueError(f"{name} is no plain number")
+        raise ValueError(message("{name} is no plain number", name=name))
     values = np.frombuffer(data, _TYPES[name])[array.offset : array.offset + len(array)] if data else np.zeros(0)
     if array.null_count and name in ("double", "float"):
         values = np.where(_bits(valid, array.offset, len(array)), values, np.nan)

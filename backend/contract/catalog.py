@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from backend.contract.messages import message
 from backend.contract.metrics import Range
 from backend.contract.versions import CONTRACT_VERSION
 
@@ -100,12 +101,30 @@ def refusal(engine: EngineEntry, model_type: str, optimizer: str) -> Refusal | N
     Without an optimizer nothing is trained.
     """
     if engine.missing:
-        return Refusal("hardware.engine", f"{engine.title} cannot be used here: {engine.missing}")
+        return Refusal(
+            "hardware.engine",
+            message("{title} cannot be used here: {missing}", title=engine.title, missing=engine.missing),
+        )
     if engine.architectures and model_type and model_type.replace("-", "_") not in engine.architectures:
-        return Refusal("hardware.engine", f"the {engine.title} engine does not know the architecture {model_type!r}")
+        return Refusal(
+            "hardware.engine",
+            message(
+                "the {title} engine does not know the architecture {model_type}",
+                title=engine.title,
+                model_type=repr(model_type),
+            ),
+        )
     if engine.optimizers and optimizer and optimizer not in engine.optimizers:
         has = ", ".join(engine.optimizers)
-        return Refusal("training.optimizer", f"the {engine.title} engine has no {optimizer!r}; it has {has}")
+        return Refusal(
+            "training.optimizer",
+            message(
+                "the {title} engine has no {optimizer}; it has {has}",
+                title=engine.title,
+                optimizer=repr(optimizer),
+                has=has,
+            ),
+        )
     return None
 
 

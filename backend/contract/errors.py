@@ -6,8 +6,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from backend.contract.messages import message
+
 NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
 """Numbers of the system's errors that say that nothing more can be written: full, over the quota, or over a limit."""
+SYSTEM_REASONS = (
+    message("Permission denied"), message("No such file or directory"), message("Is a directory"), message("Not a directory"),
+    message("File exists"), message("No space left on device"), message("Read-only file system"), message("Disk quota exceeded"),
+    message("File name too long"), message("permission denied"), message("no such file or directory"), message("is a directory"),
+)  # fmt: skip
+"""What systems say of a file that they refuse, which our sentences quote."""
 
 
 @dataclass(frozen=True)
@@ -58,36 +66,45 @@ def panics_as_errors() -> Iterator[None]:
         yield
     except BaseException as error:
         if type(error).__name__ == "PanicException":  # every such library has a class of its own, which none exports
-            raise LibraryPanic(next(iter(str(error).splitlines()), "it has no words")) from error
+            raise LibraryPanic(next(iter(str(error).splitlines()), message("it has no words"))) from error
         raise
 
 
 def plain_reason(error: BaseException) -> str | None:
     """One sentence for what the system refused, be it a file, room or memory; None for what only we can explain."""
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or _lacks_memory(error):
-        return (
+        return message(
             "there is not enough memory for this; close other programs, raise the limit (ulimit -v), or use less data"
         )
     if isinstance(error, LibraryPanic):
-        return f"a library cannot work with what a file or setting says ({str(error)[:200]}); use another one"
+        return message(
+            "a library cannot work with what a file or setting says ({error}); use another one", error=str(error)[:200]
+        )
     if isinstance(error, RecursionError):
-        return "something in the input is nested too deep to be read; give a flatter one"
+        return message("something in the input is nested too deep to be read; give a flatter one")
     if isinstance(error, UnicodeEncodeError):
-        return "a name or text holds half of a character (a lone surrogate), which cannot be written; correct it"
+        return message(
+            "a name or text holds half of a character (a lone surrogate), which cannot be written; correct it"
+        )
     if not isinstance(error, OSError):
         return None
     if error.filename is None:
-        return "the disk is full; make room, or write to another disk" if error.errno in NO_ROOM else None
-    name, reason = str(error.filename), (error.strerror or "it cannot be used").lower()
+        return message("the disk is full; make room, or write to another disk") if error.errno in NO_ROOM else None
+    name, reason = str(error.filename), (error.strerror or message("it cannot be used")).lower()
     if error.errno in NO_ROOM:
-        return f"{name}: the disk is full; make room, or choose another folder"
+        return message("{name}: the disk is full; make room, or choose another folder", name=name)
     if error.errno == errno.EROFS:
-        return f"{name}: the disk is read-only; choose a folder on another one"
+        return message("{name}: the disk is read-only; choose a folder on another one", name=name)
     if len(name) > 300:
         name = f"{name[:100]}…{name[-20:]}"
     if error.filename2:
-        return f"{name} and {error.filename2}: {reason}; check the paths and their permissions"
-    return f"{name}: {reason}; check the path and its permissions"
+        return message(
+            "{name} and {filename2}: {reason}; check the paths and their permissions",
+            name=name,
+            filename2=error.filename2,
+            reason=reason,
+        )
+    return message("{name}: {reason}; check the path and its permissions", name=name, reason=reason)
 
 
 def _lacks_memory(error: BaseException) -> bool:

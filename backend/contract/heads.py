@@ -31,6 +31,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from backend.contract.messages import message
+
 IGNORE = -100
 """The label of a token that is no target."""
 TOP_TOKENS = 5
@@ -96,32 +98,32 @@ class HeadDeclaration:
 
 DECLARATIONS = {
     Head.CAUSAL_LM: HeadDeclaration(
-        "continue text", "next_token", "CAUSAL_LM", "AutoModelForCausalLM", "CAUSAL_LM", over_vocabulary=True
+        message("continue text"), "next_token", "CAUSAL_LM", "AutoModelForCausalLM", "CAUSAL_LM", over_vocabulary=True
     ),
     Head.MASKED_LM: HeadDeclaration(
-        "fill in masked words", "token", "MASKED_LM", "AutoModelForMaskedLM", over_vocabulary=True
+        message("fill in masked words"), "token", "MASKED_LM", "AutoModelForMaskedLM", over_vocabulary=True
     ),
     Head.SEQ2SEQ_LM: HeadDeclaration(
-        "turn one text into another", "sequence", "SEQ_TO_SEQ_CAUSAL_LM", "AutoModelForSeq2SeqLM", "SEQ_2_SEQ_LM",
+        message("turn one text into another"), "sequence", "SEQ_TO_SEQ_CAUSAL_LM", "AutoModelForSeq2SeqLM", "SEQ_2_SEQ_LM",
         over_vocabulary=True,
     ),
     Head.SEQUENCE_CLASSIFICATION: HeadDeclaration(
-        "classify text", "class", "SEQUENCE_CLASSIFICATION", "AutoModelForSequenceClassification", "SEQ_CLS",
+        message("classify text"), "class", "SEQUENCE_CLASSIFICATION", "AutoModelForSequenceClassification", "SEQ_CLS",
         problem_type="single_label_classification", names_labels=True,
     ),
     Head.SEQUENCE_REGRESSION: HeadDeclaration(
-        "score text", "number", "SEQUENCE_CLASSIFICATION", "AutoModelForSequenceClassification", "SEQ_CLS",
+        message("score text"), "number", "SEQUENCE_CLASSIFICATION", "AutoModelForSequenceClassification", "SEQ_CLS",
         problem_type="regression", outputs=1,
     ),
     Head.TOKEN_CLASSIFICATION: HeadDeclaration(
-        "label words", "token", "TOKEN_CLASSIFICATION", "AutoModelForTokenClassification", "TOKEN_CLS", names_labels=True
+        message("label words"), "token", "TOKEN_CLASSIFICATION", "AutoModelForTokenClassification", "TOKEN_CLS", names_labels=True
     ),
     Head.QUESTION_ANSWERING: HeadDeclaration(
-        "answer questions", "span", "QUESTION_ANSWERING", "AutoModelForQuestionAnswering", "QUESTION_ANS", outputs=2
+        message("answer questions"), "span", "QUESTION_ANSWERING", "AutoModelForQuestionAnswering", "QUESTION_ANS", outputs=2
     ),
-    Head.QUESTION_ANSWERING_BEAM: HeadDeclaration("answer questions by beam search", "span"),
+    Head.QUESTION_ANSWERING_BEAM: HeadDeclaration(message("answer questions by beam search"), "span"),
     Head.MULTIPLE_CHOICE: HeadDeclaration(
-        "choose among answers", "choice", "MULTIPLE_CHOICE", "AutoModelForMultipleChoice", outputs=2
+        message("choose among answers"), "choice", "MULTIPLE_CHOICE", "AutoModelForMultipleChoice", outputs=2
     ),
 }  # fmt: skip
 """Multiple choice has one output; a configuration names two, since XLM's choices would have an output for each."""

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from backend.contract.messages import message
 from backend.contract.places import is_offline
 
 TOLD = {
@@ -65,7 +66,9 @@ def _refuse(event: str, arguments: tuple, own: set[str]) -> None:
         return  # a socket of the machine's own (a file's name), or nothing that leaves it
     name = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host or "")
     if name.lower() not in own and not _is_here(name):
-        raise OfflineError(f"offline mode is on, so {name} was not asked; the network may not be used")
+        raise OfflineError(
+            message("offline mode is on, so {name} was not asked; the network may not be used", name=name)
+        )
 
 
 def _is_here(name: str) -> bool:

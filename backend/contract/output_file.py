@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from backend.contract.errors import NO_ROOM, InputError
+from backend.contract.messages import message
 from backend.contract.run.folder import REQUESTS, RunFolder
 from backend.contract.safe_files import user_path
 
@@ -28,14 +29,28 @@ def check_output(path: Path, option: str = "", *others: Path) -> None:
         _check_kind(path, name)
     for other in map(user_path, others):
         if path.samefile(other) if path.exists() and other.exists() else path.resolve() == other.resolve():
-            raise InputError(f"{name} is the file that is read, or written as well; name another one")
+            raise InputError(
+                message("{name} is the file that is read, or written as well; name another one", name=name)
+            )
     run = _run_above(path.parent)
     if run is None:
         return
     if Path(os.path.realpath(path.parent)) != run:
-        raise InputError(f"{name} lies among the files of the run {run.name}; name a file outside its folder")
+        raise InputError(
+            message(
+                "{name} lies among the files of the run {name_2}; name a file outside its folder",
+                name=name,
+                name_2=run.name,
+            )
+        )
     if os.path.lexists(path) or path.name.lower() in _OWN:
-        raise InputError(f"{name} belongs to the run {run.name}; name a new file, or one outside its folder")
+        raise InputError(
+            message(
+                "{name} belongs to the run {name_2}; name a new file, or one outside its folder",
+                name=name,
+                name_2=run.name,
+            )
+        )
 
 
 def check_appended(path: Path, option: str = "") -> None:
@@ -44,14 +59,22 @@ def check_appended(path: Path, option: str = "") -> None:
     with output_errors(path, option):
         _check_kind(path, name)
     if run := _run_above(path.parent):
-        raise InputError(f"{name} is in the folder of the run {run.name}; name a file outside it")
+        raise InputError(
+            message("{name} is in the folder of the run {name_2}; name a file outside it", name=name, name_2=run.name)
+        )
 
 
 def check_output_folder(folder: Path, option: str = "") -> None:
     """Raises InputError where `folder`, to which files will be written, is a run's or lies in one."""
     run = _run_above(folder)
     if run is not None:
-        raise InputError(f"{_named(folder, option)} is in the folder of the run {run.name}; name a folder outside it")
+        raise InputError(
+            message(
+                "{folder} is in the folder of the run {name}; name a folder outside it",
+                folder=_named(folder, option),
+                name=run.name,
+            )
+        )
 
 
 @contextmanager
@@ -87,18 +110,26 @@ def _check_kind(path: Path, name: str) -> None:
     try:
         status = path.lstat()
     except ValueError:
-        raise InputError(f"{str(path)!r} is not a path, as it holds a NUL character") from None
+        raise InputError(message("{path} is not a path, as it holds a NUL character", path=repr(str(path)))) from None
     except (FileNotFoundError, NotADirectoryError):
         folder = path.absolute().parent
         if not folder.is_dir():
-            raise InputError(f"{name} cannot be written: the folder {folder} does not exist; make it first") from None
+            raise InputError(
+                message(
+                    "{name} cannot be written: the folder {folder} does not exist; make it first",
+                    name=name,
+                    folder=folder,
+                )
+            ) from None
         return
     if stat.S_ISDIR(status.st_mode):
-        raise InputError(f"{name} is a folder; name a file in it")
+        raise InputError(message("{name} is a folder; name a file in it", name=name))
     if stat.S_ISLNK(status.st_mode) and (path.is_file() or not path.exists()):
-        raise InputError(f"{name} is a link; name the file it leads to ({os.path.realpath(path)})")
+        raise InputError(
+            message("{name} is a link; name the file it leads to ({path})", name=name, path=os.path.realpath(path))
+        )
     if not stat.S_ISREG(status.st_mode):
-        raise InputError(f"{name} is not a regular file; give a file on a disk")
+        raise InputError(message("{name} is not a regular file; give a file on a disk", name=name))
 
 
 def _run_above(folder: Path) -> Path | None:
@@ -122,11 +153,15 @@ def _is_about(error: OSError, written: tuple[Path, ...]) -> bool:
 def _refusal(error: OSError, name: str) -> InputError:
     number = error.errno or _number_of_a_copy(error)
     if number in NO_ROOM:
-        return InputError(f"{name} cannot be written: the disk is full; make room, or name one on another disk")
+        return InputError(
+            message("{name} cannot be written: the disk is full; make room, or name one on another disk", name=name)
+        )
     if number == errno.EROFS:
-        return InputError(f"{name} cannot be written: the disk is read-only; name one on another disk")
-    reason = error.strerror or (os.strerror(number) if number else "the system refused it")
-    return InputError(f"{name} cannot be written: {reason.lower()}; name another one")
+        return InputError(
+            message("{name} cannot be written: the disk is read-only; name one on another disk", name=name)
+        )
+    reason = error.strerror or (os.strerror(number) if number else message("the system refused it"))
+    return InputError(message("{name} cannot be written: {reason}; name another one", name=name, reason=reason.lower()))
 
 
 def _number_of_a_copy(error: OSError) -> int | None:
@@ -136,4 +171,4 @@ def _number_of_a_copy(error: OSError) -> int | None:
 
 
 def _named(path: Path, option: str) -> str:
-    return f"{option}: {path}" if option else str(path)
+    return message("{option}: {path}", option=option, path=path) if option else str(path)

@@ -10,6 +10,7 @@ from pathlib import Path
 import platformdirs
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 
 SCRATCH = "scratch"
 
@@ -32,7 +33,7 @@ def cache_folder() -> Path:
 
 def private_folder(name: str) -> Path:
     """A folder of the cache that this user alone can open and change. Raises InputError where it belongs to somebody else."""
-    return _private(cache_folder() / name, "set BURNISH_CACHE to a folder that you may write to")
+    return _private(cache_folder() / name, message("set BURNISH_CACHE to a folder that you may write to"))
 
 
 def runtime_folder() -> Path:
@@ -44,7 +45,7 @@ def runtime_folder() -> Path:
     if sys.platform == "linux":
         system = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}")
         base = system if _is_private(system) else base
-    return _private(base / "burnish" / "runtime", f"make {base} a folder of your own")
+    return _private(base / "burnish" / "runtime", message("make {base} a folder of your own", base=base))
 
 
 def _is_private(folder: Path) -> bool:
@@ -60,11 +61,17 @@ def _private(folder: Path, hint: str) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat()
         if stat.S_ISLNK(status.st_mode) or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
-            raise InputError(f"{folder} is a link, or belongs to somebody else; remove it, or {hint}")
+            raise InputError(
+                message(
+                    "{folder} is a link, or belongs to somebody else; remove it, or {hint}", folder=folder, hint=hint
+                )
+            )
         if status.st_mode & 0o077:
             folder.chmod(0o700)
     except OSError as error:
-        raise InputError(f"{folder} cannot be made: {error.strerror}; {hint}") from None
+        raise InputError(
+            message("{folder} cannot be made: {strerror}; {hint}", folder=folder, strerror=error.strerror, hint=hint)
+        ) from None
     return folder
 
 

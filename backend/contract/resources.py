@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from backend.contract.messages import message
+
 _FOLDER = Path(__file__).resolve().parents[2] / "resources"
 
 
@@ -26,9 +28,9 @@ class DemoModel:
 
 
 DEMO_MODELS = (
-    DemoModel("bert-tiny", "a small encoder of English to begin from"),
-    DemoModel("austen-gpt2", "continues a text as Jane Austen might", "causal_lm"),
-    DemoModel("eng-spa-marian", "translates the English of the Bible into Spanish", "seq2seq_lm"),
+    DemoModel("bert-tiny", message("a small encoder of English to begin from")),
+    DemoModel("austen-gpt2", message("continues a text as Jane Austen might"), "causal_lm"),
+    DemoModel("eng-spa-marian", message("translates the English of the Bible into Spanish"), "seq2seq_lm"),
 )
 
 

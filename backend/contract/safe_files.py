@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 
 MB = 1_000_000
 MAX_SPEC = 2 * MB
@@ -36,9 +37,11 @@ _QUIET = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os
 _BINARY = getattr(os, "O_BINARY", 0)
 _LINK_TAGS = (0xA000000C, 0xA0000003)
 """Windows' IO_REPARSE_TAG_SYMLINK and IO_REPARSE_TAG_MOUNT_POINT (a junction), which Python names there alone."""
-LINK = "it is a link, and links in a run folder are not followed; replace it with what it leads to"
-NOT_REGULAR = "it is not a regular file; remove it, or use another run folder"
-ANOTHER_NAME = "it has another name elsewhere (a hard link), which would change with it; replace it with a copy"
+LINK = message("it is a link, and links in a run folder are not followed; replace it with what it leads to")
+NOT_REGULAR = message("it is not a regular file; remove it, or use another run folder")
+ANOTHER_NAME = message(
+    "it has another name elsewhere (a hard link), which would change with it; replace it with a copy"
+)
 _ENDLESS = ("/proc", "/sys", "/dev")
 """File systems whose regular files are made up by the kernel as they are read."""
 
@@ -53,17 +56,24 @@ def open_regular(path: Path, limit: int | None = None) -> IO[bytes]:
     try:
         descriptor = os.open(path, os.O_RDONLY | _QUIET | _BINARY)
     except ValueError:
-        raise InputError(f"{str(path)!r} is not a path, as it holds a NUL character") from None
+        raise InputError(message("{path} is not a path, as it holds a NUL character", path=repr(str(path)))) from None
     except OSError as error:
         if error.errno == errno.ENXIO:  # a socket cannot be opened at all
-            raise InputError(f"{path} is not a regular file; give a file on a disk") from None
+            raise InputError(message("{path} is not a regular file; give a file on a disk", path=path)) from None
         raise
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_dev in _endless_devices():
-            raise InputError(f"{path} is not a regular file; give a file on a disk")
+            raise InputError(message("{path} is not a regular file; give a file on a disk", path=path))
         if limit is not None and status.st_size > limit:
-            raise InputError(f"{path} is too large ({status.st_size / MB:,.0f} MB; at most {limit / MB:,.0f} MB)")
+            raise InputError(
+                message(
+                    "{path} is too large ({st_size:,.0f} MB; at most {limit:,.0f} MB)",
+                    path=path,
+                    st_size=status.st_size / MB,
+                    limit=limit / MB,
+                )
+            )
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -75,7 +85,7 @@ def read_regular(path: Path, limit: int) -> bytes:
     with open_regular(path, limit) as file:
         content = _read_at_most(file, limit)
     if len(content) > limit:  # it grew meanwhile
-        raise InputError(f"{path} is too large (more than {limit / MB:,.0f} MB)")
+        raise InputError(message("{path} is too large (more than {limit:,.0f} MB)", path=path, limit=limit / MB))
     return content
 
 
@@ -113,7 +123,11 @@ def check_inside(path: Path, folder: Path) -> None:
     """
     if leads_out(path, folder):
         raise InputError(
-            f"{path} is a link that leads out of {folder}; name the file to which it leads, or copy it there"
+            message(
+                "{path} is a link that leads out of {folder}; name the file to which it leads, or copy it there",
+                path=path,
+                folder=folder,
+            )
         )
 
 

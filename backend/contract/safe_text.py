@@ -4,6 +4,8 @@ import json
 import re
 from typing import Any
 
+from backend.contract.messages import message
+
 _HALVES = re.compile("[\ud800-\udfff]")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff]")
 """What steers a terminal, or turns the letters around, and what no encoding can write. Tabs and line ends stay."""
@@ -17,13 +19,13 @@ def join_surrogates(text: str) -> str:
     Raises ValueError where one half stands alone, and for NUL, which no path and no setting can hold.
     """
     if "\0" in text:
-        raise ValueError("it holds a NUL character; remove it")
+        raise ValueError(message("it holds a NUL character; remove it"))
     if _HALVES.search(text) is None:
         return text
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
-        raise ValueError("it holds half of a character (a lone surrogate); write it anew") from None
+        raise ValueError(message("it holds half of a character (a lone surrogate); write it anew")) from None
 
 
 def escape_controls(text: str) -> str:
@@ -41,4 +43,4 @@ def parse_json(content: str | bytes) -> Any:
     try:
         return json.loads(content)
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError(message("it is nested too deep")) from None

@@ -12,6 +12,7 @@ from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import MAX_SPEC, MB, read_regular, read_unlinked
 from backend.contract.safe_text import join_surrogates
 from backend.contract.spec_include import KEY as INCLUDE
@@ -55,7 +56,7 @@ class _Composer(Composer):
         node = super().compose_node(parent, index)
         self._level -= 1
         if is_alias and id(node) not in self._sizes:
-            raise _TooMuch(problem="an alias stands for the value that it is in", problem_mark=mark)
+            raise _TooMuch(problem=message("an alias stands for the value that it is in"), problem_mark=mark)
         if not is_alias:
             self._sizes[id(node)] = self._size_of(node, mark)
         _refuse_beyond(*self._sizes[id(node)], mark)
@@ -63,21 +64,21 @@ class _Composer(Composer):
 
     def _size_of(self, node: Any, mark: Any) -> tuple[int, int]:
         if node.tag not in _TAGS:
-            raise MarkedYAMLError(problem=f"the tag {node.tag.removeprefix('tag:yaml.org,2002:')!r} is not for settings", problem_mark=mark)  # fmt: skip
+            raise MarkedYAMLError(problem=message("the tag {tag} is not for settings", tag=repr(node.tag.removeprefix('tag:yaml.org,2002:'))), problem_mark=mark)  # fmt: skip
         if isinstance(node, ScalarNode):
             return 1, 1
         inner = [part for pair in node.value for part in pair] if isinstance(node, MappingNode) else node.value
         if isinstance(node, MappingNode) and not all(isinstance(key, ScalarNode) for key, _ in node.value):
-            raise MarkedYAMLError(problem="a key is a single word, not a list or a mapping", problem_mark=mark)
+            raise MarkedYAMLError(problem=message("a key is a single word, not a list or a mapping"), problem_mark=mark)
         sizes = [self._sizes[id(part)] for part in inner]
         return 1 + sum(count for count, _ in sizes), 1 + max((levels for _, levels in sizes), default=0)
 
 
 def _refuse_beyond(count: int, levels: int, mark: Any) -> None:
     if count > MAX_NODES:
-        raise _TooMuch(problem=f"it has more than {MAX_NODES:,} keys and values; give a shorter one", problem_mark=mark)  # fmt: skip
+        raise _TooMuch(problem=message("it has more than {max_nodes:,} keys and values; give a shorter one", max_nodes=MAX_NODES), problem_mark=mark)  # fmt: skip
     if levels > MAX_LEVELS:
-        raise _TooMuch(problem=f"it is nested more than {MAX_LEVELS} levels deep; give a flatter one", problem_mark=mark)  # fmt: skip
+        raise _TooMuch(problem=message("it is nested more than {max_levels} levels deep; give a flatter one", max_levels=MAX_LEVELS), problem_mark=mark)  # fmt: skip
 
 
 class _Constructor(SafeConstructor):
@@ -87,7 +88,10 @@ class _Constructor(SafeConstructor):
         """The text of a scalar, in which the two halves of a character that JSON writes as a pair are one."""
         text = super().construct_scalar(node)
         if node.tag.endswith((":int", ":float")) and len(text) > LONGEST_NUMBER:
-            raise _TooMuch(problem=f"a number of {len(text):,} characters is too long", problem_mark=node.start_mark)
+            raise _TooMuch(
+                problem=message("a number of {text:,} characters is too long", text=len(text)),
+                problem_mark=node.start_mark,
+            )
         try:
             return join_surrogates(text)
         except ValueError as error:
@@ -106,18 +110,31 @@ def _yaml() -> YAML:
 def parse(text: str, name: str = "spec") -> Any:
     """The plain values of YAML 1.2 text (`3e-5` is a number, `yes` is text, JSON is valid). Raises InputError."""
     if len(text) > MAX_SPEC:
-        raise InputError(f"{name} is too large ({len(text) / MB:,.0f} MB; at most {MAX_SPEC / MB:,.0f} MB)")
+        raise InputError(
+            message(
+                "{name} is too large ({text:,.0f} MB; at most {max_spec:,.0f} MB)",
+                name=name,
+                text=len(text) / MB,
+                max_spec=MAX_SPEC / MB,
+            )
+        )
     try:
         return _yaml().load(text)
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = f" line {mark.line + 1}" if mark else ""
+        place = message(" line {line}", line=mark.line + 1) if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         if isinstance(error, _TooMuch):
-            raise InputError(f"{name}{place}: {problem}") from None
-        raise InputError(f"{name}{place} is not valid YAML: {problem}") from None
+            raise InputError(message("{name}{place}: {problem}", name=name, place=place, problem=problem)) from None
+        raise InputError(
+            message("{name}{place} is not valid YAML: {problem}", name=name, place=place, problem=problem)
+        ) from None
     except _UNFIT as error:
-        raise InputError(f"{name} is not valid YAML: a value does not go with its tag or escape ({error})") from None
+        raise InputError(
+            message(
+                "{name} is not valid YAML: a value does not go with its tag or escape ({error})", name=name, error=error
+            )
+        ) from None
 
 
 def lines(text: str) -> dict[str, int]:
@@ -151,7 +168,12 @@ def read_run(path: Path) -> dict[str, Any]:
     values = _mapping(_text(path, read_unlinked), path)
     if INCLUDE in values:
         raise InputError(
-            f"{path} includes another file, which the spec of a run never does; take {INCLUDE} out of it, or use another run",
+            message(
+                "{path} includes another file, which the spec of a run never does; take {include} out of it, "
+                "or use another run",
+                path=path,
+                include=INCLUDE,
+            ),
             INCLUDE,
         )
     return values
@@ -165,20 +187,22 @@ def read_text(path: Path) -> str:
 def _text(path: Path, read: Callable[[Path, int], bytes]) -> str:
     try:
         if path.is_dir():
-            raise InputError(f"{path} is a folder; give a spec file")
+            raise InputError(message("{path} is a folder; give a spec file", path=path))
         return read(path, MAX_SPEC).decode("utf-8-sig")
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such spec file") from None
+        raise InputError(message("{path}: there is no such spec file", path=path)) from None
     except UnicodeDecodeError:
-        raise InputError(f"{path}: this spec file is not UTF-8; save it as UTF-8") from None
+        raise InputError(message("{path}: this spec file is not UTF-8; save it as UTF-8", path=path)) from None
     except OSError as error:
-        raise InputError(f"{path}: this spec file cannot be read: {error.strerror or error}") from None
+        raise InputError(
+            message("{path}: this spec file cannot be read: {strerror}", path=path, strerror=error.strerror or error)
+        ) from None
 
 
 def _mapping(text: str, path: Path) -> dict[str, Any]:
     values = parse(text, str(path))
     if not isinstance(values, dict):
-        raise InputError(f"{path}: a spec is a mapping of sections such as task, model and data")
+        raise InputError(message("{path}: a spec is a mapping of sections such as task, model and data", path=path))
     return values
 
 
@@ -200,8 +224,13 @@ def with_changes(values: dict[str, Any], changes: list[str]) -> dict[str, Any]:
     for change in changes:
         key, equals, text = change.partition("=")
         if not equals or not key.strip():
-            raise InputError(f"--set {change!r}: write it as KEY=VALUE, for example training.learning_rate=3e-5")
-        parsed[key.strip()] = parse(text, f"--set {key}")
+            raise InputError(
+                message(
+                    "--set {change}: write it as KEY=VALUE, for example training.learning_rate=3e-5",
+                    change=repr(change),
+                )
+            )
+        parsed[key.strip()] = parse(text, message("--set {key}", key=key))
     return with_values(values, parsed)
 
 
@@ -219,7 +248,9 @@ def _set(values: dict[str, Any], names: list[str], value: Any, key: str) -> None
         if inner is None:
             inner = values[name] = {}
         if not isinstance(inner, dict):
-            raise InputError(f"{key}: {name} is a single value and has no settings of its own", key)
+            raise InputError(
+                message("{key}: {name} is a single value and has no settings of its own", key=key, name=name), key
+            )
         values = inner
     values[names[-1]] = value
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.places import own_presets_folder
 from backend.contract.resources import resource
 from backend.contract.safe_files import user_path
@@ -46,7 +47,14 @@ def _limited(read: Read) -> Read:
 
     def read_next(path: Path) -> dict[str, Any]:
         if next(numbers) > MAX_FILES:
-            raise InputError(f"{KEY}: more than {MAX_FILES} spec files are included; include each only once", KEY)
+            raise InputError(
+                message(
+                    "{key}: more than {max_files} spec files are included; include each only once",
+                    key=KEY,
+                    max_files=MAX_FILES,
+                ),
+                KEY,
+            )
         return read(path)
 
     return read_next
@@ -61,13 +69,17 @@ def laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 def _parts(path: Path, read: Read, within: tuple[Path, ...]) -> list[tuple[Path, dict[str, Any]]]:
     real = Path(os.path.realpath(path))  # Path.resolve fails on a link that leads to itself
     if real in within:
-        raise InputError(f"{KEY}: {path} includes itself; take it out of its own includes", KEY)
+        raise InputError(
+            message("{key}: {path} includes itself; take it out of its own includes", key=KEY, path=path), KEY
+        )
     values = read(path)
     included = values.pop(KEY, None) or []
     parts: list[tuple[Path, dict[str, Any]]] = []
     for name in included if isinstance(included, list) else [included]:
         if not isinstance(name, str):
-            raise InputError(f"{path}: {KEY} is the name of a spec file, or a list of them", KEY)
+            raise InputError(
+                message("{path}: {key} is the name of a spec file, or a list of them", path=path, key=KEY), KEY
+            )
         if name.startswith(PRESET):
             parts.append((path.parent, _preset(name.removeprefix(PRESET), read)))
         else:
@@ -79,10 +91,18 @@ def _preset(name: str, read: Read) -> dict[str, Any]:
     folders = (own_presets_folder(), resource("presets"))
     known = {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
     if name not in known:
-        raise InputError(f"{KEY}: there is no preset {name!r}; there are {', '.join(sorted(known))}", KEY)
+        raise InputError(
+            message(
+                "{key}: there is no preset {name}; there are {known}",
+                key=KEY,
+                name=repr(name),
+                known=", ".join(sorted(known)),
+            ),
+            KEY,
+        )
     spec = read(known[name]).get("spec")
     if not isinstance(spec, dict):
-        raise InputError(f"{known[name]}: a preset has a title, a description and a spec", KEY)
+        raise InputError(message("{known}: a preset has a title, a description and a spec", known=known[name]), KEY)
     return spec
 
 

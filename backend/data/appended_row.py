@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.run.lock import RunLocked, take_lock
 from backend.data.csv_file import BOM, defused_cell, plain_cell
 from backend.data.formats.compression import packer_of
@@ -79,7 +80,10 @@ def append_row(path: Path, row: NewRow, *, defuse: bool = False, bom: bool = Fal
             return AppendResult(list(kept), 1, True)
         if packer_of(path) or is_workbook(path):
             raise InputError(
-                f"{path.name} is packed or a workbook, to whose end no row can be added; name a CSV or TSV file"
+                message(
+                    "{name} is packed or a workbook, to whose end no row can be added; name a CSV or TSV file",
+                    name=path.name,
+                )
             )
         layout = _layout(path, size)
         _check(path, layout.columns, row)
@@ -99,13 +103,17 @@ def _untold(row: NewRow) -> set[str]:
 def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
     """The file locked against another who adds, and its size; one that stays empty is taken away again."""
     if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file in it")
+        raise InputError(message("{path} is a folder; name a file in it", path=path))
     try:
         descriptor = take_lock(path)
     except RunLocked:
-        raise InputError(f"{path} is being written by another program; try again when it is done") from None
+        raise InputError(
+            message("{path} is being written by another program; try again when it is done", path=path)
+        ) from None
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}; choose another file") from None
+        raise InputError(
+            message("{path} cannot be written: {strerror}; choose another file", path=path, strerror=error.strerror)
+        ) from None
     with os.fdopen(descriptor, "r+b") as file:
         try:
             yield file, file.seek(0, os.SEEK_END)
@@ -169,21 +177,38 @@ def _check(path: Path, columns: list[str], row: NewRow) -> None:
     there, wanted, optional = ", ".join(columns), list(row.values), row.may_lack(columns)
     if missing := [name for name in wanted if name not in columns and name not in optional]:
         raise InputError(
-            f"{path.name} has no column {missing[0]!r} (it has {there}); {_way_out(missing, columns, row)}"
+            message(
+                "{name} has no column {missing} (it has {there}); {missing_2}",
+                name=path.name,
+                missing=repr(missing[0]),
+                there=there,
+                missing_2=_way_out(missing, columns, row),
+            )
         )
     if strange := [name for name in columns if name not in wanted]:
         raise InputError(
-            f"{path.name} also has the column {strange[0]!r}, for which this row has no value (it has "
-            f"{', '.join(wanted)}); choose another file, or name a new one"
+            message(
+                "{name} also has the column {strange}, for which this row has no value (it has {wanted}); "
+                "choose another file, or name a new one",
+                name=path.name,
+                strange=repr(strange[0]),
+                wanted=", ".join(wanted),
+            )
         )
     if len(set(columns)) < len(columns):
-        raise InputError(f"{path.name} has a column twice ({there}); rename one of them, or name a new file")
+        raise InputError(
+            message(
+                "{name} has a column twice ({there}); rename one of them, or name a new file",
+                name=path.name,
+                there=there,
+            )
+        )
 
 
 def _way_out(missing: list[str], columns: list[str], row: NewRow) -> str:
     if missing == [row.prediction[0]] and row.answer is not None and row.answer[0] in columns:
-        return "say what the right answer is, and the row is added as training data"
-    return f"choose a file with the columns {', '.join(row.values)}, or name a new one"
+        return message("say what the right answer is, and the row is added as training data")
+    return message("choose a file with the columns {values}, or name a new one", values=", ".join(row.values))
 
 
 def _written(rows: list[list[Any]], layout: _Layout) -> str:
@@ -195,8 +220,10 @@ def _written(rows: list[list[Any]], layout: _Layout) -> str:
     for text in (text for row in texts for text in row):
         if any(sign in text for sign in (layout.dialect.delimiter, "\n", "\r")):
             raise InputError(
-                "this file has no quotes around its cells, so none of them can hold a tab or a line break; take them "
-                "out of the text, or name a new .csv file"
+                message(
+                    "this file has no quotes around its cells, so none of them can hold a tab or a line break; "
+                    "take them out of the text, or name a new .csv file"
+                )
             )
     return "".join(layout.dialect.delimiter.join(row) + layout.line_end for row in texts)
 
@@ -213,8 +240,12 @@ def _encoded(path: Path, text: str, layout: _Layout) -> bytes:
     except UnicodeEncodeError as error:
         sign = text[error.start]
         raise InputError(
-            f"{path.name} is not UTF-8, and {sign!r} cannot be written without knowing what it is; save the file again "
-            "as UTF-8, or name a new one"
+            message(
+                "{name} is not UTF-8, and {sign} cannot be written without knowing what it is; save the file "
+                "again as UTF-8, or name a new one",
+                name=path.name,
+                sign=repr(sign),
+            )
         ) from None
 
 
@@ -228,4 +259,6 @@ def _write(file: BinaryIO, size: int, content: bytes, path: Path) -> None:
     except OSError as error:
         with suppress(OSError):
             file.truncate(size)
-        raise InputError(f"{path} cannot be written: {error.strerror}; nothing was added") from None
+        raise InputError(
+            message("{path} cannot be written: {strerror}; nothing was added", path=path, strerror=error.strerror)
+        ) from None

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import LARGEST_RATIO, LARGEST_UNPACKED, MB, max_unpacked
 from backend.data import network_limits
 from backend.data.network_limits import SlowServerError
@@ -56,14 +57,16 @@ def fetch(address: str, path: Path, report: Report) -> None:
                 part.replace(path)
                 _tag_of(part).unlink(missing_ok=True)
                 return
-            reason = "the connection broke"
+            reason = message("the connection broke")
         except urllib.error.HTTPError as error:
             error.close()
             if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                raise DownloadError(f"the server answers {error.code} {error.reason}") from None
+                raise DownloadError(
+                    message("the server answers {code} {reason}", code=error.code, reason=error.reason)
+                ) from None
             part.unlink()  # it holds more than the file does, so it was another file
         except SlowServerError:
-            raise DownloadError("the server answers too slowly") from None
+            raise DownloadError(message("the server answers too slowly")) from None
         except _BROKEN as error:
             reason = str(getattr(error, "reason", error)) or type(error).__name__
         failures = 0 if _size(part) - before >= _PROGRESS else failures + 1
@@ -75,9 +78,15 @@ def _check_address(address: str) -> None:
         parts = urllib.parse.urlsplit(address)
         _ = (parts.hostname or "").encode("idna"), parts.port
     except ValueError as error:
-        raise InputError(f"{address[:200]} is not an address ({error}); correct it") from None
+        raise InputError(
+            message("{address} is not an address ({error}); correct it", address=address[:200], error=error)
+        ) from None
     if parts.scheme not in ("http", "https"):
-        raise InputError(f"{address}: an archive is fetched from an address that begins with https:// or http://")
+        raise InputError(
+            message(
+                "{address}: an archive is fetched from an address that begins with https:// or http://", address=address
+            )
+        )
 
 
 def _web() -> urllib.request.OpenerDirector:
@@ -95,10 +104,16 @@ def _size_of_rest(answer: http.client.HTTPResponse, folder: Path) -> int | None:
     """Bytes that the server says are to come; None where it does not say. Raises DownloadError where that cannot be."""
     said = answer.headers.get("Content-Length")
     if said is not None and not re.fullmatch(r"[0-9]{1,18}", said.strip()):
-        raise DownloadError(f"the server gives the impossible size {said[:80]!r}")
+        raise DownloadError(message("the server gives the impossible size {said}", said=repr(said[:80])))
     free = shutil.disk_usage(folder).free
     if said is not None and int(said) > free:
-        raise DownloadError(f"it has {int(said) / MB:,.0f} MB more, and the disk has room for {free / MB:,.0f} MB")
+        raise DownloadError(
+            message(
+                "it has {said:,.0f} MB more, and the disk has room for {free:,.0f} MB",
+                said=int(said) / MB,
+                free=free / MB,
+            )
+        )
     return None if said is None else int(said)
 
 
@@ -120,7 +135,12 @@ def _fetch_rest(address: str, part: Path, report: Report) -> bool:
                 file.write(block)
                 done += len(block)
                 if rest is None and done > LARGEST_UNPACKED:
-                    raise DownloadError(f"the server gives no size, and more than {LARGEST_UNPACKED / MB:,.0f} MB")
+                    raise DownloadError(
+                        message(
+                            "the server gives no size, and more than {largest_unpacked:,.0f} MB",
+                            largest_unpacked=LARGEST_UNPACKED / MB,
+                        )
+                    )
                 report(done, total, "bytes")
     return done >= total
 
@@ -150,7 +170,7 @@ class _Member(tarfile.TarInfo):
         """As of any member. Raises ReadError."""
         found = super().frombuf(buf, encoding, errors)
         if found.type in _HEADERS and found.size > MB:
-            raise tarfile.ReadError("a header of more than 1 MB")
+            raise tarfile.ReadError(message("a header of more than 1 MB"))
         return found
 
 
@@ -169,7 +189,11 @@ def unpack(archive: Path, folder: Path, wanted: re.Pattern[str], report: Report)
                 unpacked += member.size
                 if unpacked > max_unpacked(size):
                     raise InputError(
-                        f"{archive.name} unpacks to more than {LARGEST_RATIO} times its size; it is not unpacked"
+                        message(
+                            "{name} unpacks to more than {largest_ratio} times its size; it is not unpacked",
+                            name=archive.name,
+                            largest_ratio=LARGEST_RATIO,
+                        )
                     )
                 name = PurePosixPath(member.name).name
                 if member.isdir() or not wanted.fullmatch(name):
@@ -182,7 +206,11 @@ def unpack(archive: Path, folder: Path, wanted: re.Pattern[str], report: Report)
         raise
     except _DAMAGED as damage:
         error = str(damage).split("\n")[0].rstrip(":")  # the library adds a line for each way of packing that it tried
-        raise InputError(f"{archive.name} is no tar archive, or it is damaged ({error}); fetch it again") from None
+        raise InputError(
+            message(
+                "{name} is no tar archive, or it is damaged ({error}); fetch it again", name=archive.name, error=error
+            )
+        ) from None
     return found
 
 
@@ -190,17 +218,31 @@ def _check_name(member: tarfile.TarInfo, archive: Path) -> None:
     parts = re.split(r"[/\\]", member.name)
     if member.name.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
         raise InputError(
-            f"{archive.name} holds {member.name!r}, which would be written outside its folder; it is not unpacked, "
-            "so take the archive from a source that you trust"
+            message(
+                "{name} holds {name_2}, which would be written outside its folder; it is not unpacked, so "
+                "take the archive from a source that you trust",
+                name=archive.name,
+                name_2=repr(member.name),
+            )
         )
 
 
 def _check_file(member: tarfile.TarInfo, archive: Path, twice: bool) -> None:
     if not member.isfile():
-        raise InputError(f"{archive.name} holds {member.name!r} as a link or device and no file; it is not unpacked")
+        raise InputError(
+            message(
+                "{name} holds {name_2} as a link or device and no file; it is not unpacked",
+                name=archive.name,
+                name_2=repr(member.name),
+            )
+        )
     if twice:
         raise InputError(
-            f"{archive.name} holds {PurePosixPath(member.name).name} twice; unpack it by hand and name the folder"
+            message(
+                "{name} holds {name_2} twice; unpack it by hand and name the folder",
+                name=archive.name,
+                name_2=PurePosixPath(member.name).name,
+            )
         )
 
 

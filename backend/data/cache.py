@@ -13,6 +13,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.data.removal import RemovalFailure, remove
 from backend.data.sources.source import Report
 
@@ -66,7 +67,7 @@ def _held(path: Path, report: Report) -> Iterator[None]:
             lock.acquire(timeout=0.5)
             break
         except Timeout:
-            report(0, 0, "waiting for another process")  # which may raise, so that waiting can be stopped
+            report(0, 0, message("waiting for another process"))  # which may raise, so that waiting can be stopped
     try:
         yield
     finally:
@@ -88,8 +89,12 @@ def _write(folder: Path, write: Callable[[Path], None]) -> None:
         if error.errno not in _UNWRITABLE:
             raise
         raise InputError(
-            f"the cache {folder.parent} cannot be written ({error.strerror or error}); make room there, or set "
-            "BURNISH_CACHE to a folder on another disk"
+            message(
+                "the cache {parent} cannot be written ({strerror}); make room there, or set BURNISH_CACHE to "
+                "a folder on another disk",
+                parent=folder.parent,
+                strerror=error.strerror or error,
+            )
         ) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
@@ -100,8 +105,12 @@ def _make_way(path: Path) -> None:
     match remove(path):
         case RemovalFailure(path=left, reason=reason) if left == path:
             raise InputError(
-                f"the cache cannot be written: {path} is damaged and cannot be replaced ({reason}); delete it, or set "
-                "BURNISH_CACHE to another folder"
+                message(
+                    "the cache cannot be written: {path} is damaged and cannot be replaced ({reason}); delete "
+                    "it, or set BURNISH_CACHE to another folder",
+                    path=path,
+                    reason=reason,
+                )
             )
 
 
@@ -154,7 +163,9 @@ def clear(folder: Path, used_since: float | None) -> ClearedSpace:
                 room.kept += size
         except OSError as error:
             room.kept += size
-            room.failed.append(f"{entry} could not be taken away: {error.strerror or error}")
+            room.failed.append(
+                message("{entry} could not be taken away: {strerror}", entry=entry, strerror=error.strerror or error)
+            )
     return room
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from backend.contract.messages import message
 from backend.contract.rpc.data import ColumnSummary
 
 LOOKED_AT = 20_000
@@ -72,16 +73,18 @@ def kind_of(kind: pa.DataType) -> str:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return "text"
     if pa.types.is_boolean(kind):
-        return "true or false"
+        return message("true or false")
     if pa.types.is_integer(kind):
-        return "whole numbers"
+        return message("whole numbers")
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "numbers"
     if pa.types.is_list(kind):
         inner = kind_of(kind.value_type)
-        return {"text": "list of text", "whole numbers": "list of numbers", "numbers": "list of numbers"}.get(
-            inner, "list"
-        )
+        return {
+            "text": message("list of text"),
+            "whole numbers": message("list of numbers"),
+            "numbers": message("list of numbers"),
+        }.get(inner, "list")
     return "structure" if pa.types.is_struct(kind) or pa.types.is_map(kind) else "other"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import MAX_TEXT, check_inside, is_file_name, read_regular, user_path
 from backend.contract.safe_text import parse_json
 from backend.data.formats.compression import plain_suffix
@@ -47,7 +48,7 @@ def data_files(value: str | list[str], split: str | None) -> list[Path]:
     """
     values = value if isinstance(value, list) else [value]
     if not values:
-        raise InputError("the list of files is empty; name at least one file")
+        raise InputError(message("the list of files is empty; name at least one file"))
     return [path for one in values for path in _files_of(one, split)]
 
 
@@ -58,8 +59,10 @@ def _files_of(value: str, split: str | None) -> list[Path]:
     if path.exists():
         return [path]
     if glob.has_magic(value):
-        return _for_split(pattern_files(value), split, None, f"the pattern {value}")
-    raise InputError(f"{value}: there is no such file or folder{_similar(path)}; check the path")
+        return _for_split(pattern_files(value), split, None, message("the pattern {value}", value=value))
+    raise InputError(
+        message("{value}: there is no such file or folder{path}; check the path", value=value, path=_similar(path))
+    )
 
 
 def _files_in(folder: Path, split: str | None) -> list[Path]:
@@ -69,13 +72,25 @@ def _files_in(folder: Path, split: str | None) -> list[Path]:
         return _saved_files(folder)
     found, _ = folder_files(folder)
     if not found:
-        raise InputError(f"the folder {folder} holds no files; give a folder whose files hold the rows")
-    files = _for_split([path for path in found if is_data_file(path)] or found, split, folder, f"the folder {folder}")
+        raise InputError(
+            message("the folder {folder} holds no files; give a folder whose files hold the rows", folder=folder)
+        )
+    files = _for_split(
+        [path for path in found if is_data_file(path)] or found,
+        split,
+        folder,
+        message("the folder {folder}", folder=folder),
+    )
     extensions = sorted({plain_suffix(path) for path in files})
     if len(extensions) > 1:
         raise InputError(
-            f"the folder {folder} holds files of several kinds ({', '.join(extensions)}); "
-            f"choose by a pattern such as {folder / ('*' + extensions[0])}"
+            message(
+                "the folder {folder} holds files of several kinds ({extensions}); choose by a pattern such "
+                "as {folder_2}",
+                folder=folder,
+                extensions=", ".join(extensions),
+                folder_2=folder / ("*" + extensions[0]),
+            )
         )
     return files
 
@@ -94,9 +109,17 @@ def pattern_files(pattern: str) -> list[Path]:
     names = glob.iglob(str(user_path(pattern)), recursive=True)  # noqa: PTH207 (Path.glob takes no absolute pattern)
     found = sorted(islice((Path(name) for name in names if Path(name).is_file()), MAX_FILES + 1))
     if len(found) > MAX_FILES:
-        raise InputError(f"more than {MAX_FILES:,} files go with the pattern {pattern}; name fewer of them")
+        raise InputError(
+            message(
+                "more than {max_files:,} files go with the pattern {pattern}; name fewer of them",
+                max_files=MAX_FILES,
+                pattern=pattern,
+            )
+        )
     if not found:
-        raise InputError(f"no file goes with the pattern {pattern}; check the folder and the pattern")
+        raise InputError(
+            message("no file goes with the pattern {pattern}; check the folder and the pattern", pattern=pattern)
+        )
     parts = user_path(pattern).parts
     fixed = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
     for path in found:
@@ -113,8 +136,12 @@ def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
     inside = sorted(islice(_visible(folder), MAX_FILES + 1))
     if len(inside) > MAX_FILES:
         raise InputError(
-            f"{folder} holds more than {MAX_FILES:,} files; name a folder below it or the files with the rows, or "
-            "write all rows into one table"
+            message(
+                "{folder} holds more than {max_files:,} files; name a folder below it or the files with the "
+                "rows, or write all rows into one table",
+                folder=folder,
+                max_files=MAX_FILES,
+            )
         )
     files, left_out = [], {}
     for path in inside:
@@ -129,7 +156,7 @@ def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
     if len(below) < len(files) and not any(split_of(path, folder) for path in below):
         own = [path for path in files if path.parent == folder]
         if any(is_data_file(path) for path in own):
-            left_out |= dict.fromkeys(below, "lies in a folder below")
+            left_out |= dict.fromkeys(below, message("lies in a folder below"))
             files = own
     return files, left_out
 
@@ -143,8 +170,12 @@ def _visible(folder: Path) -> Iterator[Path]:
                 entries += 1
                 if entries > MAX_ENTRIES:
                     raise InputError(
-                        f"{folder} holds more than {MAX_ENTRIES:,} files and folders, hidden ones among them; name the files with "
-                        "the rows, or move them into a folder of their own"
+                        message(
+                            "{folder} holds more than {max_entries:,} files and folders, hidden ones among them; name "
+                            "the files with the rows, or move them into a folder of their own",
+                            folder=folder,
+                            max_entries=MAX_ENTRIES,
+                        )
                     )
                 if entry.name.startswith((".", "_")):
                     continue
@@ -158,24 +189,38 @@ def _for_split(files: list[Path], split: str | None, within: Path | None, place:
     chosen = files_for(split, files, within) if split else files
     named = [path for name, paths in by_split(files, within).items() if name for path in paths]
     if not split and len(by_split(files, within).keys() - {None}) > 1:
-        raise InputError(f"{place} holds files of several splits ({_some(named)}); name one, for example {named[0]}")
+        raise InputError(
+            message(
+                "{place} holds files of several splits ({named}); name one, for example {named_2}",
+                place=place,
+                named=_some(named),
+                named_2=named[0],
+            )
+        )
     if not chosen:
         raise InputError(
-            f"{place} holds no file that is named for the split {split}, but {_some(files)}; name a file, for example {files[0]}"
+            message(
+                "{place} holds no file that is named for the split {key}, but {files}; name a file, for "
+                "example {files_2}",
+                place=place,
+                key=split,
+                files=_some(files),
+                files_2=files[0],
+            )
         )
     return chosen
 
 
 def _some(paths: list[Path]) -> str:
-    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-    return f"{', '.join(path.name for path in paths[:3])}{more}"
+    names = ", ".join(path.name for path in paths[:3])
+    return message("{names} and {count} more", names=names, count=len(paths) - 3) if len(paths) > 3 else names
 
 
 def _similar(path: Path) -> str:
     if not path.parent.is_dir():
-        return f" (the folder {path.parent} does not exist either)"
+        return message(" (the folder {parent} does not exist either)", parent=path.parent)
     names = difflib.get_close_matches(path.name, [other.name for other in path.parent.iterdir()], n=1)
-    return f" (there is {names[0]})" if names else ""
+    return message(" (there is {names})", names=names[0]) if names else ""
 
 
 def saved_splits(folder: Path) -> list[str] | None:
@@ -235,8 +280,8 @@ def why_no_data(path: Path) -> str:
     if path.name.startswith((".", "_")):
         return "hidden"
     if _ABOUT.fullmatch(path.name):
-        return "tells about the data"
-    return f"{path.suffix} files hold no rows" if plain_suffix(path) in _NO_DATA else ""
+        return message("tells about the data")
+    return message("{suffix} files hold no rows", suffix=path.suffix) if plain_suffix(path) in _NO_DATA else ""
 
 
 def _saved_split(folder: Path, split: str | None) -> Path:
@@ -245,10 +290,16 @@ def _saved_split(folder: Path, split: str | None) -> Path:
         chosen = folder / (split or splits[0])
         check_inside(chosen, folder)
         return chosen
-    wanted = f"no split {split!r}" if split else "several splits"
+    wanted = message("no split {split}", split=repr(split)) if split else message("several splits")
     example = folder / (splits[0] if splits else "train")
     raise InputError(
-        f"the data set {folder} has {wanted}, it has {', '.join(splits)}; name the folder of one, for example {example}"
+        message(
+            "the data set {folder} has {wanted}, it has {splits}; name the folder of one, for example {example}",
+            folder=folder,
+            wanted=wanted,
+            splits=", ".join(splits),
+            example=example,
+        )
     )
 
 
@@ -258,7 +309,13 @@ def _saved_files(folder: Path) -> list[Path]:
     names = _names(folder / "state.json", files)
     missing = next((name for name in names if not (folder / name).is_file()), None)
     if missing or not names:
-        raise InputError(f"the data set {folder} lacks its file {missing or 'of rows'}; copy or save it again")
+        raise InputError(
+            message(
+                "the data set {folder} lacks its file {missing}; copy or save it again",
+                folder=folder,
+                missing=missing or message("of rows"),
+            )
+        )
     for name in names:
         check_inside(folder / name, folder)
     return [folder / name for name in names]
@@ -273,7 +330,13 @@ def _names(path: Path, found: Any) -> list[str]:
     names = _list(found)
     wrong = [str(name)[:80] for name in names if not is_file_name(name)]
     if wrong:
-        raise InputError(f"{path} names {wrong[0]!r}, which is not in its folder; save the data set again")
+        raise InputError(
+            message(
+                "{path} names {wrong}, which is not in its folder; save the data set again",
+                path=path,
+                wrong=repr(wrong[0]),
+            )
+        )
     return names
 
 
@@ -281,7 +344,9 @@ def _json(path: Path) -> dict:
     try:
         found = parse_json(read_regular(path, MAX_TEXT))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read ({error}); save the data set again") from None
+        raise InputError(
+            message("{path} cannot be read ({error}); save the data set again", path=path, error=error)
+        ) from None
     if not isinstance(found, dict):
-        raise InputError(f"{path} is not the list of a saved data set; save the data set again")
+        raise InputError(message("{path} is not the list of a saved data set; save the data set again", path=path))
     return found

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.data.cache import DamagedCacheError, open_or_write
 from backend.data.fingerprint import fingerprint
 from backend.data.row_cache import mapped_array, mapped_table, read_facts
@@ -122,7 +123,7 @@ def in_memory(batches: Iterator[pa.RecordBatch]) -> Features:
     """The features of a few rows that nobody will ask for again; nothing is written. Raises InputError where there is none."""
     kept = [_canonical(batch) for batch in batches if batch.num_rows]
     if not kept:
-        raise InputError("the tokenizer makes nothing of this text; write at least a word that it knows")
+        raise InputError(message("the tokenizer makes nothing of this text; write at least a word that it knows"))
     table = pa.Table.from_batches(kept).combine_chunks()
     lengths = pc.list_value_length(table["input_ids"]).to_numpy().astype(np.int32)
     return Features(table, lengths, "typed")
@@ -146,7 +147,7 @@ def _write(folder: Path, batches: Iterator[pa.RecordBatch], encoded: Callable[[i
             count += batch.num_rows
         if writer is None:
             raise InputError(
-                "the data gives no text to work on: every row is empty for the tokenizer; check the columns"
+                message("the data gives no text to work on: every row is empty for the tokenizer; check the columns")
             )
         writer.close()
     sizes = {path.name: path.stat().st_size for path in folder.iterdir()}

@@ -17,6 +17,7 @@ from huggingface_hub import constants, set_client_factory
 from huggingface_hub.utils._http import default_client_factory
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import MAX_VOCABULARY, MB, read_regular
 from backend.data import network_limits
 from backend.data.network_limits import SlowServerError
@@ -62,7 +63,7 @@ def check_file_name(name: Any) -> str:
     parts = name.split("/") if isinstance(name, str) else []
     sound = bool(parts) and len(name.encode("utf-8", "replace")) <= _LONGEST_NAME and all(map(_is_part, parts))
     if not sound:
-        raise _refuse("file name", name)
+        raise _refuse(message("file name"), name)
     return name
 
 
@@ -71,7 +72,14 @@ def check_revision(revision: str, field: str = "model.revision") -> str:
     try:
         return check_file_name(revision)
     except InputError:
-        raise InputError(f"{field}: {revision[:80]!r} is not a branch, tag or commit; use main", field) from None
+        raise InputError(
+            message(
+                "{field}: {revision} is not a branch, tag or commit; use main",
+                field=field,
+                revision=repr(revision[:80]),
+            ),
+            field,
+        ) from None
 
 
 def start_digests(size: int) -> "tuple[hashlib._Hash, ...]":
@@ -98,7 +106,10 @@ def check_content(snapshot: Path, patterns: Iterable[str]) -> None:
             path.unlink()
             blob.unlink()
             raise InputError(
-                f"what arrived of {path.name} is not what the hub promised, so it was thrown away; download it again"
+                message(
+                    "what arrived of {name} is not what the hub promised, so it was thrown away; download it again",
+                    name=path.name,
+                )
             )
 
 
@@ -188,7 +199,7 @@ def _limit_body(response: Any) -> None:
 def _check_is_plain(response: Any) -> None:
     has_body = response.request.method != "HEAD" and not response.is_redirect
     if has_body and response.headers.get("Content-Encoding", "identity") != "identity":
-        raise _refuse("packed answer", response.headers["Content-Encoding"])
+        raise _refuse(message("packed answer"), response.headers["Content-Encoding"])
 
 
 def _check_size(response: Any) -> None:
@@ -196,7 +207,7 @@ def _check_size(response: Any) -> None:
     said = response.headers.get(constants.HUGGINGFACE_HEADER_X_LINKED_SIZE, "0")
     is_in_parts = constants.HUGGINGFACE_HEADER_X_XET_HASH in response.headers
     if not re.fullmatch(r"[0-9]{1,15}", said) or (int(said) > constants.MAX_HTTP_DOWNLOAD_SIZE and not is_in_parts):
-        raise _refuse("file size", said)
+        raise _refuse(message("file size"), said)
 
 
 def _check_length(response: Any) -> None:
@@ -207,15 +218,22 @@ def _check_length(response: Any) -> None:
 
 def _too_slow() -> InputError:
     return InputError(
-        f"the hub at {constants.ENDPOINT} answers too slowly, so it was given up; check the network and HF_ENDPOINT and try "
-        "again, or choose a model that is on this computer"
+        message(
+            "the hub at {endpoint} answers too slowly, so it was given up; check the network and "
+            "HF_ENDPOINT and try again, or choose a model that is on this computer",
+            endpoint=constants.ENDPOINT,
+        )
     )
 
 
 def _too_large() -> InputError:
     return InputError(
-        f"the hub at {constants.ENDPOINT} gives an answer of more than {MAX_ANSWER / MB:,.0f} MB, so nothing was taken from "
-        "it; check HF_ENDPOINT, or choose a model that is on this computer"
+        message(
+            "the hub at {endpoint} gives an answer of more than {max_answer:,.0f} MB, so nothing was "
+            "taken from it; check HF_ENDPOINT, or choose a model that is on this computer",
+            endpoint=constants.ENDPOINT,
+            max_answer=MAX_ANSWER / MB,
+        )
     )
 
 
@@ -252,7 +270,7 @@ def _check_listing(found: Any) -> None:
                 check_digest(digest)
         for size in (entry.get("size"), _lfs_value(entry, "size")):
             if isinstance(size, int | float) and not 0 <= size < _LARGEST_SIZE:
-                raise _refuse("file size", size)
+                raise _refuse(message("file size"), size)
     if isinstance(found, dict) and found.get("sha") is not None:
         check_commit(found["sha"])
     for ref in _refs(found):
@@ -280,6 +298,11 @@ def _refs(found: Any) -> Iterator[dict]:
 
 def _refuse(kind: str, value: Any) -> InputError:
     return InputError(
-        f"the hub at {constants.ENDPOINT} gave an invalid {kind} ({str(value)[:80]!r}), so nothing was taken from it; "
-        "check HF_ENDPOINT, or choose a model that is on this computer"
+        message(
+            "the hub at {endpoint} gave an invalid {kind} ({value}), so nothing was taken from it; check "
+            "HF_ENDPOINT, or choose a model that is on this computer",
+            endpoint=constants.ENDPOINT,
+            kind=kind,
+            value=repr(str(value)[:80]),
+        )
     )

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from backend.contract.messages import message, plural
+
 ROWS = 20_000
 """So many rows are searched, from the first."""
 MAX_BYTES = 100_000_000
@@ -78,13 +80,20 @@ def find_garbled_word(text: str) -> tuple[str, str] | None:
 def describe(found: Mojibake, place: str, encoding: str) -> str:
     """What a person should know of it before training; `encoding` is how the file was read."""
     fix = (
-        "save the data again from where it comes from, as UTF-8"
+        message("save the data again from where it comes from, as UTF-8")
         if encoding in ("auto", "", "utf-8")
-        else f"data.encoding is {encoding}, and the file is probably UTF-8: set data.encoding: auto"
+        else message(
+            "data.encoding is {encoding}, and the file is probably UTF-8: set data.encoding: auto", encoding=encoding
+        )
     )
-    return (
-        f"The column “{found.column}” seems to be read with the wrong encoding: “{found.text}” in {place} is probably "
-        f"“{found.right}”; {fix}."
+    return message(
+        "The column “{column}” seems to be read with the wrong encoding: “{text}” in {place} is "
+        "probably “{right}”; {fix}.",
+        column=found.column,
+        text=found.text,
+        place=place,
+        right=found.right,
+        fix=fix,
     )
 
 
@@ -117,10 +126,15 @@ def find_lost_characters(table: pa.Table) -> LostCharacters | None:
 
 def describe_lost_characters(found: LostCharacters, place: str) -> str:
     """What a person should know of letters that nothing in the file brings back."""
-    signs = "1 replacement character" if found.count == 1 else f"{found.count:,} replacement characters"
-    return (
-        f"The column “{found.column}” has {signs} (U+FFFD) in the place of lost letters, for example “{found.text}” in {place}; "
-        "export the data again from where it comes from, as UTF-8."
+    return plural(
+        "The column “{column}” has 1 replacement character (U+FFFD) in the place of lost letters, for example "
+        "“{text}” in {place}; export the data again from where it comes from, as UTF-8.",
+        "The column “{column}” has {count:,} replacement characters (U+FFFD) in the place of lost letters, for example "
+        "“{text}” in {place}; export the data again from where it comes from, as UTF-8.",
+        found.count,
+        column=found.column,
+        text=found.text,
+        place=place,
     )
 
 

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.data.sources._parallel_text import Direction, LinePairs, challenge_pair
 from backend.data.sources.source import Report
 
@@ -34,7 +35,10 @@ def language_names(given: str | None, folder_name: str) -> tuple[str, str]:
     names = [part.strip() for part in parts]
     if len(names) != 2 or not all(names):
         raise InputError(
-            "--languages: name the language of the .src files and that of the .trg files, for example english,sinhala"
+            message(
+                "--languages: name the language of the .src files and that of the .trg files, for example "
+                "english,sinhala"
+            )
         )
     return names[0], names[1]
 
@@ -48,8 +52,8 @@ def write_tables(folder: Path, output: Path, languages: tuple[str, str], report:
     source, target = languages
     directions = Direction(
         direction="both",
-        prefix_forward=f"translate {source} to {target}",
-        prefix_backward=f"translate {target} to {source}",
+        prefix_forward=message("translate {source} to {target}", source=source, target=target),
+        prefix_backward=message("translate {target} to {source}", target=target, source=source),
     )
     written: dict[Path, int | None] = {}
     for stem, name in TABLES.items():

@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 
+from backend.contract.messages import message
 from backend.contract.rpc.data import ColumnReport, LabelShare, NumberSummary, SplitReport
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
@@ -115,7 +116,9 @@ class SplitMeasure:
             in_train=self.count_in(train) if train is not None else None,
             unusable=len(unusable),
             unusable_reasons=dict(Counter(reason for _, reason in unusable)),
-            first_unusable=[f"{place}: {reason}" for place, reason in unusable[:100]],
+            first_unusable=[
+                message("{place}: {reason}", place=place, reason=reason) for place, reason in unusable[:100]
+            ],
         )
 
     def _token_counts(self, texts: list[str]) -> dict[str, Counter[int]]:

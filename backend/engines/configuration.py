@@ -5,6 +5,7 @@ from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.messages import message
 from backend.engines.engine import LoadRequest
 from backend.models.config import check_changed, decoder_start_token, longest_sequence, read_checked
 from backend.models.remote_code import decides_code, open_config
@@ -56,7 +57,10 @@ def order_of_outputs(stored: Any, architecture: str, labels: tuple[str, ...]) ->
 def _apply_changes(config: Any, loading: LoadRequest) -> None:
     for key, value in loading.model.config.items():
         if not hasattr(config, key) or decides_code(key):  # other code could run than was agreed to
-            raise InputError(f"model.config.{key}: this model's configuration has no such key", f"model.config.{key}")
+            raise InputError(
+                message("model.config.{key}: this model's configuration has no such key", key=key),
+                f"model.config.{key}",
+            )
         setattr(config, key, value)
     if loading.model.dropout is not None:
         set_dropout(config, loading.model.dropout)
@@ -82,10 +86,15 @@ def _name_outputs(config: Any, facts: HeadFacts) -> None:
 def _check_positions(config: dict[str, Any], loading: LoadRequest) -> None:
     longest = longest_sequence(config)
     if longest is not None and loading.max_length > longest:
-        of_targets = " and task.max_target_length" if loading.head.head is Head.SEQ2SEQ_LM else ""
+        of_targets = message(" and task.max_target_length") if loading.head.head is Head.SEQ2SEQ_LM else ""
         raise InputError(
-            f"task.max_length: {loading.max_length} tokens are more than the {longest} positions of this model; "
-            f"set task.max_length{of_targets} to {longest} or less",
+            message(
+                "task.max_length: {max_length} tokens are more than the {longest} positions of this model; "
+                "set task.max_length{of_targets} to {longest} or less",
+                max_length=loading.max_length,
+                longest=longest,
+                of_targets=of_targets,
+            ),
             "task.max_length",
         )
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.rpc.generation import GenerationSettings
 from backend.engines.engine import Batch
 from backend.models.config import longest_sequence
@@ -24,8 +25,10 @@ def answer_beginning(batch: Batch, defaults: Any) -> np.ndarray:
     start = defaults.bos_token_id if start is None else start
     if start is None:
         raise InputError(
-            "model.name_or_path: this model does not say with which token its answers start; "
-            "set model.config.decoder_start_token_id",
+            message(
+                "model.name_or_path: this model does not say with which token its answers start; set "
+                "model.config.decoder_start_token_id"
+            ),
             "model.config.decoder_start_token_id",
         )
     return np.concatenate([np.full((rows, 1), start, dtype=np.int64), prompt], axis=1)
@@ -53,5 +56,10 @@ def check_prompt(length: int, config: Any) -> None:
     limit = longest_sequence(config.to_dict())
     if limit is not None and length >= limit:
         raise InputError(
-            f"prompt: it has {length} tokens, and this model reads {limit} with what it writes; shorten it", "prompt"
+            message(
+                "prompt: it has {length} tokens, and this model reads {limit} with what it writes; shorten it",
+                length=length,
+                limit=limit,
+            ),
+            "prompt",
         )

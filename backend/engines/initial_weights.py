@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from backend.contract.messages import join, message, plural
 from backend.data.fingerprint import generator
 
 _DEFAULT_STD = 0.02  # what transformers takes where a configuration names no initialiser
@@ -171,12 +172,22 @@ class NewTokens:
     def words(self, before: int, after: int) -> str:
         """What happens to a table that grows from `before` to `after`, for people; empty where nothing does."""
         spare, means = len(self.in_spare_rows(before)), len(self.means(before, after))
-        parts = [f"{_rows(after - before)} added to the vocabulary of {before}"] if after > before else []
+        parts = (
+            [message("{after} added to the vocabulary of {before}", after=_rows(after - before), before=before)]
+            if after > before
+            else []
+        )
         if spare:
-            parts.append(f"{_rows(spare)} to spare in the vocabulary of {before} taken by added tokens")
+            parts.append(
+                message(
+                    "{spare} to spare in the vocabulary of {before} taken by added tokens",
+                    spare=_rows(spare),
+                    before=before,
+                )
+            )
         if parts and means:
-            parts.append(f"{_rows(means)} begun as the mean of the pieces replaced")
-        return "; ".join(parts)
+            parts.append(message("{means} begun as the mean of the pieces replaced", means=_rows(means)))
+        return join("; ", parts)
 
 
 def grown(name: str, stored: np.ndarray, rows: int, config: Mapping[str, Any], seed: int, new: NewTokens) -> np.ndarray:
@@ -193,7 +204,7 @@ def grown(name: str, stored: np.ndarray, rows: int, config: Mapping[str, Any], s
 
 
 def _rows(number: int) -> str:
-    return f"{number} {'row' if number == 1 else 'rows'}"
+    return plural("{count} row", "{count} rows", number)
 
 
 def draw_uniform(name: str, shape: tuple[int, ...], bound: float, seed: int) -> np.ndarray:

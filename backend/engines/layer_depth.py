@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.models.frozen_parameters import matches
 
 _LAYER = re.compile(r"^(.*?)\.(\d+)\.")
@@ -42,7 +43,10 @@ class LayerDepths:
         """
         found = {name for wish in wishes for name in self._wished(wish)}
         if len(found) == len(self.names):
-            raise InputError(f"{_FIELD}: this freezes every weight and leaves nothing to train; freeze less", _FIELD)
+            raise InputError(
+                message("{field}: this freezes every weight and leaves nothing to train; freeze less", field=_FIELD),
+                _FIELD,
+            )
         return found
 
     @cached_property
@@ -81,7 +85,13 @@ class LayerDepths:
         if not found:
             some = self.names[:: max(1, len(self.names) // _EXAMPLES)][:_EXAMPLES]
             raise InputError(
-                f"{_FIELD}: {wish!r} matches no parameter; there are for example {', '.join(some)}", _FIELD
+                message(
+                    "{field}: {wish} matches no parameter; there are for example {some}",
+                    field=_FIELD,
+                    wish=repr(wish),
+                    some=", ".join(some),
+                ),
+                _FIELD,
             )
         return found
 
@@ -93,7 +103,15 @@ class LayerDepths:
     def _lower_layers(self, count: int) -> frozenset[str]:
         depths, top = self._depths
         if count > top - 1:
-            raise InputError(f"{_FIELD}: {count} lower layers are more than the {top - 1} of this model", _FIELD)
+            raise InputError(
+                message(
+                    "{field}: {count} lower layers are more than the {top} of this model",
+                    field=_FIELD,
+                    count=count,
+                    top=top - 1,
+                ),
+                _FIELD,
+            )
         return frozenset(name for name, depth in depths.items() if depth <= count)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 
 _UNKNOWN = {
     "sequence_bias": None,
@@ -65,8 +66,11 @@ def demands_of(defaults: Any, ends: frozenset[int], *, samples: bool) -> LogitsP
     """Of a GenerationConfig, where `ends` end a text. Raises InputError for a demand that is not known here."""
     if key := unknown_demand(defaults, samples=samples):
         raise InputError(
-            f"model.name_or_path: generation_config.json of this model asks for {key}, which the JAX engine does not "
-            "know; take it out of that file, or choose PyTorch",
+            message(
+                "model.name_or_path: generation_config.json of this model asks for {key}, which the JAX "
+                "engine does not know; take it out of that file, or choose PyTorch",
+                key=key,
+            ),
             "model.name_or_path",
         )
     runs = (tuple(run) for run in defaults.bad_words_ids or ())

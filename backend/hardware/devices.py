@@ -14,6 +14,7 @@ from backend import registry
 from backend.catalog_building import missing
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
+from backend.contract.messages import join, message
 from backend.contract.processes import python_command
 from backend.contract.rpc.plan import DeviceList
 from backend.contract.spec import RunSpec
@@ -29,8 +30,10 @@ _NAMES_OF_THEIRS = re.compile(r"t5|t0pp|\bt0\b|ul2|madlad|pegasus|switch")
 
 
 _TPU_WAY_OUT = {
-    "torch": "a TPU is trained on with hardware.engine: jax",
-    "jax": "JAX sees a TPU only with jax[tpu], and only if no other process holds it; burnish doctor says what is amiss",
+    "torch": message("a TPU is trained on with hardware.engine: jax"),
+    "jax": message(
+        "JAX sees a TPU only with jax[tpu], and only if no other process holds it; burnish doctor says what is amiss"
+    ),
 }
 
 
@@ -52,7 +55,7 @@ class DeviceChoice:
     def words(self) -> str:
         """All devices, as events and plans name them."""
         names = ", ".join(self.names)
-        return names if self.hosts == 1 else f"{names} on each of {self.hosts} hosts"
+        return names if self.hosts == 1 else message("{names} on each of {hosts} hosts", names=names, hosts=self.hosts)
 
 
 def ask(
@@ -71,12 +74,19 @@ def ask(
         )  # fmt: skip
         return DeviceList(msgspec.json.decode(done.stdout.splitlines()[-1], type=list[Device]))
     except subprocess.TimeoutExpired:
-        return DeviceList([cpu_device()], f"{engine} did not list its devices within {seconds:g} seconds")
+        return DeviceList(
+            [cpu_device()],
+            message("{engine} did not list its devices within {seconds:g} seconds", engine=engine, seconds=seconds),
+        )
     except subprocess.CalledProcessError as error:
-        words = error.stderr.decode(errors="replace").strip().splitlines() or ["it did not say why"]
-        return DeviceList([cpu_device()], f"{engine} could not list its devices: {words[-1]}")
+        words = error.stderr.decode(errors="replace").strip().splitlines() or [message("it did not say why")]
+        return DeviceList(
+            [cpu_device()], message("{engine} could not list its devices: {words}", engine=engine, words=words[-1])
+        )
     except (OSError, IndexError, msgspec.DecodeError) as error:
-        return DeviceList([cpu_device()], f"{engine} could not list its devices: {error}")
+        return DeviceList(
+            [cpu_device()], message("{engine} could not list its devices: {error}", engine=engine, error=error)
+        )
 
 
 def list_devices(
@@ -121,15 +131,24 @@ def _devices(spec: RunSpec, here: list[Device], note: str) -> list[Device]:
     if not found:
         kinds = ", ".join(sorted({device.kind for device in here}))
         way_out = _TPU_WAY_OUT.get(spec.hardware.engine, "") if wanted == "tpu" else ""
-        said = "; ".join(filter(None, [f"there is no {wanted} here; there is {kinds}", note, way_out]))
-        raise InputError(f"hardware.device: {said}", "hardware.device")
+        said = join(
+            "; ",
+            filter(
+                None,
+                [message("there is no {wanted} here; there is {kinds}", wanted=wanted, kinds=kinds), note, way_out],
+            ),
+        )
+        raise InputError(message("hardware.device: {said}", said=said), "hardware.device")
     if not numbers:
         return found[:1] if _hosts(spec) == 1 else found
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
     if len(numbers) > 1 and not engine.several_devices:
         raise InputError(
-            f"hardware.devices: {engine.title} trains on one device at a time here; name one number, or choose an engine "
-            "that takes several",
+            message(
+                "hardware.devices: {title} trains on one device at a time here; name one number, or choose "
+                "an engine that takes several",
+                title=engine.title,
+            ),
             "hardware.devices",
         )
     by_number = {device.index: device for device in found}
@@ -137,10 +156,17 @@ def _devices(spec: RunSpec, here: list[Device], note: str) -> list[Device]:
         if number not in by_number:
             there = ", ".join(map(str, by_number))
             raise InputError(
-                f"hardware.devices: there is no device number {number}; there are {there}", "hardware.devices"
+                message(
+                    "hardware.devices: there is no device number {number}; there are {there}",
+                    number=number,
+                    there=there,
+                ),
+                "hardware.devices",
             )
     if len(set(numbers)) < len(numbers):
-        raise InputError("hardware.devices: a number is named twice; name every device once", "hardware.devices")
+        raise InputError(
+            message("hardware.devices: a number is named twice; name every device once"), "hardware.devices"
+        )
     return [by_number[number] for number in numbers]
 
 
@@ -149,31 +175,39 @@ def _precision(spec: RunSpec, device: Device) -> tuple[Precision, str]:
     if wanted != "auto":
         if device.precisions and wanted not in device.precisions:
             raise InputError(
-                f"hardware.precision: {device.name} cannot compute in {wanted}; it can in {', '.join(device.precisions)}",
+                message(
+                    "hardware.precision: {name} cannot compute in {wanted}; it can in {precisions}",
+                    name=device.name,
+                    wanted=wanted,
+                    precisions=", ".join(device.precisions),
+                ),
                 "hardware.precision",
             )
-        return wanted, "chosen by hand"
+        return wanted, message("chosen by hand")
     if device.kind == "cpu":
-        return "float32", "a processor is fastest in float32"
+        return "float32", message("a processor is fastest in float32")
     if "bfloat16" in device.precisions:
-        return "bfloat16", f"{device.name} computes in bfloat16, which has the range of float32"
+        return "bfloat16", message("{name} computes in bfloat16, which has the range of float32", name=device.name)
     if "float16" not in device.precisions or _overflows(spec):
         return (
             "float32",
-            "this model overflows in float16"
+            message("this model overflows in float16")
             if "float16" in device.precisions
-            else f"{device.name} has nothing faster",
+            else message("{name} has nothing faster", name=device.name),
         )
-    return "float16", f"{device.name} has no bfloat16; float16 with loss scaling is faster than float32"
+    return "float16", message(
+        "{name} has no bfloat16; float16 with loss scaling is faster than float32", name=device.name
+    )
 
 
 def _warning(spec: RunSpec, device: Device, precision: Precision) -> str:
     if precision != "float16" or not _overflows(spec):
         return ""
-    safe = "bfloat16 or float32" if "bfloat16" in device.precisions else "float32"
-    return (
-        f"hardware.precision: float16 was chosen by hand, but models of this family (T5, mT5, Pegasus) overflow in it, "
-        f"and the loss may become NaN; {safe} is safe."
+    safe = message("bfloat16 or float32") if "bfloat16" in device.precisions else "float32"
+    return message(
+        "hardware.precision: float16 was chosen by hand, but models of this family (T5, mT5, "
+        "Pegasus) overflow in it, and the loss may become NaN; {safe} is safe.",
+        safe=safe,
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from backend import registry
+from backend.contract.messages import message
 from backend.contract.places import cache_folder, runs_folder
 from backend.contract.redaction import TOKEN_VARIABLES, token_file
 from backend.hardware import doctor_engines
@@ -73,8 +74,10 @@ def check_up(ask_devices: bool = True) -> Iterator[Finding]:
 def _python() -> Finding:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < OLDEST_PYTHON:
-        return Finding("missing", f"Python {version} is too old", "install Python 3.11 or newer")
-    return Finding("fine", f"Python {version} ({sys.executable})")
+        return Finding(
+            "missing", message("Python {version} is too old", version=version), message("install Python 3.11 or newer")
+        )
+    return Finding("fine", message("Python {version} ({executable})", version=version, executable=sys.executable))
 
 
 def _training_libraries() -> Iterator[Finding]:
@@ -83,12 +86,12 @@ def _training_libraries() -> Iterator[Finding]:
         if version:
             yield Finding("fine", f"{name} {version}")
         else:
-            yield Finding("missing", f"{name} is not installed; training needs it", pip("torch"))
+            yield Finding("missing", message("{name} is not installed; training needs it", name=name), pip("torch"))
 
 
 def _plugins() -> Iterator[Finding]:
     for problem in registry.problems():
-        yield Finding("note", problem, "mend or uninstall that package")
+        yield Finding("note", problem, message("mend or uninstall that package"))
 
 
 def _window() -> Iterator[Finding]:
@@ -96,17 +99,21 @@ def _window() -> Iterator[Finding]:
     lacking: State = "missing" if has_display() else "note"
     version = version_of("PySide6_Essentials")
     if importlib.util.find_spec("PySide6") is None:
-        yield Finding(lacking, "PySide6 is not installed; the window needs it", pip("window"))
+        yield Finding(lacking, message("PySide6 is not installed; the window needs it"), pip("window"))
         return
     if version and version != QT_PIN:
-        text = f"PySide6 {version} is installed; Burnish is tested with {QT_PIN}, and some others crash"
+        text = message(
+            "PySide6 {version} is installed; Burnish is tested with {qt_pin}, and some others crash",
+            version=version,
+            qt_pin=QT_PIN,
+        )
         yield Finding("note", text, f"{sys.executable} -m pip install PySide6-Essentials=={QT_PIN}")
     else:
         yield Finding("fine", f"PySide6 {version or ''}".strip())
     if version_of("pyqtgraph"):
-        yield Finding("fine", f"pyqtgraph {version_of('pyqtgraph')}")
+        yield Finding("fine", message("pyqtgraph {value}", value=version_of("pyqtgraph")))
     else:
-        yield Finding(lacking, "pyqtgraph is not installed; the window needs it", pip("window"))
+        yield Finding(lacking, message("pyqtgraph is not installed; the window needs it"), pip("window"))
     yield _qt_libraries()
 
 
@@ -117,10 +124,10 @@ def _qt_libraries() -> Finding:
     else:
         for_display = _absent(_QT_X11)
     if not needed and not for_display:
-        return Finding("fine", "the system libraries of Qt are here")
-    text = f"system libraries of Qt are missing: {', '.join([*needed, *for_display])}"
+        return Finding("fine", message("the system libraries of Qt are here"))
+    text = message("system libraries of Qt are missing: {value}", value=", ".join([*needed, *for_display]))
     if not has_display():
-        text += "; only a window needs them"
+        text = message("{text}; only a window needs them", text=text)
     return Finding("missing" if has_display() else "note", text, _install_command([*needed, *for_display]))
 
 
@@ -146,30 +153,36 @@ def _install_command(packages: list[str]) -> str:
 
 def _display() -> Finding:
     if has_display():
-        return Finding("fine", "there is a display")
-    return Finding("note", "there is no display: no window here, but every command works", "")
+        return Finding("fine", message("there is a display"))
+    return Finding("note", message("there is no display: no window here, but every command works"), "")
 
 
 def _caches() -> Iterator[Finding]:
     path, variable = hub_cache()
-    yield Finding("fine", f"models from the hub are kept in {path} ({variable})")
+    yield Finding("fine", message("models from the hub are kept in {path} ({variable})", path=path, variable=variable))
     for name in ("TRANSFORMERS_CACHE", "PYTORCH_TRANSFORMERS_CACHE", "PYTORCH_PRETRAINED_BERT_CACHE"):
         if os.environ.get(name):
-            text = f"{name} is set, but nothing reads it any more; models are kept in {path}"
+            text = message(
+                "{name} is set, but nothing reads it any more; models are kept in {path}", name=name, path=path
+            )
             yield Finding("note", text, f"unset {name}; export HF_HUB_CACHE={os.environ[name]}")
-    yield Finding("fine", f"tables and features are kept in {cache_folder()}")
+    yield Finding("fine", message("tables and features are kept in {cache_folder}", cache_folder=cache_folder()))
 
 
 def hub_cache() -> tuple[Path, str]:
     """Where the hub library keeps models, and which variable decides it."""
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if os.environ.get(name):
-            return Path(os.environ[name]).expanduser(), f"decided by {name}"
+            return Path(os.environ[name]).expanduser(), message("decided by {name}", name=name)
     if os.environ.get("HF_HOME"):
-        return Path(os.environ["HF_HOME"]).expanduser() / "hub", "decided by HF_HOME"
+        return Path(os.environ["HF_HOME"]).expanduser() / "hub", message("decided by HF_HOME")
     if os.environ.get("XDG_CACHE_HOME"):
-        return Path(os.environ["XDG_CACHE_HOME"]).expanduser() / "huggingface" / "hub", "decided by XDG_CACHE_HOME"
-    return Path("~/.cache/huggingface/hub").expanduser(), "the default; HF_HUB_CACHE or HF_HOME would change it"
+        return Path(os.environ["XDG_CACHE_HOME"]).expanduser() / "huggingface" / "hub", message(
+            "decided by XDG_CACHE_HOME"
+        )
+    return Path("~/.cache/huggingface/hub").expanduser(), message(
+        "the default; HF_HUB_CACHE or HF_HOME would change it"
+    )
 
 
 def _login() -> Finding:
@@ -177,10 +190,10 @@ def _login() -> Finding:
     by_variable = next((name for name in TOKEN_VARIABLES if os.environ.get(name)), "")
     stored = token_file()
     if by_variable:
-        return Finding("fine", f"there is a hub token in {by_variable}")
+        return Finding("fine", message("there is a hub token in {by_variable}", by_variable=by_variable))
     if stored.is_file():
-        return Finding("fine", f"you are logged in to the hub ({stored})")
-    return Finding("fine", "no hub login; only private and gated models need one (hf auth login)")
+        return Finding("fine", message("you are logged in to the hub ({stored})", stored=stored))
+    return Finding("fine", message("no hub login; only private and gated models need one (hf auth login)"))
 
 
 def _runs() -> Finding:
@@ -189,21 +202,27 @@ def _runs() -> Finding:
         with tempfile.TemporaryFile(dir=_existing(path)):
             pass
     except OSError as error:
-        mend = "set BURNISH_RUNS to a folder that you may write to"
-        return Finding("missing", f"runs cannot be written to {path}: {error.strerror}", mend)
-    by = " (decided by BURNISH_RUNS)" if os.environ.get("BURNISH_RUNS") else ""
-    return Finding("fine", f"runs are kept in {path}{by}")
+        mend = message("set BURNISH_RUNS to a folder that you may write to")
+        return Finding(
+            "missing", message("runs cannot be written to {path}: {strerror}", path=path, strerror=error.strerror), mend
+        )
+    by = message(" (decided by BURNISH_RUNS)") if os.environ.get("BURNISH_RUNS") else ""
+    return Finding("fine", message("runs are kept in {path}{by}", path=path, by=by))
 
 
 def _room() -> Iterator[Finding]:
-    for title, path in (("runs", runs_folder()), ("the hub's models", hub_cache()[0])):
+    for title, path in (("runs", runs_folder()), (message("the hub's models"), hub_cache()[0])):
         free = shutil.disk_usage(_existing(path)).free / GB
         state: State = "fine" if free >= FREE_DISK_GB else "note"
-        yield Finding(state, f"{free:.1f} GB of disk are free for {title}", "" if state == "fine" else "make room")
+        yield Finding(
+            state,
+            message("{free:.1f} GB of disk are free for {title}", free=free, title=title),
+            "" if state == "fine" else message("make room"),
+        )
     memory = psutil.virtual_memory()
     free = memory.available / GB
-    text = f"{free:.1f} of {memory.total / GB:.1f} GB of memory are free"
-    yield Finding("fine", text) if free >= FREE_MEMORY_GB else Finding("note", text, "close other programs")
+    text = message("{free:.1f} of {total:.1f} GB of memory are free", free=free, total=memory.total / GB)
+    yield Finding("fine", text) if free >= FREE_MEMORY_GB else Finding("note", text, message("close other programs"))
 
 
 def _existing(path: Path) -> Path:

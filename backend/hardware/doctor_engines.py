@@ -12,6 +12,7 @@ import msgspec
 from backend import registry
 from backend.catalog_building import engine_entry
 from backend.contract.catalog import EngineEntry
+from backend.contract.messages import message
 from backend.contract.rpc.plan import DeviceList
 from backend.hardware.devices import ask
 
@@ -43,13 +44,21 @@ def libraries() -> Iterator[Finding]:
     for engine in here:
         versions = ", ".join(f"{name} {version_of(name)}" for name in _own(engine) if version_of(name))
         if not engine.missing:
-            yield Finding("fine", f"the {engine.title} engine can be used: {versions}")
+            yield Finding(
+                "fine", message("the {title} engine can be used: {versions}", title=engine.title, versions=versions)
+            )
         elif usable:
-            text = f"the {engine.title} engine is not installed; nothing needs it beside {usable[0].title}"
+            text = message(
+                "the {title} engine is not installed; nothing needs it beside {title_2}",
+                title=engine.title,
+                title_2=usable[0].title,
+            )
             yield Finding("note" if versions else "fine", text, pip(engine.name) if versions else "")
         else:
             yield Finding(
-                "missing", f"the {engine.title} engine is not installed; training needs one", pip(engine.name)
+                "missing",
+                message("the {title} engine is not installed; training needs one", title=engine.title),
+                pip(engine.name),
             )
     if version_of("jax"):
         yield from clashes({name: version_of(name) for name in _OF_JAX}, os.environ)
@@ -60,22 +69,37 @@ def clashes(versions: Mapping[str, str], environment: Mapping[str, str]) -> Iter
     jax = versions["jax"]
     plugins = [name for name in ("jax-cuda12-plugin", "jax-cuda13-plugin") if versions[name]]
     if versions["jaxlib"] and versions["jaxlib"] != jax:
-        text = f"jax {jax} and jaxlib {versions['jaxlib']} do not belong together"
+        text = message("jax {jax} and jaxlib {versions} do not belong together", jax=jax, versions=versions["jaxlib"])
         yield Finding("missing", text, pip(f"jax=={jax}", f"jaxlib=={jax}"))
     for name in plugins:
         if versions[name] != jax:
-            text = f"{name} {versions[name]} does not belong to jax {jax}: GPUs are not seen"
+            text = message(
+                "{name} {versions} does not belong to jax {jax}: GPUs are not seen",
+                name=name,
+                versions=versions[name],
+                jax=jax,
+            )
             yield Finding("note", text, pip(f"jax[{name.split('-')[1]}]=={jax}"))
     if len(plugins) > 1:
-        yield Finding("note", f"{' and '.join(plugins)} clash; keep one of them", f"pip uninstall {plugins[0]}")
+        yield Finding(
+            "note",
+            message("{plugins} clash; keep one of them", plugins=" and ".join(plugins)),
+            f"pip uninstall {plugins[0]}",
+        )
     if plugins and versions["libtpu"]:
-        yield Finding("note", "JAX is installed for GPUs and for TPUs; keep one of them", "pip uninstall libtpu")
+        yield Finding(
+            "note", message("JAX is installed for GPUs and for TPUs; keep one of them"), "pip uninstall libtpu"
+        )
     if plugins and "+cpu" not in versions["torch"] and versions["torch"]:
-        text = "PyTorch and JAX both bring libraries of CUDA, and may want other versions of them"
-        yield Finding("note", text, "if one of them stops seeing the GPU, give JAX an environment of its own")
+        text = message("PyTorch and JAX both bring libraries of CUDA, and may want other versions of them")
+        yield Finding("note", text, message("if one of them stops seeing the GPU, give JAX an environment of its own"))
     platforms = environment.get("JAX_PLATFORMS", "")
     if platforms and not {"tpu", "cuda", "gpu"} & set(platforms.split(",")):
-        yield Finding("note", f"JAX_PLATFORMS is {platforms}: JAX looks for nothing else", "unset JAX_PLATFORMS")
+        yield Finding(
+            "note",
+            message("JAX_PLATFORMS is {platforms}: JAX looks for nothing else", platforms=platforms),
+            "unset JAX_PLATFORMS",
+        )
 
 
 def devices() -> Iterator[Finding]:
@@ -93,17 +117,25 @@ def seen(engine: EngineEntry, found: DeviceList) -> Iterator[Finding]:
     if found.note:
         yield Finding("note", found.note)
     for device in found.devices:
-        text = f"{engine.title} sees {device.kind} {device.index}: {device.name}, {device.free_mb / 1000:.1f} GB free"
-        yield Finding("fine", f"{text}, {', '.join(device.precisions)}")
+        text = message(
+            "{title} sees {kind} {index}: {name}, {free_mb:.1f} GB free",
+            title=engine.title,
+            kind=device.kind,
+            index=device.index,
+            name=device.name,
+            free_mb=device.free_mb / 1000,
+        )
+        yield Finding("fine", message("{text}, {precisions}", text=text, precisions=", ".join(device.precisions)))
 
 
 def unseen(found: DeviceList, kinds: set[str], version: str) -> Iterator[Finding]:
     """Kinds of accelerator that are here and that JAX does not see, with what would make it see them."""
     for kind in sorted(kinds - {device.kind for device in found.devices}):
-        name = {"cuda": "an NVIDIA GPU", "tpu": "a TPU"}[kind]
-        held = ", or end the process that holds it, as a TPU admits one" if kind == "tpu" else ""
-        mend = f"{pip(f'{_BUILDS[kind]}=={version}')}{held}"
-        yield Finding("note", f"there is {name} here, and JAX does not see it", mend)
+        name = {"cuda": message("an NVIDIA GPU"), "tpu": "a TPU"}[kind]
+        mend = pip(f"{_BUILDS[kind]}=={version}")
+        if kind == "tpu":
+            mend = message("{command}, or end the process that holds it, as a TPU admits one", command=mend)
+        yield Finding("note", message("there is {name} here, and JAX does not see it", name=name), mend)
 
 
 def present(root: Path) -> set[str]:

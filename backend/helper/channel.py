@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 
 from backend.contract.errors import plain_reason
+from backend.contract.messages import table_of
 from backend.contract.rpc.protocol import ErrorReply, Reply
 from backend.contract.safe_text import escape_controls
 
 LARGEST_ANSWER = 1_000_000
 """Bytes; a larger answer that is a table goes into an Arrow file."""
-FIELD, REST = b"field", b"answer"
-"""Metadata of the table: the name of the answer's list, and the answer without it as JSON."""
+FIELD, REST, MESSAGES = b"field", b"answer", b"messages"
+"""Metadata of the table: the name of the answer's list, the answer without it as JSON, and how its sentences were made."""
 
 
 class Channel:
@@ -27,6 +28,8 @@ class Channel:
 
     def send(self, reply: Reply) -> None:
         """One reply as one line, written whole."""
+        if table := table_of(reply):
+            reply = msgspec.structs.replace(reply, messages={**reply.messages, **table})
         try:
             line = msgspec.json.encode(reply)
         except UnicodeEncodeError as error:  # half a character, for example of a file's name, which JSON cannot hold
@@ -59,7 +62,9 @@ def write_arrow(answer: msgspec.Struct) -> str:
         {name: list(column) for name, column in zip(names or map(str, range(len(columns))), columns, strict=True)}
     )
     rest = {name: value for name, value in values.items() if name != field}
-    table = table.replace_schema_metadata({FIELD: field.encode(), REST: msgspec.json.encode(rest)})
+    table = table.replace_schema_metadata(
+        {FIELD: field.encode(), REST: msgspec.json.encode(rest), MESSAGES: msgspec.json.encode(table_of(rest))}
+    )
     descriptor, path = tempfile.mkstemp(prefix="burnish-", suffix=".arrow")
     with os.fdopen(descriptor, "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)

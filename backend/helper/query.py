@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.rpc.protocol import Progress
 
 Tell = Callable[[Progress], None]
@@ -40,7 +41,7 @@ def require(arguments: Arguments, name: str, kind: type | tuple[type, ...] = str
     """An argument that must be there. Raises InputError."""
     value = arguments.get(name)
     if not isinstance(value, kind):
-        raise InputError(f"the question needs {name!r}")
+        raise InputError(message("the question needs {name}", name=repr(name)))
     return value
 
 
@@ -49,7 +50,12 @@ def require_list(arguments: Arguments, name: str, most: int) -> list[Any]:
     values = list(arguments.get(name) or [])
     if len(values) > most:
         raise InputError(
-            f"{name}: there are {len(values):,}, and at most {most:,} can be asked about at once; do it in parts"
+            message(
+                "{name}: there are {values:,}, and at most {most:,} can be asked about at once; do it in parts",
+                name=name,
+                values=len(values),
+                most=most,
+            )
         )
     return values
 

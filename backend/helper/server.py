@@ -19,6 +19,7 @@ import msgspec
 
 from backend import process_tree
 from backend.contract import places
+from backend.contract.messages import message
 from backend.contract.processes import python_command
 from backend.contract.rpc.interactive import OpenModels
 from backend.contract.rpc.protocol import CANCEL, CANCELLED, LONGEST_LINE, ErrorReply, Reply, Request, id_in
@@ -127,7 +128,9 @@ class Helper:
                 self._let_go(request.arguments.get("target"))
             self._channel.send(Reply(request.id, OpenModels(self._open_models())))
         elif request.query not in QUERIES:
-            self._channel.refuse(request.id, f"there is no question {request.query!r}; update Burnish")
+            self._channel.refuse(
+                request.id, message("there is no question {query}; update Burnish", query=repr(request.query))
+            )
         else:
             self._waiting.append(request)
             self._hand_out()
@@ -138,7 +141,9 @@ class Helper:
         sys.stderr.write(f"a question that cannot be read: {why}\n")
         if number is None or not line.endswith(b"\n"):
             return False
-        self._channel.refuse(number, f"the question cannot be read ({why}); ask again, or run burnish doctor")
+        self._channel.refuse(
+            number, message("the question cannot be read ({why}); ask again, or run burnish doctor", why=why)
+        )
         return True
 
     def _hand_out(self) -> None:
@@ -318,15 +323,19 @@ def _kind(line: bytes) -> _ReplyHeader | None:
 
 
 def _unreadable(query: str) -> str:
-    return f"the process that answered {query} said what cannot be read; ask again, or run burnish doctor"
+    return message(
+        "the process that answered {query} said what cannot be read; ask again, or run burnish doctor", query=query
+    )
 
 
 def _epitaph(code: int, query: str) -> str:
     """Why there is no answer, for people."""
     if code == DEVICE_GIVEN_UP:
-        return "a run has started on the device of this model; ask again when the run is over"
-    how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-    return f"the process that answered {query} ended ({how}); ask again, or run burnish doctor"
+        return message("a run has started on the device of this model; ask again when the run is over")
+    how = message("killed by signal {value}", value=-code) if code < 0 else message("exit code {code}", code=code)
+    return message(
+        "the process that answered {query} ended ({how}); ask again, or run burnish doctor", query=query, how=how
+    )
 
 
 def _warm(request: Request) -> str:

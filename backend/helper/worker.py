@@ -12,6 +12,7 @@ import msgspec
 import psutil
 
 from backend.contract.errors import InputError, RunFailed, panics_as_errors, plain_reason
+from backend.contract.messages import join, message, table_of
 from backend.contract.redaction import redacted
 from backend.contract.rpc.generation import GenerationStopped, never
 from backend.contract.rpc.protocol import CANCEL, CANCELLED, ErrorReply, Progress, Reply, Request
@@ -85,21 +86,26 @@ def answer_request(request: Request, channel: Channel, stop_requested: Callable[
         encoded = msgspec.json.encode(answer)
         if query.as_table and len(encoded) > LARGEST_ANSWER and isinstance(answer, msgspec.Struct):
             return Reply(request.id, {"arrow": write_arrow(answer)})
-        return Reply(request.id, msgspec.Raw(encoded))
+        return Reply(request.id, msgspec.Raw(encoded), messages=table_of(answer))
     except GenerationStopped:
         return Reply(request.id, error=ErrorReply(CANCELLED))
     except InputError as error:
         return Reply(request.id, error=ErrorReply(redacted(str(error)), error.field, error.line, error.fix))
     except RunFailed as error:
-        return Reply(request.id, error=ErrorReply(redacted(f"{error} {error.hint}".strip())))
+        return Reply(request.id, error=ErrorReply(redacted(join(" ", filter(None, [str(error), error.hint])))))
     except Exception as error:
         sys.stderr.write(redacted(traceback.format_exc()))
         sys.stderr.flush()
         if reason := plain_reason(error):
             return Reply(request.id, error=ErrorReply(redacted(reason)))
-        first = next(iter(str(error).splitlines()), "it has no words")
-        message = f"{request.query} failed unexpectedly: {type(error).__name__}: {first}"
-        return Reply(request.id, error=ErrorReply(redacted(message)))
+        first = next(iter(str(error).splitlines()), message("it has no words"))
+        sentence = message(
+            "{query} failed unexpectedly: {class_name}: {first}",
+            query=request.query,
+            class_name=type(error).__name__,
+            first=first,
+        )
+        return Reply(request.id, error=ErrorReply(redacted(sentence)))
 
 
 class ProgressReporter:

@@ -6,6 +6,7 @@ from typing import Any
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.output_file import check_appended
 from backend.contract.rpc.interactive import AddedRow
 from backend.contract.safe_files import user_path
@@ -38,7 +39,7 @@ def add(
     """
     answer = answer_role(roles)
     if right and answer is None:
-        raise InputError("this task has no column for a right answer; add the row without one")
+        raise InputError(message("this task has no column for a right answer; add the row without one"))
     inputs = {
         columns.get(role.name, role.name): answered.get(role.name)
         for role in roles
@@ -63,7 +64,7 @@ def _told(role: str, right: str | None, answered: Mapping[str, Any]) -> Any:
         start = str(answered.get("context") or "").find(right)
         if start < 0:
             raise InputError(
-                "the right answer does not stand in the context to the letter; copy it from there", "answers"
+                message("the right answer does not stand in the context to the letter; copy it from there"), "answers"
             )
         return {"text": [right], "answer_start": [start]}
     if role == TAGS:
@@ -71,7 +72,11 @@ def _told(role: str, right: str | None, answered: Mapping[str, Any]) -> Any:
         count = len(words.split() if isinstance(words, str) else words or ())
         if len(right.split()) != count:
             raise InputError(
-                f"there are {count} words and {len(right.split())} tags; write one tag for each word, separated by blanks",
+                message(
+                    "there are {count} words and {right} tags; write one tag for each word, separated by blanks",
+                    count=count,
+                    right=len(right.split()),
+                ),
                 "tags",
             )
     return right

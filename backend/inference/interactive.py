@@ -14,6 +14,7 @@ import pyarrow as pa
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.contract.rpc.generation import never
 from backend.contract.rpc.interactive import AddedRow, Answer
 from backend.contract.spec import validated
@@ -101,9 +102,10 @@ class InteractivePredictor:
 def _untrained(new_weights: int, task: str) -> str:
     if not new_weights:
         return ""
-    return (
-        f"This model was not trained for this task ({task.lower()}): a new head was drawn by chance, so the answer means "
-        "nothing yet."
+    return message(
+        "This model was not trained for this task ({task}): a new head was drawn by chance, so the "
+        "answer means nothing yet.",
+        task=task.lower(),
     )
 
 
@@ -119,18 +121,25 @@ def _under(session: FeatureSession, settings: Mapping[str, Any]) -> FeatureSessi
 
 def _typed(rows: Sequence[TypedRow], roles: Sequence[Column], columns: Mapping[str, str]) -> _Typed:
     if not 0 < len(rows) <= MAX_ROWS:
-        raise InputError(f"input: give 1 to {MAX_ROWS} rows; for more, write a file and use burnish predict --data")
+        raise InputError(
+            message(
+                "input: give 1 to {max_rows} rows; for more, write a file and use burnish predict --data",
+                max_rows=MAX_ROWS,
+            )
+        )
     names = {**{name: role for role, name in columns.items()}, **{role.name: role.name for role in roles}}
     for row in rows:
         for key in row:
             if key not in names:
                 known = ", ".join(role.name for role in roles)
-                raise InputError(f"input: {key!r} is no column of this task; it has {known}", key)
+                raise InputError(
+                    message("input: {key} is no column of this task; it has {known}", key=repr(key), known=known), key
+                )
     by_role = [{names[key]: _said(names[key], value) for key, value in row.items()} for row in rows]
     given = [role for role in roles if any(row.get(role.name) not in (None, "", []) for row in by_role)]
     for role in roles:
         if role.required and role.needed_to_predict and role not in given:
-            raise InputError(f"{role.title} is empty; write it first", role.name)
+            raise InputError(message("{title} is empty; write it first", title=role.title), role.name)
     table = pa.table({role.name: _column([row.get(role.name) for row in by_role]) for role in given})
     count = len(rows)
     return _Typed(
@@ -156,8 +165,8 @@ def _refuse_unusable(session: FeatureSession, rows: Rows) -> None:
     unusable = session.task.unusable(rows, session.columns, "predicting")
     if unusable:
         row, reason = unusable[0]
-        where = f"row {row + 1}: " if len(rows) > 1 else ""
-        raise InputError(f"input: {where}{reason}; write something else")
+        where = message("row {row}: ", row=row + 1) if len(rows) > 1 else ""
+        raise InputError(message("input: {where}{reason}; write something else", where=where, reason=reason))
 
 
 def _predicted(session: FeatureSession, rows: Rows) -> list[dict[str, Any]]:
@@ -189,7 +198,7 @@ def _pieces(session: FeatureSession, cells: Mapping[str, Any], settings: Mapping
     chosen = replace(wanted, seed=int(settings.get("seed") or 0), stop_requested=session.stop_requested)
     ids = predict.ids_of_prompt(session.task, cells, session.tokenizer)
     if not ids:
-        raise InputError("input: the text holds no token; write at least a word")
+        raise InputError(message("input: the text holds no token; write at least a word"))
     return predict.as_text(session.engine.continue_prompt(ids, chosen), session.tokenizer, ids)
 
 
@@ -218,10 +227,16 @@ def _lengths(batch: pa.RecordBatch, bound: Limit) -> list[tuple[int, int]]:
 
 
 def _sentence(session: FeatureSession, rows: Rows, row: int, limit: int, length: int) -> str:
-    where = f"Row {row + 1}" if len(rows) > 1 else "This"
+    where = message("Row {row}", row=row + 1) if len(rows) > 1 else message("This")
     last = _last_words(session, rows, row, limit, length)
-    read = f"it reads up to “{last}”" if last else "the rest is cut off"
-    return f"{where} is {length:,} tokens long, and the model takes {limit:,}: {read}."
+    read = message("it reads up to “{last}”", last=last) if last else message("the rest is cut off")
+    return message(
+        "{where} is {length:,} tokens long, and the model takes {limit:,}: {read}.",
+        where=where,
+        length=length,
+        limit=limit,
+        read=read,
+    )
 
 
 def _last_words(session: FeatureSession, rows: Rows, row: int, limit: int, length: int) -> str:

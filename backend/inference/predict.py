@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.contract.output_file import check_output, output_errors
 from backend.contract.safe_files import user_path
 from backend.contract.spec import RunSpec
@@ -76,7 +77,8 @@ def evaluate(
     notes, rows, scored, timing = _scored(spec, data, report, started, labelled=True, say=say)
     if not scored.metrics:
         raise InputError(
-            f"{data}: no row has a label, so nothing can be measured; use burnish predict instead", "data.columns.label"
+            message("{data}: no row has a label, so nothing can be measured; use burnish predict instead", data=data),
+            "data.columns.label",
         )
     return EvaluationResult(scored.metrics, len(rows), rows.skipped, timing, notes)
 
@@ -128,13 +130,17 @@ def generate(
         return _answer(spec, prompt, seed)
     if task.head is not Head.CAUSAL_LM:
         raise InputError(
-            f"{target}: a model for {spec.task['type']} writes no text; choose a language model or one of text to text"
+            message(
+                "{target}: a model for {task} writes no text; choose a language model or one of text to text",
+                target=target,
+                task=spec.task["type"],
+            )
         )
     session = open_model(spec).session
     chosen = replace(generation(task, session.tokenizer), seed=spec.training.seed if seed is None else seed)
     prompt_ids = ids_of_prompt(task, {used_columns(task)[0].name: prompt}, session.tokenizer)
     if not prompt_ids:
-        raise InputError("--prompt: the prompt holds no token; write at least a word")
+        raise InputError(message("--prompt: the prompt holds no token; write at least a word"))
     ids = session.engine.continue_prompt(prompt_ids, chosen)
     return as_text(ids, session.tokenizer, prompt_ids)
 
@@ -188,7 +194,7 @@ def _scored(
 ) -> tuple[tuple[str, ...], Rows, ScoredEvaluation, Timing]:
     """What a person should know of the rows, the rows, their predictions, and how long these took."""
     task, source = make_task(spec), make_source(spec)
-    say("Reading the file")
+    say(message("Reading the file"))
     rows = source.read_file(user_path(data).absolute(), spec.data, reading(report))
     wrong = misread({"--data": rows}, spec.data)
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)

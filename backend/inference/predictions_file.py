@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
+from backend.contract.messages import message
 from backend.contract.output_file import whole_file
 from backend.contract.run.folder import RunFolder
 from backend.data.csv_file import BOM, FORMULA_STARTS
@@ -117,7 +118,7 @@ def free_name(folder: RunFolder, data: Path) -> str:
         taken = name in _OWN_NAMES or any(folder.predictions(name, suffix).exists() for suffix in ("csv", "parquet"))
         if not taken:
             return name
-    raise RuntimeError(f"{folder.path} holds ten thousand predictions named {stem}")
+    raise RuntimeError(message("{path} holds ten thousand predictions named {stem}", path=folder.path, stem=stem))
 
 
 # The file that the GLUE benchmark's server takes: `index<TAB>prediction`

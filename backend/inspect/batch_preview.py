@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.run.events import DataLoaded, PlanMade, RunResumed, RunStarted, StepFinished, decode_all
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_unlinked
@@ -106,9 +107,18 @@ class BatchPreview:
     def indices(self, step: int) -> np.ndarray:
         """The features of optimizer step `step`, counted from 1. Raises InputError where there is no such step."""
         if self.order is None:
-            raise InputError(f"only the training data has steps, and this is the {self.split} data", "step")
+            raise InputError(
+                message("only the training data has steps, and this is the {split} data", split=self.split), "step"
+            )
         if not 1 <= step <= self.total_steps:
-            raise InputError(f"there is no step {step}: this training has steps 1 to {self.total_steps:,}", "step")
+            raise InputError(
+                message(
+                    "there is no step {step}: this training has steps 1 to {total_steps:,}",
+                    step=step,
+                    total_steps=self.total_steps,
+                ),
+                "step",
+            )
         return self.order.indices(step)
 
     def epoch(self, step: int) -> int:
@@ -126,12 +136,22 @@ class BatchPreview:
             indices = self.indices(step)
             places = np.flatnonzero(indices == feature)
             if not len(places):
-                raise InputError(f"feature {feature} is not among those of step {step}", "feature")
+                raise InputError(
+                    message("feature {feature} is not among those of step {step}", feature=feature, step=step),
+                    "feature",
+                )
             number, place = divmod(int(places[0]), self._rows_in_pass())
             part = indices[number * self._rows_in_pass() :][: self._rows_in_pass()]
             return self.session.micro_batches(self.features, part, len(part), self.epoch(step))[0], place
         if not 0 <= feature < len(self.features):
-            raise InputError(f"there is no feature {feature}: there are {len(self.features):,} from 0", "feature")
+            raise InputError(
+                message(
+                    "there is no feature {feature}: there are {features:,} from 0",
+                    feature=feature,
+                    features=len(self.features),
+                ),
+                "feature",
+            )
         alone = np.array([feature])
         if self.split == "train":
             return self.session.micro_batches(self.features, alone, 1, 0)[0], 0
@@ -140,7 +160,9 @@ class BatchPreview:
     def features_of(self, row: int) -> np.ndarray:
         """The features in which a row is, as far as they say so. Raises InputError where there is no such row."""
         if not 0 <= row < len(self.rows):
-            raise InputError(f"there is no row {row + 1}: there are {len(self.rows):,}", "row")
+            raise InputError(
+                message("there is no row {row}: there are {rows:,}", row=row + 1, rows=len(self.rows)), "row"
+            )
         owners = self.features.scalars["row"]
         first, after = np.searchsorted(owners, [row, row + 1])
         # In blocks a row may begin before the first block that begins with it, or lie wholly within another.
@@ -159,7 +181,9 @@ def look(spec: RunSpec, stage: Stage, split: str = "train", past: RunHistory | N
         check_model(spec, model.folder, looks_at_weights=False)
     material = read_material(spec, model.folder, stage("reading the data"))
     if split not in material.rows:
-        raise InputError(f"there is no {split} data; there is {', '.join(material.rows)}", "split")
+        raise InputError(
+            message("there is no {split} data; there is {rows}", split=split, rows=", ".join(material.rows)), "split"
+        )
     _check_rows(material, past)
     session = open_session(spec, material, model, engine=_padder(spec, past))
     features = session.features(material.rows[split], stage("tokenising"), to_train=split == "train")
@@ -199,8 +223,12 @@ def _check_rows(material: Splits, past: RunHistory) -> None:
         rows = material.rows.get(split)
         if rows is not None and fingerprint not in ("", rows.fingerprint):
             raise InputError(
-                f"the {split} data ({', '.join(rows.files[:3])}) is not what it was when the run began, so its steps cannot "
-                "be shown; put the old files back",
+                message(
+                    "the {split} data ({files}) is not what it was when the run began, so its steps cannot be "
+                    "shown; put the old files back",
+                    split=split,
+                    files=", ".join(rows.files[:3]),
+                ),
                 f"data.{split}",
             )
 

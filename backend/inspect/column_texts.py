@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import user_path
 from backend.contract.tokens.text_columns import LOOKED_AT, language_column, text_column
 from backend.data.rows import Rows
@@ -77,7 +78,14 @@ def read_column_texts(
     check_columns(rows, columns or [], field)
     found = columns or columns_with_text(rows)
     if not found:
-        raise InputError(f"{field}: no column holds text; there are {', '.join(rows.table.column_names)}", field)
+        raise InputError(
+            message(
+                "{field}: no column holds text; there are {column_names}",
+                field=field,
+                column_names=", ".join(rows.table.column_names),
+            ),
+            field,
+        )
     return ColumnTexts(rows, tuple(found))
 
 
@@ -86,7 +94,7 @@ def read_rows(data: dict[str, Any], base: Path, report: Report = quiet) -> Rows:
     subject = subject_of_data(data, {}, None, base)
     rows = subject.source.read("train", subject.data, reading(report))
     if rows is None:
-        raise InputError("data.train: name the data, for example a CSV file", "data.train")
+        raise InputError(message("data.train: name the data, for example a CSV file"), "data.train")
     return rows
 
 
@@ -94,12 +102,28 @@ def check_columns(rows: Rows, names: Sequence[str], field: str, *, numbers_too: 
     """Raises InputError for a column that is not there, or cannot be read as text; single numbers can where wanted."""
     there = {one.name: one.type for one in rows.table.schema}
     if missing := [name for name in names if name not in there]:
-        raise InputError(f"{field}: there is no column {missing[0]!r}; there are {', '.join(there)}", field)
+        raise InputError(
+            message(
+                "{field}: there is no column {missing}; there are {there}",
+                field=field,
+                missing=repr(missing[0]),
+                there=", ".join(there),
+            ),
+            field,
+        )
     wrong = [
         name for name in names if not holds_text(kind := there[name]) and (pa.types.is_nested(kind) or not numbers_too)
     ]
     if wrong:
-        raise InputError(f"{field}: the column {wrong[0]!r} holds no text but {there[wrong[0]]}", field)
+        raise InputError(
+            message(
+                "{field}: the column {wrong} holds no text but {there}",
+                field=field,
+                wrong=repr(wrong[0]),
+                there=there[wrong[0]],
+            ),
+            field,
+        )
 
 
 def columns_with_text(rows: Rows) -> list[str]:
@@ -178,14 +202,14 @@ def _section(data: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
         return dict(data)
     given = [data] if isinstance(data, str) else list(data)
     if not any(path.strip() for path in given):
-        raise InputError("data: name the data, for example a CSV file", "data")
+        raise InputError(message("data: name the data, for example a CSV file"), "data")
     return {"source": "files", "train": [str(user_path(path).absolute()) for path in given]}
 
 
 def _longest(rows: Rows) -> str:
     names = columns_with_text(rows)
     if not names:
-        raise InputError("column: this data has no column of texts; choose another file", "column")
+        raise InputError(message("column: this data has no column of texts; choose another file"), "column")
     first = [[_text(cell) for cell in islice(cells(rows, name), LOOKED_AT)] for name in names]
     return text_column(names, list(zip(*first, strict=True)))
 

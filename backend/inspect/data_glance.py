@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.places import is_offline
 from backend.contract.rpc.data import DataSummary, LengthSummary, SplitSummary, UnusableRow
 from backend.contract.safe_files import user_path
@@ -89,7 +90,7 @@ def _read(subject: ReportRequest, task: Task, report: Report) -> tuple[dict[str,
     data = subject.data
     read = {split: subject.source.read(split, data, reading(report)) for split in SPLITS}
     if read["train"] is None:
-        raise InputError("data.train: name the training data, for example a CSV file", "data.train")
+        raise InputError(message("data.train: name the training data, for example a CSV file"), "data.train")
     columns = choose_columns(task, data.columns, read["train"])
     splits = {split: _parted(task, rows, columns, split) for split, rows in read.items() if rows is not None}
     fraction = data.validation
@@ -202,7 +203,7 @@ def _tokens(
     try:
         tokenizer = open_tokenizer(model, offline=is_offline())
     except InputError as error:
-        return None, None, [f"Tokens were not counted: {error}"]
+        return None, None, [message("Tokens were not counted: {error}", error=error)]
     given: Any = texts[:2] if len(texts) > 1 else texts[:1]
     ids = tokenizer(*given, return_attention_mask=False, verbose=False)["input_ids"]
     own = getattr(subject.task.settings, "max_length", None) if subject.task else None

@@ -9,6 +9,7 @@ from typing import Any
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.rpc.data import DataReport, SplitReport
 from backend.contract.spec import DataSection, RunSpec, validated
@@ -139,7 +140,7 @@ def _splits(subject: ReportRequest, report: Report) -> tuple[dict[str, _Split], 
     read = {split: subject.source.read(split, data, reading(report)) for split in SPLITS}
     rows = {split: found for split, found in read.items() if found is not None}
     if not rows:
-        raise InputError("data.train: name the data, for example a CSV file", "data.train")
+        raise InputError(message("data.train: name the data, for example a CSV file"), "data.train")
     first = next(iter(rows.values()))
     columns = choose_columns(task, data.columns, first) if task else {}
     unusable = {
@@ -204,7 +205,7 @@ def _token_counter(subject: ReportRequest) -> tuple[CountTokens | None, list[str
     except InputError as error:
         if subject.needs_tokenizer:
             raise
-        return None, [f"Tokens were not counted: {error}"]
+        return None, [message("Tokens were not counted: {error}", error=error)]
 
     def count(texts: Sequence[str | list[str]]) -> list[int]:
         given = [text if isinstance(text, str) else " ".join(text) for text in texts]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from backend.contract.heads import IGNORE
+from backend.contract.messages import message
 from backend.contract.rpc.training_data import FeatureLine, TrainingFeature, TrainingRows, TrainingStep
 from backend.engines.engine import Batch
 from backend.inspect.batch_preview import BatchPreview, row_cells
@@ -68,9 +69,11 @@ def _step(look: BatchPreview, step: int, indices: np.ndarray) -> TrainingStep:
 
 
 def _difference(counted: int, tokens: int) -> str:
-    return (
-        f"The run counted {counted:,} tokens in this step and these rows have {tokens:,}: its tokenizer or its data is not "
-        "what it was, so these need not be the same rows."
+    return message(
+        "The run counted {counted:,} tokens in this step and these rows have {tokens:,}: its "
+        "tokenizer or its data is not what it was, so these need not be the same rows.",
+        counted=counted,
+        tokens=tokens,
     )
 
 
@@ -121,7 +124,7 @@ def label(look: BatchPreview, feature: int) -> str:
     if value == IGNORE:
         return "unknown"
     names = look.session.facts.get("labels") or []
-    return f"choice {int(value) + 1}" if head.targets == "choice" else str(names[int(value)])
+    return message("choice {value}", value=int(value) + 1) if head.targets == "choice" else str(names[int(value)])
 
 
 def _span(look: BatchPreview, feature: int) -> str:
@@ -130,7 +133,7 @@ def _span(look: BatchPreview, feature: int) -> str:
     if start == IGNORE:
         return "unknown"
     if start == int(scalars["null_index"][feature]):
-        return "no answer here"
+        return message("no answer here")
     [ids] = look.features.lists["input_ids"].take(np.array([feature]))
     return PieceTexts(look.session.tokenizer).plain(ids[start : end + 1])
 
@@ -184,22 +187,39 @@ def _values(look: BatchPreview, feature: int, arrays: Batch) -> list[tuple[str, 
     found = [("Tokens", _counts(arrays))]
     if head.targets == "span":
         start, end = int(arrays["start_positions"]), int(arrays["end_positions"])
-        where = "" if start == IGNORE else f" (start_positions {start}, end_positions {end})"
-        found.append(("Answer", f"{label(look, feature)}{where}"))
+        shown = label(look, feature)
+        if start != IGNORE:
+            shown = message("{label} (start_positions {start}, end_positions {end})", label=shown, start=start, end=end)
+        found.append(("Answer", shown))
     elif "labels" in scalars:
         number = scalars["labels"][feature]
-        shown = "" if head.targets == "number" else f" (labels {int(number)})"
-        found.append(("Label", f"{label(look, feature)}{shown}"))
+        shown = label(look, feature)
+        if head.targets != "number":
+            shown = message("{label} (labels {number})", label=shown, number=int(number))
+        found.append(("Label", shown))
     elif head.targets in ("token", "next_token", "sequence") and "labels" in arrays:
         counted = arrays["labels"][1:] if head.targets == "next_token" else arrays["labels"]
-        found.append(("Learnt from", f"{int(np.count_nonzero(counted != IGNORE)):,} tokens"))
+        found.append(
+            (message("Learnt from"), message("{value:,} tokens", value=int(np.count_nonzero(counted != IGNORE))))
+        )
     for name, values in scalars.items():
         if name.startswith("cut_") and values[feature]:
-            found.append(("Cut", f"{int(values[feature]):,} tokens of the {name.removeprefix('cut_')}"))
+            found.append(
+                (
+                    "Cut",
+                    message(
+                        "{values:,} tokens of the {name}", values=int(values[feature]), name=name.removeprefix("cut_")
+                    ),
+                )
+            )
     return found
 
 
 def _counts(arrays: Batch) -> str:
     mask = arrays["attention_mask"]
     seen, padding = int(mask.sum()), int(mask.size - mask.sum())
-    return f"{seen:,}{f' and {padding:,} of padding' if padding else ''}"
+    return (
+        message("{seen:,} and {padding:,} of padding", seen=seen, padding=padding)
+        if padding
+        else message("{seen:,}", seen=seen)
+    )

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pyarrow.compute as pc
 
+from backend.contract.messages import message
 from backend.contract.rpc.training_data import (
     LengthMeasure,
     Loss,
@@ -161,10 +162,10 @@ def _padding(look: BatchPreview) -> list[PaddingRule]:
 
 
 _TITLES = {
-    "length_buckets": "Rows of like length together",
-    "random": "Rows at random",
-    "in_order": "Rows as they stand",
-    "fixed": "Every row filled to the limit",
+    "length_buckets": message("Rows of like length together"),
+    "random": message("Rows at random"),
+    "in_order": message("Rows as they stand"),
+    "fixed": message("Every row filled to the limit"),
 }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from backend.contract.heads import IGNORE, Head
+from backend.contract.messages import message, plural
 from backend.contract.rpc.data import DataSummary, SplitSummary
 from backend.contract.rpc.training_data import Beyond, LengthMeasure, Loss
 from backend.inspect.batch_preview import BatchPreview
@@ -40,8 +41,14 @@ def _imbalance(train: SplitSummary, can_weigh: bool) -> str:
     times = train.labels[most] / train.labels[least]
     if times < IMBALANCED:
         return ""
-    way = "; class weights “balanced” make up for it" if can_weigh else ""
-    return f"The labels are uneven: “{most}” has {times:,.0f} times the rows of “{least}”{way}."
+    way = message("; class weights “balanced” make up for it") if can_weigh else ""
+    return message(
+        "The labels are uneven: “{most}” has {times:,.0f} times the rows of “{least}”{way}.",
+        most=most,
+        times=times,
+        least=least,
+        way=way,
+    )
 
 
 def _once(train: SplitSummary) -> str:
@@ -49,24 +56,31 @@ def _once(train: SplitSummary) -> str:
     if not once or train.label_count >= 200 or _OUTSIDE in train.labels:
         return ""
     if len(once) == 1:
-        return f"The label “{once[0]}” occurs in one training row only."
-    return f"{len(once)} labels occur in one training row only, for example “{once[0]}”."
+        return message("The label “{once}” occurs in one training row only.", once=once[0])
+    return message(
+        "{once} labels occur in one training row only, for example “{once_2}”.", once=len(once), once_2=once[0]
+    )
 
 
 def _only_here(split: SplitSummary) -> str:
     if not split.only_here:
         return ""
     first = ", ".join(f"“{label}”" for label in split.only_here[:3])
-    return f"The {_NAMES[split.split]} data has labels that the training data has not: {first}."
+    return message(
+        "The {split} data has labels that the training data has not: {first}.", split=_NAMES[split.split], first=first
+    )
 
 
 def _overlap(split: SplitSummary) -> str:
     if not split.in_train or split.in_train < MANY_OVERLAP * split.rows:
         return ""
     share = split.in_train / split.rows
-    return (
-        f"{split.in_train:,} of {split.rows:,} {_NAMES[split.split]} rows ({share:.1%}) are in the training data too; "
-        "scores on them say little."
+    return message(
+        "{in_train:,} of {rows:,} {split} rows ({share:.1%}) are in the training data too; scores on them say little.",
+        in_train=split.in_train,
+        rows=split.rows,
+        split=_NAMES[split.split],
+        share=share,
     )
 
 
@@ -75,7 +89,12 @@ def _cut(found: DataSummary) -> str:
     if lengths is None or not lengths.over or lengths.limit is None:
         return ""
     share = lengths.over / lengths.rows
-    return f"{share:.1%} of the rows are longer than the limit of {lengths.limit:,} {lengths.unit} and are cut there."
+    return message(
+        "{share:.1%} of the rows are longer than the limit of {limit:,} {unit} and are cut there.",
+        share=share,
+        limit=lengths.limit,
+        unit=lengths.unit,
+    )
 
 
 # On lengths and limits
@@ -104,32 +123,72 @@ def limit_sentence(bound: Limit, limit: int, losses: Sequence[Loss], better: int
     what = bound.what
     if bound.beyond == "blocks":
         return (
-            f"The {what} are joined and cut into blocks of {limit:,} tokens, so no text is lost; the longest has "
-            f"{longest:,}{f', and {percent(share)} are longer than a block' if share else ''}."
+            message(
+                "The {what} are joined and cut into blocks of {limit:,} tokens, so no text is lost; the "
+                "longest has {longest:,}, and {share} are longer than a block.",
+                what=what,
+                limit=limit,
+                longest=longest,
+                share=percent(share),
+            )
+            if share
+            else message(
+                "The {what} are joined and cut into blocks of {limit:,} tokens, so no text is lost; the "
+                "longest has {longest:,}.",
+                what=what,
+                limit=limit,
+                longest=longest,
+            )
+        )
+    if not share and bound.beyond == "windows":
+        return message(
+            "None of the {what} needs a second window at {limit:,} tokens: the longest has {longest:,}.",
+            what=what,
+            limit=limit,
+            longest=longest,
         )
     if not share:
-        lost = "needs a second window" if bound.beyond == "windows" else f"loses {bound.loses}"
-        return f"None of the {what} {lost} at {limit:,} tokens: the longest has {longest:,}."
-    if bound.beyond == "windows":
-        return (
-            f"{percent(share)} of the {what} are longer than {limit:,} tokens and are read in several windows; no text "
-            "is lost."
+        return message(
+            "None of the {what} loses {loses} at {limit:,} tokens: the longest has {longest:,}.",
+            what=what,
+            loses=bound.loses,
+            limit=limit,
+            longest=longest,
         )
-    first = f"{percent(share)} of the {what} lose {bound.loses} at {limit:,} tokens"
+    if bound.beyond == "windows":
+        return message(
+            "{share} of the {what} are longer than {limit:,} tokens and are read in several windows; no text is lost.",
+            share=percent(share),
+            what=what,
+            limit=limit,
+        )
+    values = {"share": percent(share), "what": what, "loses": bound.loses, "limit": limit}
     if better is None:
-        return f"{first}, and the model reads no more."
-    left = next(one.share for one in losses if one.limit == better)
-    return f"{first}; {better:,} {f'loses {percent(left)}' if left else 'loses none'}."
+        return message("{share} of the {what} lose {loses} at {limit:,} tokens, and the model reads no more.", **values)
+    values["better"] = better
+    if left := next(one.share for one in losses if one.limit == better):
+        return message(
+            "{share} of the {what} lose {loses} at {limit:,} tokens; {better:,} loses {left}.",
+            left=percent(left),
+            **values,
+        )
+    return message("{share} of the {what} lose {loses} at {limit:,} tokens; {better:,} loses none.", **values)
 
 
 def unknown_sentence(token: str, tokens: int, unknown: int, rows: int, all_rows: int) -> str:
     """How much of the data the tokenizer has no piece for."""
     if not token:
-        return "This tokenizer has no unknown token: it spells whatever it does not know."
+        return message("This tokenizer has no unknown token: it spells whatever it does not know.")
     if not unknown:
-        return f"Every token is known: {token} is nowhere in {tokens:,} tokens."
-    return (
-        f"{unknown:,} of {tokens:,} tokens ({percent(unknown / tokens)}) are {token}, in {rows:,} of {all_rows:,} rows."
+        return message("Every token is known: {token} is nowhere in {tokens:,} tokens.", token=token, tokens=tokens)
+    return message(
+        "{unknown:,} of {tokens:,} tokens ({unknown_2}) are {token}, in {rows:,} of {all_rows:,} rows.",
+        unknown=unknown,
+        tokens=tokens,
+        unknown_2=percent(unknown / tokens),
+        token=token,
+        rows=rows,
+        all_rows=all_rows,
     )
 
 
@@ -140,7 +199,7 @@ def limit_notes(look: BatchPreview, measures: Sequence[LengthMeasure]) -> list[s
     if "segment" in look.features.table.column_names:
         return _packing(look)
     if measures[0].beyond == "blocks":
-        return [f"{len(look.rows):,} rows make {len(look.features):,} blocks."]
+        return [message("{rows:,} rows make {features:,} blocks.", rows=len(look.rows), features=len(look.features))]
     return _nothing_to_learn(look)
 
 
@@ -150,8 +209,14 @@ def _windows(look: BatchPreview) -> list[str]:
     if not len(several):
         return []
     return [
-        f"{len(several):,} of {len(look.rows):,} rows are read in several windows, {several.mean():.1f} on average: "
-        f"{len(look.features):,} features in all."
+        message(
+            "{several:,} of {rows:,} rows are read in several windows, {several_2:.1f} on average: "
+            "{features:,} features in all.",
+            several=len(several),
+            rows=len(look.rows),
+            several_2=several.mean(),
+            features=len(look.features),
+        )
     ]
 
 
@@ -170,8 +235,13 @@ def _lost_answers(look: BatchPreview) -> list[str]:
     if not count:
         return []
     return [
-        f'{count:,} {"answer is" if count == 1 else "answers are"} whole in no window, which trains "no answer"; a larger '
-        "task.doc_stride or task.max_length keeps it whole."
+        plural(
+            '{count:,} answer is whole in no window, which trains "no answer"; a larger task.doc_stride '
+            "or task.max_length keeps it whole.",
+            '{count:,} answers are whole in no window, which trains "no answer"; a larger '
+            "task.doc_stride or task.max_length keeps it whole.",
+            count,
+        )
     ]
 
 
@@ -189,7 +259,14 @@ def _packing(look: BatchPreview) -> list[str]:
     segments = look.features.lists["segment"]
     examples = sum(int(one[-1]) for one in segments.take(np.arange(len(look.features))))
     full = look.features.lengths.mean() / look.session.facts["max_length"]
-    return [f"{examples:,} examples are packed into {len(look.features):,} features, {percent(float(full))} full."]
+    return [
+        message(
+            "{examples:,} examples are packed into {features:,} features, {full} full.",
+            examples=examples,
+            features=len(look.features),
+            full=percent(float(full)),
+        )
+    ]
 
 
 def _nothing_to_learn(look: BatchPreview) -> list[str]:
@@ -206,4 +283,10 @@ def _nothing_to_learn(look: BatchPreview) -> list[str]:
         empty += int(np.count_nonzero(known[ends] == known[np.minimum(begins + 1, ends)]))
     if not empty:
         return []
-    return [f"{empty:,} of {len(look.features):,} features have no token to learn from; they count for nothing."]
+    return [
+        message(
+            "{empty:,} of {features:,} features have no token to learn from; they count for nothing.",
+            empty=empty,
+            features=len(look.features),
+        )
+    ]

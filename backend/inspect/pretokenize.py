@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.run.folder import write_json
 from backend.contract.spec import RunSpec
@@ -53,9 +54,17 @@ def prepare(spec: RunSpec, stage: Stage, export: Path | None = None, file_format
     Raises InputError. Whatever ends it early, neither the cache nor the folder holds anything half-written.
     """
     if export is not None and ((export.exists() and not export.is_dir()) or not export.absolute().parent.is_dir()):
-        raise InputError(f"--export: {export} must be a folder in a folder that exists; name another one")
+        raise InputError(
+            message("--export: {export} must be a folder in a folder that exists; name another one", export=export)
+        )
     if export is not None and any(export.glob(f"*.{file_format}")):
-        raise InputError(f"--export: {export} holds .{file_format} files already; name another folder")
+        raise InputError(
+            message(
+                "--export: {export} holds .{file_format} files already; name another folder",
+                export=export,
+                file_format=file_format,
+            )
+        )
     if export is not None:
         check_output_folder(export, "--export")
     model = locate_small_files(spec, stage("finding model"))
@@ -66,7 +75,7 @@ def prepare(spec: RunSpec, stage: Stage, export: Path | None = None, file_format
     features: dict[str, Features] = {}
     for split, rows in material.rows.items():
         started = time.perf_counter()
-        found = session.features(rows, stage(f"tokenising {split}"), to_train=split == "train")
+        found = session.features(rows, stage(message("tokenising {split}", split=split)), to_train=split == "train")
         seconds = time.perf_counter() - started
         splits[split] = PreparedSplit(
             len(rows), len(rows.skipped), len(found), int(found.lengths.sum()), seconds, found.cached
@@ -90,7 +99,7 @@ def _exported(
             beside.mkdir()
             written: list[Path] = []
             for split, one in features.items():
-                report = stage(f"writing {split}")
+                report = stage(message("writing {split}", split=split))
                 if file_format == "parquet":
                     written += write_parquet(one, beside / f"{split}.parquet", report)
                 else:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from backend import registry
 from backend.contract.errors import Fix, InputError
+from backend.contract.messages import join, message
 from backend.contract.rpc.data import IgnoredFile, RecognisedData
 from backend.contract.safe_files import user_path
 from backend.data import mojibake
@@ -29,11 +30,11 @@ _LOOKED_AT = 2000
 _LONGEST_JSON = 1 << 25
 """Characters of one JSON document that is looked at in this way."""
 FORMATS = {
-    "csv": "a table (CSV)", "tsv": "a table (TSV)", "jsonl": "JSON lines", "json": "JSON", "parquet": "Parquet", "arrow": "Arrow",
-    "text": "plain text", "workbook": "a workbook",
+    "csv": message("a table (CSV)"), "tsv": message("a table (TSV)"), "jsonl": message("JSON lines"), "json": "JSON", "parquet": "Parquet", "arrow": "Arrow",
+    "text": message("plain text"), "workbook": "a workbook",
 }  # fmt: skip
 _SPLITS = {"train": "training", "validation": "validation", "test": "test"}
-_NAMELESS = "its name says neither training nor validation nor test"
+_NAMELESS = message("its name says neither training nor validation nor test")
 _HUB = re.compile(r"(?:https?://(?:www\.)?huggingface\.co/datasets/|hf://datasets/)([\w.-]+(?:/[\w.-]+)?)")
 
 
@@ -52,9 +53,11 @@ def recognise(paths: Sequence[str], split: str | None = None) -> RecognisedData:
     """What they are by content; `split` puts all of them into that one. Raises InputError where nothing can be used."""
     given = [one.strip() for one in paths if one.strip()]
     if not given:
-        raise InputError("nothing was named; give a file, several files or a folder")
+        raise InputError(message("nothing was named; give a file, several files or a folder"))
     if name := _hub_name(given):
-        return _told(_Found("hub", "a data set of the hub", {"name": name, "train": "train", "validation": 0.1}))
+        return _told(
+            _Found("hub", message("a data set of the hub"), {"name": name, "train": "train", "validation": 0.1})
+        )
     places = [place for one in given for place in _places_of(one)]
     found = _known(places) if split is None else None
     return _told(found or _files(places, split))
@@ -69,12 +72,14 @@ def _places_of(one: str) -> list[Path]:
     """A file, a folder, or the files of a pattern."""
     address = urlparse(one)
     if address.scheme in ("http", "https", "ftp", "s3"):
-        raise InputError(f"{one} is an address of the network; fetch the file first, or name a data set of the hub")
+        raise InputError(
+            message("{one} is an address of the network; fetch the file first, or name a data set of the hub", one=one)
+        )
     path = user_path(unquote(address.path) if address.scheme == "file" else one)
     if not path.exists() and glob.has_magic(one):
         return [found.absolute() for found in pattern_files(one)]
     if not path.exists():
-        raise InputError(f"{path}: there is no such file or folder; check the path")
+        raise InputError(message("{path}: there is no such file or folder; check the path", path=path))
     return [path.absolute()]
 
 
@@ -99,7 +104,7 @@ def _files(paths: list[Path], split: str | None) -> _Found:
         raise InputError(_nothing(paths, left_out))
     source = _chosen_source(kinds)
     left_out += [
-        IgnoredFile(path.name, f"is {what} and the other files are not")
+        IgnoredFile(path.name, message("is {what} and the other files are not", what=what))
         for path, (name, what, _) in kinds.items()
         if name != source
     ]
@@ -107,7 +112,7 @@ def _files(paths: list[Path], split: str | None) -> _Found:
     within = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
     splits, unnamed = _splits(list(kept), within, split)
     left_out += [
-        IgnoredFile(path.name, "is named for another split" if split_of(path, within) else _NAMELESS)
+        IgnoredFile(path.name, message("is named for another split") if split_of(path, within) else _NAMELESS)
         for path in unnamed
     ]
     if not splits:
@@ -122,12 +127,12 @@ def _files(paths: list[Path], split: str | None) -> _Found:
 def _saved(folder: Path, split: str | None) -> _Found:
     splits = saved_splits(folder)
     if not splits or split:
-        return _Found("files", "a saved data set", {split or "train": str(folder)})
+        return _Found("files", message("a saved data set"), {split or "train": str(folder)})
     data = {name: str(folder / one) for one in splits if (name := split_of(Path(one)))}
     left = [IgnoredFile(one, _NAMELESS) for one in splits if not split_of(Path(one))]
     if "train" not in data and len(splits) == 1:
         data, left = {"train": str(folder / splits[0])}, []
-    return _Found("files", "a saved data set", data, left_out=left)
+    return _Found("files", message("a saved data set"), data, left_out=left)
 
 
 def _listed(paths: list[Path]) -> tuple[list[Path], list[IgnoredFile]]:
@@ -208,18 +213,23 @@ def _set_format(found: _Found, files: list[Path]) -> None:
 
 def _nothing(paths: list[Path], left_out: list[IgnoredFile]) -> str:
     if not left_out:
-        return f"{paths[0]} holds no files; give a folder with files that hold rows"
+        return message("{paths} holds no files; give a folder with files that hold rows", paths=paths[0])
     if len(left_out) == 1 and paths[0].is_file():
-        return f"{left_out[0].name} {left_out[0].reason}"
+        return message("{name} {reason}", name=left_out[0].name, reason=left_out[0].reason)
     first = left_out[0]
     if len(left_out) == 1:
-        return (
-            f"{first.name}, the only file here, holds no rows ({first.reason}); "
-            "give CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument or plain text"
+        return message(
+            "{name}, the only file here, holds no rows ({reason}); give CSV, TSV, JSON, Parquet, Arrow, "
+            "Excel, OpenDocument or plain text",
+            name=first.name,
+            reason=first.reason,
         )
-    return (
-        f"none of these {len(left_out)} files holds rows, for example {first.name} ({first.reason}); "
-        "give CSV, TSV, JSON, Parquet, Arrow, Excel, OpenDocument or plain text"
+    return message(
+        "none of these {left_out} files holds rows, for example {name} ({reason}); give CSV, TSV, "
+        "JSON, Parquet, Arrow, Excel, OpenDocument or plain text",
+        left_out=len(left_out),
+        name=first.name,
+        reason=first.reason,
     )
 
 
@@ -290,10 +300,14 @@ def _label_folders(found: _Found) -> list[str]:
 
 
 def _describe_folders(names: list[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return (
-        f"The text files lie in the folders {', '.join(names[:3])}{more}. If these are labels, write one table with the columns text "
-        "and label and a row for each file: in plain text every line is a row, and no row has a label."
+    shown = ", ".join(names[:3])
+    if len(names) > 3:
+        shown = message("{names} and {count} more", names=shown, count=len(names) - 3)
+    return message(
+        "The text files lie in the folders {names}. If these are labels, write one table with "
+        "the columns text and label and a row for each file: in plain text every line is a row, and "
+        "no row has a label.",
+        names=shown,
     )
 
 
@@ -306,39 +320,48 @@ def _files_named(data: dict[str, Any]) -> list[Path]:
 
 
 def _describe_commas(path: Path) -> str:
-    return (
-        f"{path.name} names one column and its rows hold commas, so every line is read as one text (data.delimiter is a tab); if it has "
-        "several columns, name them all in its first line"
+    return message(
+        "{name} names one column and its rows hold commas, so every line is read as one text "
+        "(data.delimiter is a tab); if it has several columns, name them all in its first line",
+        name=path.name,
     )
 
 
 def _describe_encoding(path: Path, fix: Fix) -> str:
     """What the `data` section already says of a file that is not UTF-8, with a line of it to judge by."""
     example = next((line for line in fix.preview if not line.isascii()), "")
-    return (
-        f"{path.name} is not UTF-8; as Windows-1252 it reads “{example}”, and data.encoding is set so; if that text is wrong, change "
-        f"{fix.changes['data.encoding']} to the encoding that the file has, or save it again as UTF-8"
+    return message(
+        "{name} is not UTF-8; as Windows-1252 it reads “{example}”, and data.encoding is set so; if "
+        "that text is wrong, change {changes} to the encoding that the file has, or save it again as "
+        "UTF-8",
+        name=path.name,
+        example=example,
+        changes=fix.changes["data.encoding"],
     )
 
 
 def _words(found: _Found) -> str:
     places, packer = _places(found.data), _packer(found.data)
-    packed = f", unpacked from {packer}" if packer else ""
-    return f"This is {found.what}: {places}{packed}." if places else f"This is {found.what}{packed}."
+    packed = message(", unpacked from {packer}", packer=packer) if packer else ""
+    return (
+        message("This is {what}: {places}{packed}.", what=found.what, places=places, packed=packed)
+        if places
+        else message("This is {what}{packed}.", what=found.what, packed=packed)
+    )
 
 
 def _places(data: dict[str, Any]) -> str:
     parts = [
-        f"{_short(data[split])} for {words}"
+        message("{data} for {split}", data=_short(data[split]), split=words)
         for split, words in _SPLITS.items()
         if isinstance(data.get(split), str | list)
     ]
-    return ", ".join(parts)
+    return join(", ", parts)
 
 
 def _short(value: str | list[str]) -> str:
     if isinstance(value, list):
-        return f"{Path(value[0]).name} and {len(value) - 1} more"
+        return message("{name} and {value} more", name=Path(value[0]).name, value=len(value) - 1)
     return Path(value).name
 
 

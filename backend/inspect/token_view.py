@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from backend.contract.heads import IGNORE, Head
+from backend.contract.messages import message
 from backend.contract.rpc.training_data import ExampleStart, Kind, TokenSequence
 from backend.data.batches import BEGINS_WITH_LAST, decoder_inputs
 from backend.engines.engine import Batch
@@ -60,7 +61,7 @@ def sequences(look: BatchPreview, feature: int, arrays: Batch) -> list[TokenSequ
         return [_choice(look, pieces, arrays, number) for number in range(len(ids))]
     labels = _labels(look, pieces, arrays)
     own = TokenSequence(
-        title="Source (input_ids)" if head is Head.SEQ2SEQ_LM else "Input (input_ids)",
+        title=message("Source (input_ids)") if head is Head.SEQ2SEQ_LM else message("Input (input_ids)"),
         ids=ids[:MAX_TOKENS].tolist(),
         texts=pieces.texts(ids[:MAX_TOKENS]),
         kinds=_kinds(look, pieces, arrays)[:MAX_TOKENS],
@@ -76,7 +77,11 @@ def _choice(look: BatchPreview, pieces: PieceTexts, arrays: Batch, number: int) 
     ids = one["input_ids"][:MAX_TOKENS]
     right = int(arrays["labels"]) == number
     return TokenSequence(
-        title=f"Choice {number + 1}{' · the right one' if right else ''}",
+        title=(
+            message("Choice {number} · the right one", number=number + 1)
+            if right
+            else message("Choice {number}", number=number + 1)
+        ),
         ids=ids.tolist(),
         texts=pieces.texts(ids),
         kinds=_input_kinds(look, pieces, one)[:MAX_TOKENS],
@@ -158,7 +163,7 @@ def _decoder(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Toke
     kinds: list[Kind] = ["padding" if label == IGNORE else "target" for label in labels.tolist()]
     return [
         TokenSequence(
-            title="Decoder (decoder_input_ids, and below them the labels)",
+            title=message("Decoder (decoder_input_ids, and below them the labels)"),
             ids=given[:MAX_TOKENS].tolist(),
             texts=pieces.texts(given[:MAX_TOKENS]),
             kinds=kinds[:MAX_TOKENS],
@@ -185,7 +190,11 @@ def _borders(look: BatchPreview, feature: int, arrays: Batch) -> list[ExampleSta
     if "segment" in arrays:
         segment = arrays["segment"]
         changes = np.flatnonzero(np.diff(segment, prepend=0))
-        found = [ExampleStart(int(place), f"example {int(segment[place])}") for place in changes if segment[place]]
+        found = [
+            ExampleStart(int(place), message("example {segment}", segment=int(segment[place])))
+            for place in changes
+            if segment[place]
+        ]
     elif "spans_row" in look.features.lists:
         rows, lengths = (
             look.features.lists[name].take(np.array([feature]))[0] for name in ("spans_row", "spans_length")

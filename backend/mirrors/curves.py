@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_unlinked
@@ -35,11 +36,14 @@ class Curves:
         if not self._first_steps:
             is_gone = not path.exists() and RunFolder(path.parent).life() == "ended"
             nothing = (
-                "its events.jsonl, which holds its curves, is missing; burnish resume continues the run from its checkpoint"
+                message(
+                    "its events.jsonl, which holds its curves, is missing; burnish resume continues the run from "
+                    "its checkpoint"
+                )
                 if is_gone
-                else "this run has no steps yet; wait until it trains"
+                else message("this run has no steps yet; wait until it trains")
             )
-            raise InputError(f"{name}: {nothing}" if name else nothing)
+            raise InputError(message("{name}: {nothing}", name=name, nothing=nothing) if name else nothing)
 
     @property
     def columns(self) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.models.model_files import check_links, read_table, read_table_if_sound
 
 CONFIG = "adapter_config.json"
@@ -48,7 +49,12 @@ def weights_folder(folder: Path) -> Path:
     read_adapter_config(folder)
     base = base_of(folder)
     if base is None:
-        raise InputError(f"{_FIELD}: {folder / CONFIG} does not name the model that it belongs to", _FIELD)
+        raise InputError(
+            message(
+                "{field}: {folder} does not name the model that it belongs to", field=_FIELD, folder=folder / CONFIG
+            ),
+            _FIELD,
+        )
     # Only an absolute name is a folder: a hub id must not be answered by what happens to lie where Burnish was started.
     if Path(base.name).is_absolute() and Path(base.name).is_dir():
         return _without_adapter(Path(base.name))
@@ -61,7 +67,13 @@ def weights_folder(folder: Path) -> Path:
         found = None
     if not isinstance(found, str):
         raise InputError(
-            f"{_FIELD}: {folder} holds an adapter alone, and its model {base.name} is not here; {_way_out(base)}",
+            message(
+                "{field}: {folder} holds an adapter alone, and its model {name} is not here; {base}",
+                field=_FIELD,
+                folder=folder,
+                name=base.name,
+                base=_way_out(base),
+            ),
             _FIELD,
         )
     return _without_adapter(Path(found).parent)
@@ -72,8 +84,13 @@ def _without_adapter(folder: Path) -> Path:
     check_links(folder)
     if (folder / CONFIG).exists():
         raise InputError(
-            f"{_FIELD}: {folder} holds a model and an adapter for it ({CONFIG}), so what is meant cannot be told; move the "
-            "adapter's files into a folder of their own",
+            message(
+                "{field}: {folder} holds a model and an adapter for it ({config}), so what is meant cannot "
+                "be told; move the adapter's files into a folder of their own",
+                field=_FIELD,
+                folder=folder,
+                config=CONFIG,
+            ),
             _FIELD,
         )
     return folder
@@ -81,7 +98,13 @@ def _without_adapter(folder: Path) -> Path:
 
 def _way_out(base: BaseModel) -> str:
     is_folder = Path(base.name).is_absolute() or base.name.startswith((".", "~"))
-    return "put it back" if is_folder else f"fetch it with: burnish hub download {base.name} --revision {base.revision}"
+    return (
+        message("put it back")
+        if is_folder
+        else message(
+            "fetch it with: burnish hub download {name} --revision {revision}", name=base.name, revision=base.revision
+        )
+    )
 
 
 _PLAIN_BEGINNINGS = (None, True, False, "gaussian", "orthogonal", "eva")
@@ -121,7 +144,12 @@ def read_adapter_config(folder: Path) -> dict[str, Any]:
     config = read_table(path, unique=True)
     if problem := _problem(config):
         raise InputError(
-            f"{_FIELD}: {path}: {problem}; correct it there, merge the adapter with PEFT, or choose another",
+            message(
+                "{field}: {path}: {problem}; correct it there, merge the adapter with PEFT, or choose another",
+                field=_FIELD,
+                path=path,
+                problem=problem,
+            ),
             _FIELD,
         )
     found = {key: config[key] for key in _USED if config.get(key) is not None}
@@ -132,29 +160,36 @@ def read_adapter_config(folder: Path) -> dict[str, Any]:
 
 def _problem(config: dict[str, Any]) -> str:
     if config.get("peft_type") != "LORA":
-        return f"it is of the kind {config.get('peft_type')!r:.40}, and Burnish opens LoRA adapters alone"
+        return message(
+            "it is of the kind {config}, and Burnish opens LoRA adapters alone",
+            config=f"{config.get('peft_type')!r:.40}",
+        )
     if beyond := next((key for key in _REFUSED if config.get(key)), None):
-        return f"Burnish cannot open an adapter with {beyond}"
+        return message("Burnish cannot open an adapter with {beyond}", beyond=beyond)
     beginning = config.get("init_lora_weights")
     is_changing = isinstance(beginning, str) and _CHANGING_BEGINNINGS.fullmatch(beginning)
     if not is_changing and not any(beginning is one or beginning == one for one in _PLAIN_BEGINNINGS):
-        return f"init_lora_weights: Burnish does not know {beginning!r:.40}"
+        return message("init_lora_weights: Burnish does not know {beginning}", beginning=f"{beginning!r:.40}")
     return _kinds(config) or _numbers(config) or _names(config)
 
 
 def _kinds(config: dict[str, Any]) -> str:
     for kind, words, keys in (
-        (bool, "true or false", _SWITCHES),
+        (bool, message("true or false"), _SWITCHES),
         (str, "a text", _TEXTS),
         (dict, "a table", _PATTERNS),
     ):
         for key in keys:
             if not isinstance(config.get(key), kind | None):
-                return f"{key}: {config[key]!r:.40} is not {words}"
+                return message("{key}: {config} is not {words}", key=key, config=f"{config[key]!r:.40}", words=words)
     if config.get("task_type") not in (None, *_TASK_TYPES):
-        return f"task_type: {config['task_type']!r:.40} is not one of {', '.join(_TASK_TYPES)}"
+        return message(
+            "task_type: {config} is not one of {task_types}",
+            config=f"{config['task_type']!r:.40}",
+            task_types=", ".join(_TASK_TYPES),
+        )
     if config.get("bias") not in (None, "none", "all", "lora_only"):
-        return f"bias: {config['bias']!r:.40} is none of none, all, lora_only"
+        return message("bias: {config} is none of none, all, lora_only", config=f"{config['bias']!r:.40}")
     return ""
 
 
@@ -162,21 +197,26 @@ def _numbers(config: dict[str, Any]) -> str:
     ranks = {"r": config.get("r"), **(config.get("rank_pattern") or {})}
     for key, rank in ranks.items():
         if not (rank is None and key == "r") and not (_is_count(rank) and 1 <= rank <= _LARGEST_RANK):
-            return f"{key[:40]}: {rank!r:.40} is no rank (a whole number from 1 to {_LARGEST_RANK:,})"
+            return message(
+                "{key}: {rank} is no rank (a whole number from 1 to {largest_rank:,})",
+                key=key[:40],
+                rank=f"{rank!r:.40}",
+                largest_rank=_LARGEST_RANK,
+            )
     alphas = {"lora_alpha": config.get("lora_alpha"), **(config.get("alpha_pattern") or {})}
     for key, alpha in alphas.items():
         if not (alpha is None and key == "lora_alpha") and not _is_number(alpha):
-            return f"{key[:40]}: {alpha!r:.40} is no number"
+            return message("{key}: {alpha} is no number", key=key[:40], alpha=f"{alpha!r:.40}")
     dropout = config.get("lora_dropout")
     if dropout is not None and not (_is_number(dropout) and 0 <= dropout < 1):
-        return f"lora_dropout: {dropout!r:.40} is no share from 0 to below 1"
+        return message("lora_dropout: {dropout} is no share from 0 to below 1", dropout=f"{dropout!r:.40}")
     layers = config.get(_LAYERS)
     if layers is not None and not all(map(_is_count, layers if isinstance(layers, list) else [layers])):
-        return f"{_LAYERS}: {layers!r:.40} are no numbers of layers"
+        return message("{layers}: {layers_2} are no numbers of layers", layers=_LAYERS, layers_2=f"{layers!r:.40}")
     tokens = config.get(_TOKENS)
     lists = list(tokens.values()) if isinstance(tokens, dict) else [[] if tokens is None else tokens]
     if not all(isinstance(one, list) and all(map(_is_count, one)) for one in lists):
-        return f"{_TOKENS}: {tokens!r:.40} are no numbers of tokens"
+        return message("{tokens}: {tokens_2} are no numbers of tokens", tokens=_TOKENS, tokens_2=f"{tokens!r:.40}")
     return ""
 
 
@@ -191,15 +231,30 @@ def _names(config: dict[str, Any]) -> str:
         if names is None:
             continue
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            return f"{key}: {value!r:.40} are no names of modules"
+            return message("{key}: {value} are no names of modules", key=key, value=f"{value!r:.40}")
         if len(names) > _MAX_NAMES:
-            return f"{key}: {len(names):,} names are too many (at most {_MAX_NAMES:,})"
+            return message(
+                "{key}: {names:,} names are too many (at most {max_names:,})",
+                key=key,
+                names=len(names),
+                max_names=_MAX_NAMES,
+            )
         for name in names:
             count = _repeats(name)
             if count is None:
-                return f"{key}: {name!r:.60} is neither a module's name nor a pattern that is sure to come to an end"
+                return message(
+                    "{key}: {name} is neither a module's name nor a pattern that is sure to come to an end",
+                    key=key,
+                    name=f"{name!r:.60}",
+                )
             repeats += count
-    return f"it has too many patterns (at most {_MAX_REPEATS_IN_ALL} repeats)" if repeats > _MAX_REPEATS_IN_ALL else ""
+    return (
+        message(
+            "it has too many patterns (at most {max_repeats_in_all} repeats)", max_repeats_in_all=_MAX_REPEATS_IN_ALL
+        )
+        if repeats > _MAX_REPEATS_IN_ALL
+        else ""
+    )
 
 
 def _repeats(pattern: str) -> int | None:

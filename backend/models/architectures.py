@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.heads import Head
+from backend.contract.messages import message
 
 BEAM_CLASSES = {
     "xlnet": "XLNetForQuestionAnswering",
@@ -34,21 +35,39 @@ def why_not(config: dict[str, Any], head: Head) -> str:
     """Why a configuration's architecture cannot do a head, as the end of a sentence; empty where it can."""
     model_type = str(config.get("model_type", ""))
     if not model_type:
-        return "its config.json names no model_type, so nobody can tell what it is"
+        return message("its config.json names no model_type, so nobody can tell what it is")
     if needs_code(config):
         return _why_own_code_cannot(config, head)
     if medium := _medium(model_type):
-        return f"a {model_type} model is made for {medium}; choose a model for text"
+        return message(
+            "a {model_type} model is made for {medium}; choose a model for text", model_type=model_type, medium=medium
+        )
     if head is Head.QUESTION_ANSWERING_BEAM and model_type not in BEAM_CLASSES:
-        return f"a {model_type} model has no beam-search head; choose XLNet, XLM or FlauBERT, or the plain head"
+        return message(
+            "a {model_type} model has no beam-search head; choose XLNet, XLM or FlauBERT, or the plain head",
+            model_type=model_type,
+        )
     if model_type not in model_types(head):
-        return f"a {model_type} model cannot {head.declared.purpose}; choose one that can, or another task"
+        return message(
+            "a {model_type} model cannot {purpose}; choose one that can, or another task",
+            model_type=model_type,
+            purpose=head.declared.purpose,
+        )
     if head is Head.CAUSAL_LM and config.get("is_encoder_decoder"):
-        return f"a {model_type} model turns one text into another and cannot continue a text; choose a decoder such as GPT-2"
+        return message(
+            "a {model_type} model turns one text into another and cannot continue a text; choose a "
+            "decoder such as GPT-2",
+            model_type=model_type,
+        )
     if head is Head.CAUSAL_LM and model_type == "xlnet":
-        return "an xlnet model sees the words that follow and cannot continue a text; choose a decoder such as GPT-2"
+        return message(
+            "an xlnet model sees the words that follow and cannot continue a text; choose a decoder such as GPT-2"
+        )
     if head is Head.CAUSAL_LM and model_type in model_types(Head.MASKED_LM) and not config.get("is_decoder"):
-        return f"a {model_type} model is an encoder and cannot continue a text; choose a decoder such as GPT-2"
+        return message(
+            "a {model_type} model is an encoder and cannot continue a text; choose a decoder such as GPT-2",
+            model_type=model_type,
+        )
     return ""
 
 
@@ -56,8 +75,12 @@ def _why_own_code_cannot(config: dict[str, Any], head: Head) -> str:
     mapped, wanted = config.get("auto_map"), head.declared.auto_class
     if isinstance(mapped, dict) and wanted in mapped and "AutoConfig" in mapped:
         return ""
-    lacking = f" (its auto_map names no {wanted})" if wanted else ""
-    return f"this model's own code cannot {head.declared.purpose}{lacking}; choose another task, or another model"
+    lacking = message(" (its auto_map names no {wanted})", wanted=wanted) if wanted else ""
+    return message(
+        "this model's own code cannot {purpose}{lacking}; choose another task, or another model",
+        purpose=head.declared.purpose,
+        lacking=lacking,
+    )
 
 
 def needs_code(config: dict[str, Any]) -> bool:
@@ -78,7 +101,7 @@ def activations() -> frozenset[str]:
     for node in _module("activations.py").body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and _is_named(node.targets[0], "ACT2CLS"):
             return frozenset(key.value for key in node.value.keys if isinstance(key, ast.Constant))  # type: ignore[misc]
-    raise AssertionError("transformers has no table of activations")
+    raise AssertionError(message("transformers has no table of activations"))
 
 
 @cache
@@ -109,7 +132,7 @@ def _medium(model_type: str) -> str:
     if any(model_type in _table(name) for name in _IMAGES) and not reads_text:
         return "images"
     if model_type in _table("IMAGE_TEXT_TO_TEXT") and not reads_text:
-        return "images and text"
+        return message("images and text")
     return ""
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from backend.contract.messages import message
 from backend.contract.processes import python_command
 from backend.contract.tokens.chat_template import STUMBLES, line_of, reason_of
 
@@ -135,10 +136,10 @@ class Renderer:
 
     def _explain_exit(self, code: int) -> str:
         if code == _TIME_IS_UP:
-            return f"it is not done after {self._seconds:g} seconds"
+            return message("it is not done after {seconds:g} seconds", seconds=self._seconds)
         if code == _OUT_OF_MEMORY:
-            return f"it needs more than {MEMORY >> 30} GB of memory"
-        return f"the process that renders it ended with code {code}"
+            return message("it needs more than {memory} GB of memory", memory=MEMORY >> 30)
+        return message("the process that renders it ended with code {code}", code=code)
 
 
 _renderer = Renderer()
@@ -213,12 +214,14 @@ def _answer(
 
     def text_of(part: list[dict[str, str]], prompt: bool) -> str:
         if not part:
-            raise ValueError("it would have to write a beginning without any message")
+            raise ValueError(message("it would have to write a beginning without any message"))
         found = render(
             [part], chat_template=request["template"], add_generation_prompt=prompt, **request["special_tokens"]
         )[0][0]
         if len(found) > MAX_CHARACTERS:
-            raise ValueError(f"it writes more than {MAX_CHARACTERS:,} characters")
+            raise ValueError(
+                message("it writes more than {max_characters:,} characters", max_characters=MAX_CHARACTERS)
+            )
         return str(found)
 
     try:

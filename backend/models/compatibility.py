@@ -9,6 +9,7 @@ from backend import catalog, registry
 from backend.contract.catalog import Catalog, EngineEntry, refusal
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.models.architectures import needs_code, why_not
 
 
@@ -18,32 +19,32 @@ def _heads() -> dict[str, Head]:
 
 
 _CLASSES = (
-    ("ForMaskedLM", "fills in masked words"),
-    ("ForCausalLM", "continues a text"),
-    ("LMHeadModel", "continues a text"),
-    ("ForSequenceClassification", "classifies texts"),
-    ("ForTokenClassification", "labels words"),
-    ("ForQuestionAnswering", "answers questions about a text"),
-    ("ForMultipleChoice", "chooses among answers"),
-    ("ForPreTraining", "a base to train from"),
-    ("ForConditionalGeneration", "turns one text into another"),
+    ("ForMaskedLM", message("fills in masked words")),
+    ("ForCausalLM", message("continues a text")),
+    ("LMHeadModel", message("continues a text")),
+    ("ForSequenceClassification", message("classifies texts")),
+    ("ForTokenClassification", message("labels words")),
+    ("ForQuestionAnswering", message("answers questions about a text")),
+    ("ForMultipleChoice", message("chooses among answers")),
+    ("ForPreTraining", message("a base to train from")),
+    ("ForConditionalGeneration", message("turns one text into another")),
     ("MTModel", "translates"),
-    ("Model", "a base to train from"),
+    ("Model", message("a base to train from")),
 )
 _TASKS = {
-    "fill-mask": "fills in masked words",
-    "text-generation": "continues a text",
-    "text2text-generation": "turns one text into another",
+    "fill-mask": message("fills in masked words"),
+    "text-generation": message("continues a text"),
+    "text2text-generation": message("turns one text into another"),
     "translation": "translates",
     "summarization": "summarises",
-    "text-classification": "classifies texts",
-    "token-classification": "labels words",
-    "question-answering": "answers questions about a text",
-    "multiple-choice": "chooses among answers",
-    "zero-shot-classification": "classifies texts by labels it never saw",
-    "sentence-similarity": "compares sentences",
-    "feature-extraction": "turns texts into vectors",
-    "text-ranking": "ranks texts",
+    "text-classification": message("classifies texts"),
+    "token-classification": message("labels words"),
+    "question-answering": message("answers questions about a text"),
+    "multiple-choice": message("chooses among answers"),
+    "zero-shot-classification": message("classifies texts by labels it never saw"),
+    "sentence-similarity": message("compares sentences"),
+    "feature-extraction": message("turns texts into vectors"),
+    "text-ranking": message("ranks texts"),
 }
 
 
@@ -59,16 +60,22 @@ def purpose_of_hub_task(pipeline_tag: str) -> str:
 
 _FLOAT, _GB = 4, 1e9
 _OTHER_FORMATS = {
-    "gguf": "GGUF files, which are made for running a model and cannot be trained; choose the model that they were made of",
-    "onnx": "ONNX files, which are made for running a model and cannot be trained; choose one with safetensors",
-    "tensorflow": "TensorFlow weights (tf_model.h5); choose one with safetensors, or save it from TensorFlow as such",
-    "adapter": "an adapter, which is nothing without its model; choose the model that it was made for",
+    "gguf": message(
+        "GGUF files, which are made for running a model and cannot be trained; choose the model that they were made of"
+    ),
+    "onnx": message(
+        "ONNX files, which are made for running a model and cannot be trained; choose one with safetensors"
+    ),
+    "tensorflow": message(
+        "TensorFlow weights (tf_model.h5); choose one with safetensors, or save it from TensorFlow as such"
+    ),
+    "adapter": message("an adapter, which is nothing without its model; choose the model that it was made for"),
 }
 _OLD_FORMATS = {
-    "bin": "Its weights come only as pytorch_model.bin: they are converted once, when you agree.",
-    "flax": "Its weights come only as flax_model.msgpack: they are converted once, when you agree.",
+    "bin": message("Its weights come only as pytorch_model.bin: they are converted once, when you agree."),
+    "flax": message("Its weights come only as flax_model.msgpack: they are converted once, when you agree."),
 }
-_OWN_CODE = "It runs Python code of its own, when you have read it and agree."
+_OWN_CODE = message("It runs Python code of its own, when you have read it and agree.")
 
 
 @dataclass(frozen=True)
@@ -122,8 +129,12 @@ def notes(known: ModelFacts, needs: RunNeeds) -> list[str]:
     least, free = _least_bytes(known, needs, whole=True), needs.free_mb * 1e6
     if needs.free_mb and not needs.partly and free < least and _least_bytes(known, needs, whole=False) <= free:
         found.append(
-            f"To train all of it takes at least {least / _GB:.1f} GB, and {free / _GB:.1f} GB are free; "
-            "add an adapter (LoRA) to train a small part."
+            message(
+                "To train all of it takes at least {least:.1f} GB, and {free:.1f} GB are free; add an "
+                "adapter (LoRA) to train a small part.",
+                least=least / _GB,
+                free=free / _GB,
+            )
         )
     return found
 
@@ -137,16 +148,20 @@ def tasks_of(config: Mapping[str, Any]) -> list[str]:
 
 def _format_problem(known: ModelFacts, needs: RunNeeds) -> str:
     if known.weights in _OTHER_FORMATS:
-        return f"it comes only as {_OTHER_FORMATS[known.weights]}"
+        return message("it comes only as {other_formats}", other_formats=_OTHER_FORMATS[known.weights])
     if known.weights == "none" and not needs.from_scratch:
-        return "it has no weights; choose another, or begin with new weights (model.initialise) to train from scratch"
+        return message(
+            "it has no weights; choose another, or begin with new weights (model.initialise) to train from scratch"
+        )
     return ""
 
 
 def _architecture_problem(known: ModelFacts, needs: RunNeeds) -> str:
     config = dict(known.config)
     if not config.get("model_type"):
-        return "its config.json names no architecture, so nobody can tell what it is; choose one made for transformers"
+        return message(
+            "its config.json names no architecture, so nobody can tell what it is; choose one made for transformers"
+        )
     head = _heads().get(needs.task)
     return why_not(config, head) if head is not None else ""
 
@@ -160,7 +175,9 @@ def _engine_problem(known: ModelFacts, needs: RunNeeds) -> str:
     if found is None:
         return ""
     others = [other.title for other in engines.values() if other is not entry and _takes(other, model_type)]
-    return f"{found.reason}; choose {' or '.join(others) or 'another model'}"
+    return message(
+        "{reason}; choose {others}", reason=found.reason, others=" or ".join(others) or message("another model")
+    )
 
 
 def _takes(engine: EngineEntry, model_type: str) -> bool:
@@ -172,9 +189,11 @@ def _memory_problem(known: ModelFacts, needs: RunNeeds) -> str:
     least, free = _least_bytes(known, needs, whole=False), needs.free_mb * 1e6
     if not needs.free_mb or least <= free:
         return ""
-    return (
-        f"its weights alone take {least / _GB:.1f} GB in float32, and {free / _GB:.1f} GB are free; "
-        "choose a smaller model, or a device with more memory"
+    return message(
+        "its weights alone take {least:.1f} GB in float32, and {free:.1f} GB are free; choose a "
+        "smaller model, or a device with more memory",
+        least=least / _GB,
+        free=free / _GB,
     )
 
 

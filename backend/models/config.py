@@ -10,13 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.models.architectures import activations, needs_code
 from backend.models.model_files import CONFIG_LIMIT, check_links, read_table, read_table_if_sound
 
 
 def _quote(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}" if abs(value) < 10**15 else f"a number of {value.bit_length() * 3 // 10} digits or more"
+        return (
+            f"{value:,}"
+            if abs(value) < 10**15
+            else message("a number of {value} digits or more", value=value.bit_length() * 3 // 10)
+        )
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}…"
 
@@ -90,7 +95,7 @@ def read_checked(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     config = read_table(path, CONFIG_LIMIT, unique=True)
     if problem := problem_of(config):
-        raise InputError(f"{FIELD}: {path}: {problem}", FIELD)
+        raise InputError(message("{field}: {path}: {problem}", field=FIELD, path=path, problem=problem), FIELD)
     return config
 
 
@@ -107,7 +112,14 @@ def config_mistake(folder: Path, error: Exception) -> InputError | None:
         return None
     value = "null" if part[key] is None else _quote(part[key])
     return InputError(
-        f"{FIELD}: {path}: {key} is {value}, which this kind of model cannot have; correct it there, or choose another model",
+        message(
+            "{field}: {path}: {key} is {value}, which this kind of model cannot have; correct it there, "
+            "or choose another model",
+            field=FIELD,
+            path=path,
+            key=key,
+            value=value,
+        ),
         FIELD,
     )
 
@@ -116,18 +128,20 @@ def check_changed(config: dict[str, Any], changes: dict[str, Any]) -> None:
     """The same of a configuration with a spec's changes. Raises InputError that names the key."""
     if changes and (problem := problem_of({**config, **changes})):
         key = next((name for name in changes if name in problem), next(iter(changes)))
-        raise InputError(f"model.config.{key}: {problem}", f"model.config.{key}")
+        raise InputError(message("model.config.{key}: {problem}", key=key, problem=problem), f"model.config.{key}")
 
 
 def problem_of(config: dict[str, Any]) -> str:
     """What no model can have, with the way out; empty where nothing is wrong."""
     for part in _parts(config):
         if problem := _kinds(part) or _sizes(part) or _labels(part) or _heads(part) or _code(part):
-            return f"{problem}; correct it there, or choose another model"
+            return message("{problem}; correct it there, or choose another model", problem=problem)
         if any(part.get(name) is not None for name in _QUANTISED):
-            return "its weights are quantised, which Burnish cannot open; choose the model in full or half precision"
+            return message(
+                "its weights are quantised, which Burnish cannot open; choose the model in full or half precision"
+            )
     problem = _activation(config)
-    return f"{problem}; correct it there, or choose another model" if problem else ""
+    return message("{problem}; correct it there, or choose another model", problem=problem) if problem else ""
 
 
 def _activation(config: dict[str, Any]) -> str:
@@ -135,7 +149,9 @@ def _activation(config: dict[str, Any]) -> str:
     for name in () if needs_code(config) else ("hidden_act", "activation_function"):
         value = config.get(name)
         if isinstance(value, str) and value not in activations():
-            return f"{name} is {_quote(value)}, which is not an activation that transformers knows"
+            return message(
+                "{name} is {value}, which is not an activation that transformers knows", name=name, value=_quote(value)
+            )
     return ""
 
 
@@ -155,10 +171,10 @@ def _parts(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _kinds(part: dict[str, Any]) -> str:
     if not isinstance(part.get("model_type", ""), str | None):
-        return f"model_type is {_quote(part['model_type'])}, which is not a name"
+        return message("model_type is {part}, which is not a name", part=_quote(part["model_type"]))
     classes = part.get("architectures")
     if classes is not None and not (isinstance(classes, list) and all(isinstance(name, str) for name in classes)):
-        return f"architectures is {_quote(classes)}, which is not a list of names"
+        return message("architectures is {classes}, which is not a list of names", classes=_quote(classes))
     return ""
 
 
@@ -170,13 +186,17 @@ def _sizes(part: dict[str, Any]) -> str:
             if one is None:
                 continue
             if not isinstance(one, int) or isinstance(one, bool):
-                return f"{name} is {_quote(one)}, which is not a whole number"
+                return message("{name} is {one}, which is not a whole number", name=name, one=_quote(one))
             if one < least:
-                return f"{name} is {_quote(one)}, and it must be at least {least}"
+                return message(
+                    "{name} is {one}, and it must be at least {least}", name=name, one=_quote(one), least=least
+                )
             if one > limit:
-                return f"{name} is {_quote(one)}, and no model has more than {limit:,}"
+                return message(
+                    "{name} is {one}, and no model has more than {limit:,}", name=name, one=_quote(one), limit=limit
+                )
     if estimate(part) > _MAX_PARAMETERS:
-        return "its sizes make more than ten trillion parameters"
+        return message("its sizes make more than ten trillion parameters")
     return ""
 
 
@@ -197,12 +217,17 @@ def _labels(part: dict[str, Any]) -> str:
     names, numbers = part.get("id2label"), part.get("label2id")
     for key, table in (("id2label", names), ("label2id", numbers)):
         if table is not None and not isinstance(table, dict):
-            return f"{key} is {_quote(table)}, which is not a table"
+            return message("{key} is {table}, which is not a table", key=key, table=_quote(table))
         if table is not None and len(table) > MAX_LABELS:
-            return f"{key} has {len(table):,} labels, and no model has more than {MAX_LABELS:,}"
+            return message(
+                "{key} has {table:,} labels, and no model has more than {max_labels:,}",
+                key=key,
+                table=len(table),
+                max_labels=MAX_LABELS,
+            )
     for number in names or ():
         if not (str(number).isascii() and str(number).isdigit() and len(str(number)) <= 10):
-            return f"id2label numbers a label {_quote(number)}, which is not a whole number"
+            return message("id2label numbers a label {number}, which is not a whole number", number=_quote(number))
     return ""
 
 
@@ -211,10 +236,20 @@ def _heads(part: dict[str, Any]) -> str:
         size, count = part.get(width), part.get(heads)
         fixed = any(part.get(name) is not None for name in _OWN_WIDTH)
         if not fixed and isinstance(size, int) and isinstance(count, int) and count and size % count:
-            return f"{width} is {size:,}, which {count:,} attention heads ({heads}) cannot share"
+            return message(
+                "{width} is {size:,}, which {count:,} attention heads ({heads}) cannot share",
+                width=width,
+                size=size,
+                count=count,
+                heads=heads,
+            )
     count, groups = part.get("num_attention_heads"), part.get("num_key_value_heads")
     if isinstance(count, int) and isinstance(groups, int) and groups and count % groups:
-        return f"num_attention_heads is {count:,}, which num_key_value_heads ({groups:,}) does not divide"
+        return message(
+            "num_attention_heads is {count:,}, which num_key_value_heads ({groups:,}) does not divide",
+            count=count,
+            groups=groups,
+        )
     return ""
 
 
@@ -231,5 +266,7 @@ def _code(part: dict[str, Any]) -> str:
         value = part.get(name)
         for one in value.values() if isinstance(value, dict) else [value]:
             if isinstance(one, str) and "/" in one:
-                return f"{name} asks for code of the hub ({_quote(one)}), which is never run"
+                return message(
+                    "{name} asks for code of the hub ({one}), which is never run", name=name, one=_quote(one)
+                )
     return ""

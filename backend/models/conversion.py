@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.processes import python_command
 from backend.contract.redaction import TOKEN_VARIABLES
 from backend.data.cache import DamagedCacheError, open_or_write
@@ -73,7 +74,13 @@ def _run(folder: Path, target: Path) -> None:
     if ended.returncode:
         said = ended.stderr.strip().splitlines()
         name = next(name for name in (BIN, BIN_INDEX, FLAX, FLAX_INDEX) if (folder / name).exists())
-        reason = said[-1] if said else f"the converter ended with {ended.returncode}"
+        reason = said[-1] if said else message("the converter ended with {returncode}", returncode=ended.returncode)
         raise InputError(
-            f"{_FIELD}: {folder / name} was not converted: {reason}; use a model that comes as safetensors", _FIELD
+            message(
+                "{field}: {folder} was not converted: {reason}; use a model that comes as safetensors",
+                field=_FIELD,
+                folder=folder / name,
+                reason=reason,
+            ),
+            _FIELD,
         )

@@ -12,10 +12,11 @@ from huggingface_hub.errors import (
 )
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 
 FIELD = "model.name_or_path"
 _DISK_FULL = 28
-_HERE = "choose a model that is on this computer"
+_HERE = message("choose a model that is on this computer")
 
 
 class HubTimeoutError(ConnectionError):
@@ -33,44 +34,72 @@ class InterruptedDownloadError(ConnectionError):
 def model_mistake(name: str, revision: str, error: Exception) -> InputError:
     """Why the hub does not give a model."""
     if isinstance(error, GatedRepoError):
-        text = f"{name} is given only to people who accepted its terms; accept them on its page, then `hf auth login`"
+        text = message(
+            "{name} is given only to people who accepted its terms; accept them on its page, then `hf auth login`",
+            name=name,
+        )
     elif isinstance(error, RevisionNotFoundError):
         return InputError(
-            f"model.revision: {name} has no revision {revision!r}; take main or a commit", "model.revision"
+            message(
+                "model.revision: {name} has no revision {revision}; take main or a commit",
+                name=name,
+                revision=repr(revision),
+            ),
+            "model.revision",
         )
     elif isinstance(error, RepositoryNotFoundError) and "Invalid credentials" not in str(error):
-        text = f"the hub has no model {name} that you may see; check the name, or log in with `hf auth login`"
+        text = message(
+            "the hub has no model {name} that you may see; check the name, or log in with `hf auth login`", name=name
+        )
     elif getattr(error, "errno", None) == _DISK_FULL:
-        text = (
-            f"the disk is full while {name} is downloaded; free some space and start again, it goes on where it stopped"
+        text = message(
+            "the disk is full while {name} is downloaded; free some space and start again, it goes on where it stopped",
+            name=name,
         )
     elif isinstance(error, InterruptedDownloadError):
-        text = (
-            f"the hub cannot be reached any more while {name} is downloaded; what has arrived is kept, so start again "
-            "when the network is back, and it goes on there"
+        text = message(
+            "the hub cannot be reached any more while {name} is downloaded; what has arrived is kept, so "
+            "start again when the network is back, and it goes on there",
+            name=name,
         )
     else:
         text = _refusal(error) or (
-            f"the hub cannot be reached for {name} ({_kind(error)}); check the network, or give a folder"
+            message(
+                "the hub cannot be reached for {name} ({error}); check the network, or give a folder",
+                name=name,
+                error=_kind(error),
+            )
         )
-    return InputError(f"{FIELD}: {text}", FIELD)
+    return InputError(message("{field}: {text}", field=FIELD, text=text), FIELD)
 
 
 def search_mistake(error: Exception) -> InputError:
     """Why the hub cannot be searched."""
     if isinstance(error, MALFORMED) and not status_of(error):
         return InputError(
-            f"what answers at {constants.ENDPOINT} is no model hub, or speaks another language ({_kind(error)}); "
-            f"check HF_ENDPOINT, or {_HERE}"
+            message(
+                "what answers at {endpoint} is no model hub, or speaks another language ({error}); check "
+                "HF_ENDPOINT, or {here}",
+                endpoint=constants.ENDPOINT,
+                error=_kind(error),
+                here=_HERE,
+            )
         )
     return InputError(
-        _refusal(error) or f"the hub cannot be reached ({_kind(error)}); check the network, or {_HERE} meanwhile"
+        _refusal(error)
+        or message(
+            "the hub cannot be reached ({error}); check the network, or {here} meanwhile",
+            error=_kind(error),
+            here=_HERE,
+        )
     )
 
 
 def offline() -> InputError:
     """Why nothing is asked at all."""
-    return InputError(f"Burnish works offline, so the hub is not asked; switch that off in Settings, or {_HERE}")
+    return InputError(
+        message("Burnish works offline, so the hub is not asked; switch that off in Settings, or {here}", here=_HERE)
+    )
 
 
 def status_of(error: Exception) -> int:
@@ -83,37 +112,51 @@ def _refusal(error: Exception) -> str:
     """What an answer with a bad status means; empty where there was no answer."""
     status = status_of(error)
     if status == 401:
-        return "the hub does not accept your login any more (401); renew it with `hf auth login`, or log out"
+        return message("the hub does not accept your login any more (401); renew it with `hf auth login`, or log out")
     if status == 403:
-        return "the hub does not let you have this (403); ask its owner, or log in as someone who may"
+        return message("the hub does not let you have this (403); ask its owner, or log in as someone who may")
     if status == 404:
         return _nothing_there(error)
     if status == 429:
-        return f"the hub was asked too often (429); {_when(error)}, or log in, which allows more questions"
+        return message(
+            "the hub was asked too often (429); {error}, or log in, which allows more questions", error=_when(error)
+        )
     if status >= 500:
-        return f"the hub has trouble of its own ({status}); try again in some minutes, or {_HERE} meanwhile"
-    return f"the hub refused the question ({status})" if status else ""
+        return message(
+            "the hub has trouble of its own ({status}); try again in some minutes, or {here} meanwhile",
+            status=status,
+            here=_HERE,
+        )
+    return message("the hub refused the question ({status})", status=status) if status else ""
 
 
 def _nothing_there(error: Any) -> str:
     """Of a hub, of a file that it names, or of the host to which it leads for the file."""
     url, hub = urlsplit(str(error.response.url)), urlsplit(constants.ENDPOINT)
     if url.netloc != hub.netloc:
-        return f"the hub leads to {url.netloc[:80]} for a file, and it is not there (404); try again later, or {_HERE}"
+        return message(
+            "the hub leads to {netloc} for a file, and it is not there (404); try again later, or {here}",
+            netloc=url.netloc[:80],
+            here=_HERE,
+        )
     if "/resolve/" in url.path:
         name = url.path.rpartition("/")[2][:80]
-        return f"the hub names the file {name} and does not have it (404); try again later, or {_HERE}"
-    return f"there is no model hub at {constants.ENDPOINT} (404); check HF_ENDPOINT"
+        return message(
+            "the hub names the file {name} and does not have it (404); try again later, or {here}",
+            name=name,
+            here=_HERE,
+        )
+    return message("there is no model hub at {endpoint} (404); check HF_ENDPOINT", endpoint=constants.ENDPOINT)
 
 
 def _when(error: Any) -> str:
     seconds = str(error.response.headers.get("Retry-After", ""))
-    return f"wait {seconds} seconds" if seconds.isdigit() else "wait a minute"
+    return message("wait {seconds} seconds", seconds=seconds) if seconds.isdigit() else message("wait a minute")
 
 
 def _kind(error: Exception) -> str:
     cause = error.why if isinstance(error, HubTimeoutError) else error
-    return "no answer in time" if "Timeout" in type(cause).__name__ else type(cause).__name__
+    return message("no answer in time") if "Timeout" in type(cause).__name__ else type(cause).__name__
 
 
 ERRORS = (HTTPError, OSError)

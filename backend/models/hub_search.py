@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from backend import registry
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.rpc.models import DownloadedModel, HubModel, HubSearch, ModelChoice
 from backend.data.hub_answers import guard
 from backend.data.sources.source import Report
@@ -171,21 +172,21 @@ def _other_format(names: Sequence[str]) -> str:
 
 def _no_access(info: ModelInfo) -> str:
     if info.disabled:
-        return "the hub has closed it"
+        return message("the hub has closed it")
     if info.gated and not get_token():
-        return (
+        return message(
             "it is given only to people who accepted its terms; accept them on its page, then log in "
             "(Settings, or `hf auth login`)"
         )
     if info.private and not get_token():
-        return "it is private; log in first (Settings, or `hf auth login`)"
+        return message("it is private; log in first (Settings, or `hf auth login`)")
     return ""
 
 
 def _access_notes(info: ModelInfo) -> list[str]:
     if info.gated:
-        return ["It is given only to people who accepted its terms on its page."]
-    return ["It is private: only people with access to it can repeat the run."] if info.private else []
+        return [message("It is given only to people who accepted its terms on its page.")]
+    return [message("It is private: only people with access to it can repeat the run.")] if info.private else []
 
 
 def _licence(tags: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.data.hub_answers import check_digest, guard, start_digests
 from backend.models.hub_errors import FIELD, InterruptedDownloadError, status_of
 
@@ -147,7 +148,11 @@ class _PartialFile:
 
 def _other_than_promised(file: RemoteFile) -> InputError:
     return InputError(
-        f"{FIELD}: what arrived of {file.name} is not what the hub promised, so it was thrown away; download it again",
+        message(
+            "{field}: what arrived of {name} is not what the hub promised, so it was thrown away; download it again",
+            field=FIELD,
+            name=file.name,
+        ),
         FIELD,
     )
 
@@ -177,7 +182,7 @@ def _fetch_on(url: str, content: _PartialFile, arrived: Arrived) -> None:
     with client.stream("GET", url, headers=headers, follow_redirects=True, timeout=SECONDS) as response:
         if response.status_code == 416:
             content.forget()
-            raise InterruptedDownloadError("the file is shorter than what is here")
+            raise InterruptedDownloadError(message("the file is shorter than what is here"))
         hf_raise_for_status(response)
         if content.size and not _goes_on(response, content.size):
             content.forget()  # the server knows no ranges and begins anew
@@ -186,7 +191,7 @@ def _fetch_on(url: str, content: _PartialFile, arrived: Arrived) -> None:
                 content.add(target, piece)
                 arrived(content.size)
     if not content.is_whole:
-        raise InterruptedDownloadError(f"the connection ended after {content.size:,} bytes")
+        raise InterruptedDownloadError(message("the connection ended after {size:,} bytes", size=content.size))
 
 
 def _goes_on(response: Any, start: int) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.contract.rpc.models import ModelDescription
 from backend.models import location
 from backend.models.adapter_files import is_alone, weights_folder
@@ -90,17 +91,26 @@ def check(
     tokenizer = read_tokenizer(folder) if needs_tokenizer else None
     problem = _problem(folder, config, weights, tokenizer, head)
     if problem:
-        raise InputError(f"{FIELD}: {problem}", FIELD)
+        raise InputError(message("{field}: {problem}", field=FIELD, problem=problem), FIELD)
     check_alone(folder)
     for one in {folder, weights_folder(folder)} if is_alone(folder) else {folder}:
         may_run(one, wanted=runs_code, tokenizer=needs_tokenizer and one == folder)
     if weights is not None and weights.format in OLD_FORMATS:
-        raise InputError(f"{FIELD}: {location.must_be_converted(str(folder), weights.format)}", FIELD)
+        raise InputError(
+            message(
+                "{field}: {location}", field=FIELD, location=location.must_be_converted(str(folder), weights.format)
+            ),
+            FIELD,
+        )
     longest = longest_sequence(config)
     if longest is not None and max_length is not None and max_length > longest:
         raise InputError(
-            f"task.max_length: {max_length} tokens are more than the {longest} positions of this model; "
-            f"set task.max_length to {longest} or less",
+            message(
+                "task.max_length: {max_length} tokens are more than the {longest} positions of this model; "
+                "set task.max_length to {longest} or less",
+                max_length=max_length,
+                longest=longest,
+            ),
             "task.max_length",
         )
 
@@ -161,9 +171,12 @@ def _lost_rows(folder: Path, config: dict[str, Any], weights: Weights) -> str:
     if not rows or config.keys() & _FURTHER_VOCABULARIES or not tables or min(tables.values()) <= rows:
         return ""
     name = min(tables, key=lambda one: tables[one])
-    return (
-        f"{folder / 'config.json'}: vocab_size is {rows:,}, but {name} has {tables[name]:,} rows; correct it there, or "
-        "choose another model"
+    return message(
+        "{folder}: vocab_size is {rows:,}, but {name} has {tables:,} rows; correct it there, or choose another model",
+        folder=folder / "config.json",
+        rows=rows,
+        name=name,
+        tables=tables[name],
     )
 
 
@@ -178,9 +191,11 @@ def _foreign(folder: Path, config: dict[str, Any], weights: Weights) -> str:
 
 def foreign_weights(folder: Path, model_type: str) -> str:
     """That nothing in the folder's weight files is a part of the model, and the way out."""
-    return (
-        f"no weights in {folder} belong to a {model_type} model; download the model again, or set model.initialise to "
-        "from_config to train from scratch"
+    return message(
+        "no weights in {folder} belong to a {model_type} model; download the model again, or set "
+        "model.initialise to from_config to train from scratch",
+        folder=folder,
+        model_type=model_type,
     )
 
 
@@ -194,29 +209,37 @@ def _notes(config: dict[str, Any], weights: Weights, tokenizer: TokenizerFiles, 
     if head is Head.SEQUENCE_CLASSIFICATION:
         notes.append(_head_note(config))
     if weights.dtype in {"F16", "BF16"}:
-        notes.append("The file's weights are 16 bit; they are trained in 32 bit.")
+        notes.append(message("The file's weights are 16 bit; they are trained in 32 bit."))
     if tokenizer.tokens > _rows(config) > 0:
-        notes.append(f"{tokenizer.tokens - _rows(config)} rows will be added for tokens that the model does not know.")
+        notes.append(
+            message(
+                "{tokens} rows will be added for tokens that the model does not know.",
+                tokens=tokenizer.tokens - _rows(config),
+            )
+        )
     return notes
 
 
 def _head_note(config: dict[str, Any]) -> str:
     stored = labels(config)
     if str((config.get("architectures") or [""])[0]).endswith("ForSequenceClassification") and stored:
-        return f"It classifies {', '.join(stored[:10])}; for other labels a new head will be made."
-    return "A new classification head will be made, which knows nothing before training."
+        return message(
+            "It classifies {stored}; for other labels a new head will be made.", stored=", ".join(stored[:10])
+        )
+    return message("A new classification head will be made, which knows nothing before training.")
 
 
 def _tokenizer_sentence(tokenizer: TokenizerFiles, rows: int) -> tuple[str, bool]:
     if tokenizer.problem:
         return tokenizer.problem, False
     if not tokenizer.tokens:
-        return f"{tokenizer.kind}; how many tokens it has shows when it is opened", True
+        return message("{kind}; how many tokens it has shows when it is opened", kind=tokenizer.kind), True
     if not rows:
-        return f"{tokenizer.kind} with {tokenizer.tokens:,} tokens", True
-    fits = tokenizer.tokens <= rows
-    end = "fits" if fits else "has more tokens than"
-    return f"{tokenizer.kind} with {tokenizer.tokens:,} tokens {end} the model's {rows:,} rows", fits
+        return message("{kind} with {tokens:,} tokens", kind=tokenizer.kind, tokens=tokenizer.tokens), True
+    values = {"kind": tokenizer.kind, "tokens": tokenizer.tokens, "rows": rows}
+    if tokenizer.tokens <= rows:
+        return message("{kind} with {tokens:,} tokens fits the model's {rows:,} rows", **values), True
+    return message("{kind} with {tokens:,} tokens has more tokens than the model's {rows:,} rows", **values), False
 
 
 def _rows(config: dict[str, Any]) -> int:
@@ -240,4 +263,10 @@ def config_problem(folder: Path) -> str:
             read_table(folder / name)
     except InputError as error:
         return str(error).removeprefix(f"{FIELD}: ")
-    return "" if found else f"{folder} has no config.json, so it is no model folder; choose the folder that holds it"
+    return (
+        ""
+        if found
+        else message(
+            "{folder} has no config.json, so it is no model folder; choose the folder that holds it", folder=folder
+        )
+    )

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from backend.contract.messages import message
 from backend.contract.resources import DEMO_MODELS
 from backend.contract.rpc.models import ModelChoice
 from backend.contract.run.folder import RunFolder
@@ -17,7 +18,7 @@ from backend.models.weights import flax_problem, read_weights
 
 MAX_RUNS = 200
 """Runs whose models are offered, the newest first."""
-_GONE = "the folder is not there any more; choose another model"
+_GONE = message("the folder is not there any more; choose another model")
 
 
 def choices(needs: RunNeeds, recent: Sequence[str], runs: Iterable[RunFolder]) -> list[ModelChoice]:
@@ -47,7 +48,7 @@ def used_before(needs: RunNeeds, recent: Sequence[str], cached: dict[str, ModelC
         elif path.is_absolute() or name.startswith((".", "~")):
             found.append(ModelChoice(name=name, group="recent", title=path.name, problem=_GONE))
         else:
-            note = "It is not in the cache any more, so it will be downloaded."
+            note = message("It is not in the cache any more, so it will be downloaded.")
             found.append(ModelChoice(name=name, group="recent", is_here=False, notes=[note]))
     return found
 

@@ -10,6 +10,7 @@ from huggingface_hub import constants, try_to_load_from_cache
 from huggingface_hub.utils import HFValidationError, validate_repo_id
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import user_path
 from backend.data.hub_answers import check_revision
 from backend.data.sources.source import Report
@@ -119,10 +120,24 @@ def fetch(
     Of old weights the hub's own conversion is taken where there is one; else they come as they are.
     """
     if not _is_hub_id(name):
-        raise InputError(f"{_FIELD}: {name!r} is no name of a hub model; give one such as google/mt5-small", _FIELD)
+        raise InputError(
+            message(
+                "{field}: {name} is no name of a hub model; give one such as google/mt5-small",
+                field=_FIELD,
+                name=repr(name),
+            ),
+            _FIELD,
+        )
     remote = hub.remote_model(name, revision)
     if remote.weights_format == "none":
-        raise InputError(f"{_FIELD}: {name} has no weights that can be trained; choose one with safetensors", _FIELD)
+        raise InputError(
+            message(
+                "{field}: {name} has no weights that can be trained; choose one with safetensors",
+                field=_FIELD,
+                name=name,
+            ),
+            _FIELD,
+        )
     taken = (hub.conversion_of(remote) if remote.weights_format in OLD_FORMATS else None) or remote
     folder = hub.download(taken, taken.files, report, on_file)
     if taken is not remote:
@@ -132,10 +147,15 @@ def fetch(
 
 def must_be_converted(name: str, weights_format: str) -> str:
     """What a person is told of old weights that nobody agreed to convert, as the end of a sentence."""
-    kind = {"bin": "pytorch_model.bin, a format that can hold programs", "flax": "flax_model.msgpack"}[weights_format]
-    return (
-        f"{name} has its weights only as {kind}; agree to convert them once "
-        f"to safetensors ({CONVERT_OPTION} on the command line, Convert in the window)"
+    kind = {"bin": message("pytorch_model.bin, a format that can hold programs"), "flax": "flax_model.msgpack"}[
+        weights_format
+    ]
+    return message(
+        "{name} has its weights only as {kind}; agree to convert them once to safetensors "
+        "({convert_option} on the command line, Convert in the window)",
+        name=name,
+        kind=kind,
+        convert_option=CONVERT_OPTION,
     )
 
 
@@ -145,9 +165,14 @@ def _local(name: str, revision: str) -> ModelLocation | None:
         check_links(path.absolute())
         return ModelLocation(path.absolute(), "folder", "", name)
     if path.is_file():
-        raise InputError(f"{_FIELD}: {path} is a file; give the folder that holds the model", _FIELD)
+        raise InputError(
+            message("{field}: {path} is a file; give the folder that holds the model", field=_FIELD, path=path), _FIELD
+        )
     if not _is_hub_id(name):
-        raise InputError(f"{_FIELD}: there is no folder {path}, and this is no name of a hub model", _FIELD)
+        raise InputError(
+            message("{field}: there is no folder {path}, and this is no name of a hub model", field=_FIELD, path=path),
+            _FIELD,
+        )
     config = try_to_load_from_cache(name, "config.json", revision=check_revision(revision))
     if not isinstance(config, str):
         return None
@@ -192,7 +217,9 @@ def _fetched(
             pin.write(folder, converted.commit)
             return ModelLocation(folder, "hub", converted.commit, name)
         if not consent:
-            raise InputError(f"{_FIELD}: {must_be_converted(name, remote.weights_format)}", _FIELD)
+            raise InputError(
+                message("{field}: {name}", field=_FIELD, name=must_be_converted(name, remote.weights_format)), _FIELD
+            )
         if remote.weights_format == "flax":  # the configuration says whether to fetch what may be gigabytes
             _check_flax(name, hub.download(remote, remote.small_files, report))
     files = remote.small_files + (remote.weight_files if needs_weights else ())
@@ -202,7 +229,7 @@ def _fetched(
 
 def _check_flax(name: str, folder: Path) -> None:
     if problem := flax_problem(folder):
-        raise InputError(f"{_FIELD}: {name}: {problem}", _FIELD)
+        raise InputError(message("{field}: {name}: {problem}", field=_FIELD, name=name, problem=problem), _FIELD)
 
 
 def _converted(here: ModelLocation, cache: Path, report: Report, consent: bool) -> ModelLocation:
@@ -212,7 +239,7 @@ def _converted(here: ModelLocation, cache: Path, report: Report, consent: bool) 
     ready = conversion.converted_folder(here.folder, cache)
     if not conversion.is_converted(ready):
         if not consent:
-            raise InputError(f"{_FIELD}: {must_be_converted(here.name, kind)}", _FIELD)
+            raise InputError(message("{field}: {name}", field=_FIELD, name=must_be_converted(here.name, kind)), _FIELD)
         conversion.convert(here.folder, cache, report)
     return ModelLocation(ready, "converted", here.commit, here.name)
 
@@ -234,8 +261,13 @@ def _safe_copy(here: ModelLocation | None, name: str, revision: str, cache: Path
 
 def _not_here(name: str) -> InputError:
     return InputError(
-        f"{_FIELD}: {name} is neither a folder nor whole in the cache ({constants.HF_HUB_CACHE}), and the network may not be "
-        "used; download it first, or give a folder",
+        message(
+            "{field}: {name} is neither a folder nor whole in the cache ({hf_hub_cache}), and the "
+            "network may not be used; download it first, or give a folder",
+            field=_FIELD,
+            name=name,
+            hf_hub_cache=constants.HF_HUB_CACHE,
+        ),
         _FIELD,
     )
 

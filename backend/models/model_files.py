@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import MB, leads_out, read_regular
 
 
 def _kind(value: Any) -> str:
     return {
-        list: "it holds a list",
-        str: "it holds a text",
-        bool: "it holds true or false",
-        type(None): "it holds null",
+        list: message("it holds a list"),
+        str: message("it holds a text"),
+        bool: message("it holds true or false"),
+        type(None): message("it holds null"),
     }.get(type(value), "it holds a number")
 
 
@@ -68,7 +69,10 @@ def check_link(path: Path, folder: Path) -> None:
     """Raises InputError where a file of a model folder is a link that leads out of it."""
     if path.is_symlink() and leads_out(path, folder) and not _is_of_hub_cache(path):
         raise InputError(
-            f"{path} is a link that leads out of the model's folder; replace it with the file to which it leads"
+            message(
+                "{path} is a link that leads out of the model's folder; replace it with the file to which it leads",
+                path=path,
+            )
         )
 
 
@@ -88,7 +92,11 @@ def read_small(path: Path, limit: int = SMALL_LIMIT) -> bytes | None:
         return None
     except OSError as error:
         raise InputError(
-            f"{path} cannot be read ({(error.strerror or str(error)).lower()}); check its rights"
+            message(
+                "{path} cannot be read ({strerror}); check its rights",
+                path=path,
+                strerror=(error.strerror or str(error)).lower(),
+            )
         ) from None
 
 
@@ -97,13 +105,19 @@ def parse_table(content: bytes, path: Path | str, *, unique: bool = False) -> di
     try:
         found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_refuse_repeated_keys if unique else None)
     except RecursionError:
-        raise InputError(f"{path} is nested too deeply; download it again") from None
+        raise InputError(message("{path} is nested too deeply; download it again", path=path)) from None
     except _KeyTwiceError as error:
-        raise RepeatedKeyError(f"{path} has the key {str(error)[:80]!r} twice; keep one of them") from None
+        raise RepeatedKeyError(
+            message("{path} has the key {error} twice; keep one of them", path=path, error=repr(str(error)[:80]))
+        ) from None
     except ValueError as error:  # also bytes that are not UTF-8, and integers of thousands of digits
-        raise InputError(f"{path} is no readable JSON table ({_reason(error)}); download it again") from None
+        raise InputError(
+            message("{path} is no readable JSON table ({error}); download it again", path=path, error=_reason(error))
+        ) from None
     if not isinstance(found, dict):
-        raise InputError(f"{path} is no readable JSON table ({_kind(found)}); download it again")
+        raise InputError(
+            message("{path} is no readable JSON table ({found}); download it again", path=path, found=_kind(found))
+        )
     return found
 
 
@@ -135,10 +149,10 @@ def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _reason(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} in line {error.lineno}"
+        return message("{msg} in line {lineno}", msg=error.msg, lineno=error.lineno)
     if isinstance(error, UnicodeDecodeError):
-        return "it is not UTF-8"
-    return "a number in it has too many digits" if "digits" in str(error) else type(error).__name__
+        return message("it is not UTF-8")
+    return message("a number in it has too many digits") if "digits" in str(error) else type(error).__name__
 
 
 def copy_small_files(source: Path, target: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from backend.contract import consents
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.places import cache_folder, private_folder
 from backend.contract.run.folder import write_json
 from backend.contract.versions import installed_versions
@@ -130,11 +131,17 @@ def running(folder: Path, *, trusted: bool) -> Iterator[None]:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = f"{type(error).__name__}: {' '.join(lines[:2])}"[:300].rstrip(".: ")
         said = (
-            f"the Python code of {folder} failed ({reason}); install what it asks for, or choose another model"
+            message(
+                "the Python code of {folder} failed ({reason}); install what it asks for, or choose another model",
+                folder=folder,
+                reason=reason,
+            )
             if trusted
-            else f"the model in {folder} cannot be opened ({reason}); choose another model"
+            else message(
+                "the model in {folder} cannot be opened ({reason}); choose another model", folder=folder, reason=reason
+            )
         )
-        raise InputError(f"model.name_or_path: {said}", "model.name_or_path") from error
+        raise InputError(message("model.name_or_path: {said}", said=said), "model.name_or_path") from error
 
 
 def open_config(folder: Path, *, wanted: bool) -> Any:
@@ -208,8 +215,14 @@ def read_code(folder: Path) -> dict[str, bytes]:
                 found[path.relative_to(folder).as_posix()] = content
         if len(found) > _MAX_FILES or entries > _MAX_ENTRIES:
             raise InputError(
-                f"{FIELD}: {folder} holds too many files to read its Python code (at most {_MAX_FILES} of "
-                f"{_MAX_ENTRIES:,}); move the model into a folder of its own",
+                message(
+                    "{field}: {folder} holds too many files to read its Python code (at most {max_files} of "
+                    "{max_entries:,}); move the model into a folder of its own",
+                    field=FIELD,
+                    folder=folder,
+                    max_files=_MAX_FILES,
+                    max_entries=_MAX_ENTRIES,
+                ),
                 FIELD,
             )
     return dict(sorted(found.items()))
@@ -270,8 +283,12 @@ def _describe(folder: Path, config: dict[str, Any], words: dict[str, Any], code:
 def _check(found: RemoteCode, wanted: bool) -> None:
     if not wanted:
         raise InputError(
-            f"{FIELD}: {found.name} runs Python code of its own; read it, then set {FIELD} to true and agree to it "
-            "(--trust-remote-code on the command line, or the question in the window)",
+            message(
+                "{field}: {name} runs Python code of its own; read it, then set {field} to true and agree to "
+                "it (--trust-remote-code on the command line, or the question in the window)",
+                field=FIELD,
+                name=found.name,
+            ),
             FIELD,
         )
     if not found.is_agreed:
@@ -280,23 +297,41 @@ def _check(found: RemoteCode, wanted: bool) -> None:
 
 def _refusal(found: RemoteCode) -> str:
     if found.elsewhere:
-        return (
-            f"{FIELD}: the code of {found.name} lies in another repository ({found.elsewhere}), at no certain version; "
-            "put its .py files beside the model and name them in its config.json, or choose another model"
+        return message(
+            "{field}: the code of {name} lies in another repository ({elsewhere}), at no certain "
+            "version; put its .py files beside the model and name them in its config.json, or choose "
+            "another model",
+            field=FIELD,
+            name=found.name,
+            elsewhere=found.elsewhere,
         )
     if not found.files:
-        return f"{FIELD}: {found.name} needs Python code of its own, which is not in {found.folder}; download it again"
+        return message(
+            "{field}: {name} needs Python code of its own, which is not in {folder}; download it again",
+            field=FIELD,
+            name=found.name,
+            folder=found.folder,
+        )
     if found.strange is not None:
-        return (
-            f"{FIELD}: {found.name} names a class in a file that is not in its folder ({found.strange[:80]!r}); "
-            "download it again, or choose another model"
+        return message(
+            "{field}: {name} names a class in a file that is not in its folder ({strange}); download it "
+            "again, or choose another model",
+            field=FIELD,
+            name=found.name,
+            strange=repr(found.strange[:80]),
         )
     version, files = found.version[:12], ", ".join(found.files[:4])
-    more = f" and {len(found.files) - 4} more" if len(found.files) > 4 else ""
-    return (
-        f"{FIELD}: {found.name} runs Python code of its own ({files}{more}), and you have not agreed to this "
-        f"version of it ({version}); read it in {found.folder}, then agree (--trust-remote-code on the command line, or the "
-        "question in the window)"
+    if len(found.files) > 4:
+        files = message("{names} and {count} more", names=files, count=len(found.files) - 4)
+    return message(
+        "{field}: {name} runs Python code of its own ({files}), and you have not agreed to "
+        "this version of it ({version}); read it in {folder}, then agree (--trust-remote-code on the "
+        "command line, or the question in the window)",
+        field=FIELD,
+        name=found.name,
+        files=files,
+        version=version,
+        folder=found.folder,
     )
 
 
@@ -331,8 +366,12 @@ def _private_copy(files: dict[str, bytes]) -> Path:
                 raise
     except OSError as error:
         raise InputError(
-            f"{parent}: the code of the model cannot be copied there ({(error.strerror or str(error)).lower()}); set "
-            "BURNISH_CACHE to a folder that you may write to"
+            message(
+                "{parent}: the code of the model cannot be copied there ({strerror}); set BURNISH_CACHE to a "
+                "folder that you may write to",
+                parent=parent,
+                strerror=(error.strerror or str(error)).lower(),
+            )
         ) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)

@@ -15,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from backend.contract.errors import InputError, RunFailed
+from backend.contract.messages import message
 from backend.contract.output_file import check_output_folder, output_errors
 from backend.contract.run.folder import write_json
 from backend.data.removal import RemovalFailure, delete, set_aside
@@ -55,9 +56,15 @@ def _set_aside(folder: Path) -> Path:
         return set_aside(folder)
     except OSError as error:
         raise RunFailed(
-            f"{folder} could not be replaced ({error.strerror or error}), so the new model was not written",
+            message(
+                "{folder} could not be replaced ({strerror}), so the new model was not written",
+                folder=folder,
+                strerror=error.strerror or error,
+            ),
             code="model_in_use",
-            hint="Close what uses that folder, or move it away, then resume the run; its checkpoints are untouched.",
+            hint=message(
+                "Close what uses that folder, or move it away, then resume the run; its checkpoints are untouched."
+            ),
         ) from error
 
 
@@ -76,8 +83,11 @@ def read_note(folder: Path) -> dict[str, Any] | None:
 def damaged_note(folder: Path) -> InputError:
     """What a person is told of a note that lacks what its task needs."""
     return InputError(
-        f"{folder / NOTE} does not say what Burnish writes there of a model (task, labels, columns); fetch or export the "
-        "model again, or delete this file and name the task (--task)"
+        message(
+            "{folder} does not say what Burnish writes there of a model (task, labels, columns); fetch "
+            "or export the model again, or delete this file and name the task (--task)",
+            folder=folder / NOTE,
+        )
     )
 
 
@@ -130,8 +140,12 @@ def check_base(folder: Path, note: dict[str, Any] | None, base: Path) -> None:
     known = (note or {}).get(BASE)
     if isinstance(known, dict) and known.get("weights") != _weights_digest(base):
         raise InputError(
-            f"model.name_or_path: {folder} holds an adapter, and its model {known.get('name', base)} has other weights than "
-            "when it was trained; put the former model back, or train again",
+            message(
+                "model.name_or_path: {folder} holds an adapter, and its model {known} has other weights than "
+                "when it was trained; put the former model back, or train again",
+                folder=folder,
+                known=known.get("name", base),
+            ),
             "model.name_or_path",
         )
 
@@ -164,9 +178,9 @@ def copy_model(source: Path, target: Path, numbers: Numbers) -> None:
     Raises InputError where `target` is not empty or cannot be written, or where a weight is beyond the range of float16.
     """
     if target.exists() and not target.is_dir():
-        raise InputError(f"--model: {target} is a file; name a new folder")
+        raise InputError(message("--model: {target} is a file; name a new folder", target=target))
     if target.exists() and any(target.iterdir()):
-        raise InputError(f"--model: {target} is not empty; name a new folder")
+        raise InputError(message("--model: {target} is not empty; name a new folder", target=target))
     check_output_folder(target, "--model")
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -203,7 +217,7 @@ def _as_numbers(values: np.ndarray, name: str, numbers: Numbers) -> np.ndarray:
     if not np.issubdtype(values.dtype, np.floating):
         return values
     if numbers == "float16" and np.abs(values).max(initial=0.0) > np.finfo(np.float16).max:
-        raise InputError(f"--dtype: {name} holds numbers beyond the range of float16; keep float32")
+        raise InputError(message("--dtype: {name} holds numbers beyond the range of float16; keep float32", name=name))
     return values.astype(numbers)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.models.model_files import read_table, read_table_if_sound
 from backend.models.weights import is_pointer
 
@@ -34,7 +35,9 @@ def read_tokenizer(folder: Path) -> TokenizerFiles:
     kind = str(_read(folder / "tokenizer_config.json").get("tokenizer_class") or "")
     pointer = next((name for name in _VOCABULARIES if (folder / name).is_file() and is_pointer(folder / name)), None)
     if pointer:
-        problem = f"{folder / pointer} is a Git LFS pointer; run `git lfs pull` in {folder}"
+        problem = message(
+            "{folder} is a Git LFS pointer; run `git lfs pull` in {folder_2}", folder=folder / pointer, folder_2=folder
+        )
         return TokenizerFiles(kind, problem=problem)
     try:
         tokens = _count(folder)
@@ -43,7 +46,9 @@ def read_tokenizer(folder: Path) -> TokenizerFiles:
     opaque = any(next(folder.glob(pattern), None) for pattern in _OPAQUE)
     if opaque or kind in _WITHOUT_FILES or any((folder / name).is_file() for name in _VOCABULARIES):
         return TokenizerFiles(kind or "tokenizer", tokens)
-    problem = f"{folder} holds no tokenizer; add its tokenizer.json, or name another in model.tokenizer"
+    problem = message(
+        "{folder} holds no tokenizer; add its tokenizer.json, or name another in model.tokenizer", folder=folder
+    )
     return TokenizerFiles(problem=problem)
 
 
@@ -97,21 +102,23 @@ def problem_of(tokenizer: Any, *, is_whole: bool = True) -> str:
     files beside it (not `is_whole`) only that they are JSON objects is asked.
     """
     if not isinstance(tokenizer, dict):
-        return "it is no JSON object"
+        return message("it is no JSON object")
     if is_whole and not isinstance(tokenizer.get("model"), dict):
-        return "it has no model"
+        return message("it has no model")
     for part in PARTS if is_whole else ():
         steps = _flatten(tokenizer.get(part))
         if steps is None:
-            return f"its {part} is no table of steps, or has more than {MAX_STEPS:,}"
+            return message(
+                "its {part} is no table of steps, or has more than {max_steps:,}", part=part, max_steps=MAX_STEPS
+            )
         if problem := next(filter(None, map(_problem_of_step, steps)), ""):
-            return f"its {part} {problem}"
+            return message("its {part} {problem}", part=part, problem=problem)
         if part == "post_processor":
             problem = _problem_of_templates([step for step in steps if "single" in step])
         else:
             problem = _problem_of_growth(steps)
         if problem:
-            return f"its {part} {problem}"
+            return message("its {part} {problem}", part=part, problem=problem)
     return ""
 
 
@@ -119,7 +126,7 @@ def problem_of_charsmap(charsmap: bytes) -> str:
     """Why the compiled table of a normaliser cannot be one: four bytes with the size of a trie, the trie, then texts."""
     size = int.from_bytes(charsmap[:4], "little")
     if len(charsmap) < 8 or not 0 < size <= len(charsmap) - 4 or size % 4:
-        return "has a damaged table (precompiled_charsmap)"
+        return message("has a damaged table (precompiled_charsmap)")
     return ""
 
 
@@ -143,9 +150,9 @@ def _problem_of_step(step: dict[str, Any]) -> str:
     if "precompiled_charsmap" in step:
         return problem_of_charsmap(_charsmap(step))
     if step.get("type") == "FixedLength" and not step.get("length", 1):
-        return "parts a text after every 0 characters"
+        return message("parts a text after every 0 characters")
     if "pattern" in step and not isinstance(step["pattern"], dict | str):
-        return "has a pattern that is none"
+        return message("has a pattern that is none")
     return ""
 
 
@@ -168,7 +175,7 @@ def _problem_of_growth(steps: list[dict[str, Any]]) -> str:
 
     for step in reversed(steps):
         if "prepend" in step and cost(step["prepend"]) > MAX_ADDED:
-            return f"puts more than {MAX_ADDED:,} characters before a text"
+            return message("puts more than {max_added:,} characters before a text", max_added=MAX_ADDED)
         if "pattern" in step and "content" in step:
             pattern, added = step["pattern"], cost(step["content"])
             plain = pattern.get("String") if isinstance(pattern, dict) else pattern
@@ -182,7 +189,7 @@ def _problem_of_growth(steps: list[dict[str, Any]]) -> str:
         elif not any(name in step for name in _LISTS):
             other, costs = max([other, *costs.values()]) * _factor(step), {}
         if max([other, *costs.values()]) > MAX_GROWTH:
-            return f"may make more than {MAX_GROWTH:,} characters of one"
+            return message("may make more than {max_growth:,} characters of one", max_growth=MAX_GROWTH)
     return ""
 
 
@@ -204,13 +211,17 @@ def _problem_of_templates(templates: list[dict[str, Any]]) -> str:
         for name in ("single", "pair"):
             pieces = template.get(name) or []
             if not isinstance(pieces, list) or len(pieces) > MAX_STEPS:
-                return f"has a template of more than {MAX_STEPS:,} parts"
+                return message("has a template of more than {max_steps:,} parts", max_steps=MAX_STEPS)
             if (missing := next((one for one in _special(pieces) if one not in known), None)) is not None:
-                return f"names the token {missing[:80]!r}, which it does not define"
+                return message("names the token {missing}, which it does not define", missing=repr(missing[:80]))
         copies *= max(1, sum("Sequence" in piece for piece in template.get("single") or [] if isinstance(piece, dict)))
         added = sum(len(one.get("ids") or ()) for one in known.values() if isinstance(one, dict))
         if copies > MAX_GROWTH or added > MAX_ADDED:
-            return f"repeats a text more than {MAX_GROWTH:,} times, or adds more than {MAX_ADDED:,} tokens to it"
+            return message(
+                "repeats a text more than {max_growth:,} times, or adds more than {max_added:,} tokens to it",
+                max_growth=MAX_GROWTH,
+                max_added=MAX_ADDED,
+            )
     return ""
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import is_file_name, open_regular
 from backend.models.adapter_files import weights_folder
 from backend.models.model_files import parse_table, read_table_if_sound
@@ -71,7 +72,12 @@ def read_weights(folder: Path) -> Weights:
         if files and not (kind == "flax" and flax_problem(folder)):
             pointer = next((path for path in files if is_pointer(path)), None)
             return _pointed(pointer) if pointer else Weights(kind, files)
-    return Weights("none", problem=f"{folder} holds no weights (model.safetensors); {_none_way_out(folder)}")
+    return Weights(
+        "none",
+        problem=message(
+            "{folder} holds no weights (model.safetensors); {folder_2}", folder=folder, folder_2=_none_way_out(folder)
+        ),
+    )
 
 
 def is_pointer(path: Path) -> bool:
@@ -89,18 +95,22 @@ def _files(folder: Path, single: str, index: str) -> tuple[tuple[Path, ...], str
     # Transformers would follow any path.
     names = set(places.values()) if isinstance(places, dict) and all(map(is_file_name, places.values())) else set()
     if not names:
-        return (), f"{folder / index} is no readable list of weight files; download the model again"
+        return (), message(
+            "{folder} is no readable list of weight files; download the model again", folder=folder / index
+        )
     paths = tuple(folder / name for name in sorted(names))
     missing = [path.name for path in paths if not path.is_file()]
-    return paths, f"{folder} lacks {', '.join(missing[:3])}; download the model again" if missing else ""
+    return paths, message(
+        "{folder} lacks {missing}; download the model again", folder=folder, missing=", ".join(missing[:3])
+    ) if missing else ""
 
 
 def _none_way_out(folder: Path) -> str:
     if (folder / FLAX).is_file() or (folder / FLAX_INDEX).is_file():
         return flax_problem(folder)
     if (folder / "tf_model.h5").is_file():
-        return "tf_model.h5 is of another framework: save the model from there as safetensors"
-    return "choose a folder with weights, or set model.initialise to from_config to train from scratch"
+        return message("tf_model.h5 is of another framework: save the model from there as safetensors")
+    return message("choose a folder with weights, or set model.initialise to from_config to train from scratch")
 
 
 def _read_all(files: tuple[Path, ...]) -> Weights:
@@ -112,19 +122,23 @@ def _read_all(files: tuple[Path, ...]) -> Weights:
         try:
             header = read_header(path)
         except (ValueError, OSError) as error:
-            problem = f"{path} is damaged ({error}); download it again"
+            problem = message("{path} is damaged ({error}); download it again", path=path, error=error)
             return Weights("broken", files, problem=problem)
         for name, entry in header.items():
             if entry["dtype"] in _NUMBERS:
                 shapes[name] = tuple(entry["shape"])
                 dtypes[entry["dtype"]] = dtypes.get(entry["dtype"], 0) + math.prod(entry["shape"])
     if not shapes:
-        return Weights("broken", files, problem=f"{files[0]} holds no weights; download the model again")
+        return Weights(
+            "broken", files, problem=message("{files} holds no weights; download the model again", files=files[0])
+        )
     return Weights("safetensors", files, shapes, max(dtypes, key=lambda name: dtypes[name], default=""))
 
 
 def _pointed(path: Path) -> Weights:
-    problem = f"{path} is a Git LFS pointer and not the weights; run `git lfs pull` in {path.parent}"
+    problem = message(
+        "{path} is a Git LFS pointer and not the weights; run `git lfs pull` in {parent}", path=path, parent=path.parent
+    )
     return Weights("lfs-pointer", (path,), problem=problem)
 
 
@@ -135,39 +149,54 @@ def read_header(path: Path) -> dict[str, dict]:
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
         if not 2 <= length <= min(_LARGEST_HEADER, size - 8):
-            raise ValueError("its header is cut off or no safetensors header")
+            raise ValueError(message("its header is cut off or no safetensors header"))
         content = file.read(length)
     try:
         header = parse_table(content, path, unique=True)
     except InputError:
-        raise ValueError("its header is no JSON table, or has one key twice") from None
+        raise ValueError(message("its header is no JSON table, or has one key twice")) from None
     header.pop("__metadata__", None)
     end = 0
     for name, entry in sorted(header.items(), key=lambda item: _offsets(*item)):
         begin, after = _offsets(name, entry)
         if begin != end:
-            raise ValueError(f"tensor {name[:80]!r} begins at byte {begin:,} instead of {end:,}")
+            raise ValueError(
+                message(
+                    "tensor {name} begins at byte {begin:,} instead of {end:,}",
+                    name=repr(name[:80]),
+                    begin=begin,
+                    end=end,
+                )
+            )
         if after - begin != _bytes(name, entry):
-            raise ValueError(f"tensor {name[:80]!r} has {after - begin:,} bytes, which is not what its shape takes")
+            raise ValueError(
+                message(
+                    "tensor {name} has {after:,} bytes, which is not what its shape takes",
+                    name=repr(name[:80]),
+                    after=after - begin,
+                )
+            )
         end = after
     if 8 + length + end != size:
-        raise ValueError(f"it should have {8 + length + end:,} bytes and has {size:,}")
+        raise ValueError(message("it should have {value:,} bytes and has {size:,}", value=8 + length + end, size=size))
     return header
 
 
 def _offsets(name: str, entry: Any) -> tuple[int, int]:
     found = entry.get("data_offsets") if isinstance(entry, dict) else None
     if not (isinstance(found, list) and len(found) == 2 and all(map(_is_count, found)) and found[0] <= found[1]):
-        raise ValueError(f"tensor {name[:80]!r} has no place in the file")
+        raise ValueError(message("tensor {name} has no place in the file", name=repr(name[:80])))
     return found[0], found[1]
 
 
 def _bytes(name: str, entry: dict) -> int:
     kind, shape = entry.get("dtype"), entry.get("shape")
     if not isinstance(kind, str) or kind not in _BITS:
-        raise ValueError(f"tensor {name[:80]!r} has the unknown type {str(kind)[:20]!r}")
+        raise ValueError(
+            message("tensor {name} has the unknown type {kind}", name=repr(name[:80]), kind=repr(str(kind)[:20]))
+        )
     if not (isinstance(shape, list) and all(map(_is_count, shape))):
-        raise ValueError(f"tensor {name[:80]!r} has no shape")
+        raise ValueError(message("tensor {name} has no shape", name=repr(name[:80])))
     return math.prod(shape) * _BITS[kind] // 8
 
 
@@ -228,9 +257,10 @@ def flax_family_problem(model_type: str) -> str:
     """Why a family's Flax weights cannot be read, as the end of a sentence; nothing where they can."""
     if model_type in _FLAX_FAMILIES:
         return ""
-    return (
-        f"flax_model.msgpack of the architecture {model_type or 'that config.json does not name'} cannot be converted "
-        "here: save the model as safetensors with transformers 4 (from_pretrained with from_flax=True)"
+    return message(
+        "flax_model.msgpack of the architecture {model_type} cannot be converted here: save the "
+        "model as safetensors with transformers 4 (from_pretrained with from_flax=True)",
+        model_type=model_type or message("that config.json does not name"),
     )
 
 
@@ -249,7 +279,7 @@ def rename_flax_parameters(tree: Mapping[str, Any]) -> dict[str, np.ndarray]:
     for path, value in _flax_leaves(tree.get("params", tree)):
         last = path[-1]
         if last not in _FLAX_WEIGHTS | _FLAX_KEPT:
-            raise ValueError(f"{'/'.join(path)} is no parameter of a family that is known here")
+            raise ValueError(message("{path} is no parameter of a family that is known here", path="/".join(path)))
         numbers = value if value.dtype in (np.float16, np.float32) else value.astype(np.float32)
         name = ".".join([*path[:-1], "weight" if last in _FLAX_WEIGHTS else last])
         tensors[name] = np.ascontiguousarray(numbers.T if last == "kernel" else numbers)
@@ -264,7 +294,7 @@ def _flax_leaves(tree: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterat
         elif isinstance(value, np.ndarray):
             yield path, value
         else:
-            raise ValueError(f"{'/'.join(path)} is no array")
+            raise ValueError(message("{path} is no array", path="/".join(path)))
 
 
 CHUNK_BYTES = 1 << 24
@@ -313,7 +343,7 @@ def _chunks(file: Path, begin: int, end: int) -> Iterator[bytes]:
         while begin < end:
             chunk = opened.read(min(CHUNK_BYTES, end - begin))
             if not chunk:
-                raise ValueError(f"{file} is cut off")
+                raise ValueError(message("{file} is cut off", file=file))
             begin += len(chunk)
             yield chunk
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.catalog import Column
+from backend.contract.messages import join, message
 from backend.contract.rpc.data import ColumnSummary
 from backend.data.column_summary import LOOKED_AT, looks_of
 
@@ -81,15 +82,22 @@ class ColumnGuess:
         if len(wanted) != 1:
             return None
         [(name, count)] = wanted.items()
-        return GuessReason(name, f"lists with {_grouped(count)} different {'tags' if name in few else 'words'}")
+        return GuessReason(
+            name,
+            (
+                message("lists with {count} different tags", count=_grouped(count))
+                if name in few
+                else message("lists with {count} different words", count=_grouped(count))
+            ),
+        )
 
     def unfit(self, part: Column, look: ColumnSummary) -> str:
         """Why a column cannot play a part, as words that follow its name; empty where it can."""
         if look.rows and look.empty == look.rows:
             return (
-                "is empty in every row"
+                message("is empty in every row")
                 if look.rows == len(self._table)
-                else f"is empty in the first {look.rows:,} rows"
+                else message("is empty in the first {rows:,} rows", rows=look.rows)
             )
         check = {"text": _unfit_text, "label": self._unfit_label, "number": self._unfit_number, "tags": _unfit_words,
                  "words": _unfit_words, "messages": _unfit_messages}.get(part.holds)  # fmt: skip
@@ -105,23 +113,31 @@ class ColumnGuess:
 
     def _unfit_label(self, look: ColumnSummary) -> str:
         if look.distinct is None:
-            return f"holds {_plural(look.kind)}, and labels are single values"
+            return message("holds {kind}, and labels are single values", kind=_plural(look.kind))
         filled = look.rows - look.empty
         whole = look.rows == len(self._table)
         if whole and look.distinct == 1:
-            return f"holds a single value, {look.examples[0]!r}"
+            return message("holds a single value, {examples}", examples=repr(look.examples[0]))
         if filled > 1000 and look.distinct > 0.9 * filled:
-            return f"holds {_grouped(look.distinct)} different values in {_grouped(filled)} rows"
+            return message(
+                "holds {distinct} different values in {filled} rows",
+                distinct=_grouped(look.distinct),
+                filled=_grouped(filled),
+            )
         return ""
 
     def _unfit_number(self, look: ColumnSummary) -> str:
         if look.kind in ("numbers", "whole numbers"):
             return ""
         if look.kind != "text":
-            return f"holds {_plural(look.kind)}, and numbers are wanted"
+            return message("holds {kind}, and numbers are wanted", kind=_plural(look.kind))
         cells = pc.utf8_trim_whitespace(pc.fill_null(self._table[look.name].slice(0, LOOKED_AT), ""))
         odd = cells.filter(pc.invert(pc.or_(pc.match_substring_regex(cells, _NUMBER), pc.equal(cells, ""))))
-        return f"holds no numbers, for example {odd[0].as_py()[:40]!r}" if len(odd) > look.rows // 2 else ""
+        return (
+            message("holds no numbers, for example {odd}", odd=repr(odd[0].as_py()[:40]))
+            if len(odd) > look.rows // 2
+            else ""
+        )
 
 
 _NUMBER = r"^[-+]?(\d+[.,]?\d*|[.]\d+)([eE][-+]?\d+)?$"
@@ -136,8 +152,12 @@ def guess_by_name(usual_names: list[str], there: list[str], taken: set[str]) -> 
 def guessed_columns(parts: Sequence[Column], guesses: Mapping[str, GuessReason]) -> str:
     """The columns that nobody has named and why they were taken, as one sentence; empty where there are none."""
     found = [(part.name, guess) for part in parts if (guess := guesses.get(part.name)) and guess.reason != CHOSEN]
-    said = [f"{part} is {guess.column} ({guess.reason})" for part, guess in found if guess.column]
-    return f"columns guessed: {', '.join(said)}" if said else ""
+    said = [
+        message("{part} is {column} ({reason})", part=part, column=guess.column, reason=guess.reason)
+        for part, guess in found
+        if guess.column
+    ]
+    return message("columns guessed: {said}", said=join(", ", said)) if said else ""
 
 
 def _columns_in_use(found: Mapping[str, GuessReason]) -> set[str]:
@@ -151,11 +171,11 @@ def _longest(free: list[ColumnSummary]) -> GuessReason | None:
     if not texts:
         return None
     first = texts[0]
-    words = f"about {_grouped(max(2, round(first.median_words or 0)))} words"
+    words = message("about {value} words", value=_grouped(max(2, round(first.median_words or 0))))
     if len(texts) == 1:
-        return GuessReason(first.name, f"the only column of texts ({words})")
+        return GuessReason(first.name, message("the only column of texts ({words})", words=words))
     if (first.median_words or 0) >= 2 * (texts[1].median_words or 0):
-        return GuessReason(first.name, f"the longest texts ({words})")
+        return GuessReason(first.name, message("the longest texts ({words})", words=words))
     return GuessReason(None, _could_be([look.name for look in texts]))
 
 
@@ -167,7 +187,7 @@ def _only(free: list[ColumnSummary], words: Callable[[ColumnSummary], str]) -> G
 
 def _could_be(names: list[str]) -> str:
     shown = ", ".join(f"“{name}”" for name in names[:-1][:3])
-    return f"could be {shown} or “{names[-1]}”"
+    return message("could be {shown} or “{names}”", shown=shown, names=names[-1])
 
 
 def _is_label(look: ColumnSummary) -> bool:
@@ -179,37 +199,41 @@ def _is_label(look: ColumnSummary) -> bool:
 
 
 def _values(look: ColumnSummary) -> str:
-    return f"{look.distinct} different values in {_grouped(look.rows)} rows"
+    return message("{distinct} different values in {rows} rows", distinct=look.distinct, rows=_grouped(look.rows))
 
 
 def _numbers(_: ColumnSummary) -> str:
-    return "the only column of numbers"
+    return message("the only column of numbers")
 
 
 def _messages(_: ColumnSummary) -> str:
-    return "the only column of lists of messages"
+    return message("the only column of lists of messages")
 
 
 def _unfit_text(look: ColumnSummary) -> str:
     nested = look.kind.startswith("list") or look.kind in ("structure", "other")
-    return f"holds {_plural(look.kind)}, and text is wanted" if nested else ""
+    return message("holds {kind}, and text is wanted", kind=_plural(look.kind)) if nested else ""
 
 
 def _unfit_words(look: ColumnSummary) -> str:
     return (
         ""
         if look.kind in ("text", "list of text", "list of numbers", "list")
-        else f"holds {look.kind}, and lists are wanted"
+        else message("holds {kind}, and lists are wanted", kind=look.kind)
     )
 
 
 def _unfit_messages(look: ColumnSummary) -> str:
-    return "" if look.kind in ("list", "text") else f"holds {_plural(look.kind)}, and lists of messages are wanted"
+    return (
+        ""
+        if look.kind in ("list", "text")
+        else message("holds {kind}, and lists of messages are wanted", kind=_plural(look.kind))
+    )
 
 
 def _plural(kind: str) -> str:
-    return {"list of text": "lists of text", "list of numbers": "lists of numbers", "list": "lists", "structure": "structures",
-            "other": "no text"}.get(kind, kind)  # fmt: skip
+    return {"list of text": message("lists of text"), "list of numbers": message("lists of numbers"), "list": "lists", "structure": "structures",
+            "other": message("no text")}.get(kind, kind)  # fmt: skip
 
 
 def _different_members(column: pa.ChunkedArray) -> int:

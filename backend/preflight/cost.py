@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from backend.contract.catalog import Device
+from backend.contract.messages import message
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.rpc.plan import Placement, PlanPart, RunPlan
 from backend.contract.run.cost import Measurement, TimePart
@@ -146,7 +147,9 @@ def _padding(spec: RunSpec, lengths: np.ndarray) -> float | None:
 def placed(names: tuple[str, ...], split: Split, memory: list[PlanPart], rows: int) -> list[Placement]:
     """What lies on each of several devices in a pass of `rows` rows; devices of one group read the same rows."""
     if split.hosts > 1:
-        names = tuple(f"host {host} {name}" for host in range(split.hosts) for name in names)
+        names = tuple(
+            message("host {host} {name}", host=host, name=name) for host in range(split.hosts) for name in names
+        )
     if len(names) < 2:
         return []
     size, per_group = len(names) // split.replicas, -(-rows // split.replicas)

@@ -9,6 +9,7 @@ import msgspec
 from backend import registry
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.spec import DataSection, RunSpec, validated
 from backend.data import mojibake
@@ -76,7 +77,7 @@ def read_material(
     task, source = make_task(spec), make_source(spec)
     rows = {split: found for split in SPLITS if (found := source.read(split, spec.data, reading(report))) is not None}
     if "train" not in rows:
-        raise InputError("data.train: name the training data, for example a CSV file", "data.train")
+        raise InputError(message("data.train: name the training data, for example a CSV file"), "data.train")
     columns, guesses = _choose(task, spec.data.columns, rows["train"], to_predict=False)
     for split in rows:
         _check_columns(task, rows[split], columns, split)
@@ -109,8 +110,11 @@ def _unread(spec: RunSpec) -> str:
     found = passed_over(spec.data.train)
     names = [name for name in found if split_of(Path(name)) == "validation"]
     return (
-        f"data.train: {names[0]} in this folder is validation data by its name and is not read; name it as data.validation to "
-        "measure with it"
+        message(
+            "data.train: {names} in this folder is validation data by its name and is not read; name it "
+            "as data.validation to measure with it",
+            names=names[0],
+        )
         if names
         else ""
     )
@@ -120,20 +124,34 @@ def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict
     fraction = spec.data.validation
     assert isinstance(fraction, float | int)
     if not 0 < fraction < 1:
-        raise InputError(f"data.validation: {fraction} is no fraction between 0 and 1, such as 0.1", "data.validation")
+        raise InputError(
+            message("data.validation: {fraction} is no fraction between 0 and 1, such as 0.1", fraction=fraction),
+            "data.validation",
+        )
     label = task.label_column(columns)
     labels = train.table[label] if label and task.split_by == "label" else None
     kept, taken = split_off(train, float(fraction), spec.training.seed, task.split_by, labels)
     for name, part in (("train", kept), ("validation", taken)):
         if len(part) == 0 and name == "validation" and labels is not None and len(train) > 1:
             raise InputError(
-                f"data.validation: each of the {len(train):,} rows has a label of its own in the column {label!r}, so no row can be set "
-                "aside; name the column with the labels in data.columns.label, or give a file with rows for validation",
+                message(
+                    "data.validation: each of the {train:,} rows has a label of its own in the column {label}, "
+                    "so no row can be set aside; name the column with the labels in data.columns.label, or give "
+                    "a file with rows for validation",
+                    train=len(train),
+                    label=repr(label),
+                ),
                 "data.validation",
             )
         if len(part) == 0:
             raise InputError(
-                f"data.validation: {fraction} of {len(train)} rows leaves no {name} row; give more data or another fraction",
+                message(
+                    "data.validation: {fraction} of {train} rows leaves no {name} row; give more data or another "
+                    "fraction",
+                    fraction=fraction,
+                    train=len(train),
+                    name=name,
+                ),
                 "data.validation",
             )
     return {"train": kept, "validation": taken}
@@ -148,12 +166,21 @@ def _choose(
     task: Task, given: dict[str, str | None], rows: Rows, to_predict: bool
 ) -> tuple[dict[str, str], dict[str, GuessReason]]:
     there = rows.table.column_names
-    there_are = f"there are {', '.join(there)}{f' ({rows.sheets})' if rows.sheets else ''}"
+    there_are = (
+        message("there are {there} ({sheets})", there=", ".join(there), sheets=rows.sheets)
+        if rows.sheets
+        else message("there are {there}", there=", ".join(there))
+    )
     roles = {column.name: column for column in used_columns(task)}
     for role in given:
         if role not in roles:
             raise InputError(
-                f"data.columns.{role}: this task has no such column; it has {', '.join(roles)}", f"data.columns.{role}"
+                message(
+                    "data.columns.{role}: this task has no such column; it has {roles}",
+                    role=role,
+                    roles=", ".join(roles),
+                ),
+                f"data.columns.{role}",
             )
     # What need not be there is not guessed by content: prediction would take any column for the answers.
     parts = [_asked(column, to_predict) for column in roles.values()]
@@ -164,15 +191,34 @@ def _choose(
         if name is not None and name not in there:
             if part.needed_to_predict or not to_predict:
                 raise InputError(
-                    f"data.columns.{role}: there is no column {name!r}; {there_are}",
+                    message(
+                        "data.columns.{role}: there is no column {name}; {there_are}",
+                        role=role,
+                        name=repr(name),
+                        there_are=there_are,
+                    ),
                     f"data.columns.{role}",
                 )
         elif guess is not None and guess.column is not None:
             chosen[role] = guess.column
         elif part.required:
             raise InputError(
-                f"data.columns.{role}: say which column holds the {part.title.lower()}"
-                f"{f', which {guess.reason}' if guess else ''}; {there_are}",
+                (
+                    message(
+                        "data.columns.{role}: say which column holds the {title}, which {reason}; {there_are}",
+                        role=role,
+                        title=part.title.lower(),
+                        reason=guess.reason,
+                        there_are=there_are,
+                    )
+                    if guess
+                    else message(
+                        "data.columns.{role}: say which column holds the {title}; {there_are}",
+                        role=role,
+                        title=part.title.lower(),
+                        there_are=there_are,
+                    )
+                ),
                 f"data.columns.{role}",
             )
     return chosen, guesses
@@ -190,8 +236,15 @@ def _check_columns(task: Task, rows: Rows, columns: Columns, split: str) -> None
         name = columns.get(column.name)
         if name is not None and name not in there and (column.needed_to_predict or split != "test"):
             raise InputError(
-                f"data.{split}: {rows.files[0]} has no column {name!r} ({column.title.lower()}), which the training data has; "
-                f"there are {', '.join(there)}",
+                message(
+                    "data.{key}: {files} has no column {name} ({title}), which the training data has; there "
+                    "are {there}",
+                    key=split,
+                    files=rows.files[0],
+                    name=repr(name),
+                    title=column.title.lower(),
+                    there=", ".join(there),
+                ),
                 f"data.{split}",
             )
 
@@ -203,11 +256,16 @@ def usable(task: Task, rows: Rows, columns: Columns, split: str, use: Use) -> Ro
     kept = rows.without(unusable, f"{rows.fingerprint}-{use}")
     if len(kept) == 0:
         why = (
-            f"all {len(unusable)} were left out, the first one ({rows.place(unusable[0][0])}) for {unusable[0][1]}"
+            message(
+                "all {unusable} were left out, the first one ({rows}) for {unusable_2}",
+                unusable=len(unusable),
+                rows=rows.place(unusable[0][0]),
+                unusable_2=unusable[0][1],
+            )
             if unusable
-            else "there are none"
+            else message("there are none")
         )
-        raise InputError(f"{key_of(split)}: no row can be used: {why}", key_of(split))
+        raise InputError(message("{split}: no row can be used: {why}", split=key_of(split), why=why), key_of(split))
     return kept
 
 

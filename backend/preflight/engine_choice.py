@@ -9,6 +9,7 @@ from backend.catalog_building import engine_entry, missing
 from backend.contract.catalog import refusal
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.contract.spec import HardwareSection, RunSpec
 from backend.engines.hosts import EngineOfHosts, Position
 from backend.hardware.planner import engine_settings
@@ -25,14 +26,21 @@ def check_engine(spec: RunSpec, folder: Path | None = None, head: Head | None = 
     model_type = str(read_config(folder).get("model_type", "")) if folder is not None else ""
     if trains and spec.hardware.bridge and name != _PYTORCH:
         raise InputError(
-            f"hardware.bridge: the torchax bridge was removed, so {entry.title} cannot train this; start a new run with "
-            f"PyTorch ({_FIELD}: {_PYTORCH})",
+            message(
+                "hardware.bridge: the torchax bridge was removed, so {title} cannot train this; start a new "
+                "run with PyTorch ({field}: {pytorch})",
+                title=entry.title,
+                field=_FIELD,
+                pytorch=_PYTORCH,
+            ),
             "hardware.bridge",
         )
     found = refusal(entry, model_type, spec.training.optimizer if trains else "")
     if found is not None:
-        way_out = "; choose PyTorch" if found.field == _FIELD and not entry.missing else ""
-        raise InputError(f"{found.field}: {found.reason}{way_out}", found.field)
+        reason = found.reason
+        if found.field == _FIELD and not entry.missing:
+            reason = message("{reason}; choose PyTorch", reason=reason)
+        raise InputError(message("{field}: {reason}", field=found.field, reason=reason), found.field)
     if model_type and head is not None:
         engine.check(model_type, head, engine_settings(spec))
 

@@ -10,6 +10,7 @@ import numpy as np
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.contract.run.cost import MemoryFix
 from backend.contract.spec import RunSpec
 from backend.contract.spec_file import with_values
@@ -48,30 +49,30 @@ def remedies(spec: RunSpec, measured: MemoryFacts) -> list[MemoryFix]:
 def _candidates(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dict[str, Any], str]]:
     if spec.hardware.micro_batch_size is not None and spec.hardware.micro_batch_size > 1:
         yield (
-            "Let the rows of a pass be chosen",
+            message("Let the rows of a pass be chosen"),
             {"hardware.micro_batch_size": None},
-            "The result stays the same; each step takes longer.",
+            message("The result stays the same; each step takes longer."),
         )
     if not spec.training.gradient_checkpointing:
         yield (
             "Gradient checkpointing",
             {"training.gradient_checkpointing": True},
-            "The result stays the same; each step takes about a third longer.",
+            message("The result stays the same; each step takes about a third longer."),
         )
     if devices.choose(spec, measured.here).precision == "float32":
         yield (
-            "Half precision",
+            message("Half precision"),
             {"hardware.precision": "bfloat16"},
-            "Computes with fewer digits; weights keep all of theirs.",
+            message("Computes with fewer digits; weights keep all of theirs."),
         )
     if spec.adapter is None:
-        yield "LoRA adapter", {"adapter": LORA}, "Trains a few added weights in place of all."
+        yield message("LoRA adapter"), {"adapter": LORA}, message("Trains a few added weights in place of all.")
     yield from _shorter(spec, measured)
     if spec.training.optimizer in ("adamw", "adam"):
         yield (
-            "Adafactor optimizer",
+            message("Adafactor optimizer"),
             {"training.optimizer": "adafactor", "training.optimizer_options": {}},
-            "Keeps far less per weight than Adam; the best learning rate may be another.",
+            message("Keeps far less per weight than Adam; the best learning rate may be another."),
         )
 
 
@@ -83,8 +84,12 @@ def _shorter(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dict[s
     limit = 1 << max(0, longest - 1).bit_length()
     while (limit := limit // 2) >= SHORTEST:
         cut = float(np.mean(measured.lengths >= limit))
-        note = f"About {cut:.0%} of the rows lose their end." if cut >= 0.005 else "Hardly any row loses its end."
-        candidate = f"At most {limit} tokens", {"task.max_length": limit}, note
+        note = (
+            message("About {cut:.0%} of the rows lose their end.", cut=cut)
+            if cut >= 0.005
+            else message("Hardly any row loses its end.")
+        )
+        candidate = message("At most {limit} tokens", limit=limit), {"task.max_length": limit}, note
         tried = _tried(spec, measured, *candidate)
         if tried is None:
             return
@@ -98,7 +103,7 @@ def _together(spec: RunSpec, measured: MemoryFacts, found: list[MemoryFix]) -> M
     if "adapter" in changes:
         # An adapter has so few weights that its optimizer hardly matters.
         changes = {key: value for key, value in changes.items() if not key.startswith("training.optimizer")}
-    return _tried(spec, measured, "All of these", changes, "Each alone is not enough.")
+    return _tried(spec, measured, message("All of these"), changes, message("Each alone is not enough."))
 
 
 def _tried(spec: RunSpec, measured: MemoryFacts, title: str, changes: Mapping[str, Any], note: str) -> MemoryFix | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from backend.contract.messages import message, plural
 from backend.contract.spec import RunSpec, TrainingSection
 from backend.engines.engine import Split
 from backend.models.location import ModelLocation
@@ -21,12 +22,12 @@ class UsualRange:
 
 
 ALL_WEIGHTS = {
-    "adamw": UsualRange(1e-7, 1e-2, "1e-5 to 5e-4 with AdamW"),
-    "adam": UsualRange(1e-7, 1e-2, "1e-5 to 5e-4 with Adam"),
-    "lion": UsualRange(1e-8, 3e-3, "2e-6 to 1e-4 with Lion"),
-    "sgd": UsualRange(1e-6, 1.0, "1e-3 to 1e-1 with SGD"),
+    "adamw": UsualRange(1e-7, 1e-2, message("1e-5 to 5e-4 with AdamW")),
+    "adam": UsualRange(1e-7, 1e-2, message("1e-5 to 5e-4 with Adam")),
+    "lion": UsualRange(1e-8, 3e-3, message("2e-6 to 1e-4 with Lion")),
+    "sgd": UsualRange(1e-6, 1.0, message("1e-3 to 1e-1 with SGD")),
 }
-ADAPTER = UsualRange(1e-6, 5e-2, "1e-4 to 1e-3 for an adapter")
+ADAPTER = UsualRange(1e-6, 5e-2, message("1e-4 to 1e-3 for an adapter"))
 COUNTS = "cut_"
 """A feature's column `cut_target` (int32) says how many tokens of its target were left out."""
 
@@ -37,8 +38,20 @@ def rate_note(spec: RunSpec) -> list[str]:
     if usual is None or usual.least <= rate <= usual.most:
         return []
     if rate > usual.most:
-        return [f"The learning rate {rate:g} is far above the usual {usual.words}: training is likely to diverge."]
-    return [f"The learning rate {rate:g} is far below the usual {usual.words}: the model will hardly learn."]
+        return [
+            message(
+                "The learning rate {rate:g} is far above the usual {words}: training is likely to diverge.",
+                rate=rate,
+                words=usual.words,
+            )
+        ]
+    return [
+        message(
+            "The learning rate {rate:g} is far below the usual {words}: the model will hardly learn.",
+            rate=rate,
+            words=usual.words,
+        )
+    ]
 
 
 def _usual(training: TrainingSection, *, adapted: bool) -> UsualRange | None:
@@ -55,8 +68,15 @@ def truncation_notes(batches: list[pa.RecordBatch], rows: str) -> list[str]:
         cut = pc.sum(pc.greater(features[name], 0)).as_py() or 0
         if cut:
             notes.append(
-                f"{cut:,} of {features.num_rows:,} {rows} lose the end of their {name.removeprefix(COUNTS)}, "
-                f"{pc.sum(features[name]).as_py():,} tokens in all: they are longer than the task's limit."
+                message(
+                    "{cut:,} of {num_rows:,} {rows} lose the end of their {name}, {features:,} tokens in all: "
+                    "they are longer than the task's limit.",
+                    cut=cut,
+                    num_rows=features.num_rows,
+                    rows=rows,
+                    name=name.removeprefix(COUNTS),
+                    features=pc.sum(features[name]).as_py(),
+                )
             )
     return notes
 
@@ -67,18 +87,33 @@ def plan_notes(spec: RunSpec, material: Splits, split: Split, micro: int, batch_
     notes = [
         *material.notes,
         *(
-            f"{len(part.skipped):,} {name} rows cannot be used, the first: {part.skipped[0].place} ({part.skipped[0].reason})."
+            message(
+                "{skipped:,} {split} rows cannot be used, the first: {place} ({reason}).",
+                skipped=len(part.skipped),
+                split=name,
+                place=part.skipped[0].place,
+                reason=part.skipped[0].reason,
+            )
             for name, part in material.rows.items()
             if part.skipped
         ),
     ]
     if spec.training.batch_size > rows:
         notes.append(
-            f"The batch of {spec.training.batch_size} is larger than the data ({rows} rows); every step uses all rows."
+            message(
+                "The batch of {batch_size} is larger than the data ({rows} rows); every step uses all rows.",
+                batch_size=spec.training.batch_size,
+                rows=rows,
+            )
         )
     if together < batch_size:
         notes.append(
-            f"{batch_size} rows per step go through in {-(-batch_size // together)} passes of up to {together}, so that they fit."
+            message(
+                "{batch_size} rows per step go through in {value} passes of up to {together}, so that they fit.",
+                batch_size=batch_size,
+                value=-(-batch_size // together),
+                together=together,
+            )
         )
     return [*notes, *_filler_note(split, batch_size)]
 
@@ -90,8 +125,14 @@ def _filler_note(split: Split, batch_size: int) -> list[str]:
         return []
     fitting = [size for size in (batch_size - left, batch_size - left + split.replicas) if size]
     return [
-        f"{batch_size} rows a step do not divide over {split.replicas}: {split.replicas - left} filler rows are computed and "
-        f"count for nothing; {' or '.join(map(str, fitting))} rows would need none."
+        message(
+            "{batch_size} rows a step do not divide over {replicas}: {replicas_2} filler rows are "
+            "computed and count for nothing; {fitting} rows would need none.",
+            batch_size=batch_size,
+            replicas=split.replicas,
+            replicas_2=split.replicas - left,
+            fitting=" or ".join(map(str, fitting)),
+        )
     ]
 
 
@@ -99,17 +140,23 @@ def download_note(model: ModelLocation) -> list[str]:
     """What the run will fetch first, as a sentence."""
     if model.remote is None:
         return []
-    return [f"The run first downloads the model's weights: {model.remote.size / 1e6:,.0f} MB"]
+    return [message("The run first downloads the model's weights: {size:,.0f} MB", size=model.remote.size / 1000000.0)]
 
 
 def memory_problems(needed: float, available: float, micro: int, remedied: bool) -> list[str]:
     """Why it cannot be trained here: it needs more memory than is free, and what to do."""
     if needed <= available:
         return []
-    advice = "take one of the settings that make it fit" if remedied else "choose a smaller model"
+    advice = message("take one of the settings that make it fit") if remedied else message("choose a smaller model")
     return [
-        f"It needs about {_size(needed)} and {_size(available)} are free, even with {micro} "
-        f"{'row' if micro == 1 else 'rows'} at a time: {advice}."
+        plural(
+            "It needs about {needed} and {available} are free, even with {count} row at a time: {advice}.",
+            "It needs about {needed} and {available} are free, even with {count} rows at a time: {advice}.",
+            micro,
+            needed=_size(needed),
+            available=_size(available),
+            advice=advice,
+        )
     ]
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from backend import registry
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.metrics import base_metric
 from backend.contract.spec import RunSpec, validated
 from backend.metrics.metric import declared
@@ -39,11 +40,25 @@ def check(spec: RunSpec, task: Task) -> None:
     for name in spec.evaluation.metrics:
         metric, kind = registry.find("metric", name, _FIELD), spec.task["type"]
         if metric.tasks != "*" and kind not in metric.tasks:
-            raise InputError(f"{_FIELD}: {name} measures {', '.join(metric.tasks)}, not {kind}", _FIELD)
+            raise InputError(
+                message(
+                    "{field}: {name} measures {tasks}, not {kind}",
+                    field=_FIELD,
+                    name=name,
+                    tasks=", ".join(metric.tasks),
+                    kind=kind,
+                ),
+                _FIELD,
+            )
     best, directions = spec.evaluation.best_metric, MetricDirections(_declared(spec, task))
     if best is not None and base_metric(best, directions.known) is None:
         raise InputError(
-            f"evaluation.best_metric: {best!r} is no metric of {spec.task['type']}; there are {', '.join(directions.known)}",
+            message(
+                "evaluation.best_metric: {best} is no metric of {task}; there are {known}",
+                best=repr(best),
+                task=spec.task["type"],
+                known=", ".join(directions.known),
+            ),
             "evaluation.best_metric",
         )
     follows = best is not None or spec.training.early_stopping is not None
@@ -55,13 +70,21 @@ def _refuse_undeclared(best: str | None, known: Mapping[str, bool | None]) -> No
     others = ", ".join(name for name, direction in known.items() if direction is not None) or "none"
     if best is not None:
         raise InputError(
-            f"evaluation.best_metric: nobody has declared whether a greater {best!r} is better, so no checkpoint is the "
-            f"best by it; choose another ({others}), or declare greater_is_better where the metric is defined",
+            message(
+                "evaluation.best_metric: nobody has declared whether a greater {best} is better, so no "
+                "checkpoint is the best by it; choose another ({others}), or declare greater_is_better where "
+                "the metric is defined",
+                best=repr(best),
+                others=others,
+            ),
             "evaluation.best_metric",
         )
     raise InputError(
-        "training.early_stopping: without evaluation.best_metric it follows the loss, which this task does not declare; "
-        f"set evaluation.best_metric ({others})",
+        message(
+            "training.early_stopping: without evaluation.best_metric it follows the loss, which this "
+            "task does not declare; set evaluation.best_metric ({others})",
+            others=others,
+        ),
         "training.early_stopping",
     )
 

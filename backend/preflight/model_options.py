@@ -6,6 +6,7 @@ from typing import Any
 
 from backend import registry
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section, validated
 from backend.models import inspection
@@ -15,9 +16,9 @@ from backend.models.weights import read_weights
 from backend.tokenizers.loading import open_tokenizer
 
 _DECIDED_ELSEWHERE = {
-    "model_type": "choose another model", "architectures": "choose another task.type", "auto_map": "choose another model",
-    "id2label": "they come from the task", "label2id": "they come from the task", "num_labels": "they come from the task",
-    "dtype": "hardware.precision says how is computed", "torch_dtype": "hardware.precision says how is computed",
+    "model_type": message("choose another model"), "architectures": message("choose another task.type"), "auto_map": message("choose another model"),
+    "id2label": message("they come from the task"), "label2id": message("they come from the task"), "num_labels": message("they come from the task"),
+    "dtype": message("hardware.precision says how is computed"), "torch_dtype": message("hardware.precision says how is computed"),
 }  # fmt: skip
 
 
@@ -28,8 +29,16 @@ def optimizer_options(spec: RunSpec) -> Section:
     for name in given:
         if name not in known:
             key = f"training.optimizer_options.{name}"
-            has = f"has {', '.join(known)}" if known else "has no options of its own"
-            raise InputError(f"{key}: there is no such option; {spec.training.optimizer} {has}", key)
+            has = message("has {known}", known=", ".join(known)) if known else message("has no options of its own")
+            raise InputError(
+                message(
+                    "{key}: there is no such option; {optimizer} {has}",
+                    key=key,
+                    optimizer=spec.training.optimizer,
+                    has=has,
+                ),
+                key,
+            )
     return validated(kind.Settings, given, "training.optimizer_options")
 
 
@@ -39,9 +48,11 @@ def adapter_settings(spec: RunSpec) -> Section | None:
         return None
     kind = registry.find("adapter", spec.adapter.get("type", ""), "adapter.type")
     if spec.model.initialise == "from_config":
-        raise InputError("adapter: new weights must all be trained; leave the adapter out", "adapter")
+        raise InputError(message("adapter: new weights must all be trained; leave the adapter out"), "adapter")
     if spec.model.frozen:
-        raise InputError("model.frozen: an adapter leaves every weight of the model frozen already", "model.frozen")
+        raise InputError(
+            message("model.frozen: an adapter leaves every weight of the model frozen already"), "model.frozen"
+        )
     return validated(kind.Settings, spec.adapter, "adapter")
 
 
@@ -68,15 +79,44 @@ def _check_config(spec: RunSpec, folder: Path) -> None:
     for name, value in spec.model.config.items():
         key = f"model.config.{name}"
         if decides_code(name) and name not in _DECIDED_ELSEWHERE:
-            raise InputError(f"{key}: this cannot be changed here, because it decides which code runs", key)
+            raise InputError(
+                message("{key}: this cannot be changed here, because it decides which code runs", key=key), key
+            )
         if name in _DECIDED_ELSEWHERE:
-            raise InputError(f"{key}: this cannot be changed here; {_DECIDED_ELSEWHERE[name]}", key)
+            raise InputError(
+                message(
+                    "{key}: this cannot be changed here; {decided_elsewhere}",
+                    key=key,
+                    decided_elsewhere=_DECIDED_ELSEWHERE[name],
+                ),
+                key,
+            )
         if name not in known and not hasattr(config, name):
             near = get_close_matches(name, known, 3)
-            shown = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(known))}"
-            raise InputError(f"{key}: the configuration of this {config.model_type} has no such key; {shown}", key)
+            shown = (
+                message("did you mean {near}?", near=" or ".join(near))
+                if near
+                else message("there are {known}", known=", ".join(sorted(known)))
+            )
+            raise InputError(
+                message(
+                    "{key}: the configuration of this {model_type} has no such key; {shown}",
+                    key=key,
+                    model_type=config.model_type,
+                    shown=shown,
+                ),
+                key,
+            )
         if not _is_alike(value, known.get(name)):
-            raise InputError(f"{key}: {value!r} cannot be used; the model's file has {known[name]!r}", key)
+            raise InputError(
+                message(
+                    "{key}: {value} cannot be used; the model's file has {known}",
+                    key=key,
+                    value=repr(value),
+                    known=repr(known[name]),
+                ),
+                key,
+            )
 
 
 def _is_alike(value: Any, stored: Any) -> bool:
@@ -98,7 +138,11 @@ def _check_frozen(spec: RunSpec, names: list[str]) -> None:
         if not any(may_match(name, wish) for name in [*names, *_HEADS]):
             examples = ", ".join(names[:: max(1, len(names) // 4)][:4])
             raise InputError(
-                f"model.frozen: {wish!r} matches no parameter of this model; there are for example {examples}",
+                message(
+                    "model.frozen: {wish} matches no parameter of this model; there are for example {examples}",
+                    wish=repr(wish),
+                    examples=examples,
+                ),
                 "model.frozen",
             )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from backend.contract.messages import message
 from backend.contract.places import cache_folder
 from backend.contract.spec import RunSpec
 from backend.contract.versions import installed_versions
@@ -80,7 +81,7 @@ def _tokenise(session: FeatureSession, material: Splits) -> SampleLengths:
     batches = list(encoded(session.task, sample, session.columns, session.tokenizer, session.facts, to_train=True))
     seconds = (time.perf_counter() - started) / len(sample)
     lengths = [len(ids) for batch in batches for ids in batch.column("input_ids")]
-    which = "training rows" if len(sample) == len(train) else "training rows that were looked at"
+    which = message("training rows") if len(sample) == len(train) else message("training rows that were looked at")
     return SampleLengths(
         np.array(lengths or [1], np.int64),
         len(lengths) / len(sample),

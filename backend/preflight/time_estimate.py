@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from backend.contract.messages import message
 from backend.contract.run.cost import Measurement, TimePart
 from backend.contract.spec import RunSpec
 from backend.contract.time_span import BUSY
@@ -93,7 +94,16 @@ def measured_parts(amounts: Amounts, measured: Measurement) -> list[TimePart]:
         *_start(amounts, measured),
         _tokenising(amounts),
         *_compiling(measured),
-        _part("Training", training, f"{amounts.total_steps:,} × {_each(measured.step_seconds)}", steadiness),
+        _part(
+            "Training",
+            training,
+            message(
+                "{total_steps:,} × {step_seconds}",
+                total_steps=amounts.total_steps,
+                step_seconds=_each(measured.step_seconds),
+            ),
+            steadiness,
+        ),
     ]
     each = measured.evaluation_row_seconds
     if amounts.evaluations and each is not None:
@@ -119,7 +129,11 @@ def expected_parts(amounts: Amounts, tokens_per_second: float | None) -> list[Ti
     a_row, epochs = amounts.tokens_per_row, amounts.total_steps / amounts.steps_per_epoch
     parts = [
         _tokenising(amounts),
-        part("Training", amounts.rows["train"] * a_row * epochs, f"{amounts.total_steps:,} steps"),
+        part(
+            "Training",
+            amounts.rows["train"] * a_row * epochs,
+            message("{total_steps:,} steps", total_steps=amounts.total_steps),
+        ),
     ]
     if amounts.evaluations:
         evaluated = part("Evaluations", amounts.evaluations * amounts.evaluated * a_row, "", FORWARD)
@@ -164,7 +178,11 @@ def _compiling(measured: Measurement) -> list[TimePart]:
     new = max(0, measured.programs - measured.compiled)
     kept = min(measured.compiled, measured.programs) * FROM_CACHE
     of_one = measured.compile_seconds
-    words = f"{measured.programs} programs, {measured.programs - new} of them kept from before"
+    words = message(
+        "{programs} programs, {programs_2} of them kept from before",
+        programs=measured.programs,
+        programs_2=measured.programs - new,
+    )
     return [
         TimePart("Compiling", (new + kept) * of_one, words, (new / 2 + kept / 2) * of_one, (1.5 * new + kept) * of_one)
     ]
@@ -184,7 +202,11 @@ def _later(part: TimePart, seconds: float) -> TimePart:
 
 def _over(part: TimePart, rows: int, times: int = 1) -> TimePart:
     """The part with the rows that it goes over, each so many times."""
-    words = f"{rows:,} rows" if times == 1 and part.name != "Evaluations" else f"{times:,} × {rows:,} rows"
+    words = (
+        message("{rows:,} rows", rows=rows)
+        if times == 1 and part.name != "Evaluations"
+        else message("{times:,} × {rows:,} rows", times=times, rows=rows)
+    )
     return msgspec.structs.replace(part, rows=rows, times=times, words=words)
 
 
@@ -194,7 +216,7 @@ def _written(amounts: Amounts, measured: Measurement) -> list[TimePart]:
     parts = []
     if most and measured.checkpoint_seconds is not None:
         each = measured.checkpoint_seconds
-        words = f"{_between(least, most)} × {_each(each)}"
+        words = message("{least} × {each}", least=_between(least, most), each=_each(each))
         low, high = least * each * (1 - ROUGH), most * each * (1 + ROUGH)
         parts.append(TimePart("Checkpoints", (least + most) / 2 * each, words, low, high))
     if measured.saving_seconds is not None:

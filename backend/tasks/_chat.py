@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE
+from backend.contract.messages import message
 from backend.contract.tokens.chat_template import PLAIN, PLAIN_WITH_BEGINNING, STUMBLES, reason_of, template_among
 from backend.data.rows import Rows
 from backend.models.chat_rendering import RenderedChat, RenderRequest, TemplateRefusal, render
@@ -57,11 +58,11 @@ def messages_of(cell: Any) -> list[Message] | str:
         try:
             cell = json.loads(cell) if cell.strip() else []
         except (ValueError, RecursionError):
-            return "messages that are no JSON list"
+            return message("messages that are no JSON list")
     if not isinstance(cell, list) or not cell:
-        return "no messages"
+        return message("no messages")
     found = [_message(one) for one in cell]
-    return "a message without role and content" if None in found else [one for one in found if one is not None]
+    return message("a message without role and content") if None in found else [one for one in found if one is not None]
 
 
 def _message(one: Any) -> Message | None:
@@ -103,8 +104,8 @@ class ChatTemplate:
         # A template writes the beginning of text itself; the built-in one where the tokenizer would.
         first = tokenizer("")["input_ids"][:1]
         begins = tokenizer.bos_token_id is not None and first == [tokenizer.bos_token_id]
-        of_tokenizer = f"the chat template of the tokenizer {tokenizer.name_or_path}"
-        self._name = of_tokenizer if setting == "auto" and own else "the chat template"
+        of_tokenizer = message("the chat template of the tokenizer {name_or_path}", name_or_path=tokenizer.name_or_path)
+        self._name = of_tokenizer if setting == "auto" and own else message("the chat template")
         self.source: Any = own or (PLAIN_WITH_BEGINNING if begins else PLAIN)
 
     def write(self, conversations: Sequence[list[Message]], places: Sequence[str]) -> list[RenderedConversation]:
@@ -119,8 +120,12 @@ class ChatTemplate:
             found = render(template, self._tokenizer.special_tokens_map, asked)
         except TemplateRefusal as refusal:
             raise InputError(
-                f"task.template: {self._name} refuses {places[refusal.position]} ({refusal.reason}); correct the row, or "
-                "write another template",
+                message(
+                    "task.template: {name} refuses {places} ({reason}); correct the row, or write another template",
+                    name=self._name,
+                    places=places[refusal.position],
+                    reason=refusal.reason,
+                ),
                 "task.template",
             ) from None
         return [_written(*one) for one in zip(found, asked, places, strict=True)]
@@ -129,8 +134,8 @@ class ChatTemplate:
 def _borders(messages: list[Message]) -> list[tuple[int, bool]]:
     """The beginnings up to each answer, and up to its end where more follows."""
     found = []
-    for number, message in enumerate(messages):
-        if message["role"] == "assistant":
+    for number, one in enumerate(messages):
+        if one["role"] == "assistant":
             found.append((number, True))
             if number < len(messages) - 1:
                 found.append((number + 1, False))
@@ -140,8 +145,11 @@ def _borders(messages: list[Message]) -> list[tuple[int, bool]]:
 def _written(rendered: RenderedChat, asked: RenderRequest, place: str) -> RenderedConversation:
     if None in rendered.ends:
         raise InputError(
-            f"task.template: it writes the beginning of {place} otherwise when the conversation goes on, so that answers "
-            "cannot be told from prompts; write another template",
+            message(
+                "task.template: it writes the beginning of {place} otherwise when the conversation goes on, "
+                "so that answers cannot be told from prompts; write another template",
+                place=place,
+            ),
             "task.template",
         )
     borders = [end for end in rendered.ends if end is not None]
@@ -157,7 +165,9 @@ def check_template(template: str) -> str:
     try:
         Environment(extensions=["jinja2.ext.loopcontrols"]).parse(_MARKS_OF_ANSWERS.sub("", template))
     except (TemplateError, *STUMBLES) as error:
-        raise ValueError(f"it is no Jinja template ({reason_of(error)}); write auto for the tokenizer's own") from None
+        raise ValueError(
+            message("it is no Jinja template ({error}); write auto for the tokenizer's own", error=reason_of(error))
+        ) from None
     return template
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.data.rows import Rows
 from backend.tasks._texts import label_values, strings
 from backend.tasks.task import Columns, in_chunks, key_of
@@ -55,12 +56,14 @@ class Written(StrEnum):
 
 
 _SENTENCES = {
-    Written.FROM_0: "The labels call the first choice 0.",
-    Written.FROM_1: "The labels call the first choice 1; probability_0 is that of the first choice all the same.",
-    Written.CAPITALS: "The labels are letters: A is the first choice.",
-    Written.LETTERS: "The labels are letters: a is the first choice.",
-    Written.NAMES: "The labels are the names that the choices bear in their own column.",
-    Written.TEXT: "The labels are the texts of the right choices.",
+    Written.FROM_0: message("The labels call the first choice 0."),
+    Written.FROM_1: message(
+        "The labels call the first choice 1; probability_0 is that of the first choice all the same."
+    ),
+    Written.CAPITALS: message("The labels are letters: A is the first choice."),
+    Written.LETTERS: message("The labels are letters: a is the first choice."),
+    Written.NAMES: message("The labels are the names that the choices bear in their own column."),
+    Written.TEXT: message("The labels are the texts of the right choices."),
 }
 
 
@@ -135,15 +138,35 @@ def check_count(rows: Rows, columns: Columns, split: str, expected: int | None) 
         row = next((row for row, one in enumerate(part.texts) if len(one) != wanted), None)
         if row is not None:
             raise InputError(
-                f"{key_of(split)}: {part.rows.place(row)} has {len(part.texts[row])} choices where "
-                f"{'the rows before have' if expected is None else 'training has'} {wanted}; give every row the same "
-                "number of choices",
+                (
+                    message(
+                        "{split}: {rows} has {texts} choices where the rows before have {wanted}; give every row the "
+                        "same number of choices",
+                        split=key_of(split),
+                        rows=part.rows.place(row),
+                        texts=len(part.texts[row]),
+                        wanted=wanted,
+                    )
+                    if expected is None
+                    else message(
+                        "{split}: {rows} has {texts} choices where training has {wanted}; give every row the same "
+                        "number of choices",
+                        split=key_of(split),
+                        rows=part.rows.place(row),
+                        texts=len(part.texts[row]),
+                        wanted=wanted,
+                    )
+                ),
                 key_of(split),
             )
     if wanted is None or wanted < 2:
         raise InputError(
-            f"data.columns: {rows.place(0)} has {wanted} choice; give at least two in one column of lists "
-            "(data.columns.choices), or a column each (data.columns.choice_0, choice_1 …)",
+            message(
+                "data.columns: {rows} has {wanted} choice; give at least two in one column of lists "
+                "(data.columns.choices), or a column each (data.columns.choice_0, choice_1 …)",
+                rows=rows.place(0),
+                wanted=wanted,
+            ),
             "data.columns.choices",
         )
     return wanted
@@ -155,9 +178,15 @@ def check_labels(rows: Rows, columns: Columns, split: str, written: Written) -> 
         row = part.uncalled(written)
         if row is not None:
             raise InputError(
-                f"{key_of(split)}: {part.rows.place(row)} has the label {part.labels[row]!r}, which is none of its "
-                f"{len(part.texts[row])} choices ({written.sentence[:1].lower()}{written.sentence[1:].rstrip('.')}); "
-                "correct the row, or set task.first_choice",
+                message(
+                    "{split}: {rows} has the label {labels}, which is none of its {texts} choices "
+                    "({sentence}); correct the row, or set task.first_choice",
+                    split=key_of(split),
+                    rows=part.rows.place(row),
+                    labels=repr(part.labels[row]),
+                    texts=len(part.texts[row]),
+                    sentence=f"{written.sentence[:1].lower()}{written.sentence[1:].rstrip('.')}",
+                ),
                 key_of(split),
             )
 
@@ -191,8 +220,12 @@ def _from(numbers: list[int], count: int, first_choice: str, all_call: Callable[
         return Written.TEXT
     shown = ", ".join(map(str, sorted(set(numbers))[:4]))
     raise InputError(
-        f"data.columns.label: the labels ({shown}) may count the {count} choices from 0 or from 1, for neither 0 nor "
-        f"{count} is among them; set task.first_choice to 0 or 1",
+        message(
+            "data.columns.label: the labels ({shown}) may count the {count} choices from 0 or from 1, "
+            "for neither 0 nor {count} is among them; set task.first_choice to 0 or 1",
+            shown=shown,
+            count=count,
+        ),
         "task.first_choice",
     )
 
@@ -209,8 +242,11 @@ def read_choices(rows: Rows, columns: Columns, chunk: range) -> Choices:
     apart = [columns[f"choice_{number}"] for number in range(MAX_COLUMNS) if f"choice_{number}" in columns]
     if len(apart) < 2:
         raise InputError(
-            "data.columns.choices: say which column holds the list of choices, or name one for each choice "
-            f"(data.columns.choice_0, choice_1 …); there are {', '.join(rows.table.column_names)}",
+            message(
+                "data.columns.choices: say which column holds the list of choices, or name one for each "
+                "choice (data.columns.choice_0, choice_1 …); there are {column_names}",
+                column_names=", ".join(rows.table.column_names),
+            ),
             "data.columns.choices",
         )
     cells = zip(*(strings(part.table[column]).to_pylist() for column in apart), strict=True)
@@ -249,8 +285,13 @@ def _cell(value: Any, rows: Rows, row: int, column: str) -> dict[str, list[Any]]
     if isinstance(value, dict) and isinstance(value.get("text"), list):
         return {name: value[name] for name in ("text", "label") if isinstance(value.get(name), list)}
     raise InputError(
-        f"data.columns.choices: {rows.place(row)} holds no list of choices in the column {column!r}; write it as a JSON "
-        'list such as ["red", "blue"], or name one column for each choice (data.columns.choice_0, choice_1 …)',
+        message(
+            "data.columns.choices: {rows} holds no list of choices in the column {column}; write it as a "
+            'JSON list such as ["red", "blue"], or name one column for each choice '
+            "(data.columns.choice_0, choice_1 …)",
+            rows=rows.place(row),
+            column=repr(column),
+        ),
         "data.columns.choices",
     )
 

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE
+from backend.contract.messages import message
 from backend.data.rows import Rows
 from backend.tasks.task import Columns, in_chunks
 
@@ -111,7 +112,7 @@ def _answers(cell: Any, start: Any) -> Answers | None:
         return _answers(decoded, start) if decoded is not None else _paired([cell], _offsets(start))
     if isinstance(cell, dict):
         if "text" not in cell:
-            raise Unreadable("answers without text")
+            raise Unreadable(message("answers without text"))
         return _paired(_listed(cell["text"]), _offsets(cell.get("answer_start")))
     if isinstance(cell, list) and cell and all(isinstance(one, dict) and "text" in one for one in cell):
         starts = [offset for one in cell for offset in _offsets(one.get("answer_start")) or [None]]
@@ -121,7 +122,7 @@ def _answers(cell: Any, start: Any) -> Answers | None:
 
 def _paired(texts: list[Any], starts: list[int | None]) -> Answers:
     if any(isinstance(text, list | dict) for text in texts):
-        raise Unreadable("answers that are no text")
+        raise Unreadable(message("answers that are no text"))
     words = [_as_text(text) for text in texts]
     starts = [*starts, *[None] * (len(words) - len(starts))]
     kept = [(text, start) for text, start in zip(words, starts, strict=False) if text.strip()]
@@ -146,7 +147,7 @@ def _offsets(value: Any) -> list[int | None]:
         found = [None if one is None else float(one) for one in _listed(value)]
         numbers = [None if one is None or math.isnan(one) else int(one) for one in found]  # NaN: pandas' missing number
     except (TypeError, ValueError, OverflowError):
-        raise Unreadable(f"the answer offset {value!r}, which is no number") from None
+        raise Unreadable(message("the answer offset {value}, which is no number", value=repr(value))) from None
     return [None if number is None or number < 0 else number for number in numbers]
 
 
@@ -253,8 +254,11 @@ def check_offsets(tokenizer: Any) -> None:
     """Raises InputError where the tokenizer cannot say which characters a token stands for."""
     if not tokenizer.is_fast:
         raise InputError(
-            f"model.tokenizer: question answering must know which characters a token stands for, and {type(tokenizer).__name__} "
-            "cannot tell; set model.tokenizer to a folder or hub id with a tokenizer.json",
+            message(
+                "model.tokenizer: question answering must know which characters a token stands for, and "
+                "{class_name} cannot tell; set model.tokenizer to a folder or hub id with a tokenizer.json",
+                class_name=type(tokenizer).__name__,
+            ),
             "model.tokenizer",
         )
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE
+from backend.contract.messages import message
 from backend.data.rows import Rows
 from backend.tasks._token_classification_features import Tags
 from backend.tasks.task import Facts
@@ -54,8 +55,12 @@ def scheme_of(wanted: str, tags: Tags, rows: Rows, usual: Scheme | None = None) 
 
 def _stranger(tags: Tags, rows: Rows, word: int) -> InputError:
     return InputError(
-        f"data.columns.tags: {rows.place(tags.row_of(word))} has the tag {tags.names[tags.ids[word]]!r}, which is none "
-        "of BIO, IOB1, IOBES or BILOU, as others are; correct it, or set task.scheme: none",
+        message(
+            "data.columns.tags: {rows} has the tag {names}, which is none of BIO, IOB1, IOBES or BILOU, "
+            "as others are; correct it, or set task.scheme: none",
+            rows=rows.place(tags.row_of(word)),
+            names=repr(tags.names[tags.ids[word]]),
+        ),
         "data.columns.tags",
     )
 

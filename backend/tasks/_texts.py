@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.data.rows import Rows
 from backend.tasks.task import Columns, in_chunks
 
@@ -68,8 +69,11 @@ def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_nested(column.type):
         example = str(next((cell for cell in column.to_pylist() if cell), "[]"))[:60]
         raise InputError(
-            f"data.columns: text is wanted and the column holds lists or mappings, such as {example}; "
-            "choose another column, or write each cell as text",
+            message(
+                "data.columns: text is wanted and the column holds lists or mappings, such as {example}; "
+                "choose another column, or write each cell as text",
+                example=example,
+            ),
             "data.columns",
         )
     if pa.types.is_dictionary(column.type):
@@ -78,8 +82,11 @@ def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return pc.fill_null(column.cast(pa.string()), "")
     except pa.ArrowException:  # such as bytes that are not UTF-8
         raise InputError(
-            f"data.columns: text is wanted and the column holds {column.type} that cannot be read as text; "
-            "choose another column, or write each cell as text",
+            message(
+                "data.columns: text is wanted and the column holds {type} that cannot be read as text; "
+                "choose another column, or write each cell as text",
+                type=column.type,
+            ),
             "data.columns",
         ) from None
 

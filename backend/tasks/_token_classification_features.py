@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.data.rows import Rows
 from backend.tasks.task import in_chunks
 
@@ -176,8 +177,10 @@ def word_tokenizer(tokenizer: Any) -> Any:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise InputError(
-            "model.tokenizer: this tokenizer does not tell which word a token belongs to; name a folder or hub id that "
-            "has a tokenizer.json (a fast tokenizer)",
+            message(
+                "model.tokenizer: this tokenizer does not tell which word a token belongs to; name a folder "
+                "or hub id that has a tokenizer.json (a fast tokenizer)"
+            ),
             "model.tokenizer",
         )
     if not any(_lacks_space(step) for step in _steps(backend)):
@@ -249,13 +252,21 @@ def windows(words: np.ndarray, opens: np.ndarray, longest: int, stride: int | No
 def _check_room(room: int, longest: int, stride: int | None) -> None:
     if room < 1:
         raise InputError(
-            f"task.max_length: {longest} tokens leave no room for a word beside the special tokens; raise it",
+            message(
+                "task.max_length: {longest} tokens leave no room for a word beside the special tokens; raise it",
+                longest=longest,
+            ),
             "task.max_length",
         )
     if stride is not None and stride >= room:
         raise InputError(
-            f"task.stride: windows of {longest} tokens have room for {room}, so they cannot overlap by {stride}; "
-            f"choose less than {room}, or leave it empty",
+            message(
+                "task.stride: windows of {longest} tokens have room for {room}, so they cannot overlap by "
+                "{stride}; choose less than {room}, or leave it empty",
+                longest=longest,
+                room=room,
+                stride=stride,
+            ),
             "task.stride",
         )
 

@@ -11,6 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head, HeadFacts
+from backend.contract.messages import message
 from backend.contract.metrics import Metric
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section
@@ -99,14 +100,14 @@ class Settings(WritingSettings):
     @classmethod
     def _there_is_an_answer(cls, generate: bool, info: ValidationInfo) -> bool:
         if generate and info.data.get("rows") not in ANSWERS:
-            raise ValueError("answers are written to instructions and chats; set task.rows to one of them")
+            raise ValueError(message("answers are written to instructions and chats; set task.rows to one of them"))
         return generate
 
     @field_validator("packing")
     @classmethod
     def _is_not_packed(cls, packing: bool, info: ValidationInfo) -> bool:
         if packing and info.data.get("rows") == "blocks":
-            raise ValueError("blocks are full as they are; leave it off, or set task.rows to examples")
+            raise ValueError(message("blocks are full as they are; leave it off, or set task.rows to examples"))
         return packing
 
 
@@ -144,7 +145,7 @@ class CausalLm:
     def __init__(self, settings: Any) -> None:
         self.settings = settings
         self.trains_apart = settings.packing
-        loses = "a part of the prompt or the answer" if settings.rows in ANSWERS else "text"
+        loses = message("a part of the prompt or the answer") if settings.rows in ANSWERS else "text"
         beyond = "blocks" if settings.rows == "blocks" else "cut"
         self.limits = (Limit(beyond=beyond, loses=loses, fills=not settings.generate),)
         if settings.generate:
@@ -178,14 +179,17 @@ class CausalLm:
             if isinstance(messages, str):
                 found.append((row, messages))
             elif labelled and not any(one["role"] == "assistant" for one in messages):
-                found.append((row, "no answer of the assistant"))
+                found.append((row, message("no answer of the assistant")))
         return found
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """Nothing is learnt from the rows, but there must be text. Raises InputError where there is none."""
         if "text" in columns and is_blank(rows.table[columns["text"]]).all():
             raise InputError(
-                f"data.columns.text: the column {columns['text']!r} holds no text; choose another column",
+                message(
+                    "data.columns.text: the column {columns} holds no text; choose another column",
+                    columns=repr(columns["text"]),
+                ),
                 "data.columns.text",
             )
         return {}

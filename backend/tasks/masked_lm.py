@@ -12,6 +12,7 @@ from pydantic import Field
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head, HeadFacts
+from backend.contract.messages import message
 from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
@@ -98,7 +99,10 @@ class MaskedLm:
         """Nothing is learnt from the rows, but there must be text. Raises InputError where there is none."""
         if is_blank(rows.table[columns["text"]]).all():
             raise InputError(
-                f"data.columns.text: the column {columns['text']!r} holds no text; choose another column",
+                message(
+                    "data.columns.text: the column {columns} holds no text; choose another column",
+                    columns=repr(columns["text"]),
+                ),
                 "data.columns.text",
             )
         return {}
@@ -234,14 +238,18 @@ class MaskedLm:
 def _check_tokenizer(tokenizer: Any, whole_words: bool) -> None:
     if tokenizer.mask_token_id is None:
         raise InputError(
-            "model.tokenizer: this tokenizer has no mask token, so nothing can be hidden; choose an encoder such as BERT "
-            "or RoBERTa, or set task.type to causal_lm",
+            message(
+                "model.tokenizer: this tokenizer has no mask token, so nothing can be hidden; choose an "
+                "encoder such as BERT or RoBERTa, or set task.type to causal_lm"
+            ),
             "model.tokenizer",
         )
     if whole_words and not tokenizer.is_fast:
         raise InputError(
-            "task.whole_words: this tokenizer does not tell which tokens make a word (it is a slow one); leave it off, or "
-            "choose a model with a tokenizer.json",
+            message(
+                "task.whole_words: this tokenizer does not tell which tokens make a word (it is a slow one); "
+                "leave it off, or choose a model with a tokenizer.json"
+            ),
             "task.whole_words",
         )
 

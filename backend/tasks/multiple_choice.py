@@ -9,6 +9,7 @@ from pydantic import Field
 
 from backend.contract.catalog import Column
 from backend.contract.heads import IGNORE, Head, HeadFacts
+from backend.contract.messages import message
 from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
@@ -60,7 +61,7 @@ class MultipleChoice:
     metrics: ClassVar[tuple[Metric, ...]] = metrics_of("multiple_choice")
     default_metric: ClassVar[str] = "accuracy"
     evaluates_by: Literal["outputs", "generate"] = "outputs"
-    limits: ClassVar[tuple[Limit, ...]] = (Limit(what="texts with their longest choices"),)
+    limits: ClassVar[tuple[Limit, ...]] = (Limit(what=message("texts with their longest choices")),)
     defaults: ClassVar[dict[str, Any]] = {
         "training": {"epochs": 3, "batch_size": 16, "learning_rate": 2e-5, "warmup": 0.06},
         "evaluation": {"best_metric": "accuracy"},

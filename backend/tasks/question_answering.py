@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.messages import message
 from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
@@ -89,8 +90,13 @@ class Settings(Section):
     def _windows_advance(self) -> "Settings":
         if self.max_length is not None and self.doc_stride >= self.max_length:
             raise ValueError(
-                f"windows of max_length {self.max_length} cannot share doc_stride {self.doc_stride} tokens; set a doc_stride "
-                f"below max_length, for example {max(self.max_length // 3, 0)}"
+                message(
+                    "windows of max_length {max_length} cannot share doc_stride {doc_stride} tokens; set a "
+                    "doc_stride below max_length, for example {max_length_2}",
+                    max_length=self.max_length,
+                    doc_stride=self.doc_stride,
+                    max_length_2=max(self.max_length // 3, 0),
+                )
             )
         return self
 
@@ -131,7 +137,7 @@ class QuestionAnswering:
         "evaluation": {"best_metric": "f1"},
     }
     head: Head = Head.QUESTION_ANSWERING
-    limits: ClassVar[tuple[Limit, ...]] = (Limit(what="questions with their contexts", beyond="windows"),)
+    limits: ClassVar[tuple[Limit, ...]] = (Limit(what=message("questions with their contexts"), beyond="windows"),)
     examples: ClassVar[tuple[dict[str, Any], ...]] = (
         {
             "question": "Where did Marie Curie study?",
@@ -180,25 +186,28 @@ class QuestionAnswering:
 
     def _objection(self, answers: Answers | Unreadable | None, context: str, use: Use) -> str:
         if answers is None:
-            return "no answers"
+            return message("no answers")
         if isinstance(answers, Unreadable):
             return str(answers)
         if not answers.texts:
             refused = self.settings.version_2_with_negative is False
-            return "no answer, which task.version_2_with_negative false rules out" if refused else ""
+            return message("no answer, which task.version_2_with_negative false rules out") if refused else ""
         span, in_place = locate(context, answers.texts[0], answers.starts[0])
         if use != "training" or self.settings.misplaced_answers == "no_answer" or in_place:
             return ""
         if span is None:
-            return "an answer that does not occur in the context"
-        return "an answer that is not at its offset" if self.settings.misplaced_answers == "skip" else ""
+            return message("an answer that does not occur in the context")
+        return message("an answer that is not at its offset") if self.settings.misplaced_answers == "skip" else ""
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """Whether questions may have no answer. Raises InputError where no row is known to have one."""
         known = [one for one in read_answers(rows, columns) if isinstance(one, Answers)]
         if not any(one.texts for one in known):
             raise InputError(
-                f"data.columns.answers: the column {columns['answers']!r} holds no answer; choose another column",
+                message(
+                    "data.columns.answers: the column {columns} holds no answer; choose another column",
+                    columns=repr(columns["answers"]),
+                ),
                 "data.columns.answers",
             )
         given = self.settings.version_2_with_negative
@@ -211,11 +220,22 @@ class QuestionAnswering:
         if not odd:
             return []
         nearest = self.settings.misplaced_answers == "nearest"
-        how = "the nearest occurrence is trained" if nearest else "they are trained as questions without answer"
+        how = (
+            message("the nearest occurrence is trained")
+            if nearest
+            else message("they are trained as questions without answer")
+        )
         more = " …" if len(odd) > 5 else ""
         return [
-            f"The answer is not at its offset in the context in {len(odd)} of {len(rows)} training rows; {how} "
-            f"({', '.join(odd[:5])}{more})."
+            message(
+                "The answer is not at its offset in the context in {odd} of {rows} training rows; {how} "
+                "({odd_2}{more}).",
+                odd=len(odd),
+                rows=len(rows),
+                how=how,
+                odd_2=", ".join(odd[:5]),
+                more=more,
+            )
         ]
 
     def facts_of_model(self, labels: tuple[str, ...]) -> Facts:
@@ -226,9 +246,12 @@ class QuestionAnswering:
         """Any questions go with any others; a note says where some have no answer and training knew none of that kind."""
         none = sum(isinstance(one, Answers) and not one.texts for one in read_answers(rows, columns))
         if none and not self._may_be_none(facts):
-            note = (
-                f"{key_of(split)}: no question of the training data is without answer, and here {none} of {len(rows)} are; "
-                "they count as errors."
+            note = message(
+                "{split}: no question of the training data is without answer, and here {none} of {rows} are; "
+                "they count as errors.",
+                split=key_of(split),
+                none=none,
+                rows=len(rows),
             )
             facts["notes"] = [*facts.get("notes", []), note]
 
@@ -260,9 +283,15 @@ class QuestionAnswering:
 
     def _no_room(self, place: str, room: int, max_length: int) -> InputError:
         return InputError(
-            f"task.doc_stride: {place} has a long question, which leaves {max(room, 0)} tokens for the context in a window of "
-            f"{max_length}, and two windows are to share {self.settings.doc_stride} of them; set a smaller "
-            "task.doc_stride, a greater task.max_length, or shorten the question",
+            message(
+                "task.doc_stride: {place} has a long question, which leaves {room} tokens for the context in "
+                "a window of {max_length}, and two windows are to share {doc_stride} of them; set a smaller "
+                "task.doc_stride, a greater task.max_length, or shorten the question",
+                place=place,
+                room=max(room, 0),
+                max_length=max_length,
+                doc_stride=self.settings.doc_stride,
+            ),
             "task.doc_stride",
         )
 

@@ -12,6 +12,7 @@ from pydantic import Field
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.messages import message
 from backend.contract.metrics import Metric
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section
@@ -304,8 +305,11 @@ def _refuse_languages(source: str | None, target: str | None) -> None:
     name = "source_language" if source else "target_language"
     if source or target:
         raise InputError(
-            f"task.{name}: this model's tokenizer has no language tokens; leave it empty and say the direction by "
-            "task.prefix, if the model reads one",
+            message(
+                "task.{name}: this model's tokenizer has no language tokens; leave it empty and say the "
+                "direction by task.prefix, if the model reads one",
+                name=name,
+            ),
             f"task.{name}",
         )
 
@@ -317,8 +321,23 @@ def _check_language(tokenizer: Any, name: str, language: str | None) -> None:
     field = f"task.{name}"
     listed = f"{', '.join(known[:8])}{' …' if len(known) > 8 else ''}"
     if not language:
-        raise InputError(f"{field}: this model marks every text with its language; name one of {listed}", field)
-    raise InputError(f"{field}: the model's tokenizer knows no language {language!r}; it knows {listed}", field)
+        raise InputError(
+            message(
+                "{field}: this model marks every text with its language; name one of {listed}",
+                field=field,
+                listed=listed,
+            ),
+            field,
+        )
+    raise InputError(
+        message(
+            "{field}: the model's tokenizer knows no language {language}; it knows {listed}",
+            field=field,
+            language=repr(language),
+            listed=listed,
+        ),
+        field,
+    )
 
 
 def _known_languages(tokenizer: Any) -> list[str]:

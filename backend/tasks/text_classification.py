@@ -12,6 +12,7 @@ from pydantic import Field, field_validator
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.messages import message
 from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
@@ -53,7 +54,7 @@ class Settings(Section):
     @classmethod
     def _labels_differ(cls, labels: list[str] | None) -> list[str] | None:
         if labels and len(set(labels)) < len(labels):
-            raise ValueError("the same label stands in it twice")
+            raise ValueError(message("the same label stands in it twice"))
         return labels
 
 
@@ -110,20 +111,33 @@ class TextClassification:
         counts = Counter(label_words(rows.table[column]).to_pylist())
         if len(counts) < 2 and not self.settings.labels:
             raise InputError(
-                f"data.columns.label: the column {column!r} holds a single label ({next(iter(counts), 'none')!r}); "
-                "classification needs at least two, so choose another column or more data",
+                message(
+                    "data.columns.label: the column {column} holds a single label ({counts}); classification "
+                    "needs at least two, so choose another column or more data",
+                    column=repr(column),
+                    counts=repr(next(iter(counts), "none")),
+                ),
                 "data.columns.label",
             )
         if not self.settings.labels and are_scores(counts):
             raise InputError(
-                f"data.columns.label: the column {column!r} holds scores such as {next(iter(counts))}, not labels; choose "
-                "the task text_regression, or list them in task.labels if each is a class of its own",
+                message(
+                    "data.columns.label: the column {column} holds scores such as {counts}, not labels; choose "
+                    "the task text_regression, or list them in task.labels if each is a class of its own",
+                    column=repr(column),
+                    counts=next(iter(counts)),
+                ),
                 "data.columns.label",
             )
         if len(counts) > max(1000, len(rows) // 2):
             raise InputError(
-                f"data.columns.label: the column {column!r} holds {len(counts):,} different labels in {len(rows):,} rows; "
-                "it does not look like labels, so choose another column",
+                message(
+                    "data.columns.label: the column {column} holds {counts:,} different labels in {rows:,} rows; "
+                    "it does not look like labels, so choose another column",
+                    column=repr(column),
+                    counts=len(counts),
+                    rows=len(rows),
+                ),
                 "data.columns.label",
             )
         labels = self.settings.labels or order_labels(
@@ -145,7 +159,11 @@ class TextClassification:
             unknown = sorted(set(weights) - set(labels))
             if unknown:
                 raise InputError(
-                    f"task.class_weights: {unknown[0]!r} is no label; there are {', '.join(labels)}",
+                    message(
+                        "task.class_weights: {unknown} is no label; there are {labels}",
+                        unknown=repr(unknown[0]),
+                        labels=", ".join(labels),
+                    ),
                     "task.class_weights",
                 )
             return [float(weights.get(label, 1.0)) for label in labels]
@@ -161,8 +179,14 @@ class TextClassification:
         if len(strangers):
             row = int(strangers[0])
             raise InputError(
-                f"{key_of(split)}: {rows.place(row)} has the label {values[row].as_py()!r}, which is not among the labels "
-                f"({name_labels(facts['labels'])}); correct the row, or list every label in task.labels",
+                message(
+                    "{split}: {rows} has the label {values}, which is not among the labels ({facts}); correct "
+                    "the row, or list every label in task.labels",
+                    split=key_of(split),
+                    rows=rows.place(row),
+                    values=repr(values[row].as_py()),
+                    facts=name_labels(facts["labels"]),
+                ),
                 key_of(split),
             )
 
@@ -251,7 +275,8 @@ def order_labels(labels: list[str], model_labels: tuple[str, ...], data_labels: 
 
 def name_labels(labels: list[str]) -> str:
     """The first dozen, for people."""
-    return ", ".join(labels[:12]) + (f" and {len(labels) - 12} more" if len(labels) > 12 else "")
+    shown = ", ".join(labels[:12])
+    return message("{labels} and {count} more", labels=shown, count=len(labels) - 12) if len(labels) > 12 else shown
 
 
 _MAX_FRACTIONS = 20
@@ -272,8 +297,12 @@ def label_notes(labels: list[str], model_labels: tuple[str, ...]) -> list[str]:
     if not model_labels or sorted(map(str.lower, labels)) == sorted(map(str.lower, model_labels)):
         return []
     return [
-        f"the model was trained for other labels ({name_labels(list(model_labels))}); they are ignored, and a new head is made "
-        f"for {name_labels(labels)}"
+        message(
+            "the model was trained for other labels ({model_labels}); they are ignored, and a new head "
+            "is made for {labels}",
+            model_labels=name_labels(list(model_labels)),
+            labels=name_labels(labels),
+        )
     ]
 
 

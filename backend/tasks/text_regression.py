@@ -11,6 +11,7 @@ from pydantic import Field
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
+from backend.contract.messages import message
 from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.data.rows import Rows
@@ -92,8 +93,12 @@ class TextRegression:
         scores = _as_numbers(rows.table[columns["label"]])
         if np.ptp(scores) == 0:
             raise InputError(
-                f"data.columns.label: every row of the column {columns['label']!r} has the score {scores[0]:g}; "
-                "there is nothing to learn, so choose another column or more data",
+                message(
+                    "data.columns.label: every row of the column {columns} has the score {scores:g}; there is "
+                    "nothing to learn, so choose another column or more data",
+                    columns=repr(columns["label"]),
+                    scores=scores[0],
+                ),
                 "data.columns.label",
             )
         return {}
@@ -111,8 +116,13 @@ class TextRegression:
         if len(strange):
             row = int(strange[0])
             raise InputError(
-                f"{key_of(split)}: {rows.place(row)} has the score {values[row].as_py()!r}, which is no number; correct "
-                "the row, choose another data.columns.label, or the task text_classification for labels in words",
+                message(
+                    "{split}: {rows} has the score {values}, which is no number; correct the row, choose another "
+                    "data.columns.label, or the task text_classification for labels in words",
+                    split=key_of(split),
+                    rows=rows.place(row),
+                    values=repr(values[row].as_py()),
+                ),
                 key_of(split),
             )
 

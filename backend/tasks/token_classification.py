@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head, HeadFacts
+from backend.contract.messages import message
 from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED, DECODING
@@ -74,7 +75,12 @@ class Settings(Section):
     def _windows_move_on(self) -> "Settings":
         if self.max_length is not None and self.stride is not None and self.stride >= self.max_length:
             raise ValueError(
-                f"windows of max_length {self.max_length} cannot share stride {self.stride} tokens; set a stride below max_length"
+                message(
+                    "windows of max_length {max_length} cannot share stride {stride} tokens; set a stride below "
+                    "max_length",
+                    max_length=self.max_length,
+                    stride=self.stride,
+                )
             )
         return self
 
@@ -144,26 +150,33 @@ class TokenClassification:
 
     def _fault(self, rows: Rows, row: int, words: list[str], tags: list[str] | None, labelled: bool) -> str:
         if not words:
-            return "no words"
+            return message("no words")
         if tags is None:
             return ""
         unequal = mismatch(words, tags)
         if unequal and self.settings.mismatched_rows == "refuse":
             raise InputError(
-                f"data.columns.tags: {rows.place(row)} has {unequal}; correct the row, or leave such rows out with "
-                "task.mismatched_rows: skip",
+                message(
+                    "data.columns.tags: {rows} has {unequal}; correct the row, or leave such rows out with "
+                    "task.mismatched_rows: skip",
+                    rows=rows.place(row),
+                    unequal=unequal,
+                ),
                 "data.columns.tags",
             )
         if unequal or not labelled:
             return unequal
-        return "no tags" if not tags else "a word without tag" if "" in tags else ""
+        return message("no tags") if not tags else message("a word without tag") if "" in tags else ""
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """The tags to learn, sorted, and their scheme. Raises InputError where they do not go together."""
         tags = read_tags(rows, columns["tokens"], columns["tags"])
         if not tags.names:
             raise InputError(
-                f"data.columns.tags: no row has tags in the column {columns['tags']!r}; choose another column",
+                message(
+                    "data.columns.tags: no row has tags in the column {columns}; choose another column",
+                    columns=repr(columns["tags"]),
+                ),
                 "data.columns.tags",
             )
         scheme = _tagging.scheme_of(self.settings.scheme, tags, rows)
@@ -173,8 +186,11 @@ class TokenClassification:
         labels = sorted(spelled.used())
         if len(labels) < 2:
             raise InputError(
-                f"data.columns.tags: every word has the tag {labels[0]!r}; there is nothing to learn, so choose another "
-                "column or more data",
+                message(
+                    "data.columns.tags: every word has the tag {labels}; there is nothing to learn, so choose "
+                    "another column or more data",
+                    labels=repr(labels[0]),
+                ),
                 "data.columns.tags",
             )
         facts: Facts = {
@@ -202,16 +218,26 @@ class TokenClassification:
         unknown = sorted(found - set(facts["labels"]))
         if unknown and len(unknown) == len(found):
             raise InputError(
-                f"{key_of(split)}: none of its tags ({_listed(unknown)}) is among those of the training data "
-                f"({_listed(facts['labels'])}); choose another file, or set task.scheme",
+                message(
+                    "{split}: none of its tags ({unknown}) is among those of the training data ({facts}); choose "
+                    "another file, or set task.scheme",
+                    split=key_of(split),
+                    unknown=_listed(unknown),
+                    facts=_listed(facts["labels"]),
+                ),
                 key_of(split),
             )
         notes = self._notes(rows, tags, scheme, split)
         if unknown:
             words = int(np.isin(spelled.ids, [spelled.names.index(one) for one in unknown]).sum())
             notes.append(
-                f"{key_of(split)}: {words} words have tags that the training data lacks ({_listed(unknown)}); "
-                "they cannot be predicted and count as errors"
+                message(
+                    "{split}: {words} words have tags that the training data lacks ({unknown}); they cannot be "
+                    "predicted and count as errors",
+                    split=key_of(split),
+                    words=words,
+                    unknown=_listed(unknown),
+                )
             )
         if notes:
             facts["notes"] = [*facts.get("notes", []), *notes]
@@ -221,14 +247,32 @@ class TokenClassification:
         offending = _tagging.offending(tags, scheme)
         if not len(offending):
             return []
-        first = f"the first is {tags.names[tags.ids[offending[0]]]!r} in {rows.place(tags.row_of(offending[0]))}"
+        first = message(
+            "the first is {names} in {rows}",
+            names=repr(tags.names[tags.ids[offending[0]]]),
+            rows=rows.place(tags.row_of(offending[0])),
+        )
         if self.settings.faulty_tags == "refuse":
             raise InputError(
-                f"{key_of(split)}: {len(offending)} tags do not follow {scheme}; {first}; correct them, or set "
-                "task.faulty_tags: repair",
+                message(
+                    "{split}: {offending} tags do not follow {scheme}; {first}; correct them, or set "
+                    "task.faulty_tags: repair",
+                    split=key_of(split),
+                    offending=len(offending),
+                    scheme=scheme,
+                    first=first,
+                ),
                 key_of(split),
             )
-        return [f"{key_of(split)}: {len(offending)} tags did not follow {scheme} and were repaired; {first}"]
+        return [
+            message(
+                "{split}: {offending} tags did not follow {scheme} and were repaired; {first}",
+                split=key_of(split),
+                offending=len(offending),
+                scheme=scheme,
+                first=first,
+            )
+        ]
 
     def head_facts(self, facts: Facts) -> HeadFacts:
         """A head with these tags."""
@@ -324,7 +368,8 @@ class TokenClassification:
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    shown = ", ".join(names[:8])
+    return message("{names} and {count} more", names=shown, count=len(names) - 8) if len(names) > 8 else shown
 
 
 TASK = TokenClassification

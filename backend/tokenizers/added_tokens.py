@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.tokens.training import ProposedToken, ProposedTokens
 from backend.tokenizers.options import ADDED_SPECIAL, apply
 from backend.tokenizers.token_counts import ids_of
@@ -47,9 +48,13 @@ def extend(tokenizer: "PreTrainedTokenizerBase", extension: Extension) -> int:
     """
     tokens = propose(tokenizer, extension).tokens
     if wrong := next((each for each in tokens if each.problem and each.known is None), None):
-        raise InputError(f"{wrong.text!r}: {wrong.problem}")
+        raise InputError(message("{text}: {problem}", text=repr(wrong.text), problem=wrong.problem))
     if not any(not each.problem for each in tokens):
-        raise InputError("every one of these is a token already; name a new one" if tokens else "name a token to add")
+        raise InputError(
+            message("every one of these is a token already; name a new one")
+            if tokens
+            else message("name a token to add")
+        )
     before, ids = len(tokenizer), set(tokenizer.get_vocab().values())
     from tokenizers import AddedToken  # only where tokens are added
 
@@ -61,7 +66,10 @@ def extend(tokenizer: "PreTrainedTokenizerBase", extension: Extension) -> int:
     if len({*tokenizer.get_vocab().values()} - ids) < added:
         # The library counts pieces where it should look for the largest id.
         raise InputError(
-            "the ids of this tokenizer have gaps, so that a new token would take another's id; it cannot be extended"
+            message(
+                "the ids of this tokenizer have gaps, so that a new token would take another's id; it cannot "
+                "be extended"
+            )
         )
     return added
 
@@ -104,17 +112,17 @@ def _proposed(tokenizer: "PreTrainedTokenizerBase", text: str, special: bool, *,
     known = _id_of(tokenizer, text)
     is_there = known is not None and (not special or known in tokenizer.all_special_ids)
     pieces = list(tokenizer.convert_ids_to_tokens(ids))
-    problem = f"it is a token already (id {known})" if is_there else ""
+    problem = message("it is a token already (id {known})", known=known) if is_there else ""
     return ProposedToken(text, special, pieces, ids, known, problem)
 
 
 def _problem(text: str, *, again: bool) -> str:
     if not text.strip():
-        return "a token has at least one letter or sign"
+        return message("a token has at least one letter or sign")
     if again:
-        return "it is named twice"
+        return message("it is named twice")
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        return "it holds half of a sign (a lone surrogate); write it anew"
+        return message("it holds half of a sign (a lone surrogate); write it anew")
     return ""
 
 

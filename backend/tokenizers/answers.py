@@ -12,6 +12,7 @@ import numpy as np
 import psutil
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message, table_of
 from backend.contract.tokens.tokens import LONG_TEXT, MAX_IN_JSON, TokenizeQuestion, Tokens
 from backend.data.sources.source import Report
 from backend.tokenizers import chat, tokenize
@@ -22,8 +23,8 @@ from backend.tokenizers.token_table import Arrays, Table
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-REST = b"answer"
-"""Metadata: the answer without its columns, as JSON."""
+REST, MESSAGES = b"answer", b"messages"
+"""Metadata: the answer without its columns, and how its sentences were made, as JSON."""
 _KINDS = dict.fromkeys(("piece", "start", "end", "byte_start", "byte_end", "word", "type", "window"), np.int32) | {
     "sequence": np.int8, "partial": np.uint8, "mask": np.int8,
 }  # fmt: skip
@@ -54,7 +55,9 @@ def short(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) -> T
     simple = question.plain and question.pair is None
     if question.file is not None:
         if not simple:
-            raise InputError("a file is tokenised as it is; take its text for pairs, windows, padding and words")
+            raise InputError(
+                message("a file is tokenised as it is; take its text for pairs, windows, padding and words")
+            )
         return None
     text = question.text or ""
     if simple and len(text) > LONG_TEXT and tokenizer.is_fast:
@@ -66,7 +69,7 @@ def _written(table: Table) -> str:
     import pyarrow as pa
 
     made = pa.table({name: pa.array(values) for name, values in table.columns.items()})
-    made = made.replace_schema_metadata({REST: msgspec.json.encode(table.rest)})
+    made = made.replace_schema_metadata(_metadata(table.rest))
     with unfinished_file() as (file, path), pa.ipc.new_file(file, made.schema) as writer:
         writer.write_table(made)
     return str(path)
@@ -93,7 +96,11 @@ def _write(stream: Stream, report: Report, file: IO[bytes], large: bool) -> None
         for arrays in stream.arrays(report):
             writer.write_batch(batch(arrays))
         empty = batch({name: np.zeros(0) for name in kinds})
-        writer.write_batch(empty, custom_metadata={REST: msgspec.json.encode(stream.rest())})
+        writer.write_batch(empty, custom_metadata=_metadata(stream.rest()))
+
+
+def _metadata(rest: Tokens) -> dict[bytes, bytes]:
+    return {REST: msgspec.json.encode(rest), MESSAGES: msgspec.json.encode(table_of(rest))}
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.tokens.batches import MAX_CELLS, BatchQuestion, TokenGrid
 from backend.contract.tokens.options import TokenOptions
 from backend.tokenizers.encoding import encode_rows, limit_of
@@ -27,7 +28,9 @@ def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> Token
     """Ids, mask and type ids. Raises InputError."""
     pairs = question.pairs
     if pairs is not None and len(pairs) != len(question.texts):
-        raise InputError(f"{len(question.texts)} texts have {len(pairs)} pairs; give as many")
+        raise InputError(
+            message("{texts} texts have {pairs} pairs; give as many", texts=len(question.texts), pairs=len(pairs))
+        )
     texts, replaced = zip(*map(replace_surrogates, question.texts), strict=True) if question.texts else ((), ())
     second = None if pairs is None else [replace_surrogates(one)[0] for one in pairs]
     options = replace(question, windows=False, stride=0)
@@ -37,7 +40,11 @@ def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> Token
     width = _width(tokenizer, options, rows) if by_hand else max((len(row) for row in rows), default=0)
     if width * len(rows) > MAX_CELLS:
         raise InputError(
-            f"{len(rows):,} rows of {width:,} tokens are too many for one batch; give fewer texts, or a max_length"
+            message(
+                "{rows:,} rows of {width:,} tokens are too many for one batch; give fewer texts, or a max_length",
+                rows=len(rows),
+                width=width,
+            )
         )
     pad = ensure_pad_token(tokenizer)
     ids, mask, types = (
@@ -53,7 +60,10 @@ def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> Token
     whole = _uncut(tokenizer, list(texts), second, options, rows)
     notes = surrogate_notes(sum(replaced))
     if by_hand:
-        notes = (*notes, f"This tokenizer has no padding token: rows are filled with id {pad}, as in training.")
+        notes = (
+            *notes,
+            message("This tokenizer has no padding token: rows are filled with id {pad}, as in training.", pad=pad),
+        )
     return TokenGrid(
         rows=len(rows),
         width=width,
@@ -78,7 +88,7 @@ def _width(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, rows: li
     if options.padding == "max_length":
         limit = options.max_length or limit_of(tokenizer)
         if limit is None:
-            raise InputError("padding to max_length needs one, since this tokenizer has no limit of its own; give max_length")  # fmt: skip
+            raise InputError(message("padding to max_length needs one, since this tokenizer has no limit of its own; give max_length"))  # fmt: skip
         longest = max(longest, limit)
     multiple = options.pad_to_multiple_of or 1
     return -(-longest // multiple) * multiple

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.tokens.chat_template import PLAIN, PLAIN_WITH_BEGINNING, template_among
 from backend.contract.tokens.tokens import Message, MessageSpan
 from backend.models.chat_rendering import RenderRequest, TemplateRefusal, render
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 FIELD = "task.template"
-NOTE = "This tokenizer has no chat template: a plain one is used, as in training."
+NOTE = message("This tokenizer has no chat template: a plain one is used, as in training.")
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ def render_chat(
 ) -> Chat:
     """The text of a chat. Raises InputError where it is empty, or the template refuses it."""
     if not messages:
-        raise InputError("the chat has no messages; add one", "messages")
+        raise InputError(message("the chat has no messages; add one"), "messages")
     own = template or template_among(tokenizer.chat_template)
     source = own or plain_template(tokenizer)
     turns = [{"role": one.role, "content": one.content} for one in messages]
@@ -53,9 +54,15 @@ def _rendered(
         (whole,) = render(template, special, [RenderRequest(turns, prompt)])
     except TemplateRefusal as refusal:
         problem = (
-            f"the chat template is no Jinja ({refusal.reason}); correct it, or take the tokenizer's own"
+            message(
+                "the chat template is no Jinja ({reason}); correct it, or take the tokenizer's own",
+                reason=refusal.reason,
+            )
             if refusal.is_syntax
-            else f"the chat template refuses these messages ({refusal.reason}); change the messages or the template"
+            else message(
+                "the chat template refuses these messages ({reason}); change the messages or the template",
+                reason=refusal.reason,
+            )
         )
         raise InputError(problem, FIELD, refusal.line) from None
     try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.tokens.comparison import (
     FEWEST,
     MOST,
@@ -38,7 +39,15 @@ SHOWN_SHARE = 0.995
 def check_number(tokenizers: Sequence[str]) -> None:
     """Raises InputError unless there are two to four."""
     if not FEWEST <= len(tokenizers) <= MOST:
-        raise InputError(f"tokenizers: {FEWEST} to {MOST} can be compared, not {len(tokenizers)}", "tokenizers")
+        raise InputError(
+            message(
+                "tokenizers: {fewest} to {most} can be compared, not {tokenizers}",
+                fewest=FEWEST,
+                most=MOST,
+                tokenizers=len(tokenizers),
+            ),
+            "tokenizers",
+        )
 
 
 @dataclass(frozen=True)

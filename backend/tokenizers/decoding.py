@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from backend.contract.messages import message
 from backend.contract.tokens.batches import Decoded, DecodedRow, PiecesAsText
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def decode(
         if known:
             parts.append(str(tokenizer.decode(list(run), skip_special_tokens=skip_special, **asked)))
         else:
-            parts.extend(f"⟨no token {token}⟩" for token in run)
+            parts.extend(message("⟨no token {token}⟩", token=token) for token in run)
     return "".join(parts)
 
 
@@ -43,7 +44,7 @@ def pieces_to_text(tokenizer: "PreTrainedTokenizerBase", pieces: Sequence[str]) 
         if known:
             parts.append(str(tokenizer.decode([number for number, _ in run], skip_special_tokens=False)))
         else:
-            parts.extend(f"⟨no piece {piece}⟩" for _, piece in run)
+            parts.extend(message("⟨no piece {piece}⟩", piece=piece) for _, piece in run)
     return PiecesAsText(text="".join(parts), ids=ids, unknown=[place for place, number in enumerate(ids) if number < 0])
 
 

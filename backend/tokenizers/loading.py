@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError, panics_as_errors
+from backend.contract.messages import message
 from backend.contract.safe_files import user_path
 from backend.models.config import MAX_ROWS, config_mistake, read_checked
 from backend.models.model_files import RepeatedKeyError, check_links, parse_table, read_small
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 FIELD = "model.tokenizer"
-ELSEWHERE = f"set {FIELD} to a folder or hub id that has one"
+ELSEWHERE = message("set {field} to a folder or hub id that has one", field=FIELD)
 
 BPE = {"vocab.json", "merges.txt"}
 _HUB_FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.tiktoken", "*.jinja", "*.py")
@@ -59,7 +60,13 @@ def open_tokenizer(
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise InputError(
-                f"{name_or_path}: it cannot be read ({why}); check its rights, or {ELSEWHERE}", FIELD
+                message(
+                    "{name_or_path}: it cannot be read ({why}); check its rights, or {elsewhere}",
+                    name_or_path=name_or_path,
+                    why=why,
+                    elsewhere=ELSEWHERE,
+                ),
+                FIELD,
             ) from None
     _check_limit(tokenizer, name_or_path)
     check(tokenizer, wanted, name_or_path)
@@ -121,7 +128,11 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
     for name in options:
         if name in _NOT_OPTIONS:
             raise InputError(
-                f"model.tokenizer_options: {name!r} is no option of a tokenizer; name another one in {FIELD} instead",
+                message(
+                    "model.tokenizer_options: {name} is no option of a tokenizer; name another one in {field} instead",
+                    name=repr(name),
+                    field=FIELD,
+                ),
                 "model.tokenizer_options",
             )
     return options
@@ -129,7 +140,9 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
 
 def _from_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
     if path.suffix in _PICKLES:
-        raise InputError(f"{path}: pickled tokenizers are never opened; {ELSEWHERE}", FIELD)
+        raise InputError(
+            message("{path}: pickled tokenizers are never opened; {elsewhere}", path=path, elsewhere=ELSEWHERE), FIELD
+        )
     return _opened(lambda: single_files.open_file(path, options), path.parent, str(path), options)
 
 
@@ -137,7 +150,9 @@ def _is_file(path: Path, name: str) -> bool:
     try:
         return path.is_file()
     except (OSError, ValueError):  # a name that is too long for a path, or holds NUL
-        raise InputError(f"{name[:80]!r} is no folder, file or hub id; check the name", FIELD) from None
+        raise InputError(
+            message("{name} is no folder, file or hub id; check the name", name=repr(name[:80])), FIELD
+        ) from None
 
 
 def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
@@ -177,7 +192,12 @@ def _ignored_files(folder: Path, name: str) -> dict[str, None]:
         isinstance(one, str) and not set("/\\\0") & set(one) for one in several
     ):
         raise InputError(
-            f"{name}: its tokenizer_config.json names files that are not in the folder; {ELSEWHERE}", FIELD
+            message(
+                "{name}: its tokenizer_config.json names files that are not in the folder; {elsewhere}",
+                name=name,
+                elsewhere=ELSEWHERE,
+            ),
+            FIELD,
         )
     return {key: None for key in stored if key.endswith("_file")}
 
@@ -210,8 +230,14 @@ def _opened(
         raise config_mistake(folder, error) or _mistake(folder, name, error, options) from None
     if not 0 <= largest < MAX_ROWS:  # a model would get a row for every id up to it
         raise InputError(
-            f"{name}: its tokenizer has a token with the id {largest:,}, and no model has more than {MAX_ROWS:,} rows; "
-            f"{ELSEWHERE}",
+            message(
+                "{name}: its tokenizer has a token with the id {largest:,}, and no model has more than "
+                "{max_rows:,} rows; {elsewhere}",
+                name=name,
+                largest=largest,
+                max_rows=MAX_ROWS,
+                elsewhere=ELSEWHERE,
+            ),
             FIELD,
         )
     return tokenizer
@@ -230,30 +256,67 @@ def _mistake(folder: Path, name: str, error: Exception, options: dict[str, Any])
     reason = _first_line(error)
     if ("sentencepiece" in str(error) or "protobuf" in str(error)) and not _has_sentencepiece():
         return InputError(
-            f"{name}: its tokenizer needs sentencepiece; install it with: pip install sentencepiece protobuf", FIELD
+            message(
+                "{name}: its tokenizer needs sentencepiece; install it with: pip install sentencepiece protobuf",
+                name=name,
+            ),
+            FIELD,
         )
     if isinstance(error, TypeError) and options:
         return InputError(
-            f"model.tokenizer_options: the tokenizer of {name} does not take these options: {reason}",
+            message(
+                "model.tokenizer_options: the tokenizer of {name} does not take these options: {reason}",
+                name=name,
+                reason=reason,
+            ),
             "model.tokenizer_options",
         )
-    return InputError(f"{name}: its tokenizer cannot be opened ({reason}); {ELSEWHERE}", FIELD)
+    return InputError(
+        message(
+            "{name}: its tokenizer cannot be opened ({reason}); {elsewhere}",
+            name=name,
+            reason=reason,
+            elsewhere=ELSEWHERE,
+        ),
+        FIELD,
+    )
 
 
 def _no_tokenizer(folder: Path, name: str) -> InputError:
     pickles = [file.name for file in _files(folder) if file.suffix in _PICKLES[:2]]
     if pickles:
         return InputError(
-            f"{name}: its tokenizer is there only as a pickle ({pickles[0]}), which is never opened; {ELSEWHERE}", FIELD
+            message(
+                "{name}: its tokenizer is there only as a pickle ({pickles}), which is never opened; {elsewhere}",
+                name=name,
+                pickles=pickles[0],
+                elsewhere=ELSEWHERE,
+            ),
+            FIELD,
         )
-    return InputError(f"{name}: there is no tokenizer in it (no tokenizer.json and no vocabulary); {ELSEWHERE}", FIELD)
+    return InputError(
+        message(
+            "{name}: there is no tokenizer in it (no tokenizer.json and no vocabulary); {elsewhere}",
+            name=name,
+            elsewhere=ELSEWHERE,
+        ),
+        FIELD,
+    )
 
 
 def _check_json(folder: Path) -> None:
     for path in {*(folder / file for file in _JSON_FILES), *folder.glob("tokenizer.*.json")}:
         is_whole = path.name.startswith("tokenizer.")
         if path.is_file() and (why := problem_of(_read_json(path, unique=is_whole), is_whole=is_whole)):
-            raise InputError(f"{path}: this file is damaged ({why}); fetch it again, or {ELSEWHERE}", FIELD)
+            raise InputError(
+                message(
+                    "{path}: this file is damaged ({why}); fetch it again, or {elsewhere}",
+                    path=path,
+                    why=why,
+                    elsewhere=ELSEWHERE,
+                ),
+                FIELD,
+            )
     for path in (*folder.glob("*.model"), *folder.glob("*.spm")):
         sentencepiece_file.check(path)
 
@@ -262,7 +325,11 @@ def _check_limit(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
     limit: object = tokenizer.model_max_length
     if not isinstance(limit, int | float):
         raise InputError(
-            f"{name}: its tokenizer_config.json says model_max_length {limit!r}, which is no number; correct it there",
+            message(
+                "{name}: its tokenizer_config.json says model_max_length {limit}, which is no number; correct it there",
+                name=name,
+                limit=repr(limit),
+            ),
             FIELD,
         )
 
@@ -330,25 +397,39 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
         raise
     except errors.HFValidationError:
         raise InputError(
-            f"{name}: there is no such folder, and it is no hub id either; check the path", FIELD
+            message("{name}: there is no such folder, and it is no hub id either; check the path", name=name), FIELD
         ) from None
     except errors.GatedRepoError:
         raise InputError(
-            f"{name}: its owner asks you to accept terms on the hub first; do so there, then run: hf auth login", FIELD
+            message(
+                "{name}: its owner asks you to accept terms on the hub first; do so there, then run: hf auth login",
+                name=name,
+            ),
+            FIELD,
         ) from None
     except errors.RevisionNotFoundError:
-        raise InputError(f"{name}: the hub has no revision {revision!r} of it", "model.revision") from None
+        raise InputError(
+            message("{name}: the hub has no revision {revision} of it", name=name, revision=repr(revision)),
+            "model.revision",
+        ) from None
     except errors.RepositoryNotFoundError:
         raise InputError(
-            f"{name}: there is no such folder here and no such public model on the hub; check the name, or run "
-            "hf auth login if it is a private one",
+            message(
+                "{name}: there is no such folder here and no such public model on the hub; check the name, "
+                "or run hf auth login if it is a private one",
+                name=name,
+            ),
             FIELD,
         ) from None
     except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, OSError):
-        way_out = "switch offline mode off" if offline else "check the network"
+        way_out = message("switch offline mode off") if offline else message("check the network")
         raise InputError(
-            f"{name}: there is no such folder, it is not in the hub's cache and the hub was not reached; "
-            f"check the path, or {way_out}",
+            message(
+                "{name}: there is no such folder, it is not in the hub's cache and the hub was not reached; "
+                "check the path, or {way_out}",
+                name=name,
+                way_out=way_out,
+            ),
             FIELD,
         ) from None
     except (*hub_errors.ERRORS, *hub_errors.MALFORMED, AssertionError) as error:

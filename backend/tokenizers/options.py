@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.tokens.options import TokenOptions
 from backend.contract.tokens.tokens import TokenizerOption
 
@@ -27,11 +28,11 @@ def given_at_construction(options: dict[str, Any]) -> dict[str, Any]:
     """The options less those that are applied afterwards. Raises InputError where one has a value that cannot be."""
     for side in _SIDES:
         if options.get(side, "left") not in ("left", "right"):
-            raise _mistake(side, f"{options[side]!r} is no side; take left or right")
+            raise _mistake(side, message("{options} is no side; take left or right", options=repr(options[side])))
     for name in (ADDED, ADDED_SPECIAL):
         tokens = options.get(name, [])
         if not isinstance(tokens, list) or not all(isinstance(one, str) and one for one in tokens):
-            raise _mistake(name, "give a list of texts, for example ['<speaker>', '<pause>']")
+            raise _mistake(name, message("give a list of texts, for example ['<speaker>', '<pause>']"))
     return {name: value for name, value in options.items() if name not in _OWN}
 
 
@@ -42,13 +43,23 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any], name: s
     for option, value in options.items():
         if option not in known:
             near = get_close_matches(option, known, 3)
-            shown = f"did you mean {' or '.join(near)}?" if near else f"it takes {', '.join(known)}"
-            raise _mistake(option, f"the tokenizer of {name} has no such option; {shown}")
+            shown = (
+                message("did you mean {near}?", near=" or ".join(near))
+                if near
+                else message("it takes {known}", known=", ".join(known))
+            )
+            raise _mistake(
+                option, message("the tokenizer of {name} has no such option; {shown}", name=name, shown=shown)
+            )
         if isinstance(taken.get(option), bool) and not isinstance(value, bool):
-            raise _mistake(option, f"{value!r} is neither true nor false")
+            raise _mistake(option, message("{value} is neither true nor false", value=repr(value)))
     if options.get("use_fast", tokenizer.is_fast) != tokenizer.is_fast:
-        other = "a slow" if tokenizer.is_fast else "a fast"
-        raise _mistake("use_fast", f"transformers has not {other} tokenizer for {name}; leave it out")
+        raise _mistake(
+            "use_fast",
+            message("transformers has not a slow tokenizer for {name}; leave it out", name=name)
+            if tokenizer.is_fast
+            else message("transformers has not a fast tokenizer for {name}; leave it out", name=name),
+        )
 
 
 def apply(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any]) -> None:
@@ -125,7 +136,9 @@ def _pre_tokenizer_steps(backend: Any) -> list[Any]:
 
 
 def _mistake(option: str, reason: str) -> InputError:
-    return InputError(f"{FIELD}.{option}: {reason}", f"{FIELD}.{option}")
+    return InputError(
+        message("{field}.{option}: {reason}", field=FIELD, option=option, reason=reason), f"{FIELD}.{option}"
+    )
 
 
 def stored_truncation(tokenizer: "PreTrainedTokenizerBase") -> str:
@@ -166,8 +179,14 @@ def _as_options(truncation: dict[str, Any] | None, padding: dict[str, Any] | Non
 
 def _as_sentence(truncation: dict[str, Any] | None, padding: dict[str, Any] | None) -> str:
     """Both as a sentence."""
-    found = [f"truncation to {truncation['max_length']} tokens"] if truncation else []
+    found = [message("truncation to {truncation} tokens", truncation=truncation["max_length"])] if truncation else []
     if padding:
         length = padding.get("length")
-        found.append(f"padding to {length} tokens" if length else "padding to the longest row")
-    return f"The tokenizer's file has stored {' and '.join(found)}; this is switched off." if found else ""
+        found.append(
+            message("padding to {length} tokens", length=length) if length else message("padding to the longest row")
+        )
+    return (
+        message("The tokenizer's file has stored {found}; this is switched off.", found=" and ".join(found))
+        if found
+        else ""
+    )

@@ -6,6 +6,7 @@ from typing import Any
 
 from backend.contract import spec_file
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.places import runs_folder
 from backend.contract.run.folder import RunFolder, find_run
 from backend.contract.spec import ModelSection, validated
@@ -32,9 +33,11 @@ def resolve_name(name: str, revision: str = "main", options: dict[str, Any] | No
     name, options = given.tokenizer, {**given.options, **(options or {})}
     revision = revision if given.revision == tokenizer_name.MAIN else given.revision
     if not name.strip():
-        raise InputError("no tokenizer is named; give a folder, a file, a hub id or a run", FIELD)
+        raise InputError(message("no tokenizer is named; give a folder, a file, a hub id or a run"), FIELD)
     if "\0" in name:
-        raise InputError("a name cannot hold the character NUL; give a folder, a file, a hub id or a run", FIELD)
+        raise InputError(
+            message("a name cannot hold the character NUL; give a folder, a file, a hub id or a run"), FIELD
+        )
     run = _run(name)
     if run is None:
         return ResolvedTokenizer(name, revision, options)
@@ -56,7 +59,9 @@ def _of_spec(run: RunFolder, options: dict[str, Any]) -> ResolvedTokenizer:
         _absolute(model.tokenizer or model.name_or_path, run.path),
         model.revision,
         {**model.tokenizer_options, **options},
-        f"The run {run.name} has no model of its own yet: this is the tokenizer that it begins with.",
+        message(
+            "The run {name} has no model of its own yet: this is the tokenizer that it begins with.", name=run.name
+        ),
     )
 
 

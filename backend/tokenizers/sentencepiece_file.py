@@ -6,11 +6,14 @@ from typing import Any
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import MAX_VOCABULARY
 from backend.models.model_files import read_small
 from backend.models.tokenizer_files import problem_of_charsmap
 
-NOTE = "A SentencePiece file does not say which special tokens a model expects around a text, so none are added."
+NOTE = message(
+    "A SentencePiece file does not say which special tokens a model expects around a text, so none are added."
+)
 _UNIGRAM, _BPE = 1, 2
 _NORMAL, _UNKNOWN, _CONTROL, _USER = 1, 2, 3, 4
 """Kinds of models and pieces in `sentencepiece_model.proto`."""
@@ -33,8 +36,11 @@ def tokenizer(path: Path) -> Tokenizer:
         model = models.Unigram(vocab=pieces, unk_id=unknown, byte_fallback=trainer.byte_fallback)
     else:
         raise InputError(
-            f"{path}: this SentencePiece model parts text into words or characters, which we do not open; "
-            "take one of BPE or Unigram",
+            message(
+                "{path}: this SentencePiece model parts text into words or characters, which we do not open; "
+                "take one of BPE or Unigram",
+                path=path,
+            ),
             "model.tokenizer",
         )
     made = Tokenizer(model)
@@ -67,7 +73,9 @@ def check(path: Path) -> None:
 def _check_normaliser(stored: Any, path: Path) -> None:
     charsmap = stored.normalizer_spec.precompiled_charsmap
     if charsmap and (problem := problem_of_charsmap(charsmap)):
-        raise InputError(f"{path}: its normaliser {problem}; fetch it again", "model.tokenizer")
+        raise InputError(
+            message("{path}: its normaliser {problem}; fetch it again", path=path, problem=problem), "model.tokenizer"
+        )
 
 
 def _stored(path: Path) -> Any:
@@ -76,7 +84,10 @@ def _stored(path: Path) -> Any:
         from sentencepiece import sentencepiece_model_pb2
     except ImportError:
         raise InputError(
-            f"{path}: its tokenizer needs sentencepiece; install it with: pip install sentencepiece protobuf",
+            message(
+                "{path}: its tokenizer needs sentencepiece; install it with: pip install sentencepiece protobuf",
+                path=path,
+            ),
             "model.tokenizer",
         ) from None
     stored = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
@@ -91,7 +102,8 @@ def _stored(path: Path) -> Any:
 
 def _damaged(path: Path) -> InputError:
     return InputError(
-        f"{path}: this file is no SentencePiece model, or it is damaged; fetch it again", "model.tokenizer"
+        message("{path}: this file is no SentencePiece model, or it is damaged; fetch it again", path=path),
+        "model.tokenizer",
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import MAX_VOCABULARY, open_regular
 from backend.models.model_files import check_link
 from backend.models.tokenizer_files import problem_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 FIELD = "model.tokenizer"
 CONFIGURATION = "tokenizer_config.json"
 ENDINGS = (".json", ".txt", ".model", ".spm", ".tiktoken")
-_KNOWN = "a tokenizer.json, a .model, a vocab.txt, a vocab.json with merges.txt beside it, or a tiktoken file"
+_KNOWN = message("a tokenizer.json, a .model, a vocab.txt, a vocab.json with merges.txt beside it, or a tiktoken file")
 _ROLES = {
     "pad_token": ("[PAD]", "<pad>", "<|pad|>"),
     "unk_token": ("[UNK]", "<unk>"),
@@ -43,10 +44,15 @@ def open_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
     with open_regular(path) as file:  # the libraries open it by its name
         size = os.fstat(file.fileno()).st_size
     if not 0 < size < MAX_VOCABULARY:
-        raise _mistake(path, "it is empty; fetch it again" if not size else f"it is too large for one; name {_KNOWN}")
+        raise _mistake(
+            path,
+            message("it is empty; fetch it again")
+            if not size
+            else message("it is too large for one; name {known}", known=_KNOWN),
+        )
     built, note = _built(path, options)
     if not built.get_vocab_size():
-        raise _mistake(path, "this tokenizer is damaged (it has no pieces); fetch it again")
+        raise _mistake(path, message("this tokenizer is damaged (it has no pieces); fetch it again"))
     from transformers import PreTrainedTokenizerFast  # heavy: loads whatever framework is installed
 
     roles = {role: name for role, name in _roles(built).items() if role not in options}
@@ -69,18 +75,18 @@ def _built(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
         return _word_piece(path, options)
     if path.suffix in (".model", ".spm"):
         return sentencepiece_file.tokenizer(path), sentencepiece_file.NOTE
-    raise _mistake(path, f"this file is no tokenizer; name its folder, or {_KNOWN}")
+    raise _mistake(path, message("this file is no tokenizer; name its folder, or {known}", known=_KNOWN))
 
 
 def _whole(path: Path) -> Tokenizer:
     try:
         values = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError):
-        raise _mistake(path, "this file is damaged (it is no JSON); fetch it again") from None
+        raise _mistake(path, message("this file is damaged (it is no JSON); fetch it again")) from None
     if not isinstance(values, dict) or not isinstance(values.get("model"), dict):
-        raise _mistake(path, f"this JSON file is no tokenizer; name its folder, or {_KNOWN}")
+        raise _mistake(path, message("this JSON file is no tokenizer; name its folder, or {known}", known=_KNOWN))
     if problem := problem_of(values):
-        raise _mistake(path, f"this file is damaged ({problem}); fetch it again")
+        raise _mistake(path, message("this file is damaged ({problem}); fetch it again", problem=problem))
     return Tokenizer.from_str(json.dumps(values))
 
 
@@ -113,11 +119,15 @@ def _word_piece(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
     try:
         pieces = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
-        raise _mistake(path, f"this text is not UTF-8, so it is no vocabulary; name {_KNOWN}") from None
+        raise _mistake(
+            path, message("this text is not UTF-8, so it is no vocabulary; name {known}", known=_KNOWN)
+        ) from None
     pieces = pieces[:-1] if pieces[-1] == "" else pieces
     pieces = [piece.removesuffix("\r") for piece in pieces]
     if "[UNK]" not in pieces:
-        raise _mistake(path, f"this text is no vocabulary of WordPiece (it has no line [UNK]); name {_KNOWN}")
+        raise _mistake(
+            path, message("this text is no vocabulary of WordPiece (it has no line [UNK]); name {known}", known=_KNOWN)
+        )
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
     cased = any("A" <= sign <= "Z" for piece in pieces if not piece.startswith("[") for sign in piece)
     lower = bool(options.get("do_lower_case", not cased))
@@ -130,14 +140,18 @@ def _word_piece(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
             single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
             special_tokens=[(name, vocabulary[name]) for name in ("[CLS]", "[SEP]")],
         )  # fmt: skip
-    why = "" if "do_lower_case" in options else f"The vocabulary has {'' if cased else 'no '}upper case, so text is {'kept as it is' if cased else 'lower-cased'}; do_lower_case says otherwise."  # fmt: skip
+    why = "" if "do_lower_case" in options else (message("The vocabulary has upper case, so text is kept as it is; do_lower_case says otherwise.") if cased else message("The vocabulary has no upper case, so text is lower-cased; do_lower_case says otherwise."))  # fmt: skip
     return made, why
 
 
 def half_message(missing: str) -> str:
     """What a person is told of a BPE tokenizer of which one file is missing."""
     there = "merges.txt" if missing == "vocab.json" else "vocab.json"
-    return f"this is half a tokenizer: {there} is there and {missing} is not; fetch {missing} too"
+    return message(
+        "this is half a tokenizer: {there} is there and {missing} is not; fetch {missing} too",
+        there=there,
+        missing=missing,
+    )
 
 
 def _add_specials(made: Tokenizer, vocabulary: dict[str, int]) -> None:
@@ -152,4 +166,4 @@ def _roles(made: Tokenizer) -> dict[str, str]:
 
 
 def _mistake(path: Path, reason: str) -> InputError:
-    return InputError(f"{path}: {reason}", FIELD)
+    return InputError(message("{path}: {reason}", path=path, reason=reason), FIELD)

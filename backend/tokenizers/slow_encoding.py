@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.tokenizers.offsets import spans
 from backend.tokenizers.text import words_of
 from backend.tokenizers.token_table import NOWHERE, Columns, join_columns
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 Span = tuple[int, int]
-TOO_SHORT = (
-    "truncation: {} cannot cut off enough, since the other text alone is too long; choose longest_first or a larger "
+TOO_SHORT = message(
+    "truncation: {truncation} cannot cut off enough, since the other text alone is too long; choose longest_first or a larger "
     "max_length"
 )
 
@@ -51,8 +52,12 @@ def check_stride(stride: int, room: int) -> None:
     """Raises InputError where windows with `room` tokens of the text that they go through would not come forward."""
     if stride >= room:
         raise InputError(
-            f"stride: {stride} must be less than the {max(0, room)} tokens of the text that a window has room for; make "
-            "it smaller or max_length larger"
+            message(
+                "stride: {stride} must be less than the {value} tokens of the text that a window has room "
+                "for; make it smaller or max_length larger",
+                stride=stride,
+                value=max(0, room),
+            )
         )
 
 
@@ -92,7 +97,7 @@ def _cut(lengths: Sequence[int], excess: int, strategy: str, side: str) -> list[
     if strategy != "longest_first" or len(left) == 1:
         which = 1 if strategy == "only_second" else 0
         if left[which] <= excess and len(left) == 2:
-            raise InputError(TOO_SHORT.format(strategy))
+            raise InputError(message(TOO_SHORT, truncation=strategy))
         left[which] = max(0, left[which] - excess)
     else:  # one token after the other from the longer text, the second one where both are as long
         for _ in range(min(excess, sum(left))):

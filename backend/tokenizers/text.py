@@ -6,6 +6,7 @@ import re
 import numpy as np
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import open_regular, user_path
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -81,7 +82,11 @@ class File:
             self.skip = len(MARK) if self._raw.read(len(MARK)) == MARK else 0
             self._raw.seek(self.skip)
         except OSError as error:
-            raise InputError(f"{path}: {(error.strerror or str(error)).lower()}; check the file") from None
+            raise InputError(
+                message(
+                    "{path}: {strerror}; check the file", path=path, strerror=(error.strerror or str(error)).lower()
+                )
+            ) from None
         self._lines = io.TextIOWrapper(self._raw, encoding="utf-8", newline="")
 
     @property
@@ -95,7 +100,11 @@ class File:
             return self._lines.read(count)
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{self._path}: it is not UTF-8 text (byte {error.start + self.skip} of what was read); convert it first"
+                message(
+                    "{path}: it is not UTF-8 text (byte {start} of what was read); convert it first",
+                    path=self._path,
+                    start=error.start + self.skip,
+                )
             ) from None
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import open_regular
 from backend.tokenizers.vocabulary.pieces import ALPHABET
 
@@ -51,8 +52,11 @@ def tokenizer(path: Path) -> tuple[Tokenizer, str]:
     )
     made.decoder, made.post_processor = decoders.ByteLevel(), processors.ByteLevel(trim_offsets=False)
     return made, (
-        f"A tiktoken file holds pieces alone: words are parted by {name} rule, as the number of pieces suggests, and "
-        "there are no special tokens."
+        message(
+            "A tiktoken file holds pieces alone: words are parted by {name} rule, as the number of "
+            "pieces suggests, and there are no special tokens.",
+            name=name,
+        )
     )
 
 
@@ -66,14 +70,22 @@ def _ranks(path: Path) -> dict[bytes, int]:
             piece, rank = base64.b64decode(parts[0], validate=True), int(parts[1])
         except (ValueError, IndexError):
             raise InputError(
-                f"{path}:{number}: this is no line of a tiktoken file (base64 and a number); fetch the file again",
+                message(
+                    "{path}:{number}: this is no line of a tiktoken file (base64 and a number); fetch the file again",
+                    path=path,
+                    number=number,
+                ),
                 "model.tokenizer",
             ) from None
         ranks[piece] = rank
     missing = 256 - sum(bytes([byte]) in ranks for byte in range(256))
     if missing:
         raise InputError(
-            f"{path}: {missing} of the 256 bytes have no piece, so the file is cut off; fetch it again",
+            message(
+                "{path}: {missing} of the 256 bytes have no piece, so the file is cut off; fetch it again",
+                path=path,
+                missing=missing,
+            ),
             "model.tokenizer",
         )
     return ranks

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from backend.contract.messages import plural
 from backend.contract.tokens.chat_template import template_among
 from backend.contract.tokens.options import USUAL, Side, TokenOptions
 from backend.contract.tokens.tokens import COUNTS, MessageSpan, RoundTrip, TokenizerDescription, Tokens, TokenTotals
@@ -104,8 +105,13 @@ def surrogate_notes(replaced: int) -> tuple[str, ...]:
     """A sentence where lone surrogates were replaced."""
     if not replaced:
         return ()
-    number = "A lone surrogate" if replaced == 1 else f"{replaced:,} lone surrogates"
-    return (f"{number} in the text became U+FFFD, since no tokenizer takes half a character.",)
+    return (
+        plural(
+            "A lone surrogate in the text became U+FFFD, since no tokenizer takes half a character.",
+            "{count:,} lone surrogates in the text became U+FFFD, since no tokenizer takes half a character.",
+            replaced,
+        ),
+    )
 
 
 BEFORE, PART = 12, 40

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.output_file import whole_file
 from backend.contract.tokens.options import USUAL, TokenOptions
 from backend.data.sources.source import Report
@@ -60,7 +61,9 @@ class _Lines:
         try:
             self.size = path.stat().st_size
         except OSError as error:
-            raise InputError(f"--file {path}: {error.strerror}; check the file") from None
+            raise InputError(
+                message("--file {path}: {strerror}; check the file", path=path, strerror=error.strerror)
+            ) from None
 
     def __iter__(self) -> Iterator[str]:
         with self._path.open("rb") as file:
@@ -69,7 +72,13 @@ class _Lines:
                 try:
                     text = (line.removeprefix(MARK) if number == 1 else line).decode()
                 except UnicodeDecodeError:
-                    raise InputError(f"--file {self._path}:{number}: it is not UTF-8 text; convert it first") from None
+                    raise InputError(
+                        message(
+                            "--file {path}:{number}: it is not UTF-8 text; convert it first",
+                            path=self._path,
+                            number=number,
+                        )
+                    ) from None
                 yield text.rstrip("\r\n")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message, plural
 from backend.contract.spec.tokenizer_training import TokenizerKind, TokenizerTraining, TokenizerUse
 from backend.tokenizers.trainer_progress import Say, report_progress
 
@@ -17,8 +18,8 @@ __all__ = ["TokenizerTraining", "train"]
 BYTES = 256
 MAX_PART = 1_000_000
 """Characters of a text that are handed over at once: the library takes 50 times as much memory, and without it aborts."""
-READING, LEARNING = "Reading the texts", "Learning the pieces"
-SILENT = "Learning the pieces; Unigram tells no progress"
+READING, LEARNING = message("Reading the texts"), message("Learning the pieces")
+SILENT = message("Learning the pieces; Unigram tells no progress")
 """Stages of every kind; `trainer_progress` has those that only some tell."""
 
 
@@ -78,14 +79,22 @@ def _check(settings: TokenizerTraining, specials: list[str]) -> None:
     """Raises InputError where the special tokens are none, or leave no room for pieces."""
     if not all(name.strip() for name in settings.special_tokens):
         raise InputError(
-            "special_tokens: a special token has at least one letter or sign; leave the empty one out", "special_tokens"
+            message("special_tokens: a special token has at least one letter or sign; leave the empty one out"),
+            "special_tokens",
         )
     least = len(specials) + (BYTES if settings.kind == "byte_bpe" else 0)
     if settings.vocabulary < least:
-        plural = "" if len(specials) == 1 else "s"
-        what = f"{len(specials)} special token{plural}{' and the 256 bytes' if settings.kind == 'byte_bpe' else ''}"
+        what = plural("{count} special token", "{count} special tokens", len(specials))
+        if settings.kind == "byte_bpe":
+            what = message("{specials} and the 256 bytes", specials=what)
         raise InputError(
-            f"vocabulary: {settings.vocabulary} leaves no room for {what}; set it to {least} or more, usually to some thousands",
+            message(
+                "vocabulary: {vocabulary} leaves no room for {what}; set it to {least} or more, usually to "
+                "some thousands",
+                vocabulary=settings.vocabulary,
+                what=what,
+                least=least,
+            ),
             "vocabulary",
         )
 
@@ -95,14 +104,19 @@ def _refusal(error: Exception, settings: TokenizerTraining, *, has_letters: bool
         return _no_text()
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
     return InputError(
-        f"vocabulary: no {settings.kind} of {settings.vocabulary:,} pieces can be made of these texts ({reason}); "
-        "set another size, or choose another kind",
+        message(
+            "vocabulary: no {kind} of {vocabulary:,} pieces can be made of these texts ({reason}); set "
+            "another size, or choose another kind",
+            kind=settings.kind,
+            vocabulary=settings.vocabulary,
+            reason=reason,
+        ),
         "vocabulary",
     )
 
 
 def _no_text() -> InputError:
-    return InputError("the chosen column holds no text to learn from; choose another one")
+    return InputError(message("the chosen column holds no text to learn from; choose another one"))
 
 
 class _Seen:
@@ -127,8 +141,11 @@ def _parts(text: str) -> Iterator[str]:
         end = max(text.rfind(sign, start + 1, start + MAX_PART) for sign in " \n\t\u3000")
         if end < 0:
             raise InputError(
-                f"a text has a word of more than {MAX_PART:,} characters, from which no tokenizer can learn; remove that text, "
-                "or choose another column"
+                message(
+                    "a text has a word of more than {max_part:,} characters, from which no tokenizer can learn; "
+                    "remove that text, or choose another column",
+                    max_part=MAX_PART,
+                )
             )
         yield text[start:end]
         start = end
@@ -248,7 +265,7 @@ def _spaces_marked(settings: TokenizerTraining) -> list[Any]:
 def _words(settings: TokenizerTraining) -> list[Any]:
     if settings.pre_tokenizer == "none":
         raise InputError(
-            "pre_tokenizer: WordPiece cuts words, so it needs borders; choose another one", "pre_tokenizer"
+            message("pre_tokenizer: WordPiece cuts words, so it needs borders; choose another one"), "pre_tokenizer"
         )
     if settings.pre_tokenizer == "whitespace":
         return [pre_tokenizers.WhitespaceSplit()]

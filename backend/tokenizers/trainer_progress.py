@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from backend.contract.messages import message
+
 Say = Callable[[str, int, int, str], None]
 """Is told the stage, how far it is, of how much (0 where nobody knows), and the unit."""
 
 STAGES = {
-    "Tokenize words": ("Counting the words", "words"),
-    "Count pairs": ("Counting pairs of signs", "words"),
-    "Compute merges": ("Learning the pieces", "merges"),
+    "Tokenize words": (message("Counting the words"), "words"),
+    "Count pairs": (message("Counting pairs of signs"), "words"),
+    "Compute merges": (message("Learning the pieces"), "merges"),
 }
 """What the library calls its work → what people read, and what it counts."""
 SECONDS = 0.1

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.run.events import ModelExported, PredictionsWritten, Warned
 from backend.contract.run.folder import RunFolder
 from backend.inference import predictions_file
@@ -28,8 +29,12 @@ def export(folder: RunFolder, opened: RunSetup, log: EventLog, step: int) -> Non
     note = {**opened.note, "step": step}
     if opened.hosts.is_first:
         for kept in saved_model.write(folder.model, fill, note):
-            message = f"{kept.path} is an older model that could not be deleted ({kept.reason}); delete it by hand"
-            log.write(Warned(time=time.time(), code="not_deleted", message=message))
+            sentence = message(
+                "{path} is an older model that could not be deleted ({reason}); delete it by hand",
+                path=kept.path,
+                reason=kept.reason,
+            )
+            log.write(Warned(time=time.time(), code="not_deleted", message=sentence))
         try:
             agree_to_copy(opened.model_folder, folder.model)
         except InputError as error:  # the model is whole, and its user is asked when it is opened

@@ -13,6 +13,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+from backend.contract.messages import message
 from backend.contract.run.events import CheckpointRemoved, CheckpointSaved, Warned
 from backend.contract.run.folder import RunFolder, write_json
 from backend.contract.safe_files import MB, open_inside, read_unlinked
@@ -32,7 +33,7 @@ class Blocked(Exception):
     """A damaged checkpoint cannot be moved out of the way of the one that was to replace it."""
 
     def __init__(self, kept: RemovalFailure) -> None:
-        super().__init__(f"{kept.path}: {kept.reason}")
+        super().__init__(message("{path}: {reason}", path=kept.path, reason=kept.reason))
         self.kept = kept
 
 
@@ -315,15 +316,18 @@ class CheckpointWriter:
         if kept.path in self._warned:
             return
         self._warned.add(kept.path)
-        message = (
-            f"{kept.path} is an old checkpoint that could not be deleted ({kept.reason}); the run continues and tries "
-            "again later"
+        sentence = message(
+            "{path} is an old checkpoint that could not be deleted ({reason}); the run continues and tries again later",
+            path=kept.path,
+            reason=kept.reason,
         )
-        self._log.write(Warned(time=time.time(), code="not_deleted", message=message))
+        self._log.write(Warned(time=time.time(), code="not_deleted", message=sentence))
 
     def _warn_of_blocked(self, step: int, kept: RemovalFailure) -> None:
-        message = (
-            f"step {step} has no checkpoint, because the damaged one in its place could not be moved away "
-            f"({kept.reason}); the run continues"
+        sentence = message(
+            "step {step} has no checkpoint, because the damaged one in its place could not be moved away "
+            "({reason}); the run continues",
+            step=step,
+            reason=kept.reason,
         )
-        self._log.write(Warned(time=time.time(), code="checkpoint_blocked", message=message))
+        self._log.write(Warned(time=time.time(), code="checkpoint_blocked", message=sentence))

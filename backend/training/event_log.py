@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from backend.contract.errors import RunFailed
+from backend.contract.messages import message
 from backend.contract.run.events import (
     AnyEvent,
     DataLoaded,
@@ -121,8 +122,12 @@ class EventLog:
                 raise
             self._is_lost = True
             raise RunFailed(
-                f"{self._path} was replaced by what cannot be written to ({error.strerror}), so nobody could follow the run; "
-                "delete it and resume the run",
+                message(
+                    "{path} was replaced by what cannot be written to ({strerror}), so nobody could follow the "
+                    "run; delete it and resume the run",
+                    path=self._path,
+                    strerror=error.strerror,
+                ),
                 "events_replaced",
             ) from None
         before.close()
@@ -150,9 +155,10 @@ def missing_words(gaps: list[tuple[int, int]]) -> str:
     if not gaps:
         return ""
     each = [f"{first}–{last}" if first < last else str(first) for first, last in gaps]
-    return (
-        f"steps {', '.join(each)} are missing from the curves, with what was evaluated there, as events.jsonl was deleted or changed; "
-        "the training itself lost nothing"
+    return message(
+        "steps {each} are missing from the curves, with what was evaluated there, as events.jsonl "
+        "was deleted or changed; the training itself lost nothing",
+        each=", ".join(each),
     )
 
 

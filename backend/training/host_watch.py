@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from backend.contract.errors import RunFailed
+from backend.contract.messages import message
 from backend.contract.run.folder import ENDS, RunFolder
 from backend.engines.hosts import Board, Position
 from backend.training.background import Interrupted
@@ -107,7 +108,9 @@ class Watch:
 
     def _worded(self, number: int, state: str, sentence: str) -> Exception | None:
         if state == "failed":
-            return RunFailed(f"{_name(number)} failed: {sentence}", code="host_lost")
+            return RunFailed(
+                message("{number} failed: {sentence}", number=_name(number), sentence=sentence), code="host_lost"
+            )
         if number == 0 and state in _REQUESTS and not self.are_together:
             return Interrupted(_REQUESTS[state])
         return None  # all end alike, and some are sooner done
@@ -116,7 +119,11 @@ class Watch:
         record = self._run.host(number).exit_record()
         if record is None or record.returncode == 0:
             return None
-        return RunFailed(f"{_name(number)} is gone: {record.message}", code="host_lost", hint=self._hint())
+        return RunFailed(
+            message("{number} is gone: {message}", number=_name(number), message=record.message),
+            code="host_lost",
+            hint=self._hint(),
+        )
 
     def _silent(self, number: int) -> RunFailed | None:
         sign, other, now = self._board.get(f"sign/{number}", 0), self._others[number], time.monotonic()
@@ -125,14 +132,21 @@ class Watch:
         if now - other.since < LOST_SECONDS:
             return None
         return RunFailed(
-            f"{_name(number)} has given no sign of life for {LOST_SECONDS:g} seconds",
+            message(
+                "{number} has given no sign of life for {lost_seconds:g} seconds",
+                number=_name(number),
+                lost_seconds=LOST_SECONDS,
+            ),
             code="host_lost",
             hint=self._hint(),
         )
 
     def _hint(self) -> str:
-        return f"Start the hosts again with burnish resume {self._run.path}; they go on from the last checkpoint."
+        return message(
+            "Start the hosts again with burnish resume {path}; they go on from the last checkpoint.",
+            path=self._run.path,
+        )
 
 
 def _name(number: int) -> str:
-    return f"host {number}" if number else "the first host"
+    return message("host {number}", number=number) if number else message("the first host")

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from backend.contract.errors import RunFailed
+from backend.contract.messages import message
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.engines.hosts import Board, EngineOfHosts, Position
@@ -95,7 +96,10 @@ class Hosts:
         """Raises RunFailed, which says `otherwise` of this host, where `value`, plain JSON, is another on the first."""
         first = self.agree(lambda: value)
         if json.dumps(first) != json.dumps(value):
-            raise RunFailed(f"this host {otherwise}, unlike the first; give all hosts the same", code="hosts_differ")
+            raise RunFailed(
+                message("this host {otherwise}, unlike the first; give all hosts the same", otherwise=otherwise),
+                code="hosts_differ",
+            )
 
     def check(self) -> None:
         """Raises RunFailed where another host is gone, Interrupted where the first was asked to end before the first step."""

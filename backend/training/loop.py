@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from backend import registry
 from backend.contract.errors import RunFailed, panics_as_errors
+from backend.contract.messages import message
 from backend.contract.run.events import (
     EvaluationFinished,
     RequestAnswered,
@@ -33,7 +34,9 @@ from backend.training.stages import StageReporter
 
 WORTH_REMEMBERING_SECONDS = 1.0
 """A run's speed is kept for later plans if it computed at least this long."""
-INTERRUPTION_MESSAGE = "the run was told to end from outside, as at a log-out, a shutdown or a scheduler's time limit"
+INTERRUPTION_MESSAGE = message(
+    "the run was told to end from outside, as at a log-out, a shutdown or a scheduler's time limit"
+)
 
 
 def run(folder: RunFolder) -> int:
@@ -322,7 +325,8 @@ class TrainingLoop:
 
 
 def _without_metric(metric: str, there: list[str]) -> str:
-    return (
-        f"evaluation.best_metric: evaluations give no {metric!r}, so none of them counts as better; "
-        f"there are {', '.join(there) or 'none'}"
+    return message(
+        "evaluation.best_metric: evaluations give no {metric}, so none of them counts as better; there are {there}",
+        metric=repr(metric),
+        there=", ".join(there) or "none",
     )

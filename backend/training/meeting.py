@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from backend.contract.errors import RunFailed
+from backend.contract.messages import join, message
 from backend.contract.run.folder import RECORD_BYTES, ExitRecord, RunFolder, write_json
 from backend.contract.safe_files import read_unlinked
 from backend.engines.hosts import Position
@@ -32,7 +33,12 @@ def wait(run: RunFolder, here: Position, look: Look) -> None:
     while missing := [number for number in range(1, here.count) if not _has_come(run, number)]:
         look(here.count - len(missing))
         if time.monotonic() >= until:
-            raise _not_met(here, f"{_listed(missing)} did not come within {here.timeout:g} seconds")
+            raise _not_met(
+                here,
+                message(
+                    "{missing} did not come within {timeout:g} seconds", missing=_listed(missing), timeout=here.timeout
+                ),
+            )
         time.sleep(LOOK_SECONDS)
 
 
@@ -49,11 +55,23 @@ class Arrival:
         self._look(self._here.count)
         for number, before in self._ends.items():
             if not _has_come(self._run, number):
-                raise _not_met(self._here, f"host {number} cannot reach {self._here.coordinator} and has given up")
+                raise _not_met(
+                    self._here,
+                    message(
+                        "host {number} cannot reach {coordinator} and has given up",
+                        number=number,
+                        coordinator=self._here.coordinator,
+                    ),
+                )
             if (now := self._end(number)) not in (None, before):
-                raise _not_met(self._here, f"host {number} ended while it began: {now.message}")
+                raise _not_met(
+                    self._here,
+                    message("host {number} ended while it began: {message}", number=number, message=now.message),
+                )
         if time.monotonic() >= self._until:
-            raise _not_met(self._here, f"the hosts could not talk within {self._here.timeout:g} seconds")
+            raise _not_met(
+                self._here, message("the hosts could not talk within {timeout:g} seconds", timeout=self._here.timeout)
+            )
 
     def _end(self, number: int) -> ExitRecord | None:
         return self._run.host(number).exit_record()
@@ -73,12 +91,15 @@ def _note(run: RunFolder, number: int) -> Path:
 
 
 def _listed(numbers: Iterable[int]) -> str:
-    return ", ".join(f"host {number}" for number in numbers)
+    return join(", ", (message("host {number}", number=number) for number in numbers))
 
 
 def _not_met(here: Position, what: str) -> RunFailed:
     return RunFailed(
         what,
         code="hosts_not_met",
-        hint=f"Start the same command on all {here.count} hosts at about the same time, or raise hardware.host_timeout.",
+        hint=message(
+            "Start the same command on all {count} hosts at about the same time, or raise hardware.host_timeout.",
+            count=here.count,
+        ),
     )

@@ -9,6 +9,7 @@ import msgspec
 import psutil
 
 from backend.contract.errors import RunFailed
+from backend.contract.messages import message
 from backend.contract.run.events import MemoryMeasured, StepFinished
 from backend.engines.engine import Engine, StepResult
 from backend.training.event_log import EventLog
@@ -29,7 +30,7 @@ class NonFiniteLossError(RunFailed):
     """The loss of `step`; the engine may have been further when it was read."""
 
     def __init__(self, step: int, *, before_change: bool) -> None:
-        super().__init__(f"the loss at step {step} is not a number", code="nan_loss")
+        super().__init__(message("the loss at step {step} is not a number", step=step), code="nan_loss")
         self.step = step
         self.before_change = before_change
 

@@ -3,6 +3,7 @@
 import time
 
 from backend.contract.errors import RunFailed
+from backend.contract.messages import message
 from backend.contract.run.folder import ENDS, RunFolder
 from backend.training.background import Interrupted
 from backend.training.hosts import ALONE, Hosts
@@ -43,8 +44,11 @@ class Requests:
 
     def _gone(self) -> RunFailed:
         return RunFailed(
-            f"the run folder {self._folder.path} was deleted or moved while the run was going on; "
-            "nothing more can be saved there",
+            message(
+                "the run folder {path} was deleted or moved while the run was going on; nothing more can be "
+                "saved there",
+                path=self._folder.path,
+            ),
             code="folder_gone",
         )
 

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from backend.contract.errors import RunFailed
+from backend.contract.messages import message
 from backend.contract.run.events import AnyEvent, DataLoaded, RunResumed, RunStarted, StepFinished, Warned
 from backend.contract.run.folder import RunFolder, write_json
 from backend.contract.safe_files import open_inside
@@ -70,8 +71,11 @@ def write_first_events(
     if changed:
         stages.warn(
             "other_versions",
-            f"the run began with other library versions ({', '.join(changed)}); it goes on, but later steps need not "
-            "equal those of an uninterrupted run to the bit",
+            message(
+                "the run began with other library versions ({changed}); it goes on, but later steps need not "
+                "equal those of an uninterrupted run to the bit",
+                changed=", ".join(changed),
+            ),
         )
 
 
@@ -81,9 +85,13 @@ def refuse_other_rows(material: Splits, earlier: list[AnyEvent]) -> None:
     for split, rows in material.rows.items():
         if split in first and first[split].fingerprint not in ("", rows.fingerprint):
             raise RunFailed(
-                f"the {split} data ({', '.join(rows.files[:3])}) is not what it was when the run began",
+                message(
+                    "the {split} data ({files}) is not what it was when the run began",
+                    split=split,
+                    files=", ".join(rows.files[:3]),
+                ),
                 code="data_changed",
-                hint="Put the old files back and resume, or start a new run on the new ones.",
+                hint=message("Put the old files back and resume, or start a new run on the new ones."),
             )
 
 
@@ -107,19 +115,22 @@ def rows_of_a_pass(folder: RunFolder, work: planner.TrainingLoad, device: str, f
         if rows == 1 or hardware.micro_batch_size is not None or work.fits(rows, free_mb):
             return rows, ""
         fewer = min(rows, work.micro_batch_size(free_mb))
-        return fewer, _deviation(fewer, rows, "as no more fit into the memory that is free now")
+        return fewer, _deviation(fewer, rows, message("as no more fit into the memory that is free now"))
     new = work.micro_batch_size(free_mb)
     write_json(folder.plan, {"micro_batch_size": new, "decided_by": decided_by})
-    return new, _deviation(new, rows, "as the device or a hardware setting was changed") if rows not in (
+    return new, _deviation(new, rows, message("as the device or a hardware setting was changed")) if rows not in (
         None,
         new,
     ) else ""
 
 
 def _deviation(rows: int, before: int | None, why: str) -> str:
-    return (
-        f"this attempt reads {rows} rows at a time, earlier ones {before}, {why}; dropout draws other numbers, so later steps "
-        "need not equal those of an uninterrupted run to the bit"
+    return message(
+        "this attempt reads {rows} rows at a time, earlier ones {before}, {why}; dropout draws other "
+        "numbers, so later steps need not equal those of an uninterrupted run to the bit",
+        rows=rows,
+        before=before,
+        why=why,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from backend.contract.messages import message
 from backend.contract.run.events import RowsSampled, SampledRow
 from backend.data.fingerprint import generator
 from backend.data.rows import Rows
@@ -103,12 +104,12 @@ def _way(names: Sequence[str], some: Sequence[Mapping[str, Any]]):
     if "loss" in names:
         return "loss", lambda row: None if row["loss"] is None else -float(row["loss"])
     if any(name.startswith("probability_") for name in names):
-        return "probability of the right answer", lambda row: row.get(f"probability_{row['actual']}")
+        return message("probability of the right answer"), lambda row: row.get(f"probability_{row['actual']}")
     if isinstance(first, int | float) and not isinstance(first, bool):
         return "difference", _nearness
     if "lost_words" in names:
-        return "right tags", _same_words
-    return "words in common", _words_in_common
+        return message("right tags"), _same_words
+    return message("words in common"), _words_in_common
 
 
 def _nearness(row: Mapping[str, Any]) -> float | None:

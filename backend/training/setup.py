@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from backend import registry
 from backend.contract.catalog import Device
+from backend.contract.messages import message
 from backend.contract.run.events import AnyEvent, ModelLoaded, PlanMade
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
@@ -87,7 +88,10 @@ def set_up_run(folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageRep
     from_step = hosts.agree(lambda: checkpoints.latest() or 0)
     engine_kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     choice = _choose_device(spec, engine_kind.devices)
-    hosts.same([choice.words, choice.precision], f"computes on {choice.words} in {choice.precision}")
+    hosts.same(
+        [choice.words, choice.precision],
+        message("computes on {words} in {precision}", words=choice.words, precision=choice.precision),
+    )
     resume.write_first_events(folder, spec, log, stages, earlier, from_step, choice)
     if choice.warning:
         stages.warn("precision", choice.warning)
@@ -98,7 +102,8 @@ def set_up_run(folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageRep
     session = open_session(spec, material, model, engine_kind.create())
     features = _tokenise(session, material, stages)
     hosts.same(
-        {split: one.fingerprint for split, one in features.items()}, "reads other rows, or with another tokenizer"
+        {split: one.fingerprint for split, one in features.items()},
+        message("reads other rows, or with another tokenizer"),
     )
     stages.start("loading model")
     order = training_order(spec, features["train"])
@@ -158,7 +163,7 @@ def _tokenise(session: FeatureSession, material: Splits, stages: StageReporter) 
     }
     for split, rows in material.rows.items():
         stages.loaded(split, rows, features[split], _label_counts(session, rows))
-        for note in truncation_notes(features[split].table.to_batches(), f"{split} rows"):
+        for note in truncation_notes(features[split].table.to_batches(), message("{split} rows", split=split)):
             stages.warn("truncation", note)
     return features
 
@@ -243,7 +248,11 @@ def _plan(
     if training.batch_size > rows:
         stages.warn(
             "batch_larger_than_data",
-            f"training.batch_size is {training.batch_size}, but there are only {rows} rows; every step uses all of them",
+            message(
+                "training.batch_size is {batch_size}, but there are only {rows} rows; every step uses all of them",
+                batch_size=training.batch_size,
+                rows=rows,
+            ),
         )
     micro = min(micro_batch_size, -(-batch_size // replicas))
     metric, directions = spec.evaluation.best_metric, MetricDirections.of(spec)

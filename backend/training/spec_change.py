@@ -10,6 +10,7 @@ from backend import registry
 from backend.contract import spec_file
 from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE
 from backend.contract.errors import InputError
+from backend.contract.messages import join, message
 from backend.contract.run.fixes import CHANGED_AT_RESUME
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import write_whole
@@ -44,8 +45,14 @@ def with_settings(folder: RunFolder, spec: RunSpec, changes: list[str]) -> SpecC
         key = change.partition("=")[0].strip()
         if key not in CHANGED_AT_RESUME:
             raise InputError(
-                f"--set {key}: a run that goes on may change {', '.join(CHANGED_AT_RESUME)} alone, which change nothing "
-                f"but dropout's draws; start a new one with: burnish train {folder.spec} --set {change}",
+                message(
+                    "--set {key}: a run that goes on may change {changed_at_resume} alone, which change nothing "
+                    "but dropout's draws; start a new one with: burnish train {spec} --set {change}",
+                    key=key,
+                    changed_at_resume=", ".join(CHANGED_AT_RESUME),
+                    spec=folder.spec,
+                    change=change,
+                ),
                 key,
             )
     changed = resolve(spec_file.with_changes(spec.model_dump(mode="json"), changes), folder.path)
@@ -64,7 +71,10 @@ def with_engine(
     if engine == spec.hardware.engine:
         if new_optimizer:
             raise InputError(
-                f"--new-optimizer: this run trains with {kind.title} already, which keeps its optimizer; leave it out"
+                message(
+                    "--new-optimizer: this run trains with {title} already, which keeps its optimizer; leave it out",
+                    title=kind.title,
+                )
             )
         return None
     step = checkpoints.latest()
@@ -72,13 +82,21 @@ def with_engine(
         writer = checkpoints.written_by(step) or spec.hardware.engine
         if writer not in (engine, *kind.continues):
             raise InputError(
-                f"--engine: {kind.title} cannot read the checkpoint of step {step}, which another engine wrote; resume "
-                "without --engine, or train a new run"
+                message(
+                    "--engine: {title} cannot read the checkpoint of step {step}, which another engine wrote; "
+                    "resume without --engine, or train a new run",
+                    title=kind.title,
+                    step=step,
+                )
             )
         if writer != engine and not new_optimizer:
             raise InputError(
-                f"--engine: with {kind.title} the model goes on from step {step}, but the optimizer's state is another "
-                "engine's and starts new; agree with --new-optimizer, or resume without --engine"
+                message(
+                    "--engine: with {title} the model goes on from step {step}, but the optimizer's state is "
+                    "another engine's and starts new; agree with --new-optimizer, or resume without --engine",
+                    title=kind.title,
+                    step=step,
+                )
             )
     earlier = _kept_with(folder, engine)
     hardware = read_run(folder, kept=earlier).hardware if earlier.is_file() else _for_engine(spec, engine)
@@ -120,8 +138,12 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
         before = read_run(folder, kept=started)
     except InputError as error:
         raise InputError(
-            f"{started} cannot be read, so nobody can tell whether the spec was changed since the run started ({error}); "
-            "put it back, or delete it to continue with the spec as it is now"
+            message(
+                "{started} cannot be read, so nobody can tell whether the spec was changed since the run "
+                "started ({error}); put it back, or delete it to continue with the spec as it is now",
+                started=started,
+                error=error,
+            )
         ) from None
     was, now = _dotted(before.model_dump(mode="json")), _dotted(spec.model_dump(mode="json"))
     changed = [key for key in sorted(was.keys() | now.keys()) if was.get(key) != now.get(key)]
@@ -129,12 +151,24 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
         key for key in changed if not (_is_harmless(key, was, now) or (other_engine and key.startswith("hardware.")))
     ]
     if found:
-        shown = ", ".join(f"{key} (it was {was.get(key)!r:.60})" for key in found[:_SHOWN])
-        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        way = "resume it with --engine, or" if "hardware.engine" in found else "put back what was there, or"
+        shown = join(
+            ", ", (message("{key} (it was {was})", key=key, was=f"{was.get(key)!r:.60}") for key in found[:_SHOWN])
+        )
+        if len(found) > _SHOWN:
+            shown = message("{names} and {count} more", names=shown, count=len(found) - _SHOWN)
+        way = (
+            message("resume it with --engine, or")
+            if "hardware.engine" in found
+            else message("put back what was there, or")
+        )
         raise InputError(
-            f"{folder.spec}: {shown}{more} was changed since the run started; continuing would mix two specs in one curve; "
-            f"{way} start a new run: burnish train {folder.spec}",
+            message(
+                "{spec}: {shown} was changed since the run started; continuing would mix two specs in "
+                "one curve; {way} start a new run: burnish train {spec}",
+                spec=folder.spec,
+                shown=shown,
+                way=way,
+            ),
             found[0],
         )
     return True

@@ -11,6 +11,7 @@ import psutil
 
 from backend import registry
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.run.cost import Measurement
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
@@ -91,7 +92,9 @@ def refuse_several(spec: RunSpec) -> None:
     """Raises InputError for a training that one process alone cannot take a step of."""
     if spec.hardware.processes > 1 or engine_choice.position(spec).count > 1:
         raise InputError(
-            "a training by several processes or computers cannot be measured by one; its first run tells its time",
+            message(
+                "a training by several processes or computers cannot be measured by one; its first run tells its time"
+            ),
             "hardware.processes",
         )
 

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
@@ -15,6 +15,7 @@ from backend import process_tree
 from backend.contract import places
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError, RunFailed
+from backend.contract.messages import learn, message
 from backend.contract.processes import python_command
 from backend.contract.redaction import redacted
 from backend.contract.rpc.protocol import ErrorReply, Progress
@@ -35,6 +36,7 @@ class _Line(msgspec.Struct):
     progress: Progress | None = None
     answer: MeasuredTime | None = None
     error: ErrorReply | None = None
+    messages: dict[str, Any] = {}
 
 
 def measure_in_process(spec: RunSpec, here: list[Device], tell: Callable[[Progress], None]) -> MeasuredTime:
@@ -54,7 +56,14 @@ def measure_in_process(spec: RunSpec, here: list[Device], tell: Callable[[Progre
     if outcome is None and code == KILLED:
         outcome = MeasuredTime(shortage=MESSAGE)
     if outcome is None:
-        raise RunFailed(f"the process that measured ended with code {code}: {words or 'it did not say why'}", "unknown")
+        raise RunFailed(
+            message(
+                "the process that measured ended with code {code}: {words}",
+                code=code,
+                words=words or message("it did not say why"),
+            ),
+            "unknown",
+        )
     if outcome.shortage:
         ways = cost.plan(spec, here, is_too_much=True).remedies
         return MeasuredTime(shortage=outcome.shortage, remedies=ways)
@@ -98,6 +107,7 @@ def _heard(process: "subprocess.Popen[bytes]", tell: Callable[[Progress], None])
     listener.start()
     for line in process.stdout:
         said = msgspec.json.decode(line, type=_Line)
+        learn(said.messages)
         if said.progress is not None:
             tell(said.progress)
         elif said.error is not None:

@@ -39,10 +39,15 @@ def _is_unstable(key: str) -> bool:
 
 
 def event_lines(events: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """All that a run said, event by event; what is done beside other work comes last."""
+    """All that a run said, event by event; what is done beside other work comes last.
+
+    How its sentences were made is left out: an older tree records them without that.
+    """
     heard = [steady(event) for event in _without_compiling(events) if event["event"] not in UNSTEADY]
     for event in sorted(heard, key=lambda event: event["event"] if event["event"] in BESIDE else ""):
-        yield from flatten({key: value for key, value in event.items() if key != "event"}, event["event"])
+        yield from flatten(
+            {key: value for key, value in event.items() if key not in ("event", "messages")}, event["event"]
+        )
 
 
 def _without_compiling(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,13 @@ def step(number: int, loss: float, **more: Any) -> dict[str, Any]:
     return {"event": "StepFinished", "step": number, "loss": loss, "gradient_norm": None, "learning_rate": 1e-4, **more}
 
 
+def test_how_a_sentence_was_made_is_no_difference_and_the_sentence_is():
+    warned = {"event": "Warned", "message": "step 3 was slow"}
+    table = {"messages": {"step 3 was slow": ["step {step} was slow", {"step": 3}]}}
+    assert list(event_lines([warned])) == list(event_lines([warned | table]))
+    assert list(event_lines([warned])) != list(event_lines([warned | {"message": "step 4 was slow"}]))
+
+
 def test_last_bit_of_a_loss_is_a_difference():
     before, after = (list(loss_lines([step(1, loss)])) for loss in (0.7, math.nextafter(0.7, 1)))
     assert len(list(differences("losses.txt", before, after))) == 1

@@ -55,7 +55,7 @@ def repeated(split: SplitReport) -> str:
 def empty_cells(split: SplitReport) -> list[str]:
     """A sentence per column with empty cells."""
     return [
-        f"{name}: {trn('{count} empty cell', '{count} empty cells', one.empty)}"
+        f"{name}: " + trn("{count} empty cell", "{count} empty cells", one.empty)
         for name, one in split.columns.items()
         if one.empty
     ]

@@ -29,7 +29,7 @@ def device_words(device: Device) -> str:
     """`Processor, 8 cores`, `NVIDIA H100 · number 1`."""
     if device.kind == "cpu":
         name = said(device.name)
-        return f"{name}, {trn('{count} core', '{count} cores', device.cores)}" if device.cores else name
+        return f"{name}, " + trn("{count} core", "{count} cores", device.cores) if device.cores else name
     return tr("{name} · no. {index}", name=device.name, index=device.index)
 
 

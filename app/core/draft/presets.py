@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.draft.data_source import change_source
 from app.core.draft.draft import Draft, Values, flat
 from app.core.draft.draft_settings import NO_SETTINGS, Setting, is_same
@@ -155,7 +155,7 @@ def read_presets(within: Path | None = None) -> tuple[list[Preset], list[str]]:
             if not isinstance(values.get("spec"), dict):
                 raise InputError(tr("{path}: a preset needs a title, a description and a spec", path=path))
         except InputError as error:
-            problems.append(tr("One of your presets can't be read. {error}.", error=told(str(error))))
+            problems.append(tr("One of your presets can't be read. {error}.", error=translate_message(str(error))))
         else:
             title, words = str(values.get("title") or path.stem), str(values.get("description") or "")
             found.append(Preset(path.stem, title, words, values["spec"]))

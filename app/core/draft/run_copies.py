@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core import json_schema
-from app.core.backend_sentences import told_in
+from app.core.backend_messages import translate_messages
 from app.core.draft.draft import Draft, Values, read_draft
 from app.core.draft.draft_settings import differences
 from app.core.runs.run_library import RunSummary
@@ -108,7 +108,7 @@ def offer_engine(catalog: Catalog, run: RunFolder) -> EngineOffer | None:
     other = _other(catalog, draft) if draft is not None else None
     if draft is None or other is None:
         return None
-    found = told_in(refusal(other, _model_type(run, draft), str(draft.get("training.optimizer", "adamw"))))
+    found = translate_messages(refusal(other, _model_type(run, draft), str(draft.get("training.optimizer", "adamw"))))
     reason = f"{found.reason[:1].upper()}{found.reason[1:]}." if found else ""
     own = draft.get("hardware.engine", "torch")
     return EngineOffer(other.name, other.title, reason, continues=not reason and own in other.continues)

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core import formatting
-from app.core.backend_sentences import told_in
+from app.core.backend_messages import translate_messages
 from app.core.backend_words import SPLITS, begun, said
 from app.core.i18n import thin, tr, trn
 from app.core.runs.series import Resume, Series, StepClock, StepRate
 from app.core.setting_titles import in_titles
+from backend.contract.messages import learn
 from backend.contract.metrics import base_metric
 from backend.contract.run import events
 from backend.contract.run.events import AnyEvent
@@ -109,6 +110,7 @@ class RunState:
         """Take one event, in the order of the file. A type that this version does not know changes nothing."""
         handler = self._apply.get(type(event))
         if handler is not None:
+            learn(event.messages)
             handler(event)
             self.last_time = event.time
 
@@ -262,7 +264,7 @@ class RunState:
         self._note(event, f"{SPLITS.get(event.split, event.split)}: {trn('{count} row', '{count} rows', event.rows)}")
 
     def _rows_skipped(self, event: events.RowsSkipped) -> None:
-        self.skipped.append(event := told_in(event))
+        self.skipped.append(event := translate_messages(event))
         text = tr(
             "{split}: {count} skipped, {reason}",
             split=event.split,
@@ -336,7 +338,7 @@ class RunState:
         self._note(event, formatting.evaluation_line(event))
 
     def _rows_sampled(self, event: events.RowsSampled) -> None:
-        self.samples[event.step] = told_in(event)
+        self.samples[event.step] = translate_messages(event)
         if len(self.samples) > KEPT_SAMPLES:
             del self.samples[sorted(self.samples)[1]]
 
@@ -356,7 +358,7 @@ class RunState:
         self._note(event, tr("Request to {request} received at step {step}", request=event.request, step=event.step))
 
     def _warned(self, event: events.Warned) -> None:
-        self.warnings.append(event := told_in(event))
+        self.warnings.append(event := translate_messages(event))
         self._note(event, in_titles(event.message), "warning")
 
     def _model_exported(self, event: events.ModelExported) -> None:
@@ -364,10 +366,11 @@ class RunState:
 
     def _predictions_written(self, event: events.PredictionsWritten) -> None:
         self.predictions[event.split] = event
-        self._note(event, f"{event.csv}: {trn('{count} prediction', '{count} predictions', event.rows)}")
+        rows = trn("{count} prediction", "{count} predictions", event.rows)
+        self._note(event, f"{event.csv}: {rows}")
 
     def _run_finished(self, event: events.RunFinished) -> None:
-        self.finished = event = told_in(event)
+        self.finished = event = translate_messages(event)
         kind = "error" if event.state == "failed" else "info"
         self._note(event, event.message or tr("Run {state}", state=said(event.state)), kind)
 

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, replace
 
 from app.core import formatting
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.backend_words import begun
 from app.core.i18n import tr
 from app.core.runs.run_state import RunState
@@ -185,7 +185,7 @@ def _mend_of_kill(record: ExitRecord, state: RunState) -> RunFix | None:
 
 def _exit_words(record: ExitRecord) -> str:
     if record.message:
-        return f"{formatting.sentence(told(record.message).rstrip('.'))}."
+        return f"{formatting.sentence(translate_message(record.message).rstrip('.'))}."
     if record.returncode >= 0:
         return tr(
             "The training process exited with code {returncode} before the run finished.",

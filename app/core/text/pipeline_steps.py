@@ -134,7 +134,7 @@ def tree_lines(parts: Sequence[MergeNode]) -> list[str]:
     drawn = [f"{_branches(parts, place)}{_shown(part)}" for place, part in enumerate(parts)]
     width = max(map(len, drawn), default=0) + _COLUMN
     return [
-        line if part.rank is None else f"{line:<{width}}{tr('merge {rank:,}', rank=part.rank)}"
+        line if part.rank is None else f"{line:<{width}}" + tr("merge {rank:,}", rank=part.rank)
         for line, part in zip(drawn, parts, strict=True)
     ]
 

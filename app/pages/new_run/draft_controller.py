@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.core import formatting, json_schema, setting_titles
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.draft import data_source
 from app.core.draft.data_source import change_source, data_name, forget_reading
 from app.core.draft.draft import Draft, DraftState, flat
@@ -345,11 +345,12 @@ class DraftController(QObject):
                 "error",
                 tr(
                     "{error}. Nothing was changed. Fix the file or open another one.",
-                    error=formatting.sentence(told(str(error))),
+                    error=formatting.sentence(translate_message(str(error))),
                 ),
             )
             return
-        self.load(found.draft, tr("Open {get}", get=found.draft.get("name", tr("a spec"))), named=True)
+        name = found.draft.get("name") or tr("a spec")
+        self.load(found.draft, tr("Open {get}", get=name), named=True)
         if found.notes:
             self.message.emit("warning", " ".join(found.notes))
         else:
@@ -361,7 +362,7 @@ class DraftController(QObject):
             copied = copy_of(Path(path), runs)
             self.load(Draft(dict(copied)), tr("Copy {path}", path=formatting.name_of_path(path)))
         except InputError as error:
-            self.message.emit("error", tr("{error}. Choose another run.", error=told(str(error))))
+            self.message.emit("error", tr("{error}. Choose another run.", error=translate_message(str(error))))
 
     def ask_save(self) -> None:
         """Let a person choose where; the file that the draft began with is offered first."""

@@ -8,7 +8,7 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from app.core import formatting, json_schema
-from app.core.backend_sentences import told_in
+from app.core.backend_messages import translate_messages
 from app.core.backend_words import said
 from app.core.draft.device_choice import against_precision, chosen, device_words, meant, memory_words
 from app.core.draft.draft import Draft
@@ -152,7 +152,7 @@ class HardwareCard(Card):
 
     def _against(self, engine: EngineEntry) -> str:
         model_type = self._model.model_type if self._model is not None else ""
-        refused = told_in(refusal(engine, model_type, ""))
+        refused = translate_messages(refusal(engine, model_type, ""))
         if refused is None:
             return ""
         if engine.missing:

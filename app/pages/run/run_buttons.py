@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QWidget
 
 from app.core import formatting
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.draft import run_copies
 from app.core.draft.run_copies import EngineOffer
 from app.core.i18n import tr
@@ -260,7 +260,7 @@ class EngineSwitch(QObject):
         try:
             made = run_copies.duplicate_for_engine(self.catalog, run, offer.engine)
         except InputError as error:
-            self.message.emit("error", told(str(error)))
+            self.message.emit("error", translate_message(str(error)))
             return
         self._controls.show_starting(True)
         self._context.jobs.start(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.i18n import tr
 from app.services.context import AppContext
 from app.widgets.banner import Banner
@@ -199,7 +199,7 @@ class ConsentsCard(Card):
         try:
             consents.withdraw(repository, commit)
         except InputError as error:
-            self.message.emit("error", told(str(error)))
+            self.message.emit("error", translate_message(str(error)))
             return
         self.show_consents()
         self.message.emit(

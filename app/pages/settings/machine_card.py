@@ -8,7 +8,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core import formatting
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.backend_words import said
 from app.core.i18n import tr
 from app.services.backend_client import BackendClient
@@ -82,7 +82,7 @@ class FindingLine(QWidget):
         row.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(texts, 1)
         if finding.get("mend"):
-            mend = told(finding["mend"])
+            mend = translate_message(finding["mend"])
             command = QHBoxLayout()
             command.addWidget(ElidedLabel(mend, "mono"), 1)
             button = IconToolButton("copy", tr("Copy the fix: {finding}", finding=mend), size=14)
@@ -95,4 +95,4 @@ def _sentence(text: str) -> str:
     """Begun with a capital, unless it begins with the name of a library or device."""
     words = text.split()
     is_named = "not installed" in text or len(words) < 4 or any(letter.isdigit() for letter in words[1])
-    return told(text) if is_named else formatting.sentence(told(text))
+    return translate_message(text) if is_named else formatting.sentence(translate_message(text))

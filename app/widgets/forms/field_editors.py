@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLineEdit, QMenu, QPlainTextEdit, QWidget
 
 from app import theme
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.i18n import THIN, plain, tr
 from app.widgets.forms.inputs import NumberLine, QuietComboBox
 from app.widgets.forms.schema_field import (
@@ -266,7 +266,7 @@ class YamlEditor(Editor):
         try:
             found = parse(text, self.field.title)
         except InputError as error:
-            raise NotUsableError(f"{told(str(error))}.") from None
+            raise NotUsableError(f"{translate_message(str(error))}.") from None
         return with_texts(found) if self.field.holds_texts else found
 
     def set_value(self, value: Any) -> None:

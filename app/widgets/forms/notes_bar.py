@@ -5,7 +5,7 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.i18n import tr
 from app.widgets.card import label
 from backend.contract.errors import InputError
@@ -55,7 +55,7 @@ class NotesBar(QWidget):
         try:
             notes = RunNotes(self.note.text().strip(), tags_of([self.tags.text()]))
         except InputError as error:
-            self.message.emit("error", told(str(error)))
+            self.message.emit("error", translate_message(str(error)))
             return
         if notes != self._stored:
             self._stored = notes

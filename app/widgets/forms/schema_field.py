@@ -10,7 +10,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.backend_words import begun, said
 from app.core.draft.draft_settings import value_words
 from app.core.i18n import figure, grouped, plain, tr
@@ -244,7 +244,7 @@ def mixed_value(text: str, field: FieldSchema) -> Any:
         try:
             return parse(text, field.title)
         except InputError as error:
-            raise NotUsableError(f"{told(str(error))}.") from None
+            raise NotUsableError(f"{translate_message(str(error))}.") from None
     if {"integer", "number"} & set(field.kinds):
         try:
             number = float(plain(text))

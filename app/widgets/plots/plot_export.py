@@ -13,7 +13,7 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from app import theme
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.i18n import tr
 from app.widgets.icon_label import IconToolButton
 from app.widgets.plots.min_max_pyramid import Floats
@@ -159,7 +159,7 @@ class PlotMenu(QObject):
                 else:
                     self._picture().save_png(beside)
         except InputError as error:
-            self.message.emit("error", told(str(error)))
+            self.message.emit("error", translate_message(str(error)))
         else:
             self._tell_success(path)
 
@@ -170,7 +170,7 @@ class PlotMenu(QObject):
             if next(portions, self) is not self:
                 return
         except InputError as error:
-            self.message.emit("error", told(str(error)))
+            self.message.emit("error", translate_message(str(error)))
         else:
             self._tell_success(path)
         self._writing.pop(0)

@@ -2,6 +2,7 @@
 
 Request  {"id": 7, "query": "preview_data", "arguments": {…}}     cancel: {"id": 7, "query": "cancel", "arguments": {}}
 Reply    {"id": 7, "answer": {…}}   or   {"id": 7, "error": {"message": …, "field": …}}
+         beside it "messages": how the sentences in it were made (see `contract/messages.py`)
          before it any number of {"id": 7, "progress": {"done": …, "total": …, "unit": …, "text": …}}
 An answer of many tokens (`tokenize`, `compare_text`) is {"arrow": PATH} above 1 MB: an Arrow file that the reader deletes.
 """
@@ -67,6 +68,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     answer: Any = None
     error: ErrorReply | None = None
     progress: Progress | None = None
+    messages: dict[str, Any] = {}
 
 
 class ExportedFile(msgspec.Struct, frozen=True):

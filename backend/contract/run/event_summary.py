@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from backend.contract.messages import message
 from backend.contract.run.events import LONGEST_LINE_BYTES, AnyEvent, Warned, decode
 from backend.contract.safe_files import open_unlinked
 
@@ -74,7 +75,10 @@ class EventSummary:
         self.is_complete = self._offset >= end or not passed
         found = _landmarks(lines)
         if is_cut:
-            words = f"events.jsonl has {end / CHUNK_BYTES:,.0f} MB, and only its beginning and end were read; no run writes so much"
+            words = message(
+                "events.jsonl has {end:,.0f} MB, and only its beginning and end were read; no run writes so much",
+                end=end / CHUNK_BYTES,
+            )
             found.insert(0, Warned(time=self._time, code=TOO_LONG, message=words))
         self._time = found[-1].time if found else self._time
         return found

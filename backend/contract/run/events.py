@@ -11,6 +11,7 @@ from typing import IO, Any
 import msgspec
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message, table_of
 from backend.contract.run.fixes import RunFix
 
 RUN_STATES = ("queued", "starting", "running", "finished", "stopped", "paused", "interrupted", "failed", "lost")
@@ -20,6 +21,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_d
     """What every event has."""
 
     time: float
+    messages: dict[str, Any] = {}
+    """How its sentences were made, for a window that speaks another language (see `contract/messages.py`)."""
 
 
 class RunStarted(Event, frozen=True, tag=True):
@@ -283,6 +286,8 @@ _decoder = msgspec.json.Decoder(AnyEvent)
 
 def encode(event: Event) -> bytes:
     """One line, newline included. NaN and infinity become null, as JSON has neither."""
+    if table := table_of(event):
+        event = msgspec.structs.replace(event, messages={**event.messages, **table})
     return _encoder.encode(event) + b"\n"
 
 
@@ -312,7 +317,10 @@ def lines_of(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
         passed_over = passed_over + len(line) if is_rest else 0
         if passed_over > MAX_PASSED_OVER:
             raise InputError(
-                "events.jsonl holds no lines, but many megabytes without an end of a line; it was damaged, or no run wrote it"
+                message(
+                    "events.jsonl holds no lines, but many megabytes without an end of a line; it was damaged, "
+                    "or no run wrote it"
+                )
             )
         is_part = not line.endswith(b"\n") and len(line) == LONGEST_LINE_BYTES
         if not (is_rest or is_part):

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from backend.contract.messages import message
+
 CHANGED_AT_RESUME = (
     "hardware.micro_batch_size",
     "hardware.memory_limit",
@@ -36,11 +38,18 @@ class RunFix(msgspec.Struct, frozen=True, omit_defaults=True):
     def words(self) -> str:
         """What a button says: `Restart with micro_batch_size 4`."""
         if self.convert_weights:
-            return "Convert the weights and restart"
+            return message("Convert the weights and restart")
         if not self.changes:
             return "Retry"
-        settings = " and ".join(f"{key.rpartition('.')[2]} {_said(value)}" for key, value in self.changes.items())
-        return f"{'Resume' if self.resume else 'Restart'} with {settings}"
+        settings = " and ".join(
+            message("{key} {value}", key=key.rpartition(".")[2], value=_said(value))
+            for key, value in self.changes.items()
+        )
+        return (
+            message("Resume with {settings}", settings=settings)
+            if self.resume
+            else message("Restart with {settings}", settings=settings)
+        )
 
     def arguments(self, run: Path) -> list[str]:
         """What follows `burnish` on a command line that does the same for the run in that folder."""

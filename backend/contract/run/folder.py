@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.run.lock import LOCK_TRIES, is_locked
 from backend.contract.safe_files import (
     LINK,
@@ -98,9 +99,12 @@ class RunFolder:
         if os.path.lexists(self.spec):
             return f"{self.spec}: {LINK if self.spec.is_symlink() else NOT_REGULAR}"
         if os.path.lexists(self.started_spec):
-            return (
-                f"{self.path}: this run's {self.spec.name} is missing; copy {self.started_spec.name} beside it to "
-                f"{self.spec.name}, which is the spec as it was when the run started"
+            return message(
+                "{path}: this run's {name} is missing; copy {name_2} beside it to {name}, which is the spec "
+                "as it was when the run started",
+                path=self.path,
+                name=self.spec.name,
+                name_2=self.started_spec.name,
             )
         return ""
 
@@ -289,7 +293,7 @@ def new_run_folder(root: Path, name: str, when: datetime | None = None) -> RunFo
         except FileExistsError:
             continue
         return RunFolder(path)
-    raise RuntimeError(f"{root} holds ten thousand runs named {stem}")
+    raise RuntimeError(message("{root} holds ten thousand runs named {stem}", root=root, stem=stem))
 
 
 def slug(name: str) -> str:

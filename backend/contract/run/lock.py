@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from backend.contract.messages import message
 from backend.contract.safe_files import open_inside
 
 LOCK_TRIES = 40
@@ -84,7 +85,9 @@ def changing(path: Path, *, of_all_users: bool = False) -> Iterator[None]:
     try:
         descriptor = take_lock(path.with_name(f".{path.name}.lock"), CHANGE_TRIES, of_all_users=of_all_users)
     except RunLocked:
-        raise TimeoutError(errno.ETIMEDOUT, "another process is changing it and does not end", str(path)) from None
+        raise TimeoutError(
+            errno.ETIMEDOUT, message("another process is changing it and does not end"), str(path)
+        ) from None
     try:
         yield
     finally:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from itertools import chain
 
+from backend.contract.messages import message
+
 _THREADS = (
     "OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_DYNAMIC", "OMP_PROC_BIND", "OMP_PLACES", "OMP_SCHEDULE", "OMP_STACKSIZE",
     "OMP_WAIT_POLICY", "OMP_MAX_ACTIVE_LEVELS", "KMP_AFFINITY", "KMP_BLOCKTIME", "KMP_HW_SUBSET", "KMP_DUPLICATE_LIB_OK",
@@ -87,25 +89,41 @@ def _refusal(name: str, value: str) -> str:
     if name not in VARIABLES:
         return _not_allowed(name)
     if len(value) > _LONGEST:
-        return f"{name} has a value of more than {_LONGEST:,} characters; write a shorter one"
+        return message(
+            "{name} has a value of more than {longest:,} characters; write a shorter one", name=name, longest=_LONGEST
+        )
     if unfit := _UNFIT.search(value):
-        return f"{name} holds {unfit[0]!a}, and only letters, digits, signs and blanks of plain ASCII may stand there; write it again"
+        return message(
+            "{name} holds {unfit}, and only letters, digits, signs and blanks of plain ASCII may stand "
+            "there; write it again",
+            name=name,
+            unfit=ascii(unfit[0]),
+        )
     if name == "JAX_PLATFORMS" and not _PLATFORMS.fullmatch(value):
-        return f"{name} takes cpu, gpu, cuda, rocm and tpu in a spec; set another platform in your own environment"
+        return message(
+            "{name} takes cpu, gpu, cuda, rocm and tpu in a spec; set another platform in your own environment",
+            name=name,
+        )
     if name in _OF_FLAGS and (unknown := next((word for word in value.split() if not _is_known_flag(word)), "")):
-        return (
-            f"{_short(unknown)} in {name} is not a flag that a spec may set, as flags can write files; set it in your own "
-            "environment if you mean it"
+        return message(
+            "{unknown} in {name} is not a flag that a spec may set, as flags can write files; set it in "
+            "your own environment if you mean it",
+            unknown=_short(unknown),
+            name=name,
         )
     return ""
 
 
 def _not_allowed(name: str) -> str:
     if not _NAME.fullmatch(name) or len(name) > _SHOWN:
-        return f"{_short(name)!a} is not a variable that a spec may set; docs/settings.md lists those that it may"
-    return (
-        f"{name} cannot be set in a spec: only variables that tune computation can (docs/settings.md lists them); set it in "
-        "your own environment"
+        return message(
+            "{name} is not a variable that a spec may set; docs/settings.md lists those that it may",
+            name=ascii(_short(name)),
+        )
+    return message(
+        "{name} cannot be set in a spec: only variables that tune computation can (docs/settings.md "
+        "lists them); set it in your own environment",
+        name=name,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.spec.data import DataSection
 from backend.contract.spec.evaluation import EvaluationSection
 from backend.contract.spec.hardware import HardwareSection
@@ -38,7 +39,7 @@ class RunSpec(Section):
     @classmethod
     def _has_a_type(cls, task: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(task.get("type"), str):
-            raise ValueError("it needs a type, for example {type: text_classification}")
+            raise ValueError(message("it needs a type, for example {type: text_classification}"))
         return task
 
 
@@ -47,7 +48,11 @@ def run_spec(values: dict[str, Any]) -> RunSpec:
     version = values.get("version", SPEC_VERSION)
     if isinstance(version, int) and version > SPEC_VERSION:
         raise InputError(
-            f"version: this spec has version {version}, this Burnish reads up to {SPEC_VERSION}; update Burnish",
+            message(
+                "version: this spec has version {version}, this Burnish reads up to {spec_version}; update Burnish",
+                version=version,
+                spec_version=SPEC_VERSION,
+            ),
             "version",
         )
     return validated(RunSpec, values)

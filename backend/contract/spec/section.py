@@ -1,12 +1,14 @@
 """The base of every section: frozen, complete, strict about unknown keys, with its errors as one sentence."""
 
 from difflib import get_close_matches
+from functools import reduce
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message, plural
 
 
 class Section(BaseModel):
@@ -38,15 +40,21 @@ def _first_mistake(section: type[Section], error: ValidationError, prefix: str) 
     if mistake["type"] == "extra_forbidden":
         owner, base = _owner(section, names[:-1]), ".".join(filter(None, [prefix, *names[:-1]]))
         near = get_close_matches(names[-1], _offered(owner), 1)
-        known = f"did you mean {near[0]}?" if near else f"{base or 'a spec'} knows {', '.join(_offered(owner))}"
-        return f"{key}: there is no such setting; {known}", key
+        known = (
+            message("did you mean {near}?", near=near[0])
+            if near
+            else message("{base} knows {owner}", base=base or "a spec", owner=", ".join(_offered(owner)))
+        )
+        return message("{key}: there is no such setting; {known}", key=key, known=known), key
     if mistake["type"] == "missing":
-        return f"{key}: this setting is needed and has no default", key
+        return message("{key}: this setting is needed and has no default", key=key), key
     # A union has one mistake for each of its members.
-    reasons = ", or ".join(dict.fromkeys(_reason(other["msg"]) for other in mistakes if _names(other) == names))
+    reasons = reduce(_either, dict.fromkeys(_reason(other) for other in mistakes if _names(other) == names))
     if isinstance(mistake["input"], dict):  # settings that do not go together; they are more than one value
-        return f"{key}: {reasons}", key
-    return f"{key}: {mistake['input']!r} cannot be used: {reasons}", key
+        return message("{key}: {reasons}", key=key, reasons=reasons), key
+    return message(
+        "{key}: {mistake} cannot be used: {reasons}", key=key, mistake=repr(mistake["input"]), reasons=reasons
+    ), key
 
 
 def _offered(section: type[Section]) -> list[str]:
@@ -65,9 +73,41 @@ def _shown(name: str) -> str:
     return name if name.isprintable() and name.strip() else ascii(name)
 
 
-def _reason(message: str) -> str:
-    message = message.removeprefix("Value error, ")
-    return message if message[:2].isupper() else message[0].lower() + message[1:]
+def _either(first: str, second: str) -> str:
+    return message("{first}, or {second}", first=first, second=second)
+
+
+def _reason(mistake: ErrorDetails) -> str:
+    said = mistake["msg"].removeprefix("Value error, ")
+    said = said if said[:2].isupper() else said[0].lower() + said[1:]
+    known = _known_reason(mistake["type"], mistake.get("ctx", {}))
+    return known if known == said else said
+
+
+def _known_reason(kind: str, facts: dict[str, Any]) -> str:
+    """What pydantic says of a value, as a message."""
+    if kind == "string_too_short":
+        return plural(
+            "string should have at least {count} character",
+            "string should have at least {count} characters",
+            facts["min_length"],
+        )
+    if kind == "too_short":
+        return plural(
+            "list should have at least {count} item after validation, not {actual}",
+            "list should have at least {count} items after validation, not {actual}",
+            facts["min_length"],
+            actual=facts["actual_length"],
+        )
+    if kind == "literal_error" and " or " in facts["expected"]:
+        first, last = facts["expected"].rsplit(" or ", 1)
+        return message("input should be {first} or {last}", first=first, last=last)
+    # Of a bound that is a float, `ctx` says 0.0 where the sentence says 0.
+    return message(_REASONS[kind], **{name: _plain(fact) for name, fact in facts.items()}) if kind in _REASONS else ""
+
+
+def _plain(fact: Any) -> Any:
+    return int(fact) if isinstance(fact, float) and fact.is_integer() else fact
 
 
 def _is_key(part: int | str) -> bool:
@@ -75,6 +115,27 @@ def _is_key(part: int | str) -> bool:
     return isinstance(part, int) or (part.replace("_", "").isidentifier() and part not in _TYPE_NAMES)
 
 
+_REASONS = {
+    "greater_than": message("input should be greater than {gt}"),
+    "greater_than_equal": message("input should be greater than or equal to {ge}"),
+    "less_than": message("input should be less than {lt}"),
+    "less_than_equal": message("input should be less than or equal to {le}"),
+    "literal_error": message("input should be {expected}"),
+    "int_type": message("input should be a valid integer"),
+    "int_parsing": message("input should be a valid integer, unable to parse string as an integer"),
+    "int_from_float": message("input should be a valid integer, got a number with a fractional part"),
+    "float_type": message("input should be a valid number"),
+    "float_parsing": message("input should be a valid number, unable to parse string as a number"),
+    "finite_number": message("input should be a finite number"),
+    "string_type": message("input should be a valid string"),
+    "string_pattern_mismatch": message("string should match pattern {pattern}"),
+    "bool_type": message("input should be a valid boolean"),
+    "bool_parsing": message("input should be a valid boolean, unable to interpret input"),
+    "list_type": message("input should be a valid list"),
+    "dict_type": message("input should be a valid dictionary"),
+    "model_type": message("input should be a valid dictionary or instance of {class_name}"),
+}
+"""The kind of a mistake → what pydantic says of it."""
 _TYPE_NAMES = {"int", "float", "str", "bool", "none", "list", "dict"}
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PositiveInt, ValidationInfo, field_validator
 from pydantic.config import JsonDict
 
+from backend.contract.messages import message
 from backend.contract.spec.section import Section
 
 Often = Literal["epoch", "never"] | PositiveInt
@@ -106,5 +107,5 @@ class TrainingSection(Section):
     @classmethod
     def _ends_below_its_peak(cls, end: float, info: ValidationInfo) -> float:
         if info.data.get("schedule") == "polynomial" and end >= info.data.get("learning_rate", float("inf")):
-            raise ValueError("the last learning rate must be below training.learning_rate")
+            raise ValueError(message("the last learning rate must be below training.learning_rate"))
         return end

@@ -2,6 +2,8 @@
 
 import traceback
 
+from backend.contract.messages import message
+
 PLAIN = (
     "{% for message in messages %}"
     "{% if message.role == 'system' %}{{ message.content }}\n\n"
@@ -39,4 +41,4 @@ def reason_of(error: Exception) -> str:
         one if one.startswith("Jinja") or one[1:2].isupper() else f"{one[:1].lower()}{one[1:]}" for one in said
     )
     line = line_of(error)
-    return why if line is None else f"line {line}: {why}"
+    return why if line is None else message("line {line}: {why}", line=line, why=why)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import LARGEST_RATIO, max_unpacked
 from backend.data.formats.class_labels import class_names, named, named_field
 from backend.data.formats.reader import PIECE_ROWS, Options, RowChunk, check_width, first_repeated
@@ -27,7 +28,9 @@ class Columnar:
         self._schema = plain_schema(stored)
         twice = first_repeated(stored.names)
         if twice is not None:
-            raise InputError(f"{path.name} has two columns {twice!r}; rename one of them")
+            raise InputError(
+                message("{name} has two columns {twice}; rename one of them", name=path.name, twice=repr(twice))
+            )
 
     def schema(self) -> pa.Schema:
         """The stored columns in plain types."""
@@ -44,7 +47,12 @@ class Columnar:
                 unpacked += plain.nbytes
                 if unpacked > max_unpacked(size):  # one long text, packed once, may stand in every row
                     raise InputError(
-                        f"{self._path.name} unpacks to more than {LARGEST_RATIO} times its size; save it as JSON lines if you trust it"
+                        message(
+                            "{name} unpacks to more than {largest_ratio} times its size; save it as JSON lines if you "
+                            "trust it",
+                            name=self._path.name,
+                            largest_ratio=LARGEST_RATIO,
+                        )
                     )
                 yield RowChunk(plain, lines, size * done // max(1, self._count))
         except (pa.ArrowException, OSError) as error:
@@ -126,4 +134,8 @@ def _sound_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
 
 
 def _damaged(path: Path, error: Exception) -> str:
-    return f"{path.name} cannot be read, it seems to be damaged or cut off ({str(error).splitlines()[0]}); get it again"
+    return message(
+        "{name} cannot be read, it seems to be damaged or cut off ({error}); get it again",
+        name=path.name,
+        error=str(error).splitlines()[0],
+    )

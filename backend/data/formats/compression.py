@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import LARGEST_RATIO, MAX_JSON, MB, max_unpacked, open_regular
 
 _ZIP = b"PK\x03\x04"
@@ -89,7 +90,11 @@ def said_plainly(path: Path, packer: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise InputError(
-            f"{path.name} is compressed with {packer} and damaged, cut off or locked by a password; get it again"
+            message(
+                "{name} is compressed with {packer} and damaged, cut off or locked by a password; get it again",
+                name=path.name,
+                packer=packer,
+            )
         ) from None
 
 
@@ -111,7 +116,11 @@ class _Unpacked(io.RawIOBase):
         self._done += count
         if self._done > self._max_unpacked:
             raise InputError(
-                f"{self._path.name} unpacks to more than {LARGEST_RATIO} times its size; unpack it yourself if you trust it"
+                message(
+                    "{name} unpacks to more than {largest_ratio} times its size; unpack it yourself if you trust it",
+                    name=self._path.name,
+                    largest_ratio=LARGEST_RATIO,
+                )
             )
         return count
 
@@ -132,7 +141,13 @@ def read_bytes(path: Path, limit: int = MAX_JSON) -> bytes:
     with opened(path) as (content, _):
         found = content.read(limit + 1)
     if len(found) > limit:
-        raise InputError(f"{path.name} is too large to be read as a whole (more than {limit / MB:,.0f} MB)")
+        raise InputError(
+            message(
+                "{name} is too large to be read as a whole (more than {limit:,.0f} MB)",
+                name=path.name,
+                limit=limit / MB,
+            )
+        )
     return found
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.data.formats.reader import PIECE_BYTES, PIECE_ROWS, Options, RowChunk, check_width, first_repeated
 from backend.data.formats.text_file import TextFile
 
@@ -76,10 +77,16 @@ class Delimited:
             if len(row) == width:
                 yield line, row
             else:
-                self.skipped.append((line, f"{_cells(len(row))} where {self._expected(width)}"))
+                self.skipped.append(
+                    (line, message("{row} where {expected}", row=_cells(len(row)), expected=self._expected(width)))
+                )
 
     def _expected(self, width: int) -> str:
-        return f"the header has {width}" if self._begins_with_header else f"a row has {width}"
+        return (
+            message("the header has {width}", width=width)
+            if self._begins_with_header
+            else message("a row has {width}", width=width)
+        )
 
     def _piece(self, rows: list[list[str]], lines: list[int], schema: pa.Schema) -> RowChunk:
         by_name = dict(zip(self._header or [], zip(*rows, strict=True), strict=True))
@@ -90,22 +97,35 @@ class Delimited:
     def _check_header(self, options: Options) -> None:
         name, header = self._text.name, self._header
         if header is None:
-            raise InputError(f"{name} is empty; give a file with a header line and rows")
+            raise InputError(message("{name} is empty; give a file with a header line and rows", name=name))
         check_width(name, header)
         if len(header) == 1:
             self._check_single_column(header[0], options)
         twice = first_repeated(header)
         if twice is not None:
-            shown = repr(twice) if twice else "without a name"
-            raise InputError(f"{name} has two columns {shown}; rename one of them in its first line")
+            shown = repr(twice) if twice else message("without a name")
+            raise InputError(
+                message("{name} has two columns {shown}; rename one of them in its first line", name=name, shown=shown)
+            )
 
     def _check_single_column(self, column: str, options: Options) -> None:
         other = better_delimiter(self._text, self._dialect.delimiter)
         if other is not None:
-            way_out = "leave data.delimiter empty" if options.delimiter else f"set data.delimiter to {other!r}"
+            way_out = (
+                message("leave data.delimiter empty")
+                if options.delimiter
+                else message("set data.delimiter to {other}", other=repr(other))
+            )
             raise InputError(
-                f"{self._text.name} has only the one column {column!r} when it is cut at "
-                f"{name_of(self._dialect.delimiter)}, but its rows hold {name_of(other)}; {way_out}"
+                message(
+                    "{name} has only the one column {column} when it is cut at {delimiter}, but its rows hold "
+                    "{other}; {way_out}",
+                    name=self._text.name,
+                    column=repr(column),
+                    delimiter=name_of(self._dialect.delimiter),
+                    other=name_of(other),
+                    way_out=way_out,
+                )
             )
 
 
@@ -120,7 +140,7 @@ def is_one_column_with_commas(path: Path) -> bool:
 
 
 def _cells(count: int) -> str:
-    return "1 cell" if count == 1 else f"{count} cells"
+    return message("1 cell") if count == 1 else message("{count} cells", count=count)
 
 
 @dataclass(frozen=True)
@@ -155,8 +175,13 @@ def _quoted_cells(text: TextFile, dialect: Dialect) -> Iterator[tuple[int, list[
                 first = reader.line_num + 1
         except csv.Error as error:
             raise InputError(
-                f'{text.name} line {first}: the quotes are unbalanced ({error}); close the quote, write "" for a '
-                "quote inside a quoted cell, or set data.quoting: none if quotes belong to the text"
+                message(
+                    '{name} line {first}: the quotes are unbalanced ({error}); close the quote, write "" for a '
+                    "quote inside a quoted cell, or set data.quoting: none if quotes belong to the text",
+                    name=text.name,
+                    first=first,
+                    error=error,
+                )
             ) from None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.data.formats import delimited, json_files
 from backend.data.formats.columnar import arrow, parquet
 from backend.data.formats.compression import first_bytes, packer_of, plain_suffix, signed_packer
@@ -35,21 +36,27 @@ _EXTENSIONS = {
 }  # fmt: skip
 _SIGNATURES = ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"\xff\xff\xff\xff", "arrow"))
 _STRANGERS = (
-    (b"PK\x05\x06", "is an empty zip archive; give a file that holds rows"),
+    (b"PK\x05\x06", message("is an empty zip archive; give a file that holds rows")),
     (
         b"PK",
-        "is a zip archive of several files, or a document that is not a workbook; unpack it, or save its table as CSV",
+        message(
+            "is a zip archive of several files, or a document that is not a workbook; unpack it, or save "
+            "its table as CSV"
+        ),
     ),
-    (b"(\xb5/\xfd", "is compressed with zstd; unpack it first"),
-    (b"Rar!", "is a RAR archive; unpack it first"),
-    (b"7z\xbc\xaf", "is a 7-Zip archive; unpack it first"),
-    (b"%PDF", "is a PDF; export its text first"),
-    (b"\x89PNG", "is a picture; give a file that holds rows"),
-    (b"\xff\xd8\xff", "is a picture; give a file that holds rows"),
-    (b"\x7fELF", "is a program; give a file that holds rows"),
-    (b"SQLite format 3", "is an SQLite database; save the table as CSV"),
-    (b"\xd0\xcf\x11\xe0", "is an old Office document and no workbook that ends in .xls; save the table as CSV"),
-    (b"version https://git-lfs", "is a Git LFS pointer and not the data; run git lfs pull in its folder"),
+    (b"(\xb5/\xfd", message("is compressed with zstd; unpack it first")),
+    (b"Rar!", message("is a RAR archive; unpack it first")),
+    (b"7z\xbc\xaf", message("is a 7-Zip archive; unpack it first")),
+    (b"%PDF", message("is a PDF; export its text first")),
+    (b"\x89PNG", message("is a picture; give a file that holds rows")),
+    (b"\xff\xd8\xff", message("is a picture; give a file that holds rows")),
+    (b"\x7fELF", message("is a program; give a file that holds rows")),
+    (b"SQLite format 3", message("is an SQLite database; save the table as CSV")),
+    (
+        b"\xd0\xcf\x11\xe0",
+        message("is an old Office document and no workbook that ends in .xls; save the table as CSV"),
+    ),
+    (b"version https://git-lfs", message("is a Git LFS pointer and not the data; run git lfs pull in its folder")),
 )
 
 
@@ -75,7 +82,10 @@ def format_of(path: Path, asked: str = "auto", encoding: str = "auto") -> str:
         _refuse_strangers(path, start)
         if asked == "workbook" or (asked == "auto" and _EXTENSIONS.get(plain_suffix(path)) == "workbook"):
             raise InputError(
-                f"{path.name} is not a workbook, whatever its name says; set data.format to what it is, or save it again"
+                message(
+                    "{name} is not a workbook, whatever its name says; set data.format to what it is, or save it again",
+                    name=path.name,
+                )
             )
         if asked not in ("parquet", "arrow") and not _signed(start):
             TextFile(path, encoding).check_is_text()
@@ -88,23 +98,37 @@ def format_of(path: Path, asked: str = "auto", encoding: str = "auto") -> str:
 
 
 def _unreadable(path: Path, error: OSError) -> str:
-    return f"{path} cannot be read: {error.strerror or error}; check its permissions"
+    return message(
+        "{path} cannot be read: {strerror}; check its permissions", path=path, strerror=error.strerror or error
+    )
 
 
 def _refuse_strangers(path: Path, start: bytes) -> None:
     if not start:
-        raise InputError(f"{path.name} is empty; give a file that holds rows")
+        raise InputError(message("{name} is empty; give a file that holds rows", name=path.name))
     packer = packer_of(path)
     if packer and (inner := signed_packer(start)):
-        raise InputError(f"{path.name} is compressed twice ({inner} within {packer}); unpack it once")
+        raise InputError(
+            message(
+                "{name} is compressed twice ({inner} within {packer}); unpack it once",
+                name=path.name,
+                inner=inner,
+                packer=packer,
+            )
+        )
     for signature, problem in _STRANGERS:
         if start.startswith(signature):
-            raise InputError(f"{path.name} {problem}")
+            raise InputError(message("{name} {problem}", name=path.name, problem=problem))
     if start[257:262] == b"ustar":
-        raise InputError(f"{path.name} is an archive of files (tar); unpack it first")
+        raise InputError(message("{name} is an archive of files (tar); unpack it first", name=path.name))
     if packer and _signed(start):
         raise InputError(
-            f"{path.name} is a {_signed(start).capitalize()} file compressed with {packer}; unpack it first"
+            message(
+                "{name} is a {start} file compressed with {packer}; unpack it first",
+                name=path.name,
+                start=_signed(start).capitalize(),
+                packer=packer,
+            )
         )
 
 
@@ -116,12 +140,17 @@ def _refuse_other_sources(path: Path, encoding: str) -> None:
     """Files that another source reads, and that would pass for a table here."""
     if plain_suffix(path) in {".conll", ".conllu", ".bio"}:
         raise InputError(
-            f"{path.name} looks like CoNLL columns, which data.source: conll reads; set it, or data.format: tsv"
+            message(
+                "{name} looks like CoNLL columns, which data.source: conll reads; set it, or data.format: tsv",
+                name=path.name,
+            )
         )
     if plain_suffix(path) == ".json":
         head = TextFile(path, encoding).head()
         if '"paragraphs"' in head and '"qas"' in head:
-            raise InputError(f"{path.name} looks like SQuAD's JSON, which data.source: squad reads; set it")
+            raise InputError(
+                message("{name} looks like SQuAD's JSON, which data.source: squad reads; set it", name=path.name)
+            )
 
 
 def _found_format(path: Path, start: bytes, encoding: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import MAX_JSON
 from backend.contract.safe_text import parse_json
 from backend.data.formats.reader import PIECE_ROWS, Options, RowChunk, check_width
@@ -21,7 +22,13 @@ Record = tuple[int, dict[str, Any]]
 """Line (or number) of the object in its file, and the object."""
 
 _CONVERSION_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeError)
-_KINDS = ((bool, "true or false"), ((int, float), "a number"), (str, "text"), (list, "a list"), (dict, "an object"))
+_KINDS = (
+    (bool, message("true or false")),
+    ((int, float), "a number"),
+    (str, "text"),
+    (list, "a list"),
+    (dict, message("an object")),
+)
 
 
 class JsonLines:
@@ -36,8 +43,16 @@ class JsonLines:
         """The columns of all objects together."""
         schema = schema_of(self._records(), self._text.name)
         if not schema.names:
-            first = f": line {self.skipped[0][0]} is {self.skipped[0][1]}" if self.skipped else ""
-            raise InputError(f"{self._text.name} holds no JSON object{first}; write one object a line")
+            first = (
+                message(": line {skipped} is {skipped_2}", skipped=self.skipped[0][0], skipped_2=self.skipped[0][1])
+                if self.skipped
+                else ""
+            )
+            raise InputError(
+                message(
+                    "{name} holds no JSON object{first}; write one object a line", name=self._text.name, first=first
+                )
+            )
         return schema
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
@@ -59,7 +74,7 @@ class JsonLines:
                 if isinstance(value, dict):
                     yield line, value
                 else:
-                    self.skipped.append((line, "no JSON object"))
+                    self.skipped.append((line, message("no JSON object")))
 
 
 class JsonList:
@@ -73,14 +88,14 @@ class JsonList:
         self._records = list(enumerate(_objects(text, path.name), 1))
         for number, value in self._records:
             if not isinstance(value, dict):
-                self.skipped.append((number, "no JSON object"))
+                self.skipped.append((number, message("no JSON object")))
         self._records = [record for record in self._records if isinstance(record[1], dict)]
 
     def schema(self) -> pa.Schema:
         """The columns of all objects together."""
         schema = schema_of(self._records, self._name)
         if not schema.names:
-            raise InputError(f"{self._name} holds no JSON object; give a list of objects")
+            raise InputError(message("{name} holds no JSON object; give a list of objects", name=self._name))
         return schema
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
@@ -111,7 +126,10 @@ def _whole(file: TextFile) -> str:
             size += len(line)
             if size > MAX_JSON:
                 raise InputError(
-                    f"{file.name} is too large for one JSON document; write one object a line (JSON lines)"
+                    message(
+                        "{name} is too large for one JSON document; write one object a line (JSON lines)",
+                        name=file.name,
+                    )
                 )
     return "".join(parts)
 
@@ -140,16 +158,30 @@ def _objects(text: str, name: str) -> list[Any]:
         value = parse_json(text)
     except json.JSONDecodeError as error:
         raise InputError(
-            f"{name} line {error.lineno} is not valid JSON ({error.msg}); mend it, or set data.format: jsonl "
-            "if every line is an object"
+            message(
+                "{name} line {lineno} is not valid JSON ({msg}); mend it, or set data.format: jsonl if every "
+                "line is an object",
+                name=name,
+                lineno=error.lineno,
+                msg=error.msg,
+            )
         ) from None
     except ValueError as error:  # nested too deep, or a number of thousands of digits
-        raise InputError(f"{name} cannot be read as JSON ({str(error).split(';')[0]}); correct it") from None
+        raise InputError(
+            message("{name} cannot be read as JSON ({error}); correct it", name=name, error=str(error).split(";")[0])
+        ) from None
     if isinstance(value, dict) and isinstance(value.get("data"), list):
         value = value["data"]
     if not isinstance(value, list):
-        keys = f" with the keys {', '.join(map(str, value))}" if isinstance(value, dict) else ""
-        raise InputError(f'{name} holds one {type(value).__name__}{keys}; give a list of objects, or {{"data": [...]}}')
+        keys = message(" with the keys {value}", value=", ".join(map(str, value))) if isinstance(value, dict) else ""
+        raise InputError(
+            message(
+                '{name} holds one {class_name}{keys}; give a list of objects, or {{"data": [...]}}',
+                name=name,
+                class_name=type(value).__name__,
+                keys=keys,
+            )
+        )
     return value
 
 
@@ -182,7 +214,14 @@ def columns_of(piece: list[Record], schema: pa.Schema, name: str) -> list[pa.Arr
     try:
         return [pa.array([row.get(field.name) for _, row in piece], field.type) for field in schema]
     except _CONVERSION_ERRORS as error:
-        raise InputError(f"{name} near line {piece[0][0]}: a value does not go with its column: {error}") from None
+        raise InputError(
+            message(
+                "{name} near line {piece}: a value does not go with its column: {error}",
+                name=name,
+                piece=piece[0][0],
+                error=error,
+            )
+        ) from None
 
 
 def _piece_schema(piece: list[Record], name: str) -> pa.Schema:
@@ -206,20 +245,39 @@ def _raise_first_conflict(piece: list[Record], kinds: dict[str, tuple[str, int]]
         for column, value in row.items():
             if isinstance(error, UnicodeError) and _is_half_character(column, value):
                 raise InputError(
-                    f"{name} line {line}: {column!r} holds half of a character (a lone surrogate such as \\ud83d), which is not "
-                    "text; remove it, or write the whole character"
+                    message(
+                        "{name} line {line}: {column} holds half of a character (a lone surrogate such as \\ud83d), "
+                        "which is not text; remove it, or write the whole character",
+                        name=name,
+                        line=line,
+                        column=repr(column),
+                    )
                 ) from None
             if value is None:
                 continue
             kind, before = kinds.setdefault(column, (_kind(value), line))
             if kind != _kind(value):
                 raise InputError(
-                    f"{name} line {line}: {column!r} is {_kind(value)} here and {kind} in line {before}; "
-                    "make the column one kind"
+                    message(
+                        "{name} line {line}: {column} is {value} here and {kind} in line {before}; make the column "
+                        "one kind",
+                        name=name,
+                        line=line,
+                        column=repr(column),
+                        value=_kind(value),
+                        kind=kind,
+                        before=before,
+                    )
                 ) from None
     raise InputError(
-        f"{name} lines {piece[0][0]} to {piece[-1][0]} hold values that no column can hold together ({error}); "
-        "make the column one kind"
+        message(
+            "{name} lines {piece} to {piece_2} hold values that no column can hold together ({error}); "
+            "make the column one kind",
+            name=name,
+            piece=piece[0][0],
+            piece_2=piece[-1][0],
+            error=error,
+        )
     ) from None
 
 

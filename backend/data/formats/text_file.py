@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from backend.contract.errors import Fix, InputError
+from backend.contract.messages import join, message
 from backend.contract.safe_files import LONGEST_LINE
 from backend.data.formats.compression import first_bytes, opened
 
@@ -44,8 +45,12 @@ class TextFile:
         self.encoding = _marked_encoding(path) if encoding == "auto" else _tolerant(encoding)
         if self.encoding in {"utf-16", "utf-32"} and _marked_encoding(path) != self.encoding:
             raise InputError(
-                f"{path.name} has no byte order mark of {self.encoding.upper()}; set data.encoding: "
-                f"{self.encoding}-le (or -be), or auto"
+                message(
+                    "{name} has no byte order mark of {encoding}; set data.encoding: {encoding_2}-le (or -be), or auto",
+                    name=path.name,
+                    encoding=self.encoding.upper(),
+                    encoding_2=self.encoding,
+                )
             )
         self._binary: BinaryIO | None = None
         self._walked = 0
@@ -88,34 +93,56 @@ class TextFile:
         control = [letter for letter in head if letter in _NO_TEXT]
         if len(set(control)) >= _KINDS and len(control) > _SHARE * len(head):
             raise InputError(
-                f"{self.name} holds control characters as no text does; give a file that holds rows, or set data.encoding to the "
-                "one that it has"
+                message(
+                    "{name} holds control characters as no text does; give a file that holds rows, or set "
+                    "data.encoding to the one that it has",
+                    name=self.name,
+                )
             )
 
     def _nul_sentence(self, line: int) -> str:
-        return (
-            f"{self.name} line {line} holds NUL bytes, so it is no {self.encoding} text; set data.encoding "
-            "(for example utf-16-le), or save the file again as UTF-8"
+        return message(
+            "{name} line {line} holds NUL bytes, so it is no {encoding} text; set data.encoding (for "
+            "example utf-16-le), or save the file again as UTF-8",
+            name=self.name,
+            line=line,
+            encoding=self.encoding,
         )
 
     def _undecodable(self, error: UnicodeDecodeError) -> UndecodableError:
         line, byte = _first_undecodable(self.path, self.encoding)
         shown = self.encoding.removesuffix("-sig").upper()
-        problem = f"{self.name} line {line} is not {shown} (byte 0x{byte:02X}, {error.reason})"
+        problem = message(
+            "{name} line {line} is not {shown} (byte 0x{byte}, {reason})",
+            name=self.name,
+            line=line,
+            shown=shown,
+            byte=f"{byte:02X}",
+            reason=error.reason,
+        )
         preview = _windows_lines(self.path) if self.encoding in {"utf-8", "utf-8-sig"} else []
         example = next((shown for shown, is_utf8 in preview if not is_utf8), "")
         if not example:
             return UndecodableError(
-                f"{problem}; set data.encoding to the one that it has, or save the file again as UTF-8"
+                message(
+                    "{problem}; set data.encoding to the one that it has, or save the file again as UTF-8",
+                    problem=problem,
+                )
             )
         return UndecodableError(
-            f"{problem}; as Windows-1252 it reads “{example}”: if that is right, use --set data.encoding={WINDOWS}, "
-            "otherwise set the encoding that it has, or save the file again as UTF-8",
+            message(
+                "{problem}; as Windows-1252 it reads “{example}”: if that is right, use --set "
+                "data.encoding={windows}, otherwise set the encoding that it has, or save the file again as "
+                "UTF-8",
+                problem=problem,
+                example=example,
+                windows=WINDOWS,
+            ),
             fix=Fix(
-                "Read as Windows-1252",
+                message("Read as Windows-1252"),
                 {"data.encoding": WINDOWS},
                 tuple(line for line, _ in preview),
-                f"{self.name} is not UTF-8. Read as Windows-1252, its rows would be:",
+                message("{name} is not UTF-8. Read as Windows-1252, its rows would be:", name=self.name),
             ),
         )
 
@@ -128,14 +155,21 @@ def describe_mixed(paths: Sequence[Path]) -> str:
     found.pop(ASCII, None)
     if len(found) < 2:
         return ""
-    kinds = "; ".join(f"{encoding}: {_few(names)}" for encoding, names in found.items())
+    kinds = join(
+        "; ",
+        (message("{encoding}: {names}", encoding=encoding, names=_few(names)) for encoding, names in found.items()),
+    )
     odd = [name for encoding, names in found.items() if encoding != UTF_8 for name in names]
-    return f"the files have different encodings ({kinds}), and a run reads all of them in one; save {_few(odd)} again as UTF-8"
+    return message(
+        "the files have different encodings ({kinds}), and a run reads all of them in one; save {odd} again as UTF-8",
+        kinds=kinds,
+        odd=_few(odd),
+    )
 
 
 def _few(names: list[str]) -> str:
-    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-    return f"{', '.join(names[:_FEW])}{more}"
+    shown = ", ".join(names[:_FEW])
+    return message("{names} and {count} more", names=shown, count=len(names) - _FEW) if len(names) > _FEW else shown
 
 
 def _written_in(path: Path) -> str:
@@ -151,7 +185,7 @@ def _written_in(path: Path) -> str:
                 decoder.decode(block)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
-            return "not UTF-8"
+            return message("not UTF-8")
     return ASCII if is_ascii else UTF_8
 
 
@@ -190,8 +224,11 @@ def _around_first_letter(line: str) -> str:
 
 
 def _endless_line(name: str, line: int) -> str:
-    return (
-        f"{name} line {line} has more than {LONGEST_LINE:,} characters, so it is hardly text in lines; check the file"
+    return message(
+        "{name} line {line} has more than {longest_line:,} characters, so it is hardly text in lines; check the file",
+        name=name,
+        line=line,
+        longest_line=LONGEST_LINE,
     )
 
 

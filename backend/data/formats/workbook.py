@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import Fix, InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import open_regular
 from backend.data.formats.reader import PIECE_ROWS, Options, RowChunk, check_width
 
@@ -54,7 +55,7 @@ def is_workbook(path: Path) -> bool:
         with zipfile.ZipFile(path) as packed:
             names = set(packed.namelist())
             if "xl/workbook.bin" in names:  # its sheets are not XML, so their size cannot be known beforehand
-                raise InputError(f"{path.name} is a binary workbook (.xlsb); save it as .xlsx")
+                raise InputError(message("{name} is a binary workbook (.xlsb); save it as .xlsx", name=path.name))
             if "content.xml" not in names:
                 return "xl/workbook.xml" in names
             if "mimetype" not in names:
@@ -100,12 +101,25 @@ class Workbook:
         rows = enumerate(self._sheet.iter_rows(), 1)
         line, header = next(((line, row) for line, row in rows if any(value != "" for value in row)), (0, []))
         if not header:
-            raise InputError(f"{self._name}: the sheet {self._sheet.name!r} is empty; set data.sheet to another one")
+            raise InputError(
+                message(
+                    "{name}: the sheet {name_2} is empty; set data.sheet to another one",
+                    name=self._name,
+                    name_2=repr(self._sheet.name),
+                )
+            )
         names: dict[str, int] = {}
         for place, value in enumerate(header):
             name = (_text(value) or "").strip()
             if name in names:
-                raise InputError(f"{self._name} has two columns {name!r}; rename one of them in row {line}")
+                raise InputError(
+                    message(
+                        "{name} has two columns {name_2}; rename one of them in row {line}",
+                        name=self._name,
+                        name_2=repr(name),
+                        line=line,
+                    )
+                )
             if name:
                 names[name] = place
         check_width(self._name, names)
@@ -114,7 +128,13 @@ class Workbook:
             place = next((place for place in nameless if row[place] != ""), None)
             if place is not None:
                 raise InputError(
-                    f"{self._name} row {number}: column {place + 1} has a value and no name; name it in row {line}, or empty it"
+                    message(
+                        "{name} row {number}: column {place} has a value and no name; name it in row {line}, or empty it",
+                        name=self._name,
+                        number=number,
+                        place=place + 1,
+                        line=line,
+                    )
                 )
         return names, line
 
@@ -126,7 +146,16 @@ def sheets_in_words(path: Path, wanted: str | None) -> str:
         read = _chosen(path, book, wanted)
         others = [name for name in book.visible if name != read]
     named = ", ".join(f"“{name}”" for name in others)
-    return f"{path.name}: the sheet “{read}” is read; data.sheet reads another one: {named}" if others else ""
+    return (
+        message(
+            "{name}: the sheet “{read}” is read; data.sheet reads another one: {named}",
+            name=path.name,
+            read=read,
+            named=named,
+        )
+        if others
+        else ""
+    )
 
 
 def other_sheet(path: Path) -> Fix | None:
@@ -139,10 +168,15 @@ def other_sheet(path: Path) -> Fix | None:
         for name in others:
             if _is_table(head := _head(book, name)):
                 return Fix(
-                    f"Read sheet {name}",
+                    message("Read sheet {name}", name=name),
                     {"data.sheet": name},
                     tuple(" | ".join(filter(None, row))[:_PREVIEW_CHARACTERS] for row in head[:_PREVIEW_ROWS]),
-                    f"{path.name}: the sheet “{first}” is read, which does not look like a table; “{name}” does:",
+                    message(
+                        "{name}: the sheet “{first}” is read, which does not look like a table; “{name_2}” does:",
+                        name=path.name,
+                        first=first,
+                        name_2=name,
+                    ),
                 )
     return None
 
@@ -199,11 +233,17 @@ def _sheet(path: Path, wanted: str | None) -> Any:
 def _chosen(path: Path, book: _OpenWorkbook, wanted: str | None) -> str:
     if wanted is not None and wanted not in book.names:
         raise InputError(
-            f"data.sheet: {path.name} has no sheet {wanted!r}; it has {', '.join(map(repr, book.names))}", "data.sheet"
+            message(
+                "data.sheet: {name} has no sheet {wanted}; it has {names}",
+                name=path.name,
+                wanted=repr(wanted),
+                names=", ".join(map(repr, book.names)),
+            ),
+            "data.sheet",
         )
     name = wanted or next(iter(book.visible), None)
     if name is None:
-        raise InputError(f"{path.name} has no visible sheet; name one of its sheets as data.sheet")
+        raise InputError(message("{name} has no visible sheet; name one of its sheets as data.sheet", name=path.name))
     return name
 
 
@@ -211,30 +251,38 @@ def _check_size(path: Path) -> None:
     """Raises InputError for a workbook that would not fit into memory, before any of it is laid out."""
     if not zipfile.is_zipfile(path):
         if path.stat().st_size > MAX_BYTES:
-            raise InputError(_too_large(path, f"{path.stat().st_size:,} bytes"))
+            raise InputError(_too_large(path, message("{st_size:,} bytes", st_size=path.stat().st_size)))
         return
     with zipfile.ZipFile(path) as packed:
         size = sum(one.file_size for one in packed.infolist())
         if size > MAX_BYTES:
-            raise InputError(_too_large(path, f"{size:,} bytes unpacked"))
+            raise InputError(_too_large(path, message("{size:,} bytes unpacked", size=size)))
         shared = _shared_texts(packed)
         if len(shared) > MAX_CELLS:
-            raise InputError(_too_large(path, f"{len(shared):,} texts"))
+            raise InputError(_too_large(path, message("{shared:,} texts", shared=len(shared))))
         for one in packed.infolist():
             with packed.open(one) as content:
                 extent = _SheetExtent(shared)
                 extent.read(content)
             if extent.rows * extent.columns > MAX_CELLS:
-                raise InputError(_too_large(path, f"{extent.rows:,} rows of {extent.columns:,} columns"))
+                raise InputError(
+                    _too_large(
+                        path, message("{rows:,} rows of {columns:,} columns", rows=extent.rows, columns=extent.columns)
+                    )
+                )
             if extent.characters > MAX_BYTES:
-                raise InputError(_too_large(path, f"{extent.characters:,} characters of repeated text"))
+                raise InputError(
+                    _too_large(
+                        path, message("{characters:,} characters of repeated text", characters=extent.characters)
+                    )
+                )
 
 
 def _shared_texts(packed: zipfile.ZipFile) -> "array[int]":
     """How long each text is that the cells of an Excel workbook name by its number. Raises BadZipFile."""
     parts = [one for one in packed.infolist() if one.filename.replace("\\", "/").lower() == _SHARED_TEXTS]
     if len(parts) > 1:
-        raise zipfile.BadZipFile("two parts of shared texts")
+        raise zipfile.BadZipFile(message("two parts of shared texts"))
     shared = _SharedTexts()
     for one in parts:
         with packed.open(one) as content:
@@ -267,7 +315,7 @@ class _SharedTexts:
     def _start(self, name: str, _: dict[str, str]) -> None:
         if name.rpartition(":")[2] == "si":
             if self._inside:  # the library would count these texts in another way
-                raise expat.ExpatError("a text within a text")
+                raise expat.ExpatError(message("a text within a text"))
             self._inside = True
             self.lengths.append(0)
 
@@ -281,7 +329,7 @@ class _SharedTexts:
 
 
 def _refuse_document_type(*_: Any) -> None:
-    raise expat.ExpatError("a sheet has no document type")
+    raise expat.ExpatError(message("a sheet has no document type"))
 
 
 class _SheetExtent:
@@ -390,7 +438,11 @@ def _column_number(letters: str) -> int:
 
 
 def _too_large(path: Path, what: str) -> str:
-    return f"{path.name} is too large for a workbook ({what}); save the sheet as CSV, or leave out what is not needed"
+    return message(
+        "{name} is too large for a workbook ({what}); save the sheet as CSV, or leave out what is not needed",
+        name=path.name,
+        what=what,
+    )
 
 
 @contextmanager
@@ -401,9 +453,11 @@ def _in_one_sentence(path: Path) -> Iterator[None]:
         raise
     except BaseException as error:  # a panic of the library is no Exception
         if "password" in f"{type(error).__name__} {error}".lower():
-            raise InputError(f"{path.name} is protected by a password; save it without one") from None
+            raise InputError(
+                message("{name} is protected by a password; save it without one", name=path.name)
+            ) from None
         raise InputError(
-            f"{path.name} is damaged or not a workbook that can be read; save it again or as CSV"
+            message("{name} is damaged or not a workbook that can be read; save it again or as CSV", name=path.name)
         ) from None
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import LONGEST_LINE, check_inside, open_regular
 from backend.contract.spec import DataSection, Section
 from backend.data.fingerprint import file_fingerprint
@@ -38,7 +39,9 @@ _LANGUAGE = re.compile(r"(?!md|py|js|gz|db|sh|h|c)[a-z]{2}([_-][A-Za-z]{2,4})?")
 """An ending that names a language, as Moses has them."""
 _CHALLENGE = ("train", "dev", "test")
 
-_WAY_OUT = "name their folder or common beginning, and data.source_ending and data.target_ending for other endings"
+_WAY_OUT = message(
+    "name their folder or common beginning, and data.source_ending and data.target_ending for other endings"
+)
 
 
 class Direction(Section):
@@ -114,8 +117,14 @@ class LinePairs:
             if one is None or other is None:
                 counts = [lines.number + sum(1 for _ in lines) for lines in (source, target)]
                 raise InputError(
-                    f"{source.name} has {counts[0]:,} lines and {target.name} has {counts[1]:,}; line by line they must "
-                    "belong together, so find out which lines are missing"
+                    message(
+                        "{name} has {counts:,} lines and {name_2} has {counts_2:,}; line by line they must belong "
+                        "together, so find out which lines are missing",
+                        name=source.name,
+                        counts=counts[0],
+                        name_2=target.name,
+                        counts_2=counts[1],
+                    )
                 )
             yield one, other
 
@@ -167,21 +176,38 @@ class _TextLines:
             for line in iter(partial(self._stream.readline, LONGEST_LINE), b""):
                 self.number += 1
                 if len(line) == LONGEST_LINE:
-                    raise InputError(f"{self.name} line {self.number} is too long to be a line of text; check the file")
+                    raise InputError(
+                        message(
+                            "{name} line {number} is too long to be a line of text; check the file",
+                            name=self.name,
+                            number=self.number,
+                        )
+                    )
                 yield self._text(line)
         except (EOFError, zlib.error, gzip.BadGzipFile):
-            raise InputError(f"{self.name} is damaged or incomplete; fetch or make it again") from None
+            raise InputError(
+                message("{name} is damaged or incomplete; fetch or make it again", name=self.name)
+            ) from None
 
     def _text(self, line: bytes) -> str:
         try:
             text = line.decode("utf-8-sig" if self.number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{self.name} line {self.number} is not UTF-8 (byte 0x{line[error.start]:02X}); save the file again as UTF-8"
+                message(
+                    "{name} line {number} is not UTF-8 (byte 0x{line}); save the file again as UTF-8",
+                    name=self.name,
+                    number=self.number,
+                    line=f"{line[error.start]:02X}",
+                )
             ) from None
         if "\0" in text:
             raise InputError(
-                f"{self.name} line {self.number} holds NUL bytes, so it is no UTF-8 text; save it again as such"
+                message(
+                    "{name} line {number} holds NUL bytes, so it is no UTF-8 text; save it again as such",
+                    name=self.name,
+                    number=self.number,
+                )
             )
         return text.removesuffix("\n").removesuffix("\r")
 
@@ -191,16 +217,31 @@ def find_pair(path: Path, stems: tuple[str, ...], endings: Endings) -> Pair:
     if path.is_dir():
         found = [pair for stem in stems if (pair := _pair_of(path / stem, endings))]
         if not found:
-            raise InputError(f"{path} holds no pair of files such as {_example(path / stems[0], endings)}; {_WAY_OUT}")
+            raise InputError(
+                message(
+                    "{path} holds no pair of files such as {path_2}; {way_out}",
+                    path=path,
+                    path_2=_example(path / stems[0], endings),
+                    way_out=_WAY_OUT,
+                )
+            )
         return found[0]
     if path.is_file() and _is_half(path, endings):
         partner = _partner(path, endings)
         if partner is None:
-            raise InputError(f"{path} is there, but the file beside it that it belongs to is not; {_WAY_OUT}")
+            raise InputError(
+                message(
+                    "{path} is there, but the file beside it that it belongs to is not; {way_out}",
+                    path=path,
+                    way_out=_WAY_OUT,
+                )
+            )
         return (path, partner) if _ending(path) in {first for first, _ in endings} else (partner, path)
     if pair := _pair_of(path, endings):
         return pair
-    raise InputError(f"there is no pair of files such as {_example(path, endings)}; {_WAY_OUT}")
+    raise InputError(
+        message("there is no pair of files such as {path}; {way_out}", path=_example(path, endings), way_out=_WAY_OUT)
+    )
 
 
 def read_one(path: Path, directions: Direction, endings: Endings, data: DataSection, reading: ReadOptions) -> Rows:
@@ -241,11 +282,11 @@ def challenge_pair(folder: Path, stem: str) -> Pair:
         return pair
     there = [one for one in _CHALLENGE if _pair_of(folder / one, (("src", "trg"),))]
     has = (
-        f"it has {', '.join(there)}"
+        message("it has {there}", there=", ".join(there))
         if there
-        else "a pair of the challenge has train.src, train.trg, test.src, test.trg"
+        else message("a pair of the challenge has train.src, train.trg, test.src, test.trg")
     )
-    raise InputError(f"{folder} has no {stem}.src with {stem}.trg; {has}")
+    raise InputError(message("{folder} has no {stem}.src with {stem}.trg; {has}", folder=folder, stem=stem, has=has))
 
 
 def has_dev(folder: Path) -> bool:

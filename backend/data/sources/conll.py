@@ -14,6 +14,7 @@ import pyarrow as pa
 from pydantic import Field, field_validator
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message, plural
 from backend.contract.spec import DataSection, Section
 from backend.data.data_files import data_files
 from backend.data.formats.compression import plain_suffix
@@ -66,14 +67,16 @@ class Settings(Section):
             try:
                 codecs.lookup(encoding)
             except LookupError:
-                raise ValueError("it is not an encoding; write auto, utf-8, latin-1, cp1252 or utf-16") from None
+                raise ValueError(
+                    message("it is not an encoding; write auto, utf-8, latin-1, cp1252 or utf-16")
+                ) from None
         return encoding
 
     @field_validator("column_names")
     @classmethod
     def _name_the_words(cls, names: list[str] | None) -> list[str] | None:
         if names is not None and (TOKENS not in names or len(set(names)) < len(names)):
-            raise ValueError("name every column once and the one with the words tokens")
+            raise ValueError(message("name every column once and the one with the words tokens"))
         return names
 
 
@@ -110,7 +113,7 @@ class Sentences:
         if len(paths) != 1 or not paths[0].is_file():
             return None
         is_one = plain_suffix(paths[0]) in ENDINGS or reads_like_columns(TextFile(paths[0]).head())
-        return RecognisedSource("CoNLL columns, one word a line", "token_classification") if is_one else None
+        return RecognisedSource(message("CoNLL columns, one word a line"), "token_classification") if is_one else None
 
     def _read(self, paths: list[Path], max_rows: int | None, reading: ReadOptions) -> Rows:
         settings = self.settings
@@ -125,7 +128,13 @@ class Sentences:
         try:
             return read_files(paths, readers, ("conll", settings.model_dump(mode="json")), max_rows, reading)
         except OSError as error:
-            raise InputError(f"{error.filename} cannot be read: {error.strerror}; check its permissions") from None
+            raise InputError(
+                message(
+                    "{filename} cannot be read: {strerror}; check its permissions",
+                    filename=error.filename,
+                    strerror=error.strerror,
+                )
+            ) from None
 
 
 def reads_like_columns(head: str) -> bool:
@@ -231,8 +240,12 @@ class Conll:
         if column_names:
             if len(column_names) != width:
                 raise InputError(
-                    f"data.column_names: it names {len(column_names)} columns and {self._text.name} has {width}; "
-                    "name each of them",
+                    message(
+                        "data.column_names: it names {column_names} columns and {name} has {width}; name each of them",
+                        column_names=len(column_names),
+                        name=self._text.name,
+                        width=width,
+                    ),
                     "data.column_names",
                 )
             return _Layout(tabs, column_names)
@@ -253,15 +266,22 @@ class Conll:
                     return line
                 comment = comment or line
         if not comment:
-            raise InputError(f"{self._text.name} holds no words; give a file with one word a line")
+            raise InputError(message("{name} holds no words; give a file with one word a line", name=self._text.name))
         return comment
 
     def _other_width(self, number: int, width: int) -> str:
-        cut = "tabs" if self._layout.tabs else "spaces"
+        cut = message("tabs") if self._layout.tabs else message("spaces")
         expected = len(self._layout.names)
-        return (
-            f"{self._text.name}:{number} has {width} column{'' if width == 1 else 's'} where the file has {expected} "
-            f"(cut at {cut}); mend the line, or set data.delimiter"
+        return plural(
+            "{name}:{number} has {count} column where the file has {expected} (cut at {cut}); mend the "
+            "line, or set data.delimiter",
+            "{name}:{number} has {count} columns where the file has {expected} (cut at {cut}); mend the "
+            "line, or set data.delimiter",
+            width,
+            name=self._text.name,
+            number=number,
+            expected=expected,
+            cut=cut,
         )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.resources import resource
 from backend.contract.spec import DataSection, Section
 from backend.data.rows import Rows
@@ -45,7 +46,12 @@ class Demo:
             return None
         name = self.settings.name
         if name not in _DATA:
-            raise InputError(f"data.name: there is no demo data {name!r}; there is {', '.join(_DATA)}", "data.name")
+            raise InputError(
+                message(
+                    "data.name: there is no demo data {name}; there is {data}", name=repr(name), data=", ".join(_DATA)
+                ),
+                "data.name",
+            )
         return _DATA[name](resource("demo") / name, split, data, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pydantic import Field, field_validator
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.spec import DataSection, Section
 from backend.data.data_files import data_files, shown_names
 from backend.data.fingerprint import file_fingerprint, fingerprint
@@ -56,7 +57,7 @@ class Settings(Section):
     def _is_one_character(cls, delimiter: str | None) -> str | None:
         delimiter = {"\\t": "\t", "tab": "\t", "": None}.get(delimiter or "", delimiter)
         if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-            raise ValueError('it is one character, for example ";" or "\\t"')
+            raise ValueError(message('it is one character, for example ";" or "\\t"'))
         return delimiter
 
     @field_validator("encoding")
@@ -69,7 +70,9 @@ class Settings(Section):
             if codecs.lookup(encoding).name.replace("_", "-") in _NO_ENCODINGS:
                 raise LookupError(encoding)
         except (LookupError, ValueError):  # ValueError: a name with NUL
-            raise ValueError("it is not an encoding of text; write auto, utf-8, latin-1, cp1252 or utf-16") from None
+            raise ValueError(
+                message("it is not an encoding of text; write auto, utf-8, latin-1, cp1252 or utf-16")
+            ) from None
         return encoding
 
 
@@ -162,7 +165,11 @@ def naming(field: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise error if error.field else InputError(f"{field}: {error}", field, fix=error.fix) from None
+        raise (
+            error
+            if error.field
+            else InputError(message("{field}: {error}", field=field, error=error), field, fix=error.fix)
+        ) from None
 
 
 @contextmanager
@@ -174,7 +181,11 @@ def offering_sheet(paths: list[Path], kinds: list[str], wanted: str | None) -> I
         fix = other_sheet(paths[0]) if kinds == ["workbook"] and wanted is None else None
         if fix is None:
             raise
-        words = f"{error}; or set data.sheet to {fix.changes['data.sheet']}, which looks like a table"
+        words = message(
+            "{error}; or set data.sheet to {changes}, which looks like a table",
+            error=error,
+            changes=fix.changes["data.sheet"],
+        )
         raise InputError(words, error.field, fix=fix) from None
 
 
@@ -187,7 +198,9 @@ def of_one_encoding(data: DataSection) -> Iterator[None]:
         files = dict.fromkeys(path for split in Files.path_fields for path in _text_files(split, data))
         if words := describe_mixed(list(files)):
             is_set = (data.model_extra or {}).get("encoding", "auto") != "auto"
-            raise InputError(f"{words}, and set data.encoding to auto" if is_set else words) from None
+            raise InputError(
+                message("{words}, and set data.encoding to auto", words=words) if is_set else words
+            ) from None
         raise
 
 
@@ -233,11 +246,25 @@ def _check_count(writer: RowWriter, readers: list[Reader], names: tuple[str, ...
             line, reason = reader.skipped[0]
             if isinstance(reader, Delimited) and len(writer.schema) == 1:
                 raise InputError(
-                    f"{name} has no row that can be used; line {line}, for example, has {reason}; if every line is one text, "
-                    "set data.delimiter to a character that the file does not hold, such as \\t"
+                    message(
+                        "{name} has no row that can be used; line {line}, for example, has {reason}; if every line "
+                        "is one text, set data.delimiter to a character that the file does not hold, such as \\t",
+                        name=name,
+                        line=line,
+                        reason=reason,
+                    )
                 )
-            raise InputError(f"{name} has no row that can be used; line {line}, for example, has {reason}")
-    raise InputError(f"{', '.join(names)} has column names and no rows; give a file with rows below the header")
+            raise InputError(
+                message(
+                    "{name} has no row that can be used; line {line}, for example, has {reason}",
+                    name=name,
+                    line=line,
+                    reason=reason,
+                )
+            )
+    raise InputError(
+        message("{names} has column names and no rows; give a file with rows below the header", names=", ".join(names))
+    )
 
 
 def _united(schemas: list[pa.Schema], names: tuple[str, ...]) -> pa.Schema:
@@ -247,8 +274,13 @@ def _united(schemas: list[pa.Schema], names: tuple[str, ...]) -> pa.Schema:
         if set(schema.names) != set(first.names):
             odd = sorted(set(schema.names) ^ set(first.names))
             raise InputError(
-                f"{names[0]} and {name} do not have the same columns: only one of them has {', '.join(odd)}; "
-                "give files of the same columns"
+                message(
+                    "{names} and {name} do not have the same columns: only one of them has {odd}; give files of "
+                    "the same columns",
+                    names=names[0],
+                    name=name,
+                    odd=", ".join(odd),
+                )
             )
         for column in first.names:
             _check_kind(first.field(column), schema.field(column), names[0], name)
@@ -260,5 +292,12 @@ def _check_kind(one: pa.Field, other: pa.Field, name: str, other_name: str) -> N
         pa.unify_schemas([pa.schema([one]), pa.schema([other])], promote_options="permissive")
     except pa.ArrowException:
         raise InputError(
-            f"the column {one.name!r} is {one.type} in {name} and {other.type} in {other_name}; make them one kind"
+            message(
+                "the column {name} is {type} in {name_2} and {type_2} in {other_name}; make them one kind",
+                name=repr(one.name),
+                type=one.type,
+                name_2=name,
+                type_2=other.type,
+                other_name=other_name,
+            )
         ) from None

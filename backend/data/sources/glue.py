@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import user_path
 from backend.contract.spec import DataSection, Section
 from backend.data.data_files import data_files
@@ -101,18 +102,24 @@ class Glue:
                 return None
             task = "text_classification" if LAYOUTS[name].labels else "text_regression"
             return RecognisedSource(
-                f"the GLUE task {LAYOUTS[name].folder}", task, {"folder": str(folder), "task": name}
+                message("the GLUE task {folder}", folder=LAYOUTS[name].folder),
+                task,
+                {"folder": str(folder), "task": name},
             )
         there = [name for name, layout in LAYOUTS.items() if (folder / layout.folder / "train.tsv").is_file()]
         if len(there) < 2:
             return None
-        return RecognisedSource(f"GLUE with {len(there)} tasks; choose one of them", settings={"folder": str(folder)})
+        return RecognisedSource(
+            message("GLUE with {there} tasks; choose one of them", there=len(there)), settings={"folder": str(folder)}
+        )
 
     def _folder(self) -> Path:
         """The task's own folder, which may be one of several in the given one."""
         folder = user_path(self.settings.folder)
         if not folder.is_dir():
-            raise InputError(f"data.folder: there is no folder {folder}; check the path", "data.folder")
+            raise InputError(
+                message("data.folder: there is no folder {folder}; check the path", folder=folder), "data.folder"
+            )
         if any(folder.glob("*.tsv")):
             return folder
         wanted = self._layout.folder.lower()
@@ -155,15 +162,28 @@ class Glue:
     def _refuse(self, name: str, first: tuple[str, ...]) -> None:
         task, others = self.settings.task, tasks_of(first)
         if others:
-            why = f"it is one of {' or '.join(others)}; set it to that, or data.folder to the folder of {task}"
+            why = message(
+                "it is one of {others}; set it to that, or data.folder to the folder of {task}",
+                others=" or ".join(others),
+                task=task,
+            )
         else:
-            why = f"it lacks the columns {', '.join(self._layout.texts)}; check it and data.folder"
-        raise InputError(f"data.task: {name} is no file of the GLUE task {task}: {why}", "data.task")
+            why = message("it lacks the columns {texts}; check it and data.folder", texts=", ".join(self._layout.texts))
+        raise InputError(
+            message("data.task: {name} is no file of the GLUE task {task}: {why}", name=name, task=task, why=why),
+            "data.task",
+        )
 
     def _check_labelled(self, rows: Rows) -> None:
         label = self._layout.label
         if label not in rows.table.column_names:
-            raise InputError(f"{rows.files[0]} has no labels (column {label!r}); name a file that has, or data.test")
+            raise InputError(
+                message(
+                    "{files} has no labels (column {label}); name a file that has, or data.test",
+                    files=rows.files[0],
+                    label=repr(label),
+                )
+            )
 
     def _check_labels(self, rows: Rows) -> None:
         """Raises InputError for a label that the task does not know; RTE's and WNLI's columns, for one, are the same."""
@@ -175,8 +195,14 @@ class Glue:
         if len(strangers):
             row, task = int(strangers[0]), self.settings.task
             raise InputError(
-                f"data.task: {rows.place(row)} has the label {rows.table[label][row].as_py()!r}, and the GLUE task {task} knows "
-                f"{', '.join(layout.labels)}; check it and data.folder, or correct the row",
+                message(
+                    "data.task: {rows} has the label {table}, and the GLUE task {task} knows {labels}; check it "
+                    "and data.folder, or correct the row",
+                    rows=rows.place(row),
+                    table=repr(rows.table[label][row].as_py()),
+                    task=task,
+                    labels=", ".join(layout.labels),
+                ),
                 "data.task",
             )
 

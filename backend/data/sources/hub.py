@@ -16,6 +16,7 @@ import pyarrow as pa
 from pydantic import Field, field_validator
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import user_path
 from backend.contract.spec import DataSection, Section
 from backend.data.fingerprint import fingerprint
@@ -52,7 +53,7 @@ class Settings(Section):
     @classmethod
     def _is_no_address(cls, name: str) -> str:
         if "://" in name:
-            raise ValueError("write the data set's name without an address, for example stanfordnlp/imdb")
+            raise ValueError(message("write the data set's name without an address, for example stanfordnlp/imdb"))
         return name
 
 
@@ -111,7 +112,12 @@ class Hub:
         kind = _kind(builder)
         if kind not in _TABLES:
             raise InputError(
-                f"data.name: {self.settings.name} holds {kind} data and no tables; choose another data set", "data.name"
+                message(
+                    "data.name: {name} holds {kind} data and no tables; choose another data set",
+                    name=self.settings.name,
+                    kind=kind,
+                ),
+                "data.name",
             )
         if kind == "cache":
             self._check_revision(builder.hash)
@@ -121,8 +127,12 @@ class Hub:
         # Without the hub `datasets` takes the newest copy in its cache, of whatever revision.
         if self.settings.revision not in {"main", cached}:
             raise InputError(
-                f"data.revision: the cache holds {self.settings.name} at {cached} and the hub cannot be reached; "
-                "go online once, or set data.revision to that",
+                message(
+                    "data.revision: the cache holds {name} at {cached} and the hub cannot be reached; go online "
+                    "once, or set data.revision to that",
+                    name=self.settings.name,
+                    cached=cached,
+                ),
                 "data.revision",
             )
 
@@ -139,7 +149,7 @@ class Hub:
         tables = stream.with_format("arrow").take(max_rows).iter(batch_size=PIECE_ROWS)
         first = next(tables, None)
         if first is None:
-            raise InputError(f"the split {split!r} has no rows; choose another one")
+            raise InputError(message("the split {split} has no rows; choose another one", split=repr(split)))
         return stream.features.arrow_schema if stream.features else first.schema, chain([first], tables)
 
 
@@ -192,7 +202,7 @@ def _copy(
                 writer.append(plain_batch(batch, class_names(stored), writer.schema), lines, 0)
             reading.report(writer.count, max_rows or 0, "rows")
     if not writer.count:
-        raise InputError("the split has no rows; choose another one")
+        raise InputError(message("the split has no rows; choose another one"))
 
 
 @contextmanager
@@ -219,17 +229,26 @@ def _in_one_sentence(name: str, field: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise error if error.field else InputError(f"{field}: {error}", field) from None
+        raise (
+            error if error.field else InputError(message("{field}: {error}", field=field, error=error), field)
+        ) from None
     except DatasetNotFoundError:
         raise InputError(
-            f"data.name: {name!r} is no data set of the hub that you may read; check the name and data.revision, "
-            "or log in with: hf auth login",
+            message(
+                "data.name: {name} is no data set of the hub that you may read; check the name and "
+                "data.revision, or log in with: hf auth login",
+                name=repr(name),
+            ),
             "data.name",
         ) from None
     except (ConnectionError, HTTPError) as error:
         raise InputError(
-            f"data.name: {name!r} is not in the cache and the hub cannot be reached ({type(error).__name__}); "
-            "go online once, or give the folder of a copy",
+            message(
+                "data.name: {name} is not in the cache and the hub cannot be reached ({class_name}); go "
+                "online once, or give the folder of a copy",
+                name=repr(name),
+                class_name=type(error).__name__,
+            ),
             "data.name",
         ) from None
     except (DatasetsError, OSError, ValueError, RuntimeError) as error:
@@ -240,13 +259,28 @@ def _explained(name: str, field: str, problem: str) -> tuple[str, str]:
     if found := re.search(
         r"(?:Unknown|Bad) split:? \W?(\w+)\W*(?:Should be one of|Available splits:) (\[.*?\])", problem
     ):
-        return f"{field}: {name} has no split {found[1]!r}; choose one of {found[2]}", field
+        return message(
+            "{field}: {name} has no split {found}; choose one of {found_2}",
+            field=field,
+            name=name,
+            found=repr(found[1]),
+            found_2=found[2],
+        ), field
     if "onfig name is missing" in problem or "BuilderConfig" in problem:
-        return f"data.configuration: {name} needs one of its configurations: {problem}", "data.configuration"
+        return message(
+            "data.configuration: {name} needs one of its configurations: {problem}", name=name, problem=problem
+        ), "data.configuration"
     if "scripts are no longer supported" in problem:
         return (
-            f"data.name: {name} needs Python code of its own, which is never run; try data.revision: "
-            "refs/convert/parquet, or choose another data set",
+            message(
+                "data.name: {name} needs Python code of its own, which is never run; try data.revision: "
+                "refs/convert/parquet, or choose another data set",
+                name=name,
+            ),
             "data.name",
         )
-    return f"data.name: {name} cannot be read ({problem[:300]}); check its name, configuration and files", "data.name"
+    return message(
+        "data.name: {name} cannot be read ({problem}); check its name, configuration and files",
+        name=name,
+        problem=problem[:300],
+    ), "data.name"

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from backend.contract.messages import message
 from backend.contract.safe_files import user_path
 from backend.contract.spec import DataSection, Section
 from backend.data.rows import Rows
@@ -58,7 +59,11 @@ class Parallel:
             return None
         endings, splits = found
         own = {} if endings in ENDINGS else {"source_ending": endings[0], "target_ending": endings[1]}
-        what = f"pairs of text files (.{endings[0]} and .{endings[1]}) whose lines belong together"
+        what = message(
+            "pairs of text files (.{endings} and .{endings_2}) whose lines belong together",
+            endings=endings[0],
+            endings_2=endings[1],
+        )
         return RecognisedSource(what, "seq2seq_lm", {**splits, **own})
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:

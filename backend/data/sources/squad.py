@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.spec import DataSection, Section
 from backend.data.data_files import data_files, shown_names
 from backend.data.formats.compression import first_bytes, read_bytes
@@ -57,13 +58,17 @@ class Squad:
             return None
         head = first_bytes(paths[0], 1 << 16).removeprefix(b"\xef\xbb\xbf").lstrip()
         is_one = head.startswith(b"{") and b'"paragraphs"' in head and (b'"qas"' in head or len(head) > 60_000)
-        return RecognisedSource("SQuAD's JSON", "question_answering") if is_one else None
+        return RecognisedSource(message("SQuAD's JSON"), "question_answering") if is_one else None
 
     def _read(self, paths: list[Path], max_rows: int | None, reading: ReadOptions) -> Rows:
         def readers() -> list[Reader]:
             decoded = [_decoded(path, name) for path, name in zip(paths, shown_names(paths), strict=True)]
             if not any(question for file in decoded for question in _rows(file)):
-                raise InputError(f"{', '.join(shown_names(paths))} holds no question; give a file with questions")
+                raise InputError(
+                    message(
+                        "{paths} holds no question; give a file with questions", paths=", ".join(shown_names(paths))
+                    )
+                )
             version_2 = any(map(_is_version_2, decoded))
             return [
                 _Questions(file, path.stat().st_size, version_2, max_rows)
@@ -167,12 +172,20 @@ def _decoded(path: Path, name: str) -> _File:
         return msgspec.json.decode(content, type=_File)
     except msgspec.ValidationError as error:
         raise InputError(
-            f"{name} is no SQuAD JSON, which is {{data: [{{paragraphs: [{{context, qas}}]}}]}} ({_plainly(error)}); "
-            "for one row a question (JSON lines, CSV, Parquet) set data.source: files"
+            message(
+                "{name} is no SQuAD JSON, which is {{data: [{{paragraphs: [{{context, qas}}]}}]}} ({error}); "
+                "for one row a question (JSON lines, CSV, Parquet) set data.source: files",
+                name=name,
+                error=_plainly(error),
+            )
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(
-            f"{name} is not valid JSON ({_plainly(error)}); fetch it again, or for another format set data.source: files"
+            message(
+                "{name} is not valid JSON ({error}); fetch it again, or for another format set data.source: files",
+                name=name,
+                error=_plainly(error),
+            )
         ) from None
 
 

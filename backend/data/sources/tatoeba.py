@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, field_validator
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.spec import DataSection, Section
 from backend.data import archive
 from backend.data.cache import open_or_write
@@ -48,7 +49,7 @@ class Settings(Direction):
     @classmethod
     def _is_pair(cls, pair: str | None) -> str | None:
         if pair is not None and not re.fullmatch(r"\w+-\w+", pair):
-            raise ValueError("a pair is two language codes with a hyphen, such as eng-spa")
+            raise ValueError(message("a pair is two language codes with a hyphen, such as eng-spa"))
         return pair
 
 
@@ -80,7 +81,7 @@ class Tatoeba:
         is_challenge = is_pair and ("train.id" in names or bool(re.fullmatch(r"[a-z]{3}-[a-z]{3}", paths[0].name)))
         settings = {"folder": str(paths[0])}
         return (
-            RecognisedSource("a language pair of the Tatoeba Challenge", "seq2seq_lm", settings)
+            RecognisedSource(message("a language pair of the Tatoeba Challenge"), "seq2seq_lm", settings)
             if is_challenge
             else None
         )
@@ -115,13 +116,17 @@ def pair_folder(settings: Settings, reading: ReadOptions) -> Path:
     """The folder with the pair's files: as given, or unpacked into the cache. Raises InputError."""
     if settings.folder is None:
         if settings.pair is None:
-            raise InputError("data.pair: name a language pair such as eng-spa, or its data.folder", "data.pair")
+            raise InputError(
+                message("data.pair: name a language pair such as eng-spa, or its data.folder"), "data.pair"
+            )
         return _fetched(settings.pair, settings.address.replace("{pair}", settings.pair), reading)
     path = Path(settings.folder)
     if path.is_dir():
         return path
     if not path.is_file():
-        raise InputError(f"data.folder: {path} is neither a folder nor an archive; check the path", "data.folder")
+        raise InputError(
+            message("data.folder: {path} is neither a folder nor an archive; check the path", path=path), "data.folder"
+        )
     with naming("data.folder"):
         return _unpacked(lambda: path, fingerprint("tatoeba", file_fingerprint(path)), reading)
 
@@ -135,7 +140,7 @@ def _fetched(pair: str, address: str, reading: ReadOptions) -> Path:
         if by_hand.is_file() or fetched.is_file():
             return by_hand if by_hand.is_file() else fetched
         if reading.offline:
-            raise archive.DownloadError("the network may not be used")
+            raise archive.DownloadError(message("the network may not be used"))
         archive.fetch(address, fetched, reading.report)
         return fetched
 
@@ -144,8 +149,14 @@ def _fetched(pair: str, address: str, reading: ReadOptions) -> Path:
             folder = _unpacked(bring, name, reading)
     except archive.DownloadError as problem:
         raise InputError(
-            f"data.pair: {address} cannot be fetched ({problem}); check the pair and the network, or bring the file and "
-            f"put it into {downloads} as {by_hand.name}, or name it as data.folder",
+            message(
+                "data.pair: {address} cannot be fetched ({problem}); check the pair and the network, or "
+                "bring the file and put it into {downloads} as {name}, or name it as data.folder",
+                address=address,
+                problem=problem,
+                downloads=downloads,
+                name=by_hand.name,
+            ),
             "data.pair",
         ) from None
     except InputError:
@@ -162,7 +173,11 @@ def _unpacked(bring: Callable[[], Path], name: str, reading: ReadOptions) -> Pat
         path = bring()
         found = archive.unpack(path, folder, _FILES, reading.report)
         if not found:
-            raise InputError(f"{path.name} holds no train.src, dev.src or test.src; it is no pair of the challenge")
+            raise InputError(
+                message(
+                    "{name} holds no train.src, dev.src or test.src; it is no pair of the challenge", name=path.name
+                )
+            )
         sizes = {one.name: one.stat().st_size for one in folder.iterdir()}
         (folder / "facts.json").write_text(json.dumps({"sizes": sizes}))
 

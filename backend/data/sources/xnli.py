@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.safe_files import user_path
 from backend.contract.spec import DataSection, Section
 from backend.data.data_files import data_files
@@ -73,7 +74,7 @@ class Source:
         """A folder with xnli.dev.tsv where the archives keep it."""
         if len(paths) != 1 or not any((paths[0] / place / _FILES["validation"]).is_file() for place in _PLACES):
             return None
-        return RecognisedSource("XNLI; choose its language", "text_classification", {"folder": str(paths[0])})
+        return RecognisedSource(message("XNLI; choose its language"), "text_classification", {"folder": str(paths[0])})
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """All rows of the split in its language."""
@@ -104,12 +105,19 @@ class Source:
     def _file(self, name: str, language: str) -> Path:
         folder = user_path(self.settings.folder)
         if not folder.is_dir():
-            raise InputError(f"data.folder: there is no folder {folder}; check the path", "data.folder")
+            raise InputError(
+                message("data.folder: there is no folder {folder}; check the path", folder=folder), "data.folder"
+            )
         file = _FILES.get(name, name).format(language=language)
         found = next((folder / place / file for place in _PLACES if (folder / place / file).is_file()), None)
         if found is None:
             raise InputError(
-                f"there is no {file} in {folder}; unpack XNLI-1.0.zip and XNLI-MT-1.0.zip there, or name another folder"
+                message(
+                    "there is no {file} in {folder}; unpack XNLI-1.0.zip and XNLI-MT-1.0.zip there, or name "
+                    "another folder",
+                    file=file,
+                    folder=folder,
+                )
             )
         return found
 
@@ -139,7 +147,11 @@ class Xnli:
         for name in ("premise", "hypothesis"):
             if name not in self._columns:
                 raise InputError(
-                    f"{path.name} is no file of XNLI: it has none of the columns {', '.join(_NAMES[name])}; check data.folder"
+                    message(
+                        "{name} is no file of XNLI: it has none of the columns {names}; check data.folder",
+                        name=path.name,
+                        names=", ".join(_NAMES[name]),
+                    )
                 )
 
     def schema(self) -> pa.Schema:
@@ -158,7 +170,12 @@ class Xnli:
             yield RowChunk(batch, piece.lines[keep], piece.position)
         if others and not found:
             raise InputError(
-                f"{self._name} has no rows in the language {self._language!r}; it has {', '.join(sorted(others))}"
+                message(
+                    "{name} has no rows in the language {language}; it has {others}",
+                    name=self._name,
+                    language=repr(self._language),
+                    others=", ".join(sorted(others)),
+                )
             )
 
     def _keep(self, batch: pa.RecordBatch, others: set[str]) -> np.ndarray:

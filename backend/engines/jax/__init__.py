@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 
 from backend import registry
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.contract.spec import Section
 from backend.engines.engine import Split
 from backend.engines.hosts import Board, Position
@@ -42,7 +43,7 @@ class Settings(Section):
     def _has_a_port(cls, coordinator: str) -> str:
         host, _, port = coordinator.rpartition(":")
         if coordinator and not (host and port.isdecimal() and 0 < int(port) < 65536):
-            raise ValueError("name a host and a port, such as 10.0.0.1:8476")
+            raise ValueError(message("name a host and a port, such as 10.0.0.1:8476"))
         return coordinator
 
 

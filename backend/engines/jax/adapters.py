@@ -12,6 +12,7 @@ from flax import nnx
 from backend.adapters.lora import USUAL, Settings, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw_normal, draw_uniform
 from backend.engines.jax import peft_files
@@ -34,7 +35,7 @@ class Adapter:
     def __init__(self, loading: LoadRequest, opened: LoadedParameters) -> None:
         assert loading.training is not None
         if not isinstance(loading.adapter, Settings):
-            raise InputError("adapter.type: the JAX engine knows LoRA alone; choose PyTorch", "adapter.type")
+            raise InputError(message("adapter.type: the JAX engine knows LoRA alone; choose PyTorch"), "adapter.type")
         self._loading, self._settings = loading, loading.adapter
         self._base = opened.model
         self._in_full = _trained_in_full(self._base, opened, loading.head.head)
@@ -144,7 +145,7 @@ class Adapter:
         others = self._base.shapes.keys() - self._in_full
         shared = (not owner or any(name.startswith(f"{owner}.") for name in others) for owner in self._owners())
         if of_vocabulary or any(shared):
-            raise cannot_leave_alone("the new weights of this model cannot stand beside an adapter")
+            raise cannot_leave_alone(message("the new weights of this model cannot stand beside an adapter"))
 
 
 def _part(module: Any, name: str) -> Any:
@@ -196,10 +197,13 @@ def _check_table(model: Model, name: str, target: str, head: Head) -> None:
     last = name.rpartition(".")[2]
     reason = ""
     if f"{name.removeprefix(f'{model.body}.')}.weight" in model.aliases.values():
-        reason = "is read by encoder and decoder, each of which PEFT would adapt by itself"
+        reason = message("is read by encoder and decoder, each of which PEFT would adapt by itself")
     elif head.declared.over_vocabulary and last in _WORDS and _OUTPUT not in model.linear:
-        reason = "shares its weights with the model's output"
+        reason = message("shares its weights with the model's output")
     elif last == "embed_positions":
-        reason = "counts positions itself, which PEFT does not know"
+        reason = message("counts positions itself, which PEFT does not know")
     if reason:
-        raise InputError(f"adapter.targets: {target!r} {reason}; leave it out", "adapter.targets")
+        raise InputError(
+            message("adapter.targets: {target} {reason}; leave it out", target=repr(target), reason=reason),
+            "adapter.targets",
+        )

@@ -14,6 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file
 
 from backend.contract.errors import RunFailed
+from backend.contract.messages import message
 from backend.engines.engine import Finish
 from backend.engines.jax.peft_files import MAGNITUDE
 
@@ -60,7 +61,7 @@ def restore(folder: Path, like: SavedState) -> SavedState:
         try:
             stored = reader.metadata(folder / STATE).item_metadata
             if stored is None:
-                raise ValueError("what it holds is not said")
+                raise ValueError(message("what it holds is not said"))
             _check(stored.tree, wanted)
             places = jax.tree.map(lambda value: orbax.ArrayRestoreArgs(sharding=value.sharding), wanted)
             found = reader.restore(folder / STATE, args=orbax.args.PyTreeRestore(wanted, restore_args=places))
@@ -106,7 +107,11 @@ def _own_name(name: str) -> str:
 
 def _unreadable(folder: Path, error: Exception) -> RunFailed:
     return RunFailed(
-        f"{folder}: this checkpoint cannot be read ({_first_line(error)}); resume from an older one",
+        message(
+            "{folder}: this checkpoint cannot be read ({error}); resume from an older one",
+            folder=folder,
+            error=_first_line(error),
+        ),
         "checkpoint_unreadable",
     )
 
@@ -134,13 +139,14 @@ def _check(stored: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Mapping
             if name not in found or name not in values or tuple(found[name].shape) != values[name].shape
         ]
         if wrong:
-            what = wrong[0] if part == "parameters" else "its optimizer's state"
+            what = wrong[0] if part == "parameters" else message("its optimizer's state")
             raise _of_another_model(what)
 
 
 def _of_another_model(what: str) -> RunFailed:
     return RunFailed(
-        f"This checkpoint is of another model: {what} does not fit; start a new run", "checkpoint_mismatch"
+        message("This checkpoint is of another model: {what} does not fit; start a new run", what=what),
+        "checkpoint_mismatch",
     )
 
 

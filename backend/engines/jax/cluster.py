@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 from backend.contract.errors import InputError, RunFailed
+from backend.contract.messages import message
 from backend.engines.hosts import Position
 
 NUMBER = "BURNISH_HOST"
@@ -31,14 +32,21 @@ def position(hosts: int, coordinator: str, timeout: float) -> Position:
             number = found.number if number is None else number
     if not coordinator:
         raise InputError(
-            f"hardware.coordinator: say where the first of the {hosts} hosts can be reached, such as 10.0.0.1:8476; only on "
-            "a TPU pod and under Slurm it is found without",
+            message(
+                "hardware.coordinator: say where the first of the {hosts} hosts can be reached, such as "
+                "10.0.0.1:8476; only on a TPU pod and under Slurm it is found without",
+                hosts=hosts,
+            ),
             "hardware.coordinator",
         )
     if number is None:
         raise InputError(
-            f"hardware.hosts: which of the {hosts} hosts this is cannot stand in the spec, which is the same for all; set "
-            f"{NUMBER}=0 on the first and {NUMBER}=1 and so on on the others",
+            message(
+                "hardware.hosts: which of the {hosts} hosts this is cannot stand in the spec, which is the "
+                "same for all; set {number}=0 on the first and {number}=1 and so on on the others",
+                hosts=hosts,
+                number=NUMBER,
+            ),
             _HOSTS,
         )
     return Position(number, hosts, coordinator, timeout)
@@ -46,7 +54,14 @@ def position(hosts: int, coordinator: str, timeout: float) -> Position:
 
 def _check_count(wanted: int, there: int) -> None:
     if wanted != there:
-        raise InputError(f"hardware.hosts: {wanted} are asked for, and this job has {there}; set it to {there}", _HOSTS)
+        raise InputError(
+            message(
+                "hardware.hosts: {wanted} are asked for, and this job has {there}; set it to {there}",
+                wanted=wanted,
+                there=there,
+            ),
+            _HOSTS,
+        )
 
 
 def _given_number(count: int) -> int | None:
@@ -55,7 +70,14 @@ def _given_number(count: int) -> int | None:
         return None
     if not given.isdecimal() or int(given) >= count:
         raise InputError(
-            f"{NUMBER}: {given!r} is no number of a host; hardware.hosts says {count}, so use 0 to {count - 1}", _HOSTS
+            message(
+                "{number}: {given} is no number of a host; hardware.hosts says {count}, so use 0 to {count_2}",
+                number=NUMBER,
+                given=repr(given),
+                count=count,
+                count_2=count - 1,
+            ),
+            _HOSTS,
         )
     return int(given)
 
@@ -70,7 +92,11 @@ def _detected() -> Position | None:
         )
     except (RuntimeError, ValueError, KeyError, OSError) as error:
         raise InputError(
-            f"hardware.hosts: JAX cannot tell which host this is ({error}); set hardware.coordinator and {NUMBER}",
+            message(
+                "hardware.hosts: JAX cannot tell which host this is ({error}); set hardware.coordinator and {number}",
+                error=error,
+                number=NUMBER,
+            ),
             _HOSTS,
         ) from error
     if coordinator is None or count is None or number is None:
@@ -110,11 +136,24 @@ def own_address(coordinator: str) -> str:
 
 
 def _not_met(here: Position, error: Exception) -> RunFailed:
-    who = "the other hosts" if here.is_first else f"the first host at {here.coordinator}"
+    who = (
+        message("the other hosts")
+        if here.is_first
+        else message("the first host at {coordinator}", coordinator=here.coordinator)
+    )
+    why = next(iter(str(error).splitlines()), "") or message("JAX does not say why")
     return RunFailed(
-        f"{who} could not be met: {next(iter(str(error).splitlines()), 'JAX does not say why')}",
+        message(
+            "{who} could not be met: {error}",
+            who=who,
+            error=why,
+        ),
         code="hosts_not_met",
-        hint=f"Start the same command on all {here.count} hosts, each with its own {NUMBER}, or raise hardware.host_timeout.",
+        hint=message(
+            "Start the same command on all {count} hosts, each with its own {number}, or raise hardware.host_timeout.",
+            count=here.count,
+            number=NUMBER,
+        ),
     )
 
 
@@ -164,7 +203,8 @@ class JaxBoard:
 
 def _gone(error: Exception) -> RunFailed:
     return RunFailed(
-        f"the first host cannot be reached any more ({next(iter(str(error).splitlines()), '')})", "host_lost"
+        message("the first host cannot be reached any more ({error})", error=next(iter(str(error).splitlines()), "")),
+        "host_lost",
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
+from backend.contract.messages import message
 from backend.models.model_files import copy_small_files
 from backend.models.weights import SAFETENSORS, SAFETENSORS_INDEX, read_weights, rename_flax_parameters
 
@@ -52,7 +53,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     tree = msgpack_restore(path.read_bytes())
     tensors = rename_flax_parameters(tree) if isinstance(tree, dict) else {}
     if not tensors:
-        raise ValueError(f"{path.name} holds no table of arrays")
+        raise ValueError(message("{name} holds no table of arrays", name=path.name))
     return tensors
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import IGNORE, Head
+from backend.contract.messages import message
 from backend.contract.places import cache_folder
 from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
@@ -50,7 +51,7 @@ class JaxEngine:
         """Put the model in place. Raises InputError or RunFailed in one sentence."""
         if loading.precision not in _NUMBERS:
             raise InputError(
-                "hardware.precision: the JAX engine computes in float32 or bfloat16; choose one of them",
+                message("hardware.precision: the JAX engine computes in float32 or bfloat16; choose one of them"),
                 "hardware.precision",
             )
         _keep_compilations()
@@ -147,7 +148,7 @@ class JaxEngine:
     def evaluate(self, batch: Batch) -> dict[str, np.ndarray]:
         """The head's outputs for every row of the batch; filler rows get zeros."""
         if self._model is None:
-            raise RunFailed("No model is loaded", "no_model")
+            raise RunFailed(message("No model is loaded"), "no_model")
         [filled] = alike([batch], self._layout.groups)
         arrays = self._layout.divided(self._head.arrays(filled), 0)
         found = self._programs.call(self._outputs, ("outputs", shapes(arrays)), self._parameters, arrays)
@@ -184,7 +185,9 @@ class JaxEngine:
         if not (folder / checkpoints.STATE).is_dir():
             found = checkpoints.restore_weights(folder, self._saved().parameters)
             self._parameters |= self._layout.placed(found)
-            return "the checkpoint was written by PyTorch: the model goes on from it, and the optimizer starts new"
+            return message(
+                "the checkpoint was written by PyTorch: the model goes on from it, and the optimizer starts new"
+            )
         found = checkpoints.restore(folder, self._saved())
         self._parameters |= found.parameters
         if self._optimizer is not None:

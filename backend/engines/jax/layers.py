@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 
 NEVER = -1e30
 """What is added to a score that must not count; a row of such scores stays finite."""
@@ -22,7 +23,7 @@ class UnsupportedModelError(InputError):
     """`what` follows "the JAX engine", as in "does not know the architecture 'electra'"."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{FIELD}: the JAX engine {what}; choose PyTorch", FIELD)
+        super().__init__(message("{field}: the JAX engine {what}; choose PyTorch", field=FIELD, what=what), FIELD)
 
 
 _NUMBERS: ContextVar[Any] = ContextVar("numbers", default=jnp.float32)
@@ -326,5 +327,5 @@ ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
 def activation(name: str) -> Callable[[jax.Array], jax.Array]:
     """Raises Unknown for one that is not here: nothing similar is taken instead."""
     if name not in ACTIVATIONS:
-        raise UnsupportedModelError(f"does not know the activation {name!r} of this model")
+        raise UnsupportedModelError(message("does not know the activation {name} of this model", name=repr(name)))
     return ACTIVATIONS[name]

@@ -10,6 +10,7 @@ from safetensors import safe_open
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.engines.configuration import open_configuration, order_of_outputs
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw, grown
@@ -80,7 +81,13 @@ def _has_output_layer(loading: LoadRequest) -> bool:
 
 def _new(model: Model, config: Any, loading: LoadRequest, rows: int) -> LoadedParameters:
     more = loading.vocabulary > rows
-    resized = f"vocabulary of {loading.vocabulary} instead of the configuration's {rows}" if more else ""
+    resized = (
+        message(
+            "vocabulary of {vocabulary} instead of the configuration's {rows}", vocabulary=loading.vocabulary, rows=rows
+        )
+        if more
+        else ""
+    )
     parameters = _drawn(model.shapes, model, config, loading)
     return LoadedParameters(
         model, parameters, config, _generation(loading, config), _loaded(model, sorted(model.shapes), [], resized)
@@ -90,7 +97,9 @@ def _new(model: Model, config: Any, loading: LoadRequest, rows: int) -> LoadedPa
 def _stored(model: Model, stored: Any, config: Any, loading: LoadRequest, rows: int) -> LoadedParameters:
     found, unused = _read(loading, model)
     if not found:
-        raise InputError(f"{FIELD}: {foreign_weights(loading.folder, config.model_type)}", FIELD)
+        raise InputError(
+            message("{field}: {folder}", field=FIELD, folder=foreign_weights(loading.folder, config.model_type)), FIELD
+        )
     resized = loading.new_tokens.words(rows, config.vocab_size)
     spare = model.token_names if config.vocab_size == rows and loading.new_tokens.in_spare_rows(rows) else frozenset()
     parameters: Values = {}
@@ -108,8 +117,11 @@ def _stored(model: Model, stored: Any, config: Any, loading: LoadRequest, rows: 
             parameters[name] = values
         elif name.partition(".")[0] not in model.tops or loading.head.head.declared.over_vocabulary:
             raise InputError(
-                f"model.config: with these changes {name} has another shape than in the file; undo them or set "
-                "model.initialise to from_config",
+                message(
+                    "model.config: with these changes {name} has another shape than in the file; undo them or "
+                    "set model.initialise to from_config",
+                    name=name,
+                ),
                 "model.config",
             )
     if not loading.head.head.declared.over_vocabulary:
@@ -142,8 +154,12 @@ def _read(loading: LoadRequest, model: Model) -> tuple[Values, list[str]]:
 def _refuse_two(known: np.ndarray | None, values: np.ndarray, name: str, own: str) -> None:
     if known is not None and not np.array_equal(known, values):
         raise InputError(
-            f"hardware.engine: the file holds {name} beside {own} with other numbers, and the JAX engine knows one table "
-            "for both; choose PyTorch",
+            message(
+                "hardware.engine: the file holds {name} beside {own} with other numbers, and the JAX engine "
+                "knows one table for both; choose PyTorch",
+                name=name,
+                own=own,
+            ),
             "hardware.engine",
         )
 

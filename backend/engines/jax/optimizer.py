@@ -9,6 +9,7 @@ import optax
 
 from backend import registry
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.spec import TrainingSection, validated
 from backend.engines.jax.model import Parameters
 
@@ -70,8 +71,11 @@ def _rule(training: TrainingSection, options: Any, decays: Mapping[str, float]) 
         case "adafactor":
             return Adafactor(options, decays)
     raise InputError(
-        f"training.optimizer: the JAX engine does not know {training.optimizer!r}; choose adamw, adam, adafactor, sgd, "
-        "lion, or PyTorch",
+        message(
+            "training.optimizer: the JAX engine does not know {optimizer}; choose adamw, adam, "
+            "adafactor, sgd, lion, or PyTorch",
+            optimizer=repr(training.optimizer),
+        ),
         "training.optimizer",
     )
 

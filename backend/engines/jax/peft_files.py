@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 
 from backend.adapters.lora import Settings
 from backend.contract.errors import InputError, RunFailed
+from backend.contract.messages import message
 from backend.engines.engine import LoadRequest
 from backend.engines.jax.lora import scaling
 from backend.models.adapter_files import CONFIG, PREFIX, WEIGHTS, read_adapter_config
@@ -37,7 +38,9 @@ class AdapterDelta:
         """The weight with the change in it, of the same shape; raises ValueError where they do not fit."""
         own, change = weight.T if inputs_first else weight, self.second @ self.first
         if change.shape != own.shape:
-            raise ValueError(f"it changes a matrix of {change.shape} and not of {own.shape}")
+            raise ValueError(
+                message("it changes a matrix of {shape} and not of {shape_2}", shape=change.shape, shape_2=own.shape)
+            )
         found = own + np.float32(self.scale) * change
         if self.magnitude is not None:
             found *= (self.magnitude / np.linalg.norm(found, axis=1))[:, None]
@@ -82,7 +85,14 @@ class StoredAdapter:
             self._tensors = _read(folder / WEIGHTS)
         except (OSError, ValueError, SafetensorError) as error:
             raise InputError(
-                f"{_FIELD}: the adapter in {folder} cannot be read ({error}); save it again as {WEIGHTS}", _FIELD
+                message(
+                    "{field}: the adapter in {folder} cannot be read ({error}); save it again as {weights}",
+                    field=_FIELD,
+                    folder=folder,
+                    error=error,
+                    weights=WEIGHTS,
+                ),
+                _FIELD,
             ) from error
         self._refuse_unknown()
 
@@ -104,20 +114,20 @@ class StoredAdapter:
                 values[own] = self._merged(stem, kind, values[own], linear.get(own.removesuffix(".weight"), False))
                 merged += 1
         if not merged:
-            raise self._misfit("none of its matrices is one of the model's")
+            raise self._misfit(message("none of its matrices is one of the model's"))
         return unused
 
     def _merged(self, stem: str, kind: str, weight: np.ndarray, inputs_first: bool) -> np.ndarray:
         is_words = kind == WORDS_FIRST
         second, sizes = f"{stem}{WORDS_SECOND if is_words else SECOND}", f"{stem}{MAGNITUDE}"
         if second not in self._tensors:
-            raise self._misfit(f"{second} is missing")
+            raise self._misfit(message("{second} is missing", second=second))
         first = self._tensors[f"{stem}{kind}"]
         change = AdapterDelta(first, self._tensors[second], self._scale(stem, len(first)), self._tensors.get(sizes))
         try:
             return change.merged(weight, inputs_first=inputs_first or is_words)
         except ValueError as error:
-            raise self._misfit(f"{stem}: {error}") from error
+            raise self._misfit(message("{stem}: {error}", stem=stem, error=error)) from error
 
     def _scale(self, stem: str, rank: int) -> float:
         patterns: dict[str, float] = self._configuration.get("alpha_pattern") or {}
@@ -133,13 +143,23 @@ class StoredAdapter:
 
     def _unknown(self, what: str) -> InputError:
         return InputError(
-            f"{_FIELD}: the JAX engine does not know {what} of the adapter in {self._folder}; choose PyTorch, or merge "
-            "it with PEFT",
+            message(
+                "{field}: the JAX engine does not know {what} of the adapter in {folder}; choose PyTorch, or "
+                "merge it with PEFT",
+                field=_FIELD,
+                what=what,
+                folder=self._folder,
+            ),
             _FIELD,
         )
 
     def _misfit(self, reason: str) -> RunFailed:
-        return RunFailed(f"{self._folder}: its adapter does not fit the model it names ({reason})", "adapter_mismatch")
+        return RunFailed(
+            message(
+                "{folder}: its adapter does not fit the model it names ({reason})", folder=self._folder, reason=reason
+            ),
+            "adapter_mismatch",
+        )
 
 
 def _read(path: Path) -> Values:

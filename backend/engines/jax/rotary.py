@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from backend.contract.messages import message
 from backend.engines.jax.layers import UnsupportedModelError
 
 Frequencies = tuple[np.ndarray, float]
@@ -21,9 +22,11 @@ class Rotary:
         given = config.get("rope_parameters") or {}
         kind = given.get("rope_type", "default")
         if kind not in _KINDS:
-            raise UnsupportedModelError(f"does not know the rotary positions {kind!r} of this model")
+            raise UnsupportedModelError(
+                message("does not know the rotary positions {kind} of this model", kind=repr(kind))
+            )
         if given.get("partial_rotary_factor", 1.0) != 1.0:
-            raise UnsupportedModelError("does not know partial rotary positions")
+            raise UnsupportedModelError(message("does not know partial rotary positions"))
         self._frequencies, self._scale = _KINDS[kind](given, width, config)
 
     def turned(self, x: jax.Array, positions: jax.Array) -> jax.Array:

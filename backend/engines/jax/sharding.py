@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import prod
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message, plural
 from backend.engines.engine import Split
 
 ROWS, MATRICES = "rows", "matrices"
@@ -36,10 +37,16 @@ def grid(devices: int, tensor_parallel: int, parallelism: str) -> Grid:
     """The grid of that many devices. Raises InputError where groups of `tensor_parallel` do not divide them."""
     if devices % tensor_parallel:
         fitting = ", ".join(str(number) for number in range(1, devices + 1) if devices % number == 0)
-        counted = "device" if devices == 1 else "devices"
         raise InputError(
-            f"hardware.tensor_parallel: groups of {tensor_parallel} do not divide {devices} {counted}; use one of {fitting}, "
-            "or name other devices in hardware.devices",
+            plural(
+                "hardware.tensor_parallel: groups of {tensor_parallel} do not divide {count} device; "
+                "use one of {fitting}, or name other devices in hardware.devices",
+                "hardware.tensor_parallel: groups of {tensor_parallel} do not divide {count} devices; "
+                "use one of {fitting}, or name other devices in hardware.devices",
+                devices,
+                tensor_parallel=tensor_parallel,
+                fitting=fitting,
+            ),
             "hardware.tensor_parallel",
         )
     return Grid(devices // tensor_parallel, tensor_parallel, parallelism == "fsdp")
@@ -49,8 +56,11 @@ def check_rules(model_type: str, tensor_parallel: int, rules: Rules) -> None:
     """Raises InputError where layers should be divided and the family does not say how."""
     if tensor_parallel > 1 and not rules:
         raise InputError(
-            f"hardware.tensor_parallel: the JAX engine does not know how to divide the layers of {model_type}; use 1, "
-            "and hardware.parallelism fsdp to save memory",
+            message(
+                "hardware.tensor_parallel: the JAX engine does not know how to divide the layers of "
+                "{model_type}; use 1, and hardware.parallelism fsdp to save memory",
+                model_type=model_type,
+            ),
             "hardware.tensor_parallel",
         )
 

@@ -20,6 +20,7 @@ from transformers.pytorch_utils import Conv1D
 from backend.adapters.lora import USUAL, cannot_leave_alone, check_leaves_alone, is_meant, no_such_matrix
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw_normal, draw_uniform
 from backend.models.adapter_files import PREFIX, WEIGHTS, is_alone, read_adapter_config
@@ -119,7 +120,7 @@ class Adapter:
         for owner in self._owners():
             other = next((name for name in sorted(names - self._in_full) if _inside(name, owner)), None)
             if other or not owner:
-                raise cannot_leave_alone("the new weights of this model cannot stand beside an adapter")
+                raise cannot_leave_alone(message("the new weights of this model cannot stand beside an adapter"))
 
 
 @contextmanager
@@ -162,8 +163,12 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
         first = next(iter(str(error).strip().splitlines()), "")
         reason = f"{type(error).__name__}: {first}".removesuffix(": ")
         raise RunFailed(
-            f"{folder}: its adapter does not fit the model it names ({reason}); correct its adapter_config.json, merge it with "
-            "PEFT, or choose another adapter",
+            message(
+                "{folder}: its adapter does not fit the model it names ({reason}); correct its "
+                "adapter_config.json, merge it with PEFT, or choose another adapter",
+                folder=folder,
+                reason=reason,
+            ),
             "adapter_mismatch",
         ) from error
     for name, parameter in model.named_parameters():
@@ -215,7 +220,11 @@ def _named(model: PreTrainedModel, modules: dict[str, nn.Module], target: str, l
         modules[name].weight is output.weight and modules[name] is not output for name in found
     ):
         raise InputError(
-            f"adapter.targets: {target!r} shares its weights with the model's output; leave it out", "adapter.targets"
+            message(
+                "adapter.targets: {target} shares its weights with the model's output; leave it out",
+                target=repr(target),
+            ),
+            "adapter.targets",
         )
     return found
 

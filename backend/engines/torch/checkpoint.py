@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from backend.contract.errors import RunFailed
+from backend.contract.messages import message
 from backend.engines.engine import Finish
 from backend.engines.torch import memory
 from backend.engines.torch.optimizer import Optimizer
@@ -89,7 +90,12 @@ def restore(
                 precision.restore(json.loads((file.metadata() or {}).get("scaler", "{}")))
     except (OSError, SafetensorError, KeyError) as error:
         raise RunFailed(
-            f"{folder}: this checkpoint cannot be read ({error}); resume from an older one", "checkpoint_unreadable"
+            message(
+                "{folder}: this checkpoint cannot be read ({error}); resume from an older one",
+                folder=folder,
+                error=error,
+            ),
+            "checkpoint_unreadable",
         ) from error
 
 
@@ -111,7 +117,8 @@ def _take_weights(model: nn.Module, frozen: frozenset[str], tensors: dict[str, t
     wanted = _weights(model, frozen)
     if wrong := [name for name in wanted if name not in tensors or tensors[name].shape != wanted[name].shape]:
         raise RunFailed(
-            f"This checkpoint is of another model: {wrong[0]} does not fit; start a new run", "checkpoint_mismatch"
+            message("This checkpoint is of another model: {wrong} does not fit; start a new run", wrong=wrong[0]),
+            "checkpoint_mismatch",
         )
     for name in wanted:
         places[name].copy_(tensors[name])

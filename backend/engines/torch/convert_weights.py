@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
+from backend.contract.messages import message
 from backend.models.model_files import copy_small_files
 from backend.models.weights import BIN, BIN_INDEX, SAFETENSORS, SAFETENSORS_INDEX
 
@@ -47,7 +48,7 @@ def _convert_shards(source: Path, target: Path) -> None:
 def _convert_file(source: Path, target: Path) -> list[str]:
     tensors = _without_ties(_read(source))
     if not tensors:
-        raise ValueError(f"{source.name} holds no tensors")
+        raise ValueError(message("{name} holds no tensors", name=source.name))
     save_file(tensors, target, metadata={"format": "pt"})
     return list(tensors)
 
@@ -62,7 +63,7 @@ def _read(path: Path) -> dict[str, torch.Tensor]:
     if isinstance(found, dict) and isinstance(found.get("state_dict"), dict):
         found = found["state_dict"]
     if not isinstance(found, dict):
-        raise ValueError(f"{path.name} holds no table of tensors")
+        raise ValueError(message("{name} holds no table of tensors", name=path.name))
     return {name: value for name, value in found.items() if isinstance(value, torch.Tensor)}
 
 
@@ -82,7 +83,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, pickle.UnpicklingError):
         found = _GLOBAL.search(str(error))
         what = f" ({found.group(1)})" if found else ""
-        return f"it holds code where only weights may be{what}, so it was not opened"
+        return message("it holds code where only weights may be{what}, so it was not opened", what=what)
     return str(error).splitlines()[0]
 
 

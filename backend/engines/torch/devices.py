@@ -7,6 +7,7 @@ from types import ModuleType
 import msgspec
 
 from backend.contract.catalog import Device
+from backend.contract.messages import message
 from backend.engines.cpu_device import cpu_device
 
 DEVICE_FILES = ("nvidiactl", "dxg", "kfd")
@@ -47,7 +48,7 @@ def _apple(torch: ModuleType) -> list[Device]:
     if not torch.backends.mps.is_available():
         return []
     memory = cpu_device()
-    return [Device("mps", 0, "Apple GPU", memory.memory_mb, memory.free_mb, ["float32", "float16"])]
+    return [Device("mps", 0, message("Apple GPU"), memory.memory_mb, memory.free_mb, ["float32", "float16"])]
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import torch
 from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.rpc.generation import GenerationSettings
 from backend.engines import decoding
 from backend.engines.engine import Batch
@@ -41,8 +42,11 @@ def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.nda
     except (TypeError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:300].rstrip(". ")
         raise InputError(
-            f"model.name_or_path: this model cannot write as its generation_config.json asks ({reason}); correct that "
-            "file, or choose another model",
+            message(
+                "model.name_or_path: this model cannot write as its generation_config.json asks ({reason}); "
+                "correct that file, or choose another model",
+                reason=reason,
+            ),
             "model.name_or_path",
         ) from error
     ends = list(end_tokens(settings, model.generation_config, model.config))

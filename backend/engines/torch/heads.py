@@ -22,6 +22,7 @@ from transformers import (
 
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, TOP_TOKENS, Head, HeadFacts
+from backend.contract.messages import message
 from backend.engines.engine import Batch
 from backend.engines.torch.inputs import arguments, check_packing, check_window, ends_aligned, tensor
 from backend.engines.torch.target_logits import TargetLogits
@@ -185,7 +186,7 @@ class BeamQuestionAnswering:
     def model_class(config: PreTrainedConfig) -> Any:
         """The architecture's own class. Raises InputError where it has none."""
         if reason := why_not({"model_type": config.model_type}, Head.QUESTION_ANSWERING_BEAM):
-            raise InputError(f"model.name_or_path: {reason}", "model.name_or_path")
+            raise InputError(message("model.name_or_path: {reason}", reason=reason), "model.name_or_path")
         return getattr(transformers, BEAM_CLASSES[config.model_type])
 
     def answer(self, model: Any, batch: Batch) -> Any:

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.engines.engine import Batch
 
 _BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids")
@@ -88,13 +89,13 @@ def check_window(model: Any, batch: Batch) -> None:
     """Raises InputError where packing would let a token see farther back than its architecture lets it."""
     window = getattr(model.config, "sliding_window", None)
     if window and getattr(model.config, "use_sliding_window", True) and batch["input_ids"].shape[1] > window:
-        raise _refusal(model, f"sees only {window} tokens back and packing would undo that")
+        raise _refusal(model, message("sees only {window} tokens back and packing would undo that", window=window))
 
 
 def check_packing(model: Any, batch: Batch, device: torch.device) -> None:
     """Raises InputError where a text would see the one before it, or where its positions would not begin anew."""
     if not _keeps_apart(model, batch, device):
-        raise _refusal(model, "cannot keep texts of one row apart")
+        raise _refusal(model, message("cannot keep texts of one row apart"))
 
 
 @torch.inference_mode()
@@ -125,5 +126,10 @@ def _keeps_apart(model: Any, batch: Batch, device: torch.device) -> bool:
 
 def _refusal(model: Any, why: str) -> InputError:
     return InputError(
-        f"task.packing: a {model.config.model_type} model {why}; set task.packing to false", "task.packing"
+        message(
+            "task.packing: a {model_type} model {why}; set task.packing to false",
+            model_type=model.config.model_type,
+            why=why,
+        ),
+        "task.packing",
     )

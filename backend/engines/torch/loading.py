@@ -14,6 +14,7 @@ from transformers.utils import logging
 
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.engines.configuration import open_configuration, order_of_outputs
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import draw, grown, is_known
@@ -87,7 +88,9 @@ def _from_config(loading: LoadRequest, config: PreTrainedConfig, seed: int, acco
     config.dtype = torch.float32
     rows = getattr(config, "vocab_size", loading.vocabulary)
     if loading.vocabulary > rows:
-        account.resized = f"vocabulary of {loading.vocabulary} instead of the configuration's {rows}"
+        account.resized = message(
+            "vocabulary of {vocabulary} instead of the configuration's {rows}", vocabulary=loading.vocabulary, rows=rows
+        )
         if getattr(config, "decoder_vocab_size", None) == rows:
             config.decoder_vocab_size = loading.vocabulary  # type: ignore[attr-defined]
         config.vocab_size = loading.vocabulary
@@ -101,8 +104,12 @@ def _from_config(loading: LoadRequest, config: PreTrainedConfig, seed: int, acco
     names = [name for name, each in model.named_parameters() if each.requires_grad]
     if strange := [name for name in names if not is_known(name)]:
         raise InputError(
-            f"model.initialise: how {strange[0]} of a {config.model_type} model begins is not known here; "
-            "set it to pretrained, or choose another architecture",
+            message(
+                "model.initialise: how {strange} of a {model_type} model begins is not known here; set it to "
+                "pretrained, or choose another architecture",
+                strange=strange[0],
+                model_type=config.model_type,
+            ),
             "model.initialise",
         )
     _draw(names, model, seed, account)
@@ -146,7 +153,9 @@ def _from_file(
         held = take_stored(model, loading.folder)
         missing, mismatched = missing - held, mismatched - held
     if not parameters.keys() - missing:
-        raise InputError(f"{FIELD}: {foreign_weights(loading.folder, config.model_type)}", FIELD)
+        raise InputError(
+            message("{field}: {folder}", field=FIELD, folder=foreign_weights(loading.folder, config.model_type)), FIELD
+        )
     _refuse_other_shapes(model, mismatched, loading.head.head)
     other_labels = _fit_head(model, stored, loading, missing | mismatched)
     account.unused = sorted(report["unexpected_keys"])
@@ -199,8 +208,11 @@ def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str], head: Hea
     expected = set() if head.declared.over_vocabulary else set(_head_parameters(model))
     if body := sorted(mismatched - expected):
         raise InputError(
-            f"model.config: with these changes {body[0]} has another shape than in the file; "
-            "undo them or set model.initialise to from_config",
+            message(
+                "model.config: with these changes {body} has another shape than in the file; undo them or "
+                "set model.initialise to from_config",
+                body=body[0],
+            ),
             "model.config",
         )
 

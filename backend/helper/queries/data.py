@@ -8,6 +8,7 @@ from typing import Any
 
 from backend.contract.catalog import Column, plays_a_part
 from backend.contract.errors import Fix, InputError
+from backend.contract.messages import message
 from backend.contract.output_file import whole_file
 from backend.contract.rpc.data import DataPreview, DataReport, DataRow, DataSummary, GuessedColumn, RecognisedData
 from backend.contract.rpc.protocol import ExportedFile
@@ -47,7 +48,7 @@ def _preview(arguments: Arguments, tell: Tell) -> DataPreview:
         unfit=guess.unfit_columns(parts),
         label_counts=_label_counts(rows.table, arguments.get("task"), columns),
         skipped_count=len(rows.skipped),
-        skipped=[f"{one.place}: {one.reason}" for one in rows.skipped[:100]],
+        skipped=[message("{place}: {reason}", place=one.place, reason=one.reason) for one in rows.skipped[:100]],
         files=list(rows.files),
         passed_over=passed_over(section.train) if "train" in kind.path_fields else [],
         fix=_other_sheet(section) if rows.sheets else None,
@@ -74,7 +75,7 @@ def _training_rows(arguments: Arguments, tell: Tell) -> tuple[Any, Any, Any]:
     section = _with_paths(section, settings, kind)
     rows = kind(settings).read("train", section, datasets.reading(reporting(tell)))
     if rows is None:
-        raise InputError("data.train: name the training data, for example a CSV file", "data.train")
+        raise InputError(message("data.train: name the training data, for example a CSV file"), "data.train")
     return section, kind, rows
 
 
@@ -174,7 +175,7 @@ def _subject(arguments: Arguments) -> Any:
     task = arguments.get("task") or {}
     section = task if isinstance(task, dict) else {"type": str(task)}
     if not section.get("type"):
-        raise InputError("task.type: name the task, which says which rows can be used", "task.type")
+        raise InputError(message("task.type: name the task, which says which rows can be used"), "task.type")
     return data_report.subject_of_data(require(arguments, "data", dict), section, None, Path.home())
 
 
@@ -203,7 +204,7 @@ def _row(arguments: Arguments, tell: Tell) -> DataRow:
     rows = _training_rows(arguments, tell)[2]
     number = int(arguments.get("row") or 0)
     if not 0 <= number < len(rows):
-        raise InputError(f"there is no row {number}; the data has {len(rows)}")
+        raise InputError(message("there is no row {number}; the data has {rows}", number=number, rows=len(rows)))
     [values] = rows.table.slice(number, 1).to_pylist()
     whole = {name: cell_text(value, WHOLE_CHARACTERS) for name, value in values.items()}
     return DataRow(place=rows.place(number), cells=whole)

@@ -4,6 +4,7 @@ import os
 import time
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.redaction import HIDDEN, TOKEN_VARIABLES, redacted, token_file
 from backend.contract.rpc.models import DownloadedModel, HubAccount, HubModel, HubSearch
@@ -11,8 +12,8 @@ from backend.contract.rpc.protocol import Progress
 from backend.helper.query import Arguments, Query, Tell, require
 from backend.models.compatibility import RunNeeds, run_needs_of
 
-OFFLINE = "Offline mode is on, so the hub is not asked whose token this is."
-UNKNOWN_TOKEN = "the hub does not know this token; copy it once more from huggingface.co/settings/tokens"
+OFFLINE = message("Offline mode is on, so the hub is not asked whose token this is.")
+UNKNOWN_TOKEN = message("the hub does not know this token; copy it once more from huggingface.co/settings/tokens")
 _TOLD_SECONDS = 0.2
 
 
@@ -95,9 +96,9 @@ def _login(arguments: Arguments, tell: Tell) -> HubAccount:
     guard()
     token = require(arguments, "token").strip()
     if not token or any(letter.isspace() for letter in token):
-        raise InputError("a token is one word; copy it from huggingface.co/settings/tokens", "token")
+        raise InputError(message("a token is one word; copy it from huggingface.co/settings/tokens"), "token")
     if is_offline():
-        raise InputError("the hub checks a token when you log in; switch Work offline off first", "token")
+        raise InputError(message("the hub checks a token when you log in; switch Work offline off first"), "token")
     try:
         hub.login(token, skip_if_logged_in=False)
     except (hub.errors.HfHubHTTPError, OSError, ValueError) as error:

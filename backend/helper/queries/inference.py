@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.contract import consents
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.places import runs_folder
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.rpc.interactive import AddedRow, Answer
@@ -134,7 +135,7 @@ def _predict_file(arguments: Arguments, tell: Tell) -> PredictedFile:
         csv=str(csv),
         parquet=str(parquet),
         rows=result.rows,
-        skipped=[f"{one.place}: {one.reason}" for one in result.skipped[:LISTED]],
+        skipped=[message("{place}: {reason}", place=one.place, reason=one.reason) for one in result.skipped[:LISTED]],
         skipped_count=len(result.skipped),
         metrics=result.metrics,
         seconds=result.timing.seconds,
@@ -156,7 +157,7 @@ def _run(arguments: Arguments) -> RunFolder:
     name = require(arguments, "run")
     run = find_run(name, runs_folder())
     if run is None:
-        raise InputError(f"{name}: there is no such run any more", "run")
+        raise InputError(message("{name}: there is no such run any more", name=name), "run")
     return run.whole()
 
 

@@ -1,6 +1,7 @@
 """Answers what models are here, what a model holds, how old weights are converted, and whether a model's own code may run."""
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.places import cache_folder, is_offline, runs_folder
 from backend.contract.rpc.models import CachedModel, CachedModels, ModelChoices, ModelCode, ModelDescription
 from backend.contract.run.folder import run_folders
@@ -53,7 +54,7 @@ def _convert(arguments: Arguments, tell: Tell) -> ModelDescription:
     from backend.models import location
 
     if arguments.get("consent") is not True:
-        raise InputError("converting runs a program on a file from elsewhere, so it needs your consent first")
+        raise InputError(message("converting runs a program on a file from elsewhere, so it needs your consent first"))
     location.locate(
         require(arguments, "name_or_path"),
         str(arguments.get("revision") or "main"),
@@ -84,7 +85,10 @@ def _agree_to_code(arguments: Arguments, tell: Tell) -> ModelCode:
     found = code_consent.code_of(target, _revision(arguments), reporting(tell))
     if {one.name: one.version for one in found} != seen:
         raise InputError(
-            f"model.trust_remote_code: the code of {target} has changed since it was shown; look at it again",
+            message(
+                "model.trust_remote_code: the code of {target} has changed since it was shown; look at it again",
+                target=target,
+            ),
             "model.trust_remote_code",
         )
     for one in found:

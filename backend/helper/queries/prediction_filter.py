@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.rpc.predictions import RIGHT, PredictionRows
 from backend.helper.queries import predictions
 from backend.helper.queries.derived_columns import with_column
@@ -81,7 +82,7 @@ def _kept(table: "pa.Table", arguments: Arguments) -> "np.ndarray":
     if right is not None:
         table = with_column(table, RIGHT)
         if RIGHT not in table.column_names:
-            raise InputError("there are no actual values in this file to compare the predictions with")
+            raise InputError(message("there are no actual values in this file to compare the predictions with"))
         keep &= _flags(table[RIGHT] if right else _not(table[RIGHT]))
     for name in ("actual", "prediction"):
         if arguments.get(name) is not None:
@@ -106,7 +107,13 @@ def _compared(table: "pa.Table", condition: Any) -> "np.ndarray":
         return _flags(compute.call_function("is_null" if operation == "is" else "is_valid", [column]))
     function = _OPERATIONS.get(operation)
     if function is None:
-        raise InputError(f"{operation!r} is no comparison; choose one of {', '.join(_OPERATIONS)}")
+        raise InputError(
+            message(
+                "{operation} is no comparison; choose one of {operations}",
+                operation=repr(operation),
+                operations=", ".join(_OPERATIONS),
+            )
+        )
     if isinstance(value, str) or not _is_plain_number(column.type):
         column, value = _as_text(column), str(value)
     found = compute.call_function(function, [column, pa.scalar(value)])
@@ -162,7 +169,13 @@ def _matching(arguments: Arguments) -> list[_Match]:
         compute.call_function("match_substring_regex", [pa.array([""])], options)
     except pa.ArrowInvalid as error:
         reason = str(error).splitlines()[0].rpartition("Invalid regular expression: ")[2]
-        raise InputError(f"{text}: this is no regular expression: {reason}; mend it or search for plain text") from None
+        raise InputError(
+            message(
+                "{text}: this is no regular expression: {reason}; mend it or search for plain text",
+                text=text,
+                reason=reason,
+            )
+        ) from None
     return [*([] if regex else plain), ("match_substring_regex", options)]
 
 
@@ -224,7 +237,9 @@ def _flags(column: Any) -> "np.ndarray":
 def _check(table: "pa.Table", column: str) -> None:
     if column not in table.column_names:
         there = ", ".join(name for name in table.column_names if name != RIGHT)
-        raise InputError(f"{column!r} is no column of this file; there are {there}")
+        raise InputError(
+            message("{column} is no column of this file; there are {there}", column=repr(column), there=there)
+        )
 
 
 def _written(table: "pa.Table") -> str:

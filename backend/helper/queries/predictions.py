@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.places import cache_folder
 from backend.contract.rpc.predictions import AT_THRESHOLD, PredictionPages
 from backend.contract.rpc.protocol import ExportedFile, Progress
@@ -53,7 +54,11 @@ def read_columns(path: str, columns: list[str]) -> "pa.Table":
     with open_file(Path(path)) as file:
         missing = set(columns) - set(file.schema_arrow.names)
         if missing:
-            raise InputError(f"{path}: these predictions have no {min(missing)!r} to compare with")
+            raise InputError(
+                message(
+                    "{path}: these predictions have no {missing} to compare with", path=path, missing=repr(min(missing))
+                )
+            )
         return file.read(columns=columns)
 
 
@@ -75,7 +80,13 @@ def _read_errors(path: Path) -> Iterator[None]:
         yield
     except (OSError, pa.ArrowInvalid) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise InputError(f"{path}: these predictions cannot be read: {reason}; run burnish predict again") from None
+        raise InputError(
+            message(
+                "{path}: these predictions cannot be read: {reason}; run burnish predict again",
+                path=path,
+                reason=reason,
+            )
+        ) from None
 
 
 def version(path: Path) -> str:
@@ -168,7 +179,13 @@ def export(request: ExportRequest, report: Callable[[int, int], None] = lambda d
     from backend.inference import predictions_file
 
     if request.format not in FORMATS:
-        raise InputError(f"{request.format!r} cannot be written; choose {' or '.join(FORMATS)}")
+        raise InputError(
+            message(
+                "{format} cannot be written; choose {formats}",
+                format=repr(request.format),
+                formats=" or ".join(FORMATS),
+            )
+        )
     table = _shaped(request)
     options = predictions_file.TableOptions(request.format == "csv", request.bom, request.defuse)
     predictions_file.write_table(table, request.output, options, report)
@@ -190,7 +207,11 @@ def _shaped(request: ExportRequest) -> "pa.Table":
             columns.insert(columns.index("prediction") + 1 if "prediction" in columns else len(columns), AT_THRESHOLD)
     missing = [name for name in columns if name not in table.column_names]
     if missing:
-        raise InputError(f"{missing[0]!r} is no column of this file; there are {', '.join(own)}")
+        raise InputError(
+            message(
+                "{missing} is no column of this file; there are {own}", missing=repr(missing[0]), own=", ".join(own)
+            )
+        )
     table = table.select(columns)
     return table if request.rows is None else table.take(whole_numbers(np.asarray(request.rows)))
 

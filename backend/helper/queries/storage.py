@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.places import cache_folder, runs_folder
 from backend.contract.rpc.protocol import Progress
 from backend.contract.rpc.storage import ClearedCache, StorageItem, StorageUse
@@ -11,13 +12,13 @@ from backend.contract.run.folder import RunFolder, run_folders
 from backend.helper.query import Arguments, Query, Tell, require_list
 
 TITLES = {
-    "features": ("Tokenised features", "Made again by the next run that needs them."),
-    "lengths": ("Measured lengths", "Measured again when they are looked at."),
-    "report": ("Data reports", "Made again when they are asked for."),
-    "tables": ("Rows read from data", "Read again from your files; rows of the hub are downloaded again."),
-    "pages": ("Opened predictions", "Read again from the run's folder when they are opened."),
-    "weights": ("Converted weights", "Converted again, after your consent."),
-    "jax": ("Compiled programs", "Compiled again, which takes JAX up to minutes."),
+    "features": ("Tokenised features", message("Made again by the next run that needs them.")),
+    "lengths": ("Measured lengths", message("Measured again when they are looked at.")),
+    "report": ("Data reports", message("Made again when they are asked for.")),
+    "tables": ("Rows read from data", message("Read again from your files; rows of the hub are downloaded again.")),
+    "pages": ("Opened predictions", message("Read again from the run's folder when they are opened.")),
+    "weights": ("Converted weights", message("Converted again, after your consent.")),
+    "jax": ("Compiled programs", message("Compiled again, which takes JAX up to minutes.")),
 }
 """Part of the cache → its title, and what clearing it costs."""
 
@@ -46,7 +47,14 @@ def _clear(arguments: Arguments, tell: Tell) -> ClearedCache:
 
     names = [str(name) for name in require_list(arguments, "parts", len(TITLES))]
     if unknown := [name for name in names if name not in TITLES]:
-        raise InputError(f"parts: {unknown[0]!r} is no part of the cache; there are {', '.join(TITLES)}", "parts")
+        raise InputError(
+            message(
+                "parts: {unknown} is no part of the cache; there are {titles}",
+                unknown=repr(unknown[0]),
+                titles=", ".join(TITLES),
+            ),
+            "parts",
+        )
     alive = [run for run in run_folders(runs_folder()) if run.life() == "alive"]
     begun = min((_begun(run) for run in alive), default=None)
     freed, kept, failed = 0, 0, list[str]()

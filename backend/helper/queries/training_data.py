@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.places import runs_folder
 from backend.contract.rpc.protocol import Progress
 from backend.contract.rpc.training_data import TrainingFeature, TrainingLengths, TrainingRows
@@ -73,7 +74,7 @@ def _opened(subject: str, split: str) -> "BatchPreview":
     if asked["run"]:
         run = find_run(asked["run"], runs_folder())
         if run is None:
-            raise InputError(f"{asked['run']}: there is no such run any more", "run")
+            raise InputError(message("{asked}: there is no such run any more", asked=asked["run"]), "run")
         return batch_preview.look_at_run(run.whole(), _stages(_present["tell"]), split)
     spec = resolve.resolve(require(asked, "spec", dict), Path(str(asked["folder"] or Path.home())))
     return batch_preview.look(spec, _stages(_present["tell"]), split)

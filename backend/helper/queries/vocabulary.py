@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.rpc.protocol import ExportedFile, Progress
 from backend.contract.safe_files import user_path
 from backend.contract.tokens.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
@@ -163,12 +164,12 @@ def _opened(folder: str, name: str) -> "pa.Table":
     import pyarrow as pa
 
     if name not in TABLES:
-        raise InputError(f"table: there is no {name!r}; there are pieces and merges")
+        raise InputError(message("table: there is no {name}; there are pieces and merges", name=repr(name)))
     try:
         with pa.memory_map(str(Path(folder, f"{name}.arrow"))) as source:
             return pa.ipc.open_file(source).read_all()
     except FileNotFoundError:
-        raise InputError("this vocabulary is not open any more, or has no such table; open it again") from None
+        raise InputError(message("this vocabulary is not open any more, or has no such table; open it again")) from None
 
 
 @lru_cache(KEPT)
@@ -220,7 +221,9 @@ def _one_of(by: Any) -> Any:
     from backend.contract.tokens.vocabulary import SEARCH_BY
 
     if by not in SEARCH_BY:
-        raise InputError(f"by: {by!r} is no way to search; there are {', '.join(SEARCH_BY)}")
+        raise InputError(
+            message("by: {by} is no way to search; there are {search_by}", by=repr(by), search_by=", ".join(SEARCH_BY))
+        )
     return by
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from backend.contract.messages import message
 from backend.contract.tokens.steps import ChosenPiece, Merge, WordTrace
 from backend.tokenizers.vocabulary.pieces import merged
 
@@ -25,16 +26,17 @@ def trace(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
     # Dropout draws anew each time, and equal sums may be told apart otherwise.
     return WordTrace(
         word=word, start=start, end=end, pieces=pieces, ids=ids,
-        sentence="How these pieces were chosen cannot be told: the model draws by chance, or several ways are equally good.",
+        sentence=message("How these pieces were chosen cannot be told: the model draws by chance, or several ways are " "equally good."),
     )  # fmt: skip
 
 
 def _whole(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
     tokens = known.model.tokenize(word)
-    there = "is" if word in [token.value for token in tokens] else "is not"
+    is_there = word in [token.value for token in tokens]
     return WordTrace(
         word=word, start=start, end=end, pieces=[token.value for token in tokens], ids=[token.id for token in tokens],
-        sentence=f"The whole word {there} in the vocabulary; this model knows no parts of words.",
+        sentence=message("The whole word is in the vocabulary; this model knows no parts of words.") if is_there
+        else message("The whole word is not in the vocabulary; this model knows no parts of words."),
     )  # fmt: skip
 
 
@@ -44,7 +46,11 @@ def _word_piece(word: str, start: int, end: int, known: "Vocabulary") -> WordTra
     unknown = vocabulary.get(model.unk_token, -1)
     base: dict[str, Any] = {"word": word, "start": start, "end": end}
     if len(word) > model.max_input_chars_per_word:
-        why = f"The word is longer than {model.max_input_chars_per_word} characters, so it becomes {model.unk_token}."
+        why = message(
+            "The word is longer than {max_input_chars_per_word} characters, so it becomes {unk_token}.",
+            max_input_chars_per_word=model.max_input_chars_per_word,
+            unk_token=model.unk_token,
+        )
         return WordTrace(**base, pieces=[model.unk_token], ids=[unknown], sentence=why)
     choices: list[ChosenPiece] = []
     place = 0
@@ -53,13 +59,18 @@ def _word_piece(word: str, start: int, end: int, known: "Vocabulary") -> WordTra
         stop = next((stop for stop in range(len(word), place, -1) if prefix + word[place:stop] in vocabulary), None)
         if stop is None:
             rest = word[place:] if len(word) - place <= 20 else word[place : place + 20] + "…"
-            why = f"No piece fits the beginning of {prefix}{rest}, so the whole word becomes {model.unk_token}."
+            why = message(
+                "No piece fits the beginning of {prefix}{rest}, so the whole word becomes {unk_token}.",
+                prefix=prefix,
+                rest=rest,
+                unk_token=model.unk_token,
+            )
             given_up = [msgspec.structs.replace(one, taken=False) for one in choices]
             return WordTrace(**base, pieces=[model.unk_token], ids=[unknown], choices=given_up, sentence=why)
         choices.append(ChosenPiece(prefix + word[place:stop], place, stop, taken=True))
         place = stop
     pieces = [one.piece for one in choices]
-    why = "The whole word is a piece of the vocabulary." if len(pieces) == 1 else ""
+    why = message("The whole word is a piece of the vocabulary.") if len(pieces) == 1 else ""
     return WordTrace(**base, pieces=pieces, ids=[vocabulary[one] for one in pieces], choices=choices, sentence=why)
 
 
@@ -72,7 +83,7 @@ def _trace_bpe(word: str, start: int, end: int, known: "Vocabulary") -> WordTrac
     if model.ignore_merges and word in known.stored["vocab"]:
         return WordTrace(
             word=word, start=start, end=end, pieces=[word], ids=[known.stored["vocab"][word]], symbols=[word],
-            sentence="The whole word is a piece of the vocabulary, and this model looks there before it merges.",
+            sentence=message("The whole word is a piece of the vocabulary, and this model looks there before it merges."),
         )  # fmt: skip
     symbols, unknown = _symbols(word, known)
     merges, pieces = _merged(symbols, known.pairs, model.continuing_subword_prefix or "")
@@ -140,8 +151,12 @@ def _bpe_sentence(unknown: list[str], known: "Vocabulary") -> str:
         return ""
     signs = ", ".join(dict.fromkeys(unknown[:8]))
     if known.model.unk_token:
-        return f"The vocabulary has no piece for {signs}, which becomes {known.model.unk_token}."
-    return f"The vocabulary has no piece for {signs}, which is left out."
+        return message(
+            "The vocabulary has no piece for {signs}, which becomes {unk_token}.",
+            signs=signs,
+            unk_token=known.model.unk_token,
+        )
+    return message("The vocabulary has no piece for {signs}, which is left out.", signs=signs)
 
 
 PENALTY = 10.0
@@ -181,7 +196,7 @@ def _trace_unigram(word: str, start: int, end: int, known: "Vocabulary") -> Word
         choices=choices if len(choices) <= MAX_CHOICES else [one for one in choices if one.taken],
         score=ways[-1][0][0], runner_up=[edge.piece for edge in second],
         runner_up_score=ways[-1][1][0] if second else None,
-        sentence=f"The vocabulary has no piece for {', '.join(dict.fromkeys(unknown[:8]))}." if unknown else "",
+        sentence=message("The vocabulary has no piece for {unknown}.", unknown=", ".join(dict.fromkeys(unknown[:8]))) if unknown else "",
     )  # fmt: skip
 
 

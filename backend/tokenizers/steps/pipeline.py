@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from tokenizers import AddedToken, PreTokenizedString, Tokenizer, models
 
+from backend.contract.messages import join, message
 from backend.contract.tokens.steps import Stage, Step, StepPart, StepsQuestion, TokenizerSteps
 from backend.tokenizers import offsets
 from backend.tokenizers.encoding import encode
@@ -205,7 +206,7 @@ def _processed(tokenizer: Any, backend: Any, subject: Subject, before: Step) -> 
     only = chain[0][1] if len(chain) == 1 else None
     told = _step("post_processor", names, only, parts, changed)
     sentences = [_sentence_of(name, "post_processor") for name, _ in chain]
-    return [msgspec.structs.replace(told, sentence=" ".join(dict.fromkeys(one for one in sentences if one)))]
+    return [msgspec.structs.replace(told, sentence=join(" ", dict.fromkeys(one for one in sentences if one)))]
 
 
 def _flat_processors(step: Any) -> list[tuple[str, Any]]:
@@ -236,8 +237,10 @@ def _unknown_step(tokenizer: "PreTrainedTokenizerBase") -> Step:
     name = type(tokenizer).__name__
     return Step(
         stage="normalizer",
-        name="Before the model",
-        sentence=f"{name} is written in Python: what it does to a text before it cuts it, it does not tell.",
+        name=message("Before the model"),
+        sentence=message(
+            "{name} is written in Python: what it does to a text before it cuts it, it does not tell.", name=name
+        ),
         changed=False,
         known=False,
     )
@@ -246,14 +249,14 @@ def _unknown_step(tokenizer: "PreTrainedTokenizerBase") -> Step:
 def _python_model_step(tokenizer: "PreTrainedTokenizerBase", parts: list[StepPart]) -> Step:
     """The pieces, without how they came about."""
     where = (
-        "where they lie in the text is certain, since each is one byte or character"
+        message("where they lie in the text is certain, since each is one byte or character")
         if offsets.are_exact(tokenizer)
-        else "where they lie in the text was found by looking for them"
+        else message("where they lie in the text was found by looking for them")
     )
     return Step(
         stage="model",
         name=type(tokenizer).__name__,
-        sentence=f"These are its pieces; how it came to them it does not tell, and {where}.",
+        sentence=message("These are its pieces; how it came to them it does not tell, and {where}.", where=where),
         parts=parts,
     )
 
@@ -261,7 +264,7 @@ def _python_model_step(tokenizer: "PreTrainedTokenizerBase", parts: list[StepPar
 def _python_post_processor(parts: list[StepPart]) -> Step:
     """What was added around the pieces."""
     return Step(
-        stage="post_processor", name="Special tokens", sentence="Adds special tokens around the text, and type ids.",
+        stage="post_processor", name="Special tokens", sentence=message("Adds special tokens around the text, and type ids."),
         parts=parts,
     )  # fmt: skip
 
@@ -282,40 +285,49 @@ def _step(stage: Stage, name: str, step: Any, parts: list[StepPart], changed: bo
 
 LONGEST = 120
 _SENTENCES = {
-    "BertNormalizer": "Cleans control characters away, sets spaces around Chinese characters, and as its settings say lower-cases and strips accents.",
-    "Lowercase": "Makes all letters small.",
-    "NFC": "Composes letters and marks (é as one character).",
-    "NFD": "Takes letters and marks apart (é as e and an accent).",
-    "NFKC": "Replaces compatibility forms (ﬁ, Ａ, ²) and composes letters and marks.",
-    "NFKD": "Replaces compatibility forms (ﬁ, Ａ, ²) and takes letters and marks apart.",
-    "Nmt": "Takes control characters away and makes other spaces plain ones.",
-    "Precompiled": "Replaces characters by the table in the SentencePiece model (mostly NFKC).",
-    "Prepend": "Sets a sign before the text.",
-    "Replace": "Replaces one text by another.",
-    "Strip": "Takes spaces at the ends away.",
-    "StripAccents": "Takes accents away.",
-    "ByteLevel": "Writes every byte of the text as one of 256 printable signs (Ġ is the space), so that nothing is ever unknown.",
-    "BertPreTokenizer": "Parts words at white space and at every punctuation mark.",
-    "Whitespace": "Parts words at white space, and letters from other signs.",
-    "WhitespaceSplit": "Parts words at white space.",
-    "Metaspace": "Writes spaces as ▁ and, as its settings say, parts words there and sets one before the text.",
-    "Split": "Parts the text by a pattern.",
-    "Digits": "Parts digits from everything else.",
-    "Punctuation": "Parts punctuation marks.",
-    "UnicodeScripts": "Parts the text where the script changes.",
-    "CharDelimiterSplit": "Parts the text at one character.",
-    "FixedLength": "Parts the text into stretches of one length.",
-    "BPE": "Begins with single signs and merges the pair that comes first in its list, again and again.",
-    "WordPiece": "Takes from the left the longest piece of the vocabulary that fits, again and again.",
-    "Unigram": "Takes of all ways to cut a word the one whose pieces have the largest product of probabilities.",
-    "WordLevel": "Looks every word up as a whole.",
-    "TemplateProcessing": "Adds special tokens around the text, and type ids.",
-    "BertProcessing": "Adds [CLS] and [SEP], and type ids.",
-    "RobertaProcessing": "Adds <s> and </s>.",
-    "Words": "The text came as words: each goes through all steps by itself.",
-    "added_tokens": "Takes out the added tokens that stand in the text; later steps leave them alone.",
+    "BertNormalizer": message(
+        "Cleans control characters away, sets spaces around Chinese characters, and as its settings "
+        "say lower-cases and strips accents."
+    ),
+    "Lowercase": message("Makes all letters small."),
+    "NFC": message("Composes letters and marks (é as one character)."),
+    "NFD": message("Takes letters and marks apart (é as e and an accent)."),
+    "NFKC": message("Replaces compatibility forms (ﬁ, Ａ, ²) and composes letters and marks."),
+    "NFKD": message("Replaces compatibility forms (ﬁ, Ａ, ²) and takes letters and marks apart."),
+    "Nmt": message("Takes control characters away and makes other spaces plain ones."),
+    "Precompiled": message("Replaces characters by the table in the SentencePiece model (mostly NFKC)."),
+    "Prepend": message("Sets a sign before the text."),
+    "Replace": message("Replaces one text by another."),
+    "Strip": message("Takes spaces at the ends away."),
+    "StripAccents": message("Takes accents away."),
+    "ByteLevel": message(
+        "Writes every byte of the text as one of 256 printable signs (Ġ is the space), so that nothing is ever unknown."
+    ),
+    "BertPreTokenizer": message("Parts words at white space and at every punctuation mark."),
+    "Whitespace": message("Parts words at white space, and letters from other signs."),
+    "WhitespaceSplit": message("Parts words at white space."),
+    "Metaspace": message(
+        "Writes spaces as ▁ and, as its settings say, parts words there and sets one before the text."
+    ),
+    "Split": message("Parts the text by a pattern."),
+    "Digits": message("Parts digits from everything else."),
+    "Punctuation": message("Parts punctuation marks."),
+    "UnicodeScripts": message("Parts the text where the script changes."),
+    "CharDelimiterSplit": message("Parts the text at one character."),
+    "FixedLength": message("Parts the text into stretches of one length."),
+    "BPE": message("Begins with single signs and merges the pair that comes first in its list, again and again."),
+    "WordPiece": message("Takes from the left the longest piece of the vocabulary that fits, again and again."),
+    "Unigram": message(
+        "Takes of all ways to cut a word the one whose pieces have the largest product of probabilities."
+    ),
+    "WordLevel": message("Looks every word up as a whole."),
+    "TemplateProcessing": message("Adds special tokens around the text, and type ids."),
+    "BertProcessing": message("Adds [CLS] and [SEP], and type ids."),
+    "RobertaProcessing": message("Adds <s> and </s>."),
+    "Words": message("The text came as words: each goes through all steps by itself."),
+    "added_tokens": message("Takes out the added tokens that stand in the text; later steps leave them alone."),
 }
-_OF_POST_PROCESSOR = {"ByteLevel": "As its settings say, leaves the space before a word out of its offsets."}
+_OF_POST_PROCESSOR = {"ByteLevel": message("As its settings say, leaves the space before a word out of its offsets.")}
 
 
 def _sentence_of(name: str, stage: str) -> str:

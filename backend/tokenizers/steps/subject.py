@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.tokens.options import TokenOptions
 from backend.contract.tokens.steps import MAX_CHARACTERS, StepsQuestion
 from backend.tokenizers import chat
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
 
     from backend.tokenizers.chat import Chat
 
-CUT_OTHERWISE = (
+CUT_OTHERWISE = message(
     "Within the chat some tokens of this message are others, since what stands before and after it is cut with it."
 )
-NOT_TOLD_APART = "The chat template does not let the messages be told apart: these are the steps of the whole chat."
+NOT_TOLD_APART = message(
+    "The chat template does not let the messages be told apart: these are the steps of the whole chat."
+)
 
 
 @dataclass(frozen=True)
@@ -91,5 +94,7 @@ def _message(tokenizer: "PreTrainedTokenizerBase", written: "Chat", part: int) -
 
 def _part_of(parts: Sequence[Any], part: int, name: str) -> Any:
     if not 0 <= part < len(parts):
-        raise InputError(f"part: there is no {name} {part + 1}; there are {len(parts)}")
+        raise InputError(
+            message("part: there is no {name} {part}; there are {parts}", name=name, part=part + 1, parts=len(parts))
+        )
     return parts[part]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as compute
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.tokens.vocabulary import TYPES, SearchBy
 from backend.tokenizers.vocabulary.scripts import count_scripts
 
@@ -53,7 +54,12 @@ def _by_expression(table: pa.Table, text: str) -> np.ndarray:
     except pa.ArrowInvalid as error:
         reason = str(error).splitlines()[0].removeprefix("Invalid regular expression: ").strip()
         raise InputError(
-            f"search: {text!r} is no regular expression ({reason}); mend it, or search by text", "search"
+            message(
+                "search: {text} is no regular expression ({reason}); mend it, or search by text",
+                text=repr(text),
+                reason=reason,
+            ),
+            "search",
         ) from None
 
 
@@ -78,18 +84,32 @@ def id_ranges(text: str) -> list[tuple[int, int]]:
     words = [word for word in re.split(r"[\s,;\[\]()]+", text) if word]
     pairs = [re.fullmatch(r"(\d{1,18})(?:(?:-|–|\.\.)(\d{1,18}))?", word) for word in words]
     if wrong := [word for word, pair in zip(words, pairs, strict=True) if pair is None]:
-        raise InputError(f"search: {wrong[0]!r} is no id; give whole numbers or ranges such as 5, 10-20", "search")
+        raise InputError(
+            message("search: {wrong} is no id; give whole numbers or ranges such as 5, 10-20", wrong=repr(wrong[0])),
+            "search",
+        )
     return [(int(pair[1]), int(pair[2] or pair[1])) for pair in pairs if pair]
 
 
 def _by_script(table: pa.Table, text: str) -> np.ndarray:
     if "script" not in table.column_names:
-        raise InputError("search: merges have no script; search the pieces by script, or the merges by text", "search")
+        raise InputError(
+            message("search: merges have no script; search the pieces by script, or the merges by text"), "search"
+        )
     there = count_scripts(table["script"])
     name = next((one for one in there if _plain(one) == _plain(text)), None)
     if name is None:
-        shown = ", ".join(list(there)[:12]) + (f" and {len(there) - 12} more" if len(there) > 12 else "")
-        raise InputError(f"search: no piece is written in {text!r}; there are {shown or 'no letters at all'}", "search")
+        shown = ", ".join(list(there)[:12])
+        if len(there) > 12:
+            shown = message("{names} and {count} more", names=shown, count=len(there) - 12)
+        raise InputError(
+            message(
+                "search: no piece is written in {text}; there are {shown}",
+                text=repr(text),
+                shown=shown or message("no letters at all"),
+            ),
+            "search",
+        )
     options = compute.MatchSubstringOptions(rf"(^|, ){name}($|,)")
     return _flags(compute.call_function("match_substring_regex", [table["script"]], options))
 
@@ -105,14 +125,24 @@ def _of_types(table: pa.Table, types: tuple[str, ...]) -> np.ndarray:
     if "type" not in table.column_names:
         return np.ones(table.num_rows, dtype=bool)
     if wrong := [name for name in types if name not in TYPES]:
-        raise InputError(f"types: {wrong[0]!r} is no type of a piece; there are {', '.join(TYPES)}", "types")
+        raise InputError(
+            message(
+                "types: {wrong} is no type of a piece; there are {types}", wrong=repr(wrong[0]), types=", ".join(TYPES)
+            ),
+            "types",
+        )
     return _flags(compute.is_in(table["type"], pa.array(types)))
 
 
 def _order(table: pa.Table, sort_by: str, descending: bool) -> np.ndarray:
     if sort_by not in table.column_names:
         raise InputError(
-            f"sort: {sort_by!r} is no column of this table; there are {', '.join(table.column_names)}", "sort"
+            message(
+                "sort: {sort_by} is no column of this table; there are {column_names}",
+                sort_by=repr(sort_by),
+                column_names=", ".join(table.column_names),
+            ),
+            "sort",
         )
     keys = [sort_by]
     if sort_by == "bytes":  # first by how many

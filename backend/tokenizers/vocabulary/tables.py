@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from backend.contract.messages import message
 from backend.contract.tokens.vocabulary import TYPES
 from backend.models.model_files import read_table_if_sound
 from backend.tokenizers.vocabulary.pieces import Writing, merged, writing_by_pieces, writing_of
@@ -155,7 +156,7 @@ def _types(ids: list[int], pieces: list[str], writing: Writing, added: set[int],
 
 def _kind(tokenizer: "PreTrainedTokenizerBase", model: dict[str, Any], writing: Writing) -> str:
     kind = model.get("type") or type(tokenizer).__name__
-    return "byte-level BPE" if kind == "BPE" and writing.byte_level else kind
+    return message("byte-level BPE") if kind == "BPE" and writing.byte_level else kind
 
 
 def _scores(model: dict[str, Any], ids: list[int]) -> pa.Array:

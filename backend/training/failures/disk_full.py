@@ -3,11 +3,12 @@
 import errno
 import re
 
+from backend.contract.messages import message
 from backend.contract.run.fixes import RunFix
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
-MESSAGE = "the disk is full, so nothing more could be saved; earlier checkpoints are untouched"
-HINT = "Make room, or lower training.keep_checkpoints, then resume the run."
+MESSAGE = message("the disk is full, so nothing more could be saved; earlier checkpoints are untouched")
+HINT = message("Make room, or lower training.keep_checkpoints, then resume the run.")
 _NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 _WRITTEN_IN_PART = re.compile(r"\d+ requested and \d+ written")

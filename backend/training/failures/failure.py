@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from backend import registry
 from backend.contract.errors import InputError, LibraryPanic, RunFailed, plain_reason
+from backend.contract.messages import message
 from backend.contract.redaction import redacted
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import AnyEvent, PlanMade, RunFinished, RunResumed, RunStarted, StageStarted
@@ -23,7 +24,7 @@ from backend.preflight.resolve import read_run
 from backend.training.checkpoints import Checkpoints
 
 UNKNOWN = "unknown"
-UNKNOWN_HINT = "The log has the details; burnish report {run} gives what to send to whoever may know."
+UNKNOWN_HINT = message("The log has the details; burnish report {run} gives what to send to whoever may know.")
 
 
 @dataclass(frozen=True)
@@ -163,16 +164,18 @@ def _own(error: BaseException, context: FailureContext) -> tuple[str, Failure]:
     if isinstance(error, RunFailed):
         return error.code, Failure(str(error), error.hint)
     if isinstance(error, InputError):
-        return "input", Failure(str(error), f"Change {error.field} and start again." if error.field else "")
+        return "input", Failure(
+            str(error), message("Change {field} and start again.", field=error.field) if error.field else ""
+        )
     if isinstance(error, LibraryPanic):
         return "input", Failure(plain_reason(error) or str(error))
     return _unknown(error, context)
 
 
 def _unknown(error: BaseException, context: FailureContext) -> tuple[str, Failure]:
-    first = next(iter(str(error).splitlines()), "no further words")
-    sentence = f"unexpected {type(error).__name__}: {first}"
-    return UNKNOWN, Failure(sentence, UNKNOWN_HINT.format(run=context.folder.name))
+    first = next(iter(str(error).splitlines()), message("no further words"))
+    sentence = message("unexpected {class_name}: {first}", class_name=type(error).__name__, first=first)
+    return UNKNOWN, Failure(sentence, message(UNKNOWN_HINT, run=context.folder.name))
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:

@@ -1,12 +1,13 @@
 """Recognises a model hub that cannot be reached, or that the offline switch keeps from being asked."""
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.run.fixes import RunFix
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
-MESSAGE = "the model hub cannot be reached"
-HINT = "Check the network and try again, or give a folder as model.name_or_path."
-OFFLINE_HINT = "Switch offline mode off and try again, or give a folder as model.name_or_path."
+MESSAGE = message("the model hub cannot be reached")
+HINT = message("Check the network and try again, or give a folder as model.name_or_path.")
+OFFLINE_HINT = message("Switch offline mode off and try again, or give a folder as model.name_or_path.")
 _KINDS = {
     "ConnectError", "ConnectTimeout", "ReadTimeout", "ReadError", "ProxyError", "RemoteProtocolError", "ConnectionError",
     "LocalEntryNotFoundError",
@@ -20,7 +21,9 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     found = list(chain(error))
     own = next((str(each) for each in found if isinstance(each, InputError)), "")
     if any("OfflineModeIsEnabled" in f"{kinds(each)} {each}" for each in found) or "the network may not be used" in own:
-        return Failure(own or f"{MESSAGE}: offline mode is on", OFFLINE_HINT, RunFix(resume=True))
+        return Failure(
+            own or message("{message}: offline mode is on", message=MESSAGE), OFFLINE_HINT, RunFix(resume=True)
+        )
     if any(map(_is_unreachable, found)):
         return Failure(own or MESSAGE, HINT, RunFix(resume=True))
     return None

@@ -1,13 +1,14 @@
 """Recognises a tokenizer or a model without a padding token, as transformers refuses it."""
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.run.fixes import RunFix
 from backend.models.inspection import read_config
 from backend.models.tokenizer_files import end_token
 from backend.training.failures.failure import Failure, FailureContext, chain
 
-MESSAGE = "the tokenizer has no padding token, so rows of different lengths cannot share a batch"
-HINT = "Name one under model.tokenizer_options, for example {pad_token: <|endoftext|>}."
+MESSAGE = message("the tokenizer has no padding token, so rows of different lengths cannot share a batch")
+HINT = message("Name one under model.tokenizer_options, for example {pad_token: <|endoftext|>}.")
 _OF_TOKENIZER = ("does not have a padding token", "without a padding token")
 _OF_MODEL = "if no padding token is defined"
 _PAD_TOKEN = "model.tokenizer_options.pad_token"

@@ -1,12 +1,13 @@
 """Recognises a loss or a gradient that is no number any more, or that never was one."""
 
 from backend.contract.errors import RunFailed
+from backend.contract.messages import message
 from backend.contract.run.fixes import RunFix
 from backend.models.weights import UnsoundTensor, first_unsound
 from backend.training.failures.failure import Failure, FailureContext, chain
 from backend.training.pending_metrics import NonFiniteLossError
 
-MESSAGE = "the computation gave a value that is not a number"
+MESSAGE = message("the computation gave a value that is not a number")
 LOWERED = 10
 """A rate at which training blows up is seldom just a little too high."""
 
@@ -16,11 +17,12 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     never = next((one for one in chain(error) if isinstance(one, NonFiniteLossError) and one.before_change), None)
     if never is not None:
         return _never_a_number(str(never), context)
-    message = next(filter(None, map(_message, chain(error))), "")
-    if not message:
+    problem = next(filter(None, map(_message, chain(error))), "")
+    if not problem:
         return None
-    kept = "; checkpoints from before it are kept" if context.can_resume else ""
-    return Failure(f"{message}{kept}", _hint(context), _mend(context))
+    if context.can_resume:
+        problem = message("{problem}; checkpoints from before it are kept", problem=problem)
+    return Failure(problem, _hint(context), _mend(context))
 
 
 def _message(error: BaseException) -> str:
@@ -31,10 +33,16 @@ def _message(error: BaseException) -> str:
 
 
 def _hint(context: FailureContext) -> str:
-    warm_up = "lengthen training.warmup" if context.setting("training.warmup") else "add training.warmup"
-    if context.precision == "float32":
-        return f"Lower training.learning_rate or {warm_up}."
-    return f"Lower training.learning_rate, {warm_up}, or compute in float32 (hardware.precision)."
+    has_warmup, has_float32 = context.setting("training.warmup"), context.precision == "float32"
+    if has_float32 and has_warmup:
+        return message("Lower training.learning_rate or lengthen training.warmup.")
+    if has_float32:
+        return message("Lower training.learning_rate or add training.warmup.")
+    if has_warmup:
+        return message(
+            "Lower training.learning_rate, lengthen training.warmup, or compute in float32 (hardware.precision)."
+        )
+    return message("Lower training.learning_rate, add training.warmup, or compute in float32 (hardware.precision).")
 
 
 def _mend(context: FailureContext) -> RunFix | None:
@@ -49,23 +57,36 @@ def _is_half(context: FailureContext) -> bool:
     return "float16" in (context.precision, context.setting("hardware.precision"))
 
 
-def _never_a_number(message: str, context: FailureContext) -> Failure:
+def _never_a_number(problem: str, context: FailureContext) -> Failure:
     """No weight was changed yet, so neither learning rate nor warm-up is to blame, and going on would give the same."""
     unsound = _unsound(context)
     if unsound is not None:
         return Failure(
-            f"{message}, for the model's weights are not all numbers: {unsound.name} in {unsound.file.name}",
-            f"Choose another model, or write this one's weights again; {unsound.file.parent} holds values that are "
-            "infinite or NaN.",
+            message(
+                "{problem}, for the model's weights are not all numbers: {name} in {name_2}",
+                problem=problem,
+                name=unsound.name,
+                name_2=unsound.file.name,
+            ),
+            message(
+                "Choose another model, or write this one's weights again; {parent} holds values that are "
+                "infinite or NaN.",
+                parent=unsound.file.parent,
+            ),
         )
-    message = f"{message}, though no weight had been changed before it"
+    problem = message("{problem}, though no weight had been changed before it", problem=problem)
     if _is_half(context):
-        return Failure(message, "Compute in float32 (hardware.precision).", RunFix({"hardware.precision": "float32"}))
-    elsewhere = "" if context.precision in ("", "float32") else ", or compute in float32 (hardware.precision)"
+        return Failure(
+            problem, message("Compute in float32 (hardware.precision)."), RunFix({"hardware.precision": "float32"})
+        )
+    elsewhere = "" if context.precision in ("", "float32") else message(", or compute in float32 (hardware.precision)")
     return Failure(
-        message,
-        "Look at the rows for labels, scores or weights that are missing or far too large, and at model.config"
-        f"{elsewhere}.",
+        problem,
+        message(
+            "Look at the rows for labels, scores or weights that are missing or far too large, and at "
+            "model.config{elsewhere}.",
+            elsewhere=elsewhere,
+        ),
     )
 
 

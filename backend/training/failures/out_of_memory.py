@@ -3,16 +3,17 @@
 import errno
 
 from backend.contract.errors import RunFailed
+from backend.contract.messages import message
 from backend.contract.run.events import PlanMade
 from backend.contract.run.fixes import RunFix, less_memory
 from backend.preflight.steps import evaluation_rows
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
-MESSAGE = "the computer's memory is used up"
-ON_ACCELERATOR = "the accelerator's memory is used up"
-HINT = "Lower hardware.micro_batch_size or task.max_length, or switch on training.gradient_checkpointing."
-OF_EVALUATION = "Lower evaluation.batch_size or task.max_length."
-BEFORE_TRAINING = "Set data.max_rows to use fewer rows, or close other programs."
+MESSAGE = message("the computer's memory is used up")
+ON_ACCELERATOR = message("the accelerator's memory is used up")
+HINT = message("Lower hardware.micro_batch_size or task.max_length, or switch on training.gradient_checkpointing.")
+OF_EVALUATION = message("Lower evaluation.batch_size or task.max_length.")
+BEFORE_TRAINING = message("Set data.max_rows to use fewer rows, or close other programs.")
 _TWICE = "training.gradient_checkpointing"
 _PROCESSOR_SAYS = ("can't allocate memory", "not enough memory", "Unable to allocate")
 

@@ -1,14 +1,18 @@
 """Recognises a model whose weights come only in a format that can hold programs (pickle), or in Flax's."""
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.run.fixes import RunFix
 from backend.models.location import CONVERT_OPTION
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
-MESSAGE = "the model's weights come only as pytorch_model.bin, a format that can hold programs"
-HINT = f"Agree to convert them once to safetensors ({CONVERT_OPTION}), or choose a model with safetensors."
-MORE_THAN_NUMBERS = "the model's weights file holds more than numbers, so it was not opened"
-ELSEWHERE = "Choose a model that comes as safetensors."
+MESSAGE = message("the model's weights come only as pytorch_model.bin, a format that can hold programs")
+HINT = message(
+    "Agree to convert them once to safetensors ({convert_option}), or choose a model with safetensors.",
+    convert_option=CONVERT_OPTION,
+)
+MORE_THAN_NUMBERS = message("the model's weights file holds more than numbers, so it was not opened")
+ELSEWHERE = message("Choose a model that comes as safetensors.")
 
 
 def recognise(error: BaseException, context: FailureContext) -> Failure | None:

@@ -1,6 +1,7 @@
 """Recognises rows that are longer than the model can count."""
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.run.fixes import RunFix
 from backend.training.failures.failure import Failure, FailureContext, chain
 
@@ -16,8 +17,12 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     if not any(map(_is_too_long, chain(error))):
         return None
     return Failure(
-        f"task.max_length: {longest} tokens are more than the {positions} positions of this model",
-        f"Set task.max_length to {positions} or less; longer rows are cut.",
+        message(
+            "task.max_length: {longest} tokens are more than the {positions} positions of this model",
+            longest=longest,
+            positions=positions,
+        ),
+        message("Set task.max_length to {positions} or less; longer rows are cut.", positions=positions),
         RunFix({"task.max_length": positions}),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -14,6 +15,7 @@ from safetensors.numpy import save_file
 from backend import registry
 from backend.contract import spec_file
 from backend.contract.errors import InputError, RunFailed
+from backend.contract.messages import table_of
 from backend.contract.resources import resource
 from backend.contract.run import events
 from backend.contract.run.fixes import RunFix
@@ -70,7 +72,7 @@ def ended(cause: Callable[[], Any], context: FailureContext) -> events.RunFinish
     with pytest.raises(Exception) as raised:  # noqa: PT011 (each library raises its own)
         cause()
     event = failure_event(raised.value, 3, context)
-    assert events.decode(events.encode(event)) == event
+    assert events.decode(events.encode(event)) == msgspec.structs.replace(event, messages=table_of(event))
     return event
 
 

@@ -131,7 +131,8 @@ class DownloadBar(QWidget):
             widget.setVisible(download.goes_on)
         for widget in (self.failure, self.again):
             widget.setVisible(failed)
-        self.title.setText(f"{tr('Not downloaded') if failed else tr('Downloading')}: {download.name}")
+        state = tr("Not downloaded") if failed else tr("Downloading")
+        self.title.setText(f"{state}: {download.name}")
         self.failure.setText(download.failure)
         self.bar.set_fraction(download.pace.fraction)
         self.words.setText(download.pace.words())

@@ -66,7 +66,8 @@ class ModelController(QObject):
         name, engine = self._draft.get("task.type"), self._draft.get("hardware.engine", "torch")
         tasks = {one.name: one.title for one in self._catalog.tasks} if self._catalog else {}
         engines = {one.name: one.title for one in self._catalog.engines} if self._catalog else {}
-        run = tr("{name} with {engine}", name=tasks.get(str(name), tr("any task")), engine=engines.get(engine, engine))
+        any_task = tr("any task")
+        run = tr("{name} with {engine}", name=tasks.get(str(name), any_task), engine=engines.get(engine, engine))
         free = free_mb(self._draft, self._devices)
         if not free:
             return tr("Compatibility is shown for {run}", run=run)

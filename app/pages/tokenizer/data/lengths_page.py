@@ -229,7 +229,7 @@ class LimitsCard(Card):
         self.set_title(LIMIT_TITLES[measure.beyond])
         rows = [
             (
-                f"{grouped(one.limit)}{tr(' (as set)') if one.limit == measure.limit else ''}",
+                grouped(one.limit) + (tr(" (as set)") if one.limit == measure.limit else ""),
                 grouped(one.rows),
                 percent(one.share),
             )

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.backend_sentences import told
+from app.core.backend_messages import translate_message
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.i18n import tr
 from app.core.table_rows import TableRows
@@ -273,7 +273,9 @@ class FeatureCard(Card):
         """Show this one."""
         self.feature = feature
         self.place.setText(feature_words(feature))
-        self.values.setText(" · ".join(f"{told(name)}: {told(text)}" for name, text in feature.values))
+        self.values.setText(
+            " · ".join(f"{translate_message(name)}: {translate_message(text)}" for name, text in feature.values)
+        )
         inner = QWidget()
         inner.setObjectName("scrolled")
         column = QVBoxLayout(inner)

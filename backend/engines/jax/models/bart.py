@@ -11,6 +11,7 @@ from flax import nnx
 
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head
+from backend.contract.messages import message
 from backend.engines.jax.head_modules import HeadModules
 from backend.engines.jax.layers import (
     DropoutKeys,
@@ -217,13 +218,15 @@ ALIASES: dict[str, str] = dict.fromkeys(
 
 def check(config: Config, variant: Variant) -> None:
     """Raises InputError for what no class here computes."""
-    refuse_unless(config.get("tie_word_embeddings", True), config, "an output layer of its own")
-    refuse_unless(not config.get("encoder_layerdrop"), config, "the dropping of whole layers")
-    refuse_unless(not config.get("decoder_layerdrop"), config, "the dropping of whole layers")
+    refuse_unless(config.get("tie_word_embeddings", True), config, message("an output layer of its own"))
+    refuse_unless(not config.get("encoder_layerdrop"), config, message("the dropping of whole layers"))
+    refuse_unless(not config.get("decoder_layerdrop"), config, message("the dropping of whole layers"))
     if config.get("decoder_start_token_id") is None and not variant.begins_with_last:
         raise InputError(
-            "model.name_or_path: this model does not say with which token its answers start; "
-            "set model.config.decoder_start_token_id",
+            message(
+                "model.name_or_path: this model does not say with which token its answers start; set "
+                "model.config.decoder_start_token_id"
+            ),
             "model.config.decoder_start_token_id",
         )
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.engines.jax.head_modules import HeadModules
 from backend.engines.jax.layers import (
     DropoutKeys,
@@ -190,9 +191,9 @@ class ForMaskedWords(nnx.Module):
 
 def check(config: Config) -> None:
     """Raises InputError for what no class here computes."""
-    refuse_unless(config.get("position_embedding_type") in (None, "absolute"), config, "relative positions")
-    refuse_unless(not config.get("is_decoder"), config, "its use as a decoder")
-    refuse_unless(config.get("tie_word_embeddings", True), config, "an output layer of its own")
+    refuse_unless(config.get("position_embedding_type") in (None, "absolute"), config, message("relative positions"))
+    refuse_unless(not config.get("is_decoder"), config, message("its use as a decoder"))
+    refuse_unless(config.get("tie_word_embeddings", True), config, message("an output layer of its own"))
 
 
 _TOPS = HeadModules("bert", lambda config: Body(config, pooler=False), "hidden_size")

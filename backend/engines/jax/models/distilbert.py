@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.engines.jax.head_modules import HeadModules
 from backend.engines.jax.layers import (
     DropoutKeys,
@@ -133,7 +134,7 @@ class _Projector(nnx.Module):
 
 def check(config: Config) -> None:
     """Raises InputError for what no class here computes."""
-    refuse_unless(config.get("tie_word_embeddings", True), config, "an output layer of its own")
+    refuse_unless(config.get("tie_word_embeddings", True), config, message("an output layer of its own"))
 
 
 _TOPS = HeadModules("distilbert", Body, "dim")

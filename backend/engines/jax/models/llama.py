@@ -6,6 +6,7 @@ import jax
 from flax import nnx
 
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.engines.jax.head_modules import HeadModules
 from backend.engines.jax.layers import (
     DropoutKeys,
@@ -159,7 +160,11 @@ def family(variant: Variant) -> Family:
 def check(config: Config) -> None:
     """Raises InputError for what no class here computes."""
     kinds = set(config.get("layer_types") or [])
-    refuse_unless(kinds <= {"full_attention", "sliding_attention"}, config, f"the layers {', '.join(sorted(kinds))}")
+    refuse_unless(
+        kinds <= {"full_attention", "sliding_attention"},
+        config,
+        message("the layers {kinds}", kinds=", ".join(sorted(kinds))),
+    )
 
 
 FAMILY = family(Variant("Llama"))

@@ -1,6 +1,7 @@
 """Marian (Junczys-Dowmunt et al. 2018): the original post-norm Transformer with sinusoidal positions."""
 
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.engines.jax.models import bart
 from backend.engines.jax.models.bart import ForAnswers, Variant
 from backend.engines.jax.models.family import Config, Family, refuse_unless
@@ -10,7 +11,7 @@ _VARIANT = Variant(learns_positions=False)
 
 def check(config: Config) -> None:
     """Raises InputError for what no class here computes."""
-    refuse_unless(config.get("share_encoder_decoder_embeddings", True), config, "two tables of tokens")
+    refuse_unless(config.get("share_encoder_decoder_embeddings", True), config, message("two tables of tokens"))
     bart.check(config, _VARIANT)
 
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import Head
+from backend.contract.messages import message
 from backend.engines.jax.head_modules import HeadModules
 from backend.engines.jax.layers import (
     DropoutKeys,
@@ -97,8 +98,8 @@ class Body(nnx.Module):
 
 def check(config: Config) -> None:
     """Raises InputError for what no class here computes."""
-    refuse_unless(config.get("layer_norm_elementwise_affine", True), config, "norms without weights")
-    refuse_unless(not config.get("layerdrop"), config, "the dropping of whole layers")
+    refuse_unless(config.get("layer_norm_elementwise_affine", True), config, message("norms without weights"))
+    refuse_unless(not config.get("layerdrop"), config, message("the dropping of whole layers"))
 
 
 _TOPS = HeadModules("model", Body, "word_embed_proj_dim")

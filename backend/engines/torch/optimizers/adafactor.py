@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationInfo, field_validator
 
 from backend.contract.errors import InputError
+from backend.contract.messages import message
 from backend.contract.spec import Section, TrainingSection
 from backend.engines.torch.optimizers.optimizer import Groups
 
@@ -33,7 +34,7 @@ class Settings(Section):
     @classmethod
     def _is_relative(cls, warmup_init: bool, info: ValidationInfo) -> bool:
         if warmup_init and not info.data.get("relative_step"):
-            raise ValueError("warmup_init needs relative_step: true")
+            raise ValueError(message("warmup_init needs relative_step: true"))
         return warmup_init
 
 
@@ -56,7 +57,10 @@ class Adafactor:
 
         if options.relative_step and training.layer_decay is not None:
             raise InputError(
-                "training.layer_decay: Adafactor with relative_step takes its own learning rate; leave out one of both",
+                message(
+                    "training.layer_decay: Adafactor with relative_step takes its own learning rate; leave out "
+                    "one of both"
+                ),
                 "training.layer_decay",
             )
         return Adafactor(

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from backend.contract.messages import message
 from backend.contract.spec import Section, TrainingSection
 from backend.engines.torch.optimizers.optimizer import Groups
 
@@ -20,7 +21,7 @@ class Settings(Section):
     @classmethod
     def _has_momentum(cls, nesterov: bool, info: ValidationInfo) -> bool:
         if nesterov and not info.data.get("momentum"):
-            raise ValueError("nesterov needs a momentum above 0, for example momentum: 0.9")
+            raise ValueError(message("nesterov needs a momentum above 0, for example momentum: 0.9"))
         return nesterov
 
 
