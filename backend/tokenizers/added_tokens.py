@@ -10,7 +10,7 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.tokens.training import ProposedToken, ProposedTokens
 from backend.tokenizers.options import ADDED_SPECIAL, apply
-from backend.tokenizers.token_counts import ids_of
+from backend.tokenizers.token_counts import TokenCounter, batches
 from backend.tokenizers.vocabulary.pieces import vocabulary_of
 
 if TYPE_CHECKING:
@@ -94,11 +94,11 @@ def count(
     """`after` is the extended tokenizer of `before`; `done` is told how many texts are counted."""
     found: Counter[int] = Counter()
     rows = tokens = 0
-    for part, encoded in ids_of(after, texts):
-        for ids in encoded:
+    old, new = TokenCounter(before), TokenCounter(after)
+    for part in batches(texts):
+        for ids in new.ids(part):
             found.update(ids)
-        [(_, old)] = ids_of(before, part)
-        rows, tokens = rows + len(part), tokens + sum(map(len, old))
+        rows, tokens = rows + len(part), tokens + int(old.counts(part)[0].sum())
         done(rows)
     places: Any = after.convert_tokens_to_ids(list(wanted))
     counts = {text: found[place] for text, place in zip(wanted, places, strict=True)}
