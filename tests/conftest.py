@@ -2,9 +2,12 @@
 
 import atexit
 import os
+import platform
 import shutil
 import tempfile
 from pathlib import Path
+
+import platformdirs
 
 _HOME = Path(tempfile.mkdtemp(prefix="burnish-tests-"))
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
@@ -29,6 +32,9 @@ os.environ.update(
     QT_QPA_PLATFORM="offscreen",
     JAX_PLATFORMS="cpu",
     XLA_FLAGS="--xla_backend_optimization_level=0",  # models this small are compiled for longer than they run
+    # Keyed by the program, and kept from one run of the tests to the next; another machine may lack an instruction.
+    JAX_COMPILATION_CACHE_DIR=str(platformdirs.user_cache_path("burnish-tests", False) / "jax" / platform.node()),
+    JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
 )
 for _variable in ("HF_TOKEN", "HF_HUB_CACHE", "TRANSFORMERS_CACHE", "HF_ENDPOINT"):
     os.environ.pop(_variable, None)

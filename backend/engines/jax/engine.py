@@ -1,6 +1,7 @@
 """The JAX engine: one jitted step with its parameters given away, and what the loop asks beside it."""
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -241,6 +242,8 @@ def stacked(batches: Sequence[Batch], groups: int = 1) -> Batch:
 
 def _keep_compilations() -> None:
     """What was compiled is found again by the next process; a first step then takes a fraction of the time."""
+    if os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+        return  # whoever set JAX's own variables keeps them
     jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "jax"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
