@@ -12,16 +12,30 @@ import pytest
 from end_to_end.burnish_process import Burnish, events_of, wait_for
 
 from backend.contract.run.events import RunStarted
-from backend.contract.run.folder import RunFolder, run_folders
+from backend.contract.run.folder import RunFolder, new_run_folder, run_folders
+from tests.backend.lifecycle.conftest import SUPERVISE
 
 LONG = {"max_steps": 100_000, "batch_size": 8, "learning_rate": 1e-4, "checkpoint_every": "never"}
+UNTIL_STOPPED = """
+import pathlib, sys, time
+stop = pathlib.Path(sys.argv[1], "stop")
+while not stop.exists():
+    time.sleep(0.02)
+stop.unlink()
+"""
 
 
 @pytest.fixture
-def first(burnish: Burnish) -> RunFolder:
-    """A run that goes on until it is stopped."""
-    spec = long(burnish)
-    return RunFolder(json.loads(burnish("train", str(spec), "--set", "name=first", "--detach", "--json").stdout)["run"])
+def first(burnish: Burnish, clock) -> Iterator[RunFolder]:
+    """A run that goes on until it is stopped; its engine is a few lines of Python."""
+    run = new_run_folder(burnish.runs, "first")
+    run.spec.write_bytes(long(burnish).read_bytes())
+    command = [sys.executable, "-P", "-c", SUPERVISE, str(run.path), UNTIL_STOPPED, "60"]
+    supervisor = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+    wait_for(lambda: (record := run.process_record()) and record.engine_pid, clock)
+    yield run
+    run.request("stop")
+    supervisor.wait(timeout=60)
 
 
 @pytest.fixture
@@ -103,9 +117,10 @@ def test_a_run_that_waits_is_let_go_by_start(burnish: Burnish, first: RunFolder,
     done = burnish("start", second.name)
 
     assert (done.returncode, done.stderr) == (0, "")
-    wait_for(lambda: ended(second), clock)
+    wait_for(lambda: (record := second.process_record()) and record.engine_pid, clock)
+    assert not second.is_queued()
     assert first.life() == "alive"
-    assert json.loads(burnish("runs", "--search", "second", "--json").stdout)[0]["state"] == "finished"
+    assert burnish("stop", second.name, "--now").returncode == 0
 
 
 def test_what_a_run_that_waits_cannot_do_is_said(burnish: Burnish, first: RunFolder, second: RunFolder):

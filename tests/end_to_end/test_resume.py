@@ -1,5 +1,6 @@
 """A run that was killed goes on as if nothing had happened, to the bit on a processor."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -27,17 +28,20 @@ def weights(folder: RunFolder) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in load_file(folder.model / "model.safetensors").items()}
 
 
-def killed_at(burnish: Burnish, spec: Path, step: int, victim: str) -> RunFolder:
-    """Start a run and kill its engine (or supervisor and engine) without warning once it has said `step`."""
-    process = burnish.start("train", str(spec))
+def killed_at(burnish: Burnish, spec: Path, step: int, victim: str) -> tuple[RunFolder, int, str, str]:
+    """Start a run and kill its engine (or supervisor and engine) without warning once it has said `step`.
+
+    With the exit code of the command that followed it, and what that printed.
+    """
+    process = burnish.start("train", str(spec), "--json")
     folder = wait_for(lambda: next(iter(run_folders(burnish.runs)), None), process)
     wait_for(lambda: any(isinstance(one, StepFinished) and one.step >= step for one in events_of(folder)), process)
     record = folder.process_record()
     if victim == "both":
         os.kill(record.supervisor_pid, signal.SIGKILL)
     os.kill(record.engine_pid, signal.SIGKILL)
-    process.communicate(timeout=60)
-    return folder
+    printed, said = process.communicate(timeout=60)
+    return folder, process.returncode, printed, said
 
 
 # Dropout on, two rows per pass, so that seeds of dropout and accumulation are part of what must come back.
@@ -54,8 +58,11 @@ def test_a_killed_run_resumes_to_the_bit(burnish: Burnish, step: int, victim: st
     assert burnish("train", str(spec), "--run-folder", str(burnish.home / "whole")).returncode == 0
     whole = RunFolder(burnish.home / "whole")
 
-    killed = killed_at(burnish, spec, step, victim)
+    killed, code, printed, said = killed_at(burnish, spec, step, victim)
     assert killed.life() == ("lost" if victim == "both" else "ended")
+    assert (code, json.loads(printed)["state"]) == (1, "lost" if victim == "both" else "failed")
+    assert ("was killed" if victim == "both" else "killed (SIGKILL)") in said.splitlines()[-1]
+    assert "Traceback" not in said
     resumed = burnish("resume", killed.name)
 
     assert resumed.returncode == 0, resumed.stderr

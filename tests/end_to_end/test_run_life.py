@@ -3,7 +3,6 @@
 import json
 import os
 import resource as limits
-import shutil
 import signal
 import sys
 from pathlib import Path
@@ -34,8 +33,13 @@ def started(burnish: Burnish, **training: Any) -> tuple[Any, RunFolder]:
     return process, folder
 
 
-def test_stop_keeps_a_checkpoint_and_a_model_and_ends_well(burnish: Burnish):
+def test_a_checkpoint_on_request_is_saved_and_stop_keeps_one_and_a_model_and_ends_well(burnish: Burnish):
     process, folder = started(burnish)
+    folder.request("checkpoint")
+    wait_for(lambda: any(isinstance(event, RequestAnswered) for event in events_of(folder)), process)
+    assert any(isinstance(event, CheckpointSaved) for event in events_of(folder))
+    assert Checkpoints(folder).latest() is not None
+
     assert burnish("stop", folder.name).returncode == 0
     process.communicate(timeout=60)
     assert process.returncode == 0
@@ -94,16 +98,6 @@ def test_a_run_that_is_told_to_end_from_outside_saves_a_checkpoint_and_goes_on_a
     assert [event.step for event in events_of(folder) if isinstance(event, StepFinished)] == list(range(1, 251))
 
 
-def test_a_checkpoint_on_request_is_saved_and_answered(burnish: Burnish):
-    process, folder = started(burnish)
-    folder.request("checkpoint")
-    wait_for(lambda: any(isinstance(event, RequestAnswered) for event in events_of(folder)), process)
-    assert any(isinstance(event, CheckpointSaved) for event in events_of(folder))
-    assert Checkpoints(folder).latest() is not None
-    burnish("stop", folder.name)
-    process.communicate(timeout=60)
-
-
 @pytest.mark.slow
 def test_of_two_resumes_at_once_exactly_one_wins(burnish: Burnish):
     process, folder = started(burnish, max_steps=2000)
@@ -119,14 +113,6 @@ def test_of_two_resumes_at_once_exactly_one_wins(burnish: Burnish):
     winner = next(one for one in both if one is not loser)
     winner.communicate(timeout=60)
     assert winner.returncode == 0
-
-
-def test_a_folder_that_vanishes_ends_the_run_and_stays_away(burnish: Burnish):
-    process, folder = started(burnish)
-    shutil.rmtree(folder.path)
-    process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert not folder.path.exists()
 
 
 def paused(burnish: Burnish) -> RunFolder:

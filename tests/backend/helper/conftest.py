@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -77,14 +78,37 @@ class Helper:
         return self.process.wait()
 
 
+@contextmanager
+def helper_process() -> Iterator[Helper]:
+    """A helper that is ended afterwards, however it went, and takes its workers along."""
+    started = Helper()
+    try:
+        yield started
+    finally:
+        workers = started.workers()
+        started.close()
+    assert not workers & {process.pid for process in process_tree.processes()}
+
+
 @pytest.fixture
 def helper() -> Iterator[Helper]:
-    """A helper that is ended after the test, however it went."""
-    started = Helper()
-    yield started
-    workers = started.workers()
-    started.close()
-    assert not workers & {process.pid for process in process_tree.processes()}
+    """A helper of the test's own, for what it does to it."""
+    with helper_process() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def session_helper() -> Iterator[Helper]:
+    """The helper behind `shared_helper`."""
+    with helper_process() as started:
+        yield started
+
+
+@pytest.fixture
+def shared_helper(session_helper: Helper) -> Helper:
+    """A helper that has answered other tests and will answer more; its workers load their libraries once."""
+    session_helper.progress.clear()
+    return session_helper
 
 
 @pytest.fixture

@@ -22,23 +22,26 @@ def stopped_worker(helper, until) -> int:
     return worker
 
 
-def test_catalog_is_answered(helper) -> None:
-    assert {task["name"] for task in helper.answer("catalog")["tasks"]} >= {"text_classification", "causal_lm"}
+def test_catalog_is_answered(shared_helper) -> None:
+    assert {task["name"] for task in shared_helper.answer("catalog")["tasks"]} >= {"text_classification", "causal_lm"}
 
 
-def test_workers_let_the_window_go_first(helper) -> None:
-    helper.answer("catalog")
+def test_workers_let_the_window_go_first(shared_helper) -> None:
+    shared_helper.answer("catalog")
 
-    assert all(psutil.Process(worker).nice() > psutil.Process().nice() for worker in helper.workers())
+    assert all(psutil.Process(worker).nice() > psutil.Process().nice() for worker in shared_helper.workers())
 
 
-def test_tokens_and_text_go_there_and_back(helper, tokenizer: str) -> None:
-    found = helper.answer("tokenize", tokenizer=tokenizer, text="Hello, world")
+def test_tokens_and_text_go_there_and_back(shared_helper, tokenizer: str) -> None:
+    found = shared_helper.answer("tokenize", tokenizer=tokenizer, text="Hello, world")
     pieces = [found["pieces"][place] for place in found["columns"]["piece"]]
 
     assert [piece[1] for piece in pieces] == ["[CLS]", "hello", ",", "world", "[SEP]"]
     ids = [piece[0] for piece in pieces]
-    assert helper.answer("decode", tokenizer=tokenizer, ids=ids, skip_special=True)["rows"][0]["text"] == "hello, world"
+    assert (
+        shared_helper.answer("decode", tokenizer=tokenizer, ids=ids, skip_special=True)["rows"][0]["text"]
+        == "hello, world"
+    )
 
 
 def test_slow_question_delays_no_other(helper, until, tokenizer: str) -> None:
@@ -85,34 +88,34 @@ def test_worker_that_dies_idle_does_not_end_the_helper(helper, until) -> None:
     assert helper.answer("catalog")["tasks"]
 
 
-def test_same_tokenizer_is_asked_in_the_same_worker(helper, tokenizer: str) -> None:
-    helper.answer("tokenize", tokenizer=tokenizer, text="one")
-    before = helper.workers()
+def test_same_tokenizer_is_asked_in_the_same_worker(shared_helper, tokenizer: str) -> None:
+    shared_helper.answer("tokenize", tokenizer=tokenizer, text="one")
+    before = shared_helper.workers()
 
-    helper.answer("tokenize", tokenizer=tokenizer, text="two")
+    shared_helper.answer("tokenize", tokenizer=tokenizer, text="two")
 
-    assert helper.workers() == before
+    assert shared_helper.workers() == before
 
 
-def test_mistake_names_the_field(helper) -> None:
-    reply = helper.reply(helper.ask("tokenize", tokenizer="/nowhere/at/all", text="x"))
+def test_mistake_names_the_field(shared_helper) -> None:
+    reply = shared_helper.reply(shared_helper.ask("tokenize", tokenizer="/nowhere/at/all", text="x"))
 
     assert reply["error"]["field"] == "model.tokenizer"
     assert "/nowhere/at/all" in reply["error"]["message"]
 
 
-def test_unknown_question_is_refused(helper) -> None:
-    assert "nonsense" in helper.mistake("nonsense")
+def test_unknown_question_is_refused(shared_helper) -> None:
+    assert "nonsense" in shared_helper.mistake("nonsense")
 
 
-def test_missing_argument_is_named(helper) -> None:
-    assert "'text'" in helper.mistake("tokenize", tokenizer="x")
+def test_missing_argument_is_named(shared_helper) -> None:
+    assert "'text'" in shared_helper.mistake("tokenize", tokenizer="x")
 
 
-def test_large_answer_is_an_arrow_file(helper, tokenizer: str) -> None:
+def test_large_answer_is_an_arrow_file(shared_helper, tokenizer: str) -> None:
     import pyarrow as pa
 
-    answer = helper.answer("tokenize", tokenizer=tokenizer, text="good morning " * 20_000)
+    answer = shared_helper.answer("tokenize", tokenizer=tokenizer, text="good morning " * 20_000)
 
     with pa.memory_map(answer["arrow"]) as source:
         table = pa.ipc.open_file(source).read_all()
