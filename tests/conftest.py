@@ -1,6 +1,7 @@
 """Owns the surroundings of every test and of each process a test starts; set before anything heavy is imported."""
 
 import atexit
+import gc
 import os
 import platform
 import shutil
@@ -8,6 +9,9 @@ import tempfile
 from pathlib import Path
 
 import platformdirs
+
+# While modules are imported nothing becomes garbage; looking for it took a third of the time until the first test.
+gc.disable()
 
 _HOME = Path(tempfile.mkdtemp(prefix="burnish-tests-"))
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
@@ -38,6 +42,12 @@ os.environ.update(
 )
 for _variable in ("HF_TOKEN", "HF_HUB_CACHE", "TRANSFORMERS_CACHE", "HF_ENDPOINT"):
     os.environ.pop(_variable, None)
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is looked for, but not among what the frameworks and the tests themselves hold."""
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

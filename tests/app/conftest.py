@@ -1,5 +1,6 @@
 """Widgets are tested in the window's own style, so that sizes and colours are those that people see."""
 
+import functools
 from collections.abc import Iterator
 
 import pytest
@@ -39,6 +40,13 @@ def keep_widgets(qtbot, monkeypatch: pytest.MonkeyPatch) -> None:
         add(widget, **options)
 
     monkeypatch.setattr(qtbot, "addWidget", add_and_keep)
+
+
+@pytest.fixture(autouse=True)
+def patience(qtbot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test waits for may take a minute; pytest-qt gives up after five seconds, which a busy machine needs."""
+    for name in ("waitUntil", "waitSignal", "waitSignals", "waitExposed", "waitActive"):
+        monkeypatch.setattr(qtbot, name, functools.partial(getattr(qtbot, name), timeout=60_000))
 
 
 @pytest.fixture
