@@ -58,6 +58,7 @@ def _measure(tree: Path, models: list[Path], place: Path) -> Iterator[tuple[str,
     """Everything once, in folders of its own."""
     runs = place / "runs"
     environment = {**os.environ, "BURNISH_RUNS": str(runs), "HF_HUB_OFFLINE": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # no user compiles Burnish anew in every process
     yield "burnish --help", _run(tree, ["--help"], environment)
     yield "burnish runs", _run(tree, ["runs"], environment)
     for model in models:
