@@ -19,6 +19,7 @@ from backend.commands.follow import EventReader, Follower, RunOutcome
 from backend.commands.screen import ProgressScreen
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
+from backend.contract.spec import RunSpec
 
 _attempt_of_a_supervisor = train.attempt
 
@@ -49,10 +50,10 @@ def call(
         return subprocess.CompletedProcess(["burnish", *arguments], code, _text(out), _text(err))
 
 
-def _attempt(folder: RunFolder, *, queue: bool = False) -> RunOutcome:
+def _attempt(folder: RunFolder, spec: RunSpec, *, queue: bool = False) -> RunOutcome:
     """`train.attempt` with the engine process in this one, between the records that its supervisor would write."""
     if queue or folder.life() == "alive":
-        return _attempt_of_a_supervisor(folder, queue=queue)
+        return _attempt_of_a_supervisor(folder, spec, queue=queue)
     reader = EventReader.at_end(folder.events)
     lock = take_lock(folder.lock)
     try:
@@ -60,17 +61,17 @@ def _attempt(folder: RunFolder, *, queue: bool = False) -> RunOutcome:
         folder.clear_requests()
         number = folder.next_attempt()
         folder.write_process_record(ProcessRecord(number, host_id(), boot_id(), os.getpid(), os.getpid(), time.time()))
-        folder.write_exit_record(ExitRecord(number, _train(folder), time.time()))
+        folder.write_exit_record(ExitRecord(number, _train(folder, spec), time.time()))
     finally:
         os.close(lock)
     return Follower(folder, reader, ProgressScreen()).watch()
 
 
-def _train(folder: RunFolder) -> int:
+def _train(folder: RunFolder, spec: RunSpec) -> int:
     with (
         folder.log.open("a", encoding="utf-8") as log,
         pytest.MonkeyPatch.context() as patch,
-        _environment({**os.environ, process_tree.MARKER: str(folder.path)}),
+        _environment({**os.environ, **spec.hardware.environment, process_tree.MARKER: str(folder.path)}),
         _signals(),
     ):
         patch.setattr(sys, "stdout", log)
