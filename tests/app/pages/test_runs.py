@@ -249,7 +249,7 @@ def test_a_run_says_what_sets_it_apart_from_the_one_of_its_name_before(qtbot, co
     model = panel.table.model()
     row = next(row for row, run in enumerate(panel.table.runs) if run.name == "sentiment-lost")
     told = model.data(model.index(row, NAMES.index("run")), Qt.ItemDataRole.ToolTipRole)
-    assert "Unlike sentiment of " in told
+    assert "Differences from sentiment " in told
     assert told.endswith("Learning rate: 0.0003 → 5")
 
 

@@ -166,7 +166,7 @@ def test_sizes_of_the_folders_are_told(panel: Page, asked: Asked):
 def test_clearing_says_how_much_and_asks_first(panel: Page, asked: Asked):
     panel.folders._on_storage(STORAGE)
     panel.folders.clear_button.click()
-    assert "Clear 410 MB of tokenised features" in panel.folders.banner.text()
+    assert "Clear 410 MB of tokenized features" in panel.folders.banner.text()
     assert asked.questions == []
     panel.folders.keep_button.click()
     assert panel.folders.banner.isHidden()

@@ -60,7 +60,7 @@ def test_answers_take_their_shape_from_the_contract(qtbot, client):
 def test_an_answer_of_another_shape_is_a_mistake_in_words(qtbot, client):
     said = asked(client, "plan")
     qtbot.waitUntil(said)
-    assert "another shape" in said.mistakes[0].message
+    assert "unexpected format" in said.mistakes[0].message
 
 
 def test_a_large_answer_is_a_file(qtbot, client):
@@ -115,7 +115,7 @@ def test_a_question_that_kills_the_helper_twice_gets_one_sentence(qtbot, client)
     qtbot.waitUntil(said)
     assert len(said.mistakes) == 1
     assert "cannot go on" in said.mistakes[0].message
-    assert "try again" in said.mistakes[0].message
+    assert "Try again" in said.mistakes[0].message
 
 
 def test_after_a_death_other_questions_are_answered(qtbot, client):
@@ -224,7 +224,7 @@ def test_whatever_the_helper_says_no_question_waits_for_ever(qtbot, misbehaving,
     broken, later = asked(misbehaving, "say", hex=BROKEN[what].hex()), asked(misbehaving, "echo", n=2)
     qtbot.waitUntil(broken)
     qtbot.waitUntil(later)
-    assert "cannot be read" in broken.mistakes[0].message
+    assert "Couldn't read" in broken.mistakes[0].message
     again = asked(misbehaving, "echo", n=3)
     qtbot.waitUntil(again)
     assert again.answers == [{"n": 3}]
@@ -249,5 +249,5 @@ def test_a_line_of_a_gigabyte_is_not_gathered(qtbot, misbehaving):
         return endless()
 
     qtbot.waitUntil(is_over, timeout=30_000)
-    assert "cannot be read" in endless.mistakes[0].message
+    assert "Couldn't read" in endless.mistakes[0].message
     assert max(most) < 6 * LONGEST_LINE
