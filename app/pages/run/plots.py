@@ -303,7 +303,7 @@ class RunPlots(RememberedSplitter):
 
     def _resumed(self, resume: Resume) -> str:
         if self.axis == "time" and resume.down_seconds >= SHORTEST_DOWN:
-            return tr("paused {down_seconds}", down_seconds=formatting.duration(resume.down_seconds))
+            return tr("down {down_seconds}", down_seconds=formatting.duration(resume.down_seconds))
         return tr("resumed")
 
 

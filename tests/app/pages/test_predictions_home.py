@@ -160,7 +160,7 @@ def test_a_threshold_is_shown_in_the_table_and_taken_home(qtbot, shown: Page, tm
     ]  # fmt: skip
     assert browser.view.color(0, "prediction_at_threshold") == "accent_text"
     dialog = shown.ask_export()
-    assert "positive begins at 0.600" in dialog.threshold.text()
+    assert "positive threshold of 0.600" in dialog.threshold.text()
     dialog.parquet.setChecked(True)
     choice = dialog.choice()
     dialog.close()

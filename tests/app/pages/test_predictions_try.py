@@ -172,7 +172,7 @@ def test_code_of_a_model_is_agreed_to_before_it_is_asked(qtbot, box: TryBox):
     box.form.show_model("/models/try-own-code")
     first = box.form.first
     qtbot.waitUntil(first.trust.isVisible)
-    assert "runs Python code of its own" in first.facts.text()
+    assert "its own Python code" in first.facts.text()
     assert "modeling.py" in first.facts.text()
     first.trust.click()
     qtbot.waitUntil(lambda: not first.trust.isVisible())
@@ -183,7 +183,7 @@ def test_old_weights_are_converted_from_the_try_box(qtbot, box: TryBox):
     box.form.show_model("/models/old-weights")
     first = box.form.first
     qtbot.waitUntil(first.convert.isVisible)
-    assert "converted" in first.facts.text() or "convert them once" in first.facts.text()
+    assert "converted" in first.facts.text() or "convert them to safetensors once" in first.facts.text()
     first.convert.click()
     assert not first.convert.isVisible()
 

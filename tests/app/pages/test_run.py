@@ -346,7 +346,7 @@ def test_a_folder_that_is_deleted_is_said(qtbot, shown):
     panel = shown("sentiment-lost")
     with qtbot.waitSignal(panel.message) as said:
         shutil.rmtree(panel.path)
-    assert "is gone" in said.args[1]
+    assert "Run folder not found" in said.args[1]
     assert panel.controls.pill.text() == "Deleted"
 
 
