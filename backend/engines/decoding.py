@@ -31,20 +31,20 @@ class DecodingRules:
         """(rows, vocabulary) float32 after prompts and `written` tokens, all of them in `seen` (rows, length)."""
         settings, scores = self.settings, scores.copy()
         if settings.repetition_penalty != 1.0:
-            own = self._own(seen)
+            own = self._pad_with_own(seen)
             known = np.take_along_axis(scores, own, axis=1)
             penalty = np.float32(settings.repetition_penalty)
             np.put_along_axis(scores, own, np.where(known < 0, known * penalty, known / penalty), axis=1)
         if settings.no_repeat_ngram_size:
             for row, ids in enumerate(seen):
-                scores[row, _would_repeat(ids, settings.no_repeat_ngram_size)] = -np.inf
+                scores[row, _repeating_tokens(ids, settings.no_repeat_ngram_size)] = -np.inf
         self.demands.forbid(scores, seen)
         if written < settings.min_new_tokens:
             scores[:, sorted(self.ends)] = -np.inf
         self.demands.force(scores, seen, written, self.room)
-        return self._sharpened(scores) if settings.sample else scores
+        return self._warp(scores) if settings.sample else scores
 
-    def _own(self, seen: np.ndarray) -> np.ndarray:
+    def _pad_with_own(self, seen: np.ndarray) -> np.ndarray:
         """The same with a row's first own id wherever padding stands; a row may be there once for each beam."""
         if self.padding is None:
             return seen
@@ -52,7 +52,7 @@ class DecodingRules:
         first = seen[np.arange(len(seen)), before]
         return np.where(np.arange(seen.shape[1]) < before[:, None], first[:, None], seen)
 
-    def _sharpened(self, scores: np.ndarray) -> np.ndarray:
+    def _warp(self, scores: np.ndarray) -> np.ndarray:
         settings = self.settings
         scores = scores / np.float32(max(settings.temperature, _COLDEST))
         kept = 2 if settings.num_beams > 1 else 1  # beams need another token to go on with
@@ -100,7 +100,7 @@ def _steps(
     going = np.ones(len(prompts), dtype=bool)
     for number in range(rules.room):
         rules.settings.check_stop()
-        tokens = _chosen(rules.apply(scores, seen, number), random)
+        tokens = _choose_tokens(rules.apply(scores, seen, number), random)
         going = going & ~np.isin(tokens, sorted(rules.ends))
         if not going.any():
             return
@@ -137,19 +137,19 @@ class _BeamSearch:
                 break
             flat = (np.arange(self._rows)[:, None] * self._count + origins).reshape(-1)
             scores = advance(self._texts[:, :, -1].reshape(-1), flat)
-        return [self._without_end(one[0]) for one in self._kept]
+        return [self._strip_end(one[0]) for one in self._kept]
 
     def _extend(self, scores: np.ndarray, *, is_last: bool) -> np.ndarray:
         """Takes the best continuations; gives the beam that each running one goes on from, (rows, beams)."""
         vocabulary = scores.shape[-1]
         total = (scores + self._running[:, :, None]).reshape(self._rows, -1)
         candidates = max(2, 1 + len(self._rules.ends)) * self._count
-        best = _largest(total if self._random is None else total + self._random.gumbel(size=total.shape), candidates)
+        best = _top_k(total if self._random is None else total + self._random.gumbel(size=total.shape), candidates)
         values, origins, tokens = np.take_along_axis(total, best, axis=1), best // vocabulary, best % vocabulary
         texts = np.concatenate([np.take_along_axis(self._texts, origins[..., None], axis=1), tokens[..., None]], axis=2)
         ended = np.isin(tokens, sorted(self._rules.ends)) | is_last
         self._finish(values, texts, ended)
-        going = _largest(np.where(ended, values + np.float32(_WORST), values), self._count)
+        going = _top_k(np.where(ended, values + np.float32(_WORST), values), self._count)
         self._running = np.take_along_axis(np.where(ended, values + np.float32(_WORST), values), going, axis=1)
         self._texts = np.take_along_axis(texts, going[..., None], axis=1)
         self._all_ended = bool(ended.all())
@@ -161,7 +161,7 @@ class _BeamSearch:
         full = np.logical_and(self._finished.all(axis=1), settings.early_stopping)
         ended = ended & (np.arange(ended.shape[1]) < self._count) & ~full[:, None] & self._may_improve[:, None]
         merged = np.concatenate([self._best, np.where(ended, scores, scores + np.float32(_WORST))], axis=1)
-        best = _largest(merged, self._count)
+        best = _top_k(merged, self._count)
         is_finished = np.concatenate([self._finished, ended], axis=1)
         for row, places in enumerate(best.tolist()):
             every = [*self._kept[row], *texts[row]]
@@ -177,21 +177,21 @@ class _BeamSearch:
         stops_early = settings.early_stopping and bool(self._finished.all())
         return not self._may_improve.any() or stops_early or self._all_ended
 
-    def _without_end(self, ids: np.ndarray) -> np.ndarray:
+    def _strip_end(self, ids: np.ndarray) -> np.ndarray:
         ends = np.flatnonzero(np.isin(ids, sorted(self._rules.ends)))
         return ids[: ends[0]] if len(ends) else ids
 
 
-def _chosen(scores: np.ndarray, random: np.random.Generator | None) -> np.ndarray:
+def _choose_tokens(scores: np.ndarray, random: np.random.Generator | None) -> np.ndarray:
     return (scores if random is None else scores + random.gumbel(size=scores.shape)).argmax(axis=1)
 
 
-def _largest(values: np.ndarray, count: int) -> np.ndarray:
+def _top_k(values: np.ndarray, count: int) -> np.ndarray:
     """Places of the largest values of every row, the largest first."""
     return np.argsort(-values, axis=1, kind="stable")[:, :count]
 
 
-def _would_repeat(ids: np.ndarray, size: int) -> np.ndarray:
+def _repeating_tokens(ids: np.ndarray, size: int) -> np.ndarray:
     """The tokens that would end a group of `size` tokens that is there already."""
     if len(ids) + 1 < size:
         return np.zeros(0, np.int64)

@@ -45,7 +45,7 @@ def end_tokens(settings: GenerationSettings, *owners: Any) -> frozenset[int]:
     return frozenset()
 
 
-def room_for(settings: GenerationSettings, config: Any, known: int) -> int:
+def max_new_tokens(settings: GenerationSettings, config: Any, known: int) -> int:
     """How many tokens may be written after `known` ones: the settings' number, or fewer where positions end."""
     limit = longest_sequence(config.to_dict())
     return settings.max_new_tokens if limit is None else max(0, min(settings.max_new_tokens, limit - known))

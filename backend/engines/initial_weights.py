@@ -55,7 +55,7 @@ def standard_deviation(name: str, config: dict[str, Any]) -> float:
         return _modernbert(name, config)
     if "embed_init_std" in config and name.endswith("embeddings.weight"):
         return config["embed_init_std"]
-    std = _general(config)
+    std = _configured_std(config)
     if config.get("model_type") == "gpt2" and name.endswith("c_proj.weight"):
         return std / math.sqrt(2 * config["n_layer"])  # residual paths, as the GPT-2 paper has it
     return std
@@ -67,7 +67,7 @@ def _constant(name: str, config: dict[str, Any]) -> float:
     return 0.0 if config.get("model_type") in _CENTRED_AT_ZERO else 1.0
 
 
-def _general(config: dict[str, Any]) -> float:
+def _configured_std(config: dict[str, Any]) -> float:
     for key in ("initializer_range", "init_std", "initializer_factor"):
         if key in config:
             return config[key] or _DEFAULT_STD
@@ -151,17 +151,17 @@ class NewTokens:
     """How many ids the model was trained with. Later ones have no trained row, even where the table has rows to spare
     (mT5's has 12); None where nobody knows, and then every row of the table counts as trained."""
 
-    def trained(self, rows: int) -> int:
+    def count_trained(self, rows: int) -> int:
         """How many of a table's rows were trained."""
         return rows if self.known is None else min(rows, self.known)
 
-    def in_spare_rows(self, rows: int) -> list[int]:
+    def tokens_in_spare_rows(self, rows: int) -> list[int]:
         """Added tokens for which a table of so many rows has one already."""
-        return [token for token in self.pieces if self.trained(rows) <= token < rows]
+        return [token for token in self.pieces if self.count_trained(rows) <= token < rows]
 
     def means(self, before: int, after: int) -> dict[int, list[int]]:
         """Row → the rows whose mean it begins as, in a table that grows from `before` to `after`."""
-        trained = self.trained(before)
+        trained = self.count_trained(before)
         found = {
             token: [piece for piece in pieces if 0 <= piece < trained]
             for token, pieces in self.pieces.items()
@@ -169,9 +169,9 @@ class NewTokens:
         }
         return {token: pieces for token, pieces in found.items() if pieces}
 
-    def words(self, before: int, after: int) -> str:
+    def describe(self, before: int, after: int) -> str:
         """What happens to a table that grows from `before` to `after`, for people; empty where nothing does."""
-        spare, means = len(self.in_spare_rows(before)), len(self.means(before, after))
+        spare, means = len(self.tokens_in_spare_rows(before)), len(self.means(before, after))
         parts = (
             [message("{after} added to the vocabulary of {before}", after=_rows(after - before), before=before)]
             if after > before
@@ -190,7 +190,9 @@ class NewTokens:
         return join("; ", parts)
 
 
-def grown(name: str, stored: np.ndarray, rows: int, config: Mapping[str, Any], seed: int, new: NewTokens) -> np.ndarray:
+def resize_embedding(
+    name: str, stored: np.ndarray, rows: int, config: Mapping[str, Any], seed: int, new: NewTokens
+) -> np.ndarray:
     """The table or bias `stored`, (rows before, …), with at least as many `rows`; `name` is its Hugging Face name.
 
     A row that is not the mean of others stays as it is stored, and beyond the stored ones is drawn as any new weight.

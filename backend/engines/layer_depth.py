@@ -34,14 +34,14 @@ class LayerDepths:
         depths, top = self._depths
         return {name: decay ** (top - depths[name]) for name in self.names}
 
-    def frozen(self, wishes: list[str | int]) -> set[str]:
+    def frozen_names(self, wishes: list[str | int]) -> set[str]:
         """The parameters that are taken out of training.
 
         A wish is `embeddings`, `encoder` (all below the head; of an encoder-decoder its encoder), a number of lower
         layers (with the embeddings under them), or a pattern of parameter names. Raises InputError where one matches
         nothing, or where nothing would be left to train.
         """
-        found = {name for wish in wishes for name in self._wished(wish)}
+        found = {name for wish in wishes for name in self._names_to_freeze(wish)}
         if len(found) == len(self.names):
             raise InputError(
                 message("{field}: this freezes every weight and leaves nothing to train; freeze less", field=_FIELD),
@@ -52,7 +52,7 @@ class LayerDepths:
     @cached_property
     def _depths(self) -> tuple[dict[str, int], int]:
         """Parameter → 0 for embeddings, 1 for the lowest layer …; and the depth of what lies above all layers."""
-        places = {name: _place(name) for name in self.body - self._embeddings}
+        places = {name: _layer_of(name) for name in self.body - self._embeddings}
         counts: dict[str, int] = {}
         for stack, number in filter(None, places.values()):
             counts[stack] = max(counts.get(stack, 0), number + 1)
@@ -68,19 +68,19 @@ class LayerDepths:
     @cached_property
     def _embeddings(self) -> frozenset[str]:
         """Embeddings and their norms and projections, which lie in no layer."""
-        return frozenset(name for name in self.body if _place(name) is None and self._is_embedding(name))
+        return frozenset(name for name in self.body if _layer_of(name) is None and self._is_embedding(name))
 
     def _is_embedding(self, name: str) -> bool:
         parts = name.split(".")[:-1]
         return ".".join(parts) in self.tables or any("emb" in part or part in _EMBEDDING_NAMES for part in parts)
 
-    def _wished(self, wish: str | int) -> frozenset[str]:
+    def _names_to_freeze(self, wish: str | int) -> frozenset[str]:
         if wish == "embeddings":
             return self._embeddings
         if wish == "encoder":
             return self._encoder()
         if isinstance(wish, int):
-            return self._lower_layers(wish)
+            return self._parameters_below(wish)
         found = frozenset(name for name in self.names if matches(name, wish))
         if not found:
             some = self.names[:: max(1, len(self.names) // _EXAMPLES)][:_EXAMPLES]
@@ -100,7 +100,7 @@ class LayerDepths:
         has_decoder = any("decoder" in name.split(".") for name in self.body)
         return of_encoder if has_decoder else self.body
 
-    def _lower_layers(self, count: int) -> frozenset[str]:
+    def _parameters_below(self, count: int) -> frozenset[str]:
         depths, top = self._depths
         if count > top - 1:
             raise InputError(
@@ -115,6 +115,6 @@ class LayerDepths:
         return frozenset(name for name, depth in depths.items() if depth <= count)
 
 
-def _place(name: str) -> tuple[str, int] | None:
+def _layer_of(name: str) -> tuple[str, int] | None:
     found = _LAYER.match(name)
     return (found.group(1), int(found.group(2))) if found else None

@@ -50,9 +50,9 @@ class LogitsProcessors:
     def force(self, scores: np.ndarray, seen: np.ndarray, written: int, room: int) -> None:
         """Leaves the scores of what must be written alone; `written` of `room` tokens are there."""
         if self.first is not None and seen.shape[1] == 1:
-            _leave(scores, (self.first,))
+            _allow_only(scores, (self.first,))
         if self.last and written + 1 == room:
-            _leave(scores, self.last)
+            _allow_only(scores, self.last)
         scores[:, list(self.suppressed)] = -np.inf
         begins = self.first is not None and seen.shape[1] - written == 1
         if written == (1 if begins else 0):
@@ -62,7 +62,7 @@ class LogitsProcessors:
 NONE = LogitsProcessors()
 
 
-def demands_of(defaults: Any, ends: frozenset[int], *, samples: bool) -> LogitsProcessors:
+def build_processors(defaults: Any, ends: frozenset[int], *, samples: bool) -> LogitsProcessors:
     """Of a GenerationConfig, where `ends` end a text. Raises InputError for a demand that is not known here."""
     if key := unknown_demand(defaults, samples=samples):
         raise InputError(
@@ -91,6 +91,6 @@ def unknown_demand(defaults: Any, *, samples: bool) -> str:
     return next(asked, "")
 
 
-def _leave(scores: np.ndarray, tokens: tuple[int, ...]) -> None:
+def _allow_only(scores: np.ndarray, tokens: tuple[int, ...]) -> None:
     scores[:] = -np.inf
     scores[:, list(tokens)] = 0.0

@@ -6,7 +6,7 @@ from backend.contract.messages import message
 HINT = message("make hardware.micro_batch_size smaller, or set training.gradient_checkpointing to true")
 
 
-def shortage(*, on_accelerator: bool) -> RunFailed:
+def out_of_memory(*, on_accelerator: bool) -> RunFailed:
     """The failure with code `out_of_memory`."""
     return RunFailed(
         message("The memory of the accelerator is not enough for this batch; {hint}", hint=HINT)

@@ -38,19 +38,19 @@ class Adapter:
             raise InputError(message("adapter.type: the JAX engine knows LoRA alone; choose PyTorch"), "adapter.type")
         self._loading, self._settings = loading, loading.adapter
         self._base = opened.model
-        self._in_full = _trained_in_full(self._base, opened, loading.head.head)
+        self._in_full = _fully_trained(self._base, opened, loading.head.head)
         meant = _targets(self._base, loading.adapter.targets, loading.head.head)
         # A matrix without anything learnt in it has nothing to be adapted.
         self._targets = [name for name in meant if f"{name}.weight" not in self._in_full]
         if self.is_alone:
             self._check_alone(opened.loaded)
         self._seed = loading.training.seed
-        self._model = self._base.changed(self._put_in_place)
-        self.trained = self._small() | self._in_full | self._biases()
+        self._model = self._base.with_change(self._put_in_place)
+        self.trained = self._adapter_names() | self._in_full | self._biases()
 
-    def adapted(self, opened: LoadedParameters) -> LoadedParameters:
+    def add_to(self, opened: LoadedParameters) -> LoadedParameters:
         """The model with small matrices beside its own."""
-        drawn = self._drawn(opened.parameters)
+        drawn = self._initialize(opened.parameters)
         more = sum(value.size for value in drawn.values())
         loaded = replace(opened.loaded, parameters=opened.loaded.parameters + more)
         return replace(opened, model=self._model, parameters=opened.parameters | drawn, loaded=loaded)
@@ -62,14 +62,14 @@ class Adapter:
 
     def export(self, folder: Path, parameters: Mapping[str, np.ndarray]) -> None:
         """PEFT's two files, into a folder that has the model's configuration."""
-        own = self._own()
-        tensors = {f"{PREFIX}{_in_layer(name) if name in own else name}": parameters[name] for name in self.trained}
+        own = self._adapted_weights()
+        tensors = {f"{PREFIX}{_peft_name(name) if name in own else name}": parameters[name] for name in self.trained}
         inputs_first = any(self._base.linear.get(name, False) for name in self._targets)
         peft_files.write(
-            folder, tensors, self._loading, self._targets, sorted(self._owners()), inputs_first=inputs_first
+            folder, tensors, self._loading, self._targets, sorted(self._modules_to_save()), inputs_first=inputs_first
         )
 
-    def merged(self, parameters: Mapping[str, np.ndarray]) -> Values:
+    def merge(self, parameters: Mapping[str, np.ndarray]) -> Values:
         """The weights under their usual names, with what was learnt in them."""
         settings = self._settings
         scale = scaling(settings.alpha, settings.rank, rslora=settings.rslora)
@@ -82,13 +82,13 @@ class Adapter:
             size = parameters.get(f"{name}{peft_files.MAGNITUDE}")
             change = peft_files.AdapterDelta(parameters[f"{name}{first}"], parameters[f"{name}{second}"], scale, size)
             weight = parameters[f"{name}.weight"]
-            whole[f"{name}.weight"] = change.merged(weight, inputs_first=self._inputs_first(name))
+            whole[f"{name}.weight"] = change.merge(weight, inputs_first=self._inputs_first(name))
         return whole
 
     def _put_in_place(self, module: nnx.Module) -> None:
         for name in self._targets:
             *above, last = name.split(".")
-            owner: Any = reduce(_part, above, module)
+            owner: Any = reduce(_submodule, above, module)
             layer = getattr(owner, last)
             is_table = isinstance(layer, Embedding)
             beside = AdaptedEmbedding(layer, self._settings) if is_table else AdaptedLinear(layer, self._settings)
@@ -98,16 +98,16 @@ class Adapter:
         """Whether a target's weight is (inputs, outputs), as that of a table is."""
         return self._base.linear.get(name, True)
 
-    def _small(self) -> set[str]:
+    def _adapter_names(self) -> set[str]:
         return self._model.shapes.keys() - self._base.shapes.keys()
 
-    def _drawn(self, parameters: Values) -> Values:
+    def _initialize(self, parameters: Values) -> Values:
         """The first of both matrices as PEFT would draw it (Kaiming with a = √5: ±1/√inputs); the second is zero.
 
         Of a table the first is zero and the second normal.
         """
         found: Values = {}
-        for name in sorted(self._small()):
+        for name in sorted(self._adapter_names()):
             shape = self._model.shapes[name]
             if name.endswith(peft_files.FIRST):
                 key = f"{PREFIX}{name.removesuffix('.weight')}.default.weight"
@@ -121,7 +121,7 @@ class Adapter:
                 found[name] = np.linalg.norm(parameters[f"{layer}.weight"], axis=0 if self._inputs_first(layer) else 1)
         return found
 
-    def _own(self) -> set[str]:
+    def _adapted_weights(self) -> set[str]:
         """The weights and biases of the layers that are adapted."""
         names = {f"{name}.{each}" for name in self._targets for each in ("weight", "bias")}
         return names & self._base.shapes.keys()
@@ -130,9 +130,9 @@ class Adapter:
         if self._settings.bias == "none":
             return set()
         every = {name for name in self._base.shapes if f".{name}".endswith(".bias")}
-        return every if self._settings.bias == "all" else every & self._own()
+        return every if self._settings.bias == "all" else every & self._adapted_weights()
 
-    def _owners(self) -> set[str]:
+    def _modules_to_save(self) -> set[str]:
         """The modules that hold what trains in full, as PEFT's `modules_to_save` wants them."""
         tops = {name.partition(".")[0] for name in self._in_full if _is_on_top(name, self._base)}
         return {top if (top := name.partition(".")[0]) in tops else name.rpartition(".")[0] for name in self._in_full}
@@ -143,16 +143,18 @@ class Adapter:
             self._loading.head.head.declared.over_vocabulary and self._in_full
         )  # tied to what does not train
         others = self._base.shapes.keys() - self._in_full
-        shared = (not owner or any(name.startswith(f"{owner}.") for name in others) for owner in self._owners())
+        shared = (
+            not owner or any(name.startswith(f"{owner}.") for name in others) for owner in self._modules_to_save()
+        )
         if of_vocabulary or any(shared):
             raise cannot_leave_alone(message("the new weights of this model cannot stand beside an adapter"))
 
 
-def _part(module: Any, name: str) -> Any:
+def _submodule(module: Any, name: str) -> Any:
     return module[int(name)] if name.isdigit() else getattr(module, name)
 
 
-def _in_layer(name: str) -> str:
+def _peft_name(name: str) -> str:
     """How PEFT calls a parameter of a layer that it has wrapped."""
     layer, _, last = name.rpartition(".")
     return f"{layer}.base_layer.{last}"
@@ -163,7 +165,7 @@ def _is_on_top(name: str, model: Model) -> bool:
     return name.partition(".")[0] in model.tops
 
 
-def _trained_in_full(model: Model, opened: LoadedParameters, head: Head) -> set[str]:
+def _fully_trained(model: Model, opened: LoadedParameters, head: Head) -> set[str]:
     """Heads and whatever was drawn anew; the word embedding too where it has new rows."""
     found = set(opened.loaded.new_weights)
     if not head.declared.over_vocabulary:
@@ -182,7 +184,7 @@ def _targets(model: Model, wanted: str | list[str], head: Head) -> list[str]:
         return [name for name in linear if any(is_meant(name, one) for one in USUAL)] or linear
     if wanted == "all-linear":
         return linear
-    tables = sorted(model.standing.tables)
+    tables = sorted(model.layer_depths.tables)
     named = {target: [name for name in (*below, *tables) if is_meant(name, target)] for target in wanted}
     for target, found in named.items():
         if not found:

@@ -40,11 +40,11 @@ def save(folder: Path, values: SavedState) -> Finish:
     """
     orbax = _orbax()
     writer = orbax.AsyncCheckpointer(orbax.PyTreeCheckpointHandler())
-    with _full_disk_stated():
+    with _raise_disk_full():
         writer.save(folder / STATE, args=orbax.args.PyTreeSave(_tree(values)))
 
     def finish() -> None:
-        with _full_disk_stated(), closing(writer):
+        with _raise_disk_full(), closing(writer):
             writer.wait_until_finished()
 
     return finish
@@ -76,7 +76,7 @@ def restore_weights(folder: Path, like: Mapping[str, jax.Array]) -> dict[str, np
     Raises RunFailed for a checkpoint of another model, or one that cannot be read.
     """
     try:
-        stored = {_own_name(name): value for name, value in load_file(folder / _OF_TORCH).items()}
+        stored = {_to_peft_name(name): value for name, value in load_file(folder / _OF_TORCH).items()}
         _decay_words(stored, folder / _OPTIMIZER_OF_TORCH)
     except (OSError, SafetensorError) as error:
         raise _unreadable(folder, error) from error
@@ -95,7 +95,7 @@ def _decay_words(stored: dict[str, np.ndarray], optimizer: Path) -> None:
             stored[name][waiting] *= file.get_tensor("words.decay").item()
 
 
-def _own_name(name: str) -> str:
+def _to_peft_name(name: str) -> str:
     """How PEFT's files, and the JAX engine, call what PEFT calls by this name within a model."""
     return (
         name.replace(".base_layer.", ".")
@@ -151,18 +151,18 @@ def _of_another_model(what: str) -> RunFailed:
 
 
 @contextmanager
-def _full_disk_stated() -> Iterator[None]:
+def _raise_disk_full() -> Iterator[None]:
     """Raises the system's own error for a full disk: the library hides it in the words of another."""
     try:
         yield
     except Exception as error:
-        words = " ".join(str(one).lower() for one in _causes(error))
+        words = " ".join(str(one).lower() for one in _list_causes(error))
         if any(sign in words for sign in _FULL):
             raise OSError(errno.ENOSPC, "No space left on device") from error
         raise
 
 
-def _causes(error: BaseException | None) -> list[BaseException]:
+def _list_causes(error: BaseException | None) -> list[BaseException]:
     found: list[BaseException] = []
     while error is not None and error not in found:
         found.append(error)

@@ -23,9 +23,9 @@ def position(hosts: int, coordinator: str, timeout: float) -> Position:
     """
     if hosts == 1:
         return Position()
-    number = _given_number(hosts)
+    number = _configured_host_number(hosts)
     if not coordinator or number is None:
-        found = _detected()
+        found = _detect_position()
         if found is not None:
             _check_count(hosts, found.count)
             coordinator = coordinator or found.coordinator
@@ -64,7 +64,7 @@ def _check_count(wanted: int, there: int) -> None:
         )
 
 
-def _given_number(count: int) -> int | None:
+def _configured_host_number(count: int) -> int | None:
     given = os.environ.get(NUMBER, "").strip()
     if not given:
         return None
@@ -82,7 +82,7 @@ def _given_number(count: int) -> int | None:
     return int(given)
 
 
-def _detected() -> Position | None:
+def _detect_position() -> Position | None:
     """As JAX finds it on TPU pods, under Slurm and the like."""
     from jax._src.clusters import ClusterEnv  # no public name tells it before `initialize` acts on it
 
@@ -115,14 +115,14 @@ def join(here: Position) -> "JaxBoard":
         jax.distributed.initialize(
             here.coordinator, here.count, here.number, initialization_timeout=int(2 * here.timeout),
             heartbeat_timeout_seconds=HEARTBEAT_SECONDS, shutdown_timeout_seconds=LEAVE_SECONDS,
-            cluster_detection_method="deactivate", coordinator_bind_address=own_address(here.coordinator),
+            cluster_detection_method="deactivate", coordinator_bind_address=listen_address(here.coordinator),
         )  # fmt: skip
     except jax.errors.JaxRuntimeError as error:
         raise _not_met(here, error) from error
     return JaxBoard(here)
 
 
-def own_address(coordinator: str) -> str:
+def listen_address(coordinator: str) -> str:
     """Where the first host listens: at that address alone, or at all of its own where a name stands for it.
 
     It is always said, so that no variable of a spec's environment decides it.
@@ -169,17 +169,17 @@ class JaxBoard:
 
     def put(self, key: str, note: str) -> None:
         """See `Board.put`."""
-        self._asked(lambda client: client.key_value_set(key, note, allow_overwrite=True))
+        self._call(lambda client: client.key_value_set(key, note, allow_overwrite=True))
 
     def get(self, key: str, seconds: float) -> str | None:
         """See `Board.get`."""
         if seconds <= 0:
-            return self._asked(lambda client: client.key_value_try_get(key))
-        return self._asked(lambda client: client.blocking_key_value_get(key, int(seconds * 1000)))
+            return self._call(lambda client: client.key_value_try_get(key))
+        return self._call(lambda client: client.blocking_key_value_get(key, int(seconds * 1000)))
 
     def forget(self, folder: str) -> None:
         """See `Board.forget`."""
-        self._asked(lambda client: client.key_value_delete(f"{folder}/"))
+        self._call(lambda client: client.key_value_delete(f"{folder}/"))
 
     def is_torn(self, error: Exception) -> bool:
         """See `Board.is_torn`."""
@@ -190,18 +190,18 @@ class JaxBoard:
         try:
             self._shutdown()
         except self._error as error:
-            raise _gone(error) from error
+            raise _unreachable_error(error) from error
 
-    def _asked(self, ask: Any) -> Any:
+    def _call(self, ask: Any) -> Any:
         try:
             return ask(self._client)
         except self._error as error:
             if str(error).startswith(_NOT_THERE):
                 return None
-            raise _gone(error) from error
+            raise _unreachable_error(error) from error
 
 
-def _gone(error: Exception) -> RunFailed:
+def _unreachable_error(error: Exception) -> RunFailed:
     return RunFailed(
         message("the first host cannot be reached any more ({error})", error=next(iter(str(error).splitlines()), "")),
         "host_lost",

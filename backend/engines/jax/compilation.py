@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 from backend.engines.engine import Compiling
-from backend.engines.out_of_memory import shortage
+from backend.engines.out_of_memory import out_of_memory
 
 Key = Hashable
 
@@ -26,7 +26,7 @@ class CompiledPrograms:
 
     def call(self, function: Any, key: Key, *arguments: Any, **static: Any) -> Any:
         """`function` is jitted; `key` names it and the shapes of those arguments that may have several."""
-        with shortage_stated():
+        with translate_out_of_memory():
             if key not in self._known:
                 jax.block_until_ready(arguments)  # or what is still computed would pass for compiling
                 self._known[key] = self._compiling(lambda: function.lower(*arguments, **static).compile())
@@ -39,13 +39,13 @@ def shapes(arrays: Mapping[str, Any]) -> Key:
 
 
 @contextmanager
-def shortage_stated() -> Iterator[None]:
+def translate_out_of_memory() -> Iterator[None]:
     """Turns running out of memory into RunFailed with code `out_of_memory`; other errors pass."""
     try:
         yield
     except MemoryError as error:
-        raise shortage(on_accelerator=False) from error
+        raise out_of_memory(on_accelerator=False) from error
     except jax.errors.JaxRuntimeError as error:
         if _XLA_SAYS not in str(error):
             raise
-        raise shortage(on_accelerator=jax.default_backend() != "cpu") from error
+        raise out_of_memory(on_accelerator=jax.default_backend() != "cpu") from error

@@ -21,10 +21,10 @@ from backend.data.batches import targets
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
 from backend.engines.jax import checkpoints
 from backend.engines.jax.adapters import Adapter
-from backend.engines.jax.compilation import CompiledPrograms, shapes, shortage_stated
+from backend.engines.jax.compilation import CompiledPrograms, shapes, translate_out_of_memory
 from backend.engines.jax.generation import Generator
 from backend.engines.jax.heads import HEADS
-from backend.engines.jax.layers import DropoutKeys, computing, recomputing
+from backend.engines.jax.layers import DropoutKeys, recompute_layers, use_dtype
 from backend.engines.jax.loading import open_model
 from backend.engines.jax.lora import dropping
 from backend.engines.jax.mesh import layout_of
@@ -59,15 +59,15 @@ class JaxEngine:
         opened = open_model(loading)
         if loading.training is not None and loading.adapter is not None:
             self._adapter = Adapter(loading, opened)
-            opened = self._adapter.adapted(opened)
+            opened = self._adapter.add_to(opened)
         self._model, self._config, self._facts = opened.model, opened.config, loading.head
         self._generation, self._training = opened.generation, loading.training
         self._numbers = _NUMBERS[loading.precision]
         if loading.precision == "float32":
             jax.config.update("jax_default_matmul_precision", "highest")  # a TPU would multiply in bfloat16
         self._layout = layout_of(loading, self._config.model_type, opened.model.divided)
-        with shortage_stated():
-            self._parameters: Parameters = self._layout.placed(opened.parameters)
+        with translate_out_of_memory():
+            self._parameters: Parameters = self._layout.place(opened.parameters)
         smoothing = loading.training.label_smoothing if loading.training else 0.0
         self._head = HEADS[loading.head.head](loading.head, smoothing)
         self._programs = CompiledPrograms(loading.compiling)
@@ -80,12 +80,12 @@ class JaxEngine:
         assert model is not None
         if training is None:
             return 0
-        kept = model.standing.frozen(loading.model.frozen) | model.fixed
+        kept = model.layer_depths.frozen_names(loading.model.frozen) | model.fixed
         self._trained = sorted(model.shapes.keys() - kept if self._adapter is None else self._adapter.trained)
-        self._optimizer = Optimizer(training, model.undecayed, model.standing.rates(training.layer_decay))
+        self._optimizer = Optimizer(training, model.undecayed, model.layer_depths.rates(training.layer_decay))
         # Placed like the parameters, or the second step, whose state comes from the first, would be compiled again.
         trained = {name: self._parameters[name] for name in self._trained}
-        self._state = self._layout.begun(self._optimizer.init, trained)
+        self._state = self._layout.init_sharded(self._optimizer.init, trained)
         self._step = self._layout.step(self._compute_step, trained, self._state)
         return sum(int(np.prod(model.shapes[name])) for name in self._trained)
 
@@ -96,11 +96,11 @@ class JaxEngine:
         assert self._training is not None, "the model was loaded without training"
         denominator = sum(targets(self._facts.head, batch, self._facts.class_weights) for batch in micro_batches) or 1.0
         groups = self._layout.groups
-        arrays = stacked([self._head.arrays(batch) for batch in alike(micro_batches, groups)], groups)
+        arrays = stack([self._head.arrays(batch) for batch in pad_alike(micro_batches, groups)], groups)
         trained = {name: self._parameters[name] for name in self._trained}
         fixed = {name: value for name, value in self._parameters.items() if name not in trained}
         trained, self._state, loss, norm = self._programs.call(
-            self._step, ("step", shapes(arrays)), trained, self._state, fixed, self._layout.divided(arrays, 1),
+            self._step, ("step", shapes(arrays)), trained, self._state, fixed, self._layout.shard_batch(arrays, 1),
             np.float32(denominator), np.float32(learning_rate),
             _key(self._training.seed, step),
         )  # fmt: skip
@@ -135,12 +135,12 @@ class JaxEngine:
     def _loss(self, parameters: Parameters, arrays: Arrays, noise: DropoutKeys) -> jax.Array:
         assert self._model is not None
         assert self._training is not None
-        with computing(self._numbers), recomputing(self._training.gradient_checkpointing), dropping(noise):
-            return self._head.loss(self._model.at(parameters), arrays, noise)
+        with use_dtype(self._numbers), recompute_layers(self._training.gradient_checkpointing), dropping(noise):
+            return self._head.loss(self._model.bind(parameters), arrays, noise)
 
     def read(self, results: Sequence[StepResult]) -> list[StepNumbers]:
         """Fetch a group of results from the device at once."""
-        with shortage_stated():  # steps are computed while the loop goes on, so it may show here first
+        with translate_out_of_memory():  # steps are computed while the loop goes on, so it may show here first
             found = jax.device_get([(each.loss, each.gradient_norm) for each in results])
         return [StepNumbers(float(loss), float(norm)) for loss, norm in found]
 
@@ -150,16 +150,16 @@ class JaxEngine:
         """The head's outputs for every row of the batch; filler rows get zeros."""
         if self._model is None:
             raise RunFailed(message("No model is loaded"), "no_model")
-        [filled] = alike([batch], self._layout.groups)
-        arrays = self._layout.divided(self._head.arrays(filled), 0)
+        [filled] = pad_alike([batch], self._layout.groups)
+        arrays = self._layout.shard_batch(self._head.arrays(filled), 0)
         found = self._programs.call(self._outputs, ("outputs", shapes(arrays)), self._parameters, arrays)
         read = self._head.read({name: np.asarray(values) for name, values in found.items()}, filled)
         return {name: values[: len(batch["row_valid"])] for name, values in read.items()}
 
     def _compute_outputs(self, parameters: Parameters, arrays: Arrays) -> Arrays:
         assert self._model is not None
-        with computing(self._numbers):
-            return self._head.outputs(self._model.at(parameters), arrays)
+        with use_dtype(self._numbers):
+            return self._head.outputs(self._model.bind(parameters), arrays)
 
     def generate(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
         """What the model writes for every row: new ids alone, without the end token."""
@@ -179,23 +179,23 @@ class JaxEngine:
 
     def save(self, folder: Path) -> Finish:
         """Weights and optimizer state, exact, through Orbax; whole once what it returns was called."""
-        return checkpoints.save(folder, self._saved())
+        return checkpoints.save(folder, self._to_saved_state())
 
     def restore(self, folder: Path) -> str:
         """What `save` wrote, to the bit, whatever devices it was written from; of a checkpoint of torch the weights."""
         if not (folder / checkpoints.STATE).is_dir():
-            found = checkpoints.restore_weights(folder, self._saved().parameters)
-            self._parameters |= self._layout.placed(found)
+            found = checkpoints.restore_weights(folder, self._to_saved_state().parameters)
+            self._parameters |= self._layout.place(found)
             return message(
                 "the checkpoint was written by PyTorch: the model goes on from it, and the optimizer starts new"
             )
-        found = checkpoints.restore(folder, self._saved())
+        found = checkpoints.restore(folder, self._to_saved_state())
         self._parameters |= found.parameters
         if self._optimizer is not None:
             self._state = jax.tree.unflatten(jax.tree.structure(self._state), found.optimizer)
         return ""
 
-    def _saved(self) -> checkpoints.SavedState:
+    def _to_saved_state(self) -> checkpoints.SavedState:
         if self._optimizer is None:
             return checkpoints.SavedState(self._parameters, [])
         trained = {name: self._parameters[name] for name in self._trained}
@@ -203,14 +203,14 @@ class JaxEngine:
 
     def export(self, folder: Path) -> None:
         """Config and float32 weights in Hugging Face layout, safetensors; or an adapter alone."""
-        tensors = self._layout.fetched(self._parameters)
+        tensors = self._layout.fetch(self._parameters)
         if jax.process_index() > 0:
             return
         self._config.save_pretrained(folder)
         if self._adapter is not None and self._adapter.is_alone:
             self._adapter.export(folder, tensors)
             return
-        tensors = tensors if self._adapter is None else self._adapter.merged(tensors)
+        tensors = tensors if self._adapter is None else self._adapter.merge(tensors)
         if self._facts.head in (Head.CAUSAL_LM, Head.SEQ2SEQ_LM):
             self._generation.save_pretrained(folder)
         assert self._model is not None
@@ -221,21 +221,21 @@ class JaxEngine:
         return self._layout.peak_memory_mb()
 
 
-def alike(batches: Sequence[Batch], groups: int = 1) -> list[Batch]:
+def pad_alike(batches: Sequence[Batch], groups: int = 1) -> list[Batch]:
     """Micro-batches with filler rows and padding up to the largest of them: one scan wants one shape.
 
     Their rows become a multiple of `groups`.
     """
     return [
-        {name: _grown(array, _largest(batches, name, groups), name) for name, array in batch.items()}
+        {name: _pad_to(array, _largest_shape(batches, name, groups), name) for name, array in batch.items()}
         for batch in batches
     ]
 
 
-def stacked(batches: Sequence[Batch], groups: int = 1) -> Batch:
+def stack(batches: Sequence[Batch], groups: int = 1) -> Batch:
     """On one another, (number, …); language models may have other numbers of targets."""
     return {
-        name: np.stack([_grown(each[name], _largest(batches, name, groups), name) for each in batches])
+        name: np.stack([_pad_to(each[name], _largest_shape(batches, name, groups), name) for each in batches])
         for name in batches[0]
     }
 
@@ -253,12 +253,12 @@ def _key(seed: int, step: int) -> jax.Array:
     return jax.random.key(int.from_bytes(digest, "little"))
 
 
-def _largest(batches: Sequence[Batch], name: str, groups: int) -> tuple[int, ...]:
+def _largest_shape(batches: Sequence[Batch], name: str, groups: int) -> tuple[int, ...]:
     first, *others = (max(sizes) for sizes in zip(*(batch[name].shape for batch in batches), strict=True))
     return (-(-first // groups) * groups, *others)
 
 
-def _grown(array: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
+def _pad_to(array: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
     if array.shape == shape:
         return array
     filler = np.nan if array.dtype.kind == "f" else _FILLERS.get(name, 0)

@@ -48,7 +48,7 @@ class _Direct:
         self._weights = None if facts.class_weights is None else jnp.asarray(facts.class_weights, jnp.float32)
 
     def arrays(self, batch: Batch) -> Batch:
-        return {name: _small(batch[name]) for name in (*_INPUTS, *self.targets) if name in batch}
+        return {name: _to_32_bits(batch[name]) for name in (*_INPUTS, *self.targets) if name in batch}
 
     def loss(self, model: Any, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         logits = model(arrays, noise).astype(jnp.float32)  # (batch, labels) or (batch, length, labels)
@@ -58,7 +58,7 @@ class _Direct:
         return {"logits": model(arrays, None).astype(jnp.float32)}
 
     def read(self, outputs: Batch, batch: Batch) -> Batch:
-        return {name: _without_filler(values, batch) for name, values in outputs.items()}
+        return {name: _zero_filler(values, batch) for name, values in outputs.items()}
 
 
 class SequenceClassification(_Direct):
@@ -130,7 +130,7 @@ class _Language:
         labels = self.labels(batch).reshape(-1)  # (batch · length,)
         places = np.flatnonzero(labels != IGNORE)
         count = -(-max(len(places), 1) // _TARGETS_TOGETHER) * _TARGETS_TOGETHER
-        found = {name: _small(batch[name]) for name in _INPUTS if name in batch}
+        found = {name: _to_32_bits(batch[name]) for name in _INPUTS if name in batch}
         found["places"] = np.zeros(count, np.int32)
         found["targets"] = np.full(count, IGNORE, np.int32)
         found["places"][: len(places)], found["targets"][: len(places)] = places, labels[places]
@@ -151,7 +151,7 @@ class _Language:
         hidden = hidden.reshape(-1, hidden.shape[-1])[arrays["places"]]  # (targets, hidden_size)
         return model.vocabulary(hidden).astype(jnp.float32)  # (targets, vocabulary)
 
-    def _placed(self, values: np.ndarray, batch: Batch) -> np.ndarray:
+    def _scatter_to_tokens(self, values: np.ndarray, batch: Batch) -> np.ndarray:
         """One value per target → one per token."""
         labels = self.labels(batch)
         shape, places = labels.shape, np.flatnonzero(labels.reshape(-1) != IGNORE)
@@ -164,7 +164,7 @@ class MaskedLanguage(_Language):
     """What stands behind a mask."""
 
     def read(self, outputs: Batch, batch: Batch) -> Batch:
-        return {name: self._placed(values, batch) for name, values in outputs.items()}
+        return {name: self._scatter_to_tokens(values, batch) for name, values in outputs.items()}
 
 
 class CausalLanguage(_Language):
@@ -177,7 +177,7 @@ class CausalLanguage(_Language):
 
     def read(self, outputs: Batch, batch: Batch) -> Batch:
         found = {"token_loss": outputs["token_loss"], "token_prediction": outputs["top_tokens"][:, 0]}
-        placed = {name: self._placed(values, batch) for name, values in found.items()}
+        placed = {name: self._scatter_to_tokens(values, batch) for name, values in found.items()}
         return {name: np.concatenate([values[:, :1] * 0, values[:, :-1]], axis=1) for name, values in placed.items()}
 
 
@@ -185,11 +185,11 @@ class SequenceToSequence(_Language):
     """The tokens of an answer; the model's own way of showing them to its decoder."""
 
     def arrays(self, batch: Batch) -> Batch:
-        return {**super().arrays(batch), "labels": _small(batch["labels"])}
+        return {**super().arrays(batch), "labels": _to_32_bits(batch["labels"])}
 
     def read(self, outputs: Batch, batch: Batch) -> Batch:
         found = {"token_loss": outputs["token_loss"], "token_prediction": outputs["top_tokens"][:, 0]}
-        return {name: self._placed(values, batch) for name, values in found.items()}
+        return {name: self._scatter_to_tokens(values, batch) for name, values in found.items()}
 
 
 HEADS: dict[Head, type[JaxHead]] = {
@@ -219,10 +219,10 @@ def cross_entropy(
     return jnp.where(known, own, 0.0)
 
 
-def _small(values: np.ndarray) -> np.ndarray:
+def _to_32_bits(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float32 if np.issubdtype(values.dtype, np.floating) else np.int32)
 
 
-def _without_filler(values: np.ndarray, batch: Batch) -> np.ndarray:
+def _zero_filler(values: np.ndarray, batch: Batch) -> np.ndarray:
     valid = batch["row_valid"].reshape(-1, *[1] * (values.ndim - 1))
     return np.where(valid, values, np.zeros((), values.dtype))

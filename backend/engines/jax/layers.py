@@ -30,7 +30,7 @@ _NUMBERS: ContextVar[Any] = ContextVar("numbers", default=jnp.float32)
 
 
 @contextmanager
-def computing(numbers: Any) -> Iterator[None]:
+def use_dtype(numbers: Any) -> Iterator[None]:
     """Layers that are traced inside multiply in this number format; sums over layers and norms stay float32."""
     token = _NUMBERS.set(numbers)
     try:
@@ -39,7 +39,7 @@ def computing(numbers: Any) -> Iterator[None]:
         _NUMBERS.reset(token)
 
 
-def numbers() -> Any:
+def compute_dtype() -> Any:
     """The number format that layers multiply in."""
     return _NUMBERS.get()
 
@@ -48,7 +48,7 @@ _RECOMPUTES: ContextVar[bool] = ContextVar("recomputes", default=False)
 
 
 @contextmanager
-def recomputing(wanted: bool) -> Iterator[None]:
+def recompute_layers(wanted: bool) -> Iterator[None]:
     """Layers that are traced inside are computed once more for the gradients, and nothing in them is kept."""
     token = _RECOMPUTES.set(wanted)
     try:
@@ -57,7 +57,7 @@ def recomputing(wanted: bool) -> Iterator[None]:
         _RECOMPUTES.reset(token)
 
 
-def through(layer: Callable[..., jax.Array], x: jax.Array, *given: Any) -> jax.Array:
+def apply_layer(layer: Callable[..., jax.Array], x: jax.Array, *given: Any) -> jax.Array:
     """`layer(x, *given)`, recomputed for the gradients where that is wanted."""
     return jax.checkpoint(lambda value: layer(value, *given))(x) if _RECOMPUTES.get() else layer(x, *given)
 
@@ -100,7 +100,7 @@ _MEMORY: ContextVar[KeyValueCache | None] = ContextVar("memory", default=None)
 
 
 @contextmanager
-def remembering(memory: KeyValueCache) -> Iterator[None]:
+def use_cache(memory: KeyValueCache) -> Iterator[None]:
     """Decoders that are traced inside see what was read before."""
     token = _MEMORY.set(memory)
     try:
@@ -109,13 +109,13 @@ def remembering(memory: KeyValueCache) -> Iterator[None]:
         _MEMORY.reset(token)
 
 
-def remembered(key: jax.Array, value: jax.Array) -> tuple[jax.Array, jax.Array]:
+def extend_cache(key: jax.Array, value: jax.Array) -> tuple[jax.Array, jax.Array]:
     """What a decoder's attention looks at: these, and where one writes all that came before them."""
     memory = _MEMORY.get()
     return (key, value) if memory is None else memory.extend(key, value)
 
 
-def remembered_source(make: Callable[[], tuple[jax.Array, jax.Array]]) -> tuple[jax.Array, jax.Array]:
+def cache_source(make: Callable[[], tuple[jax.Array, jax.Array]]) -> tuple[jax.Array, jax.Array]:
     """What an answer's attention sees of its source; where one writes it is made with the first token alone."""
     memory = _MEMORY.get()
     return make() if memory is None else memory.of_source(make)
@@ -137,10 +137,10 @@ def dropout(x: jax.Array, rate: float, noise: DropoutKeys | None) -> jax.Array:
     """`x` with a share of its values dropped and the others scaled up; without noise (no training) `x` itself."""
     if noise is None or rate == 0.0:
         return x
-    return jnp.where(_kept(noise.next(), rate, x.shape), x / (1.0 - rate), jnp.zeros((), x.dtype))
+    return jnp.where(_dropout_mask(noise.next(), rate, x.shape), x / (1.0 - rate), jnp.zeros((), x.dtype))
 
 
-def _kept(key: jax.Array, rate: float, shape: tuple[int, ...]) -> jax.Array:
+def _dropout_mask(key: jax.Array, rate: float, shape: tuple[int, ...]) -> jax.Array:
     """Which values stay, all but `rate` of them, to a 65,536th.
 
     One drawn word decides over two neighbours: `jax.random.bernoulli` takes eight times as long on a processor, which was a
@@ -268,18 +268,18 @@ def attend(
     return found.reshape(batch, heads, length, -1)  # (batch, heads, length, head_size)
 
 
-def hidden_padding(attention_mask: jax.Array) -> jax.Array:
+def padding_bias(attention_mask: jax.Array) -> jax.Array:
     """(batch, length) of ones and zeros → (batch, 1, 1, length) to add to scores."""
     return jnp.where(attention_mask[:, None, None, :] > 0, 0.0, NEVER)  # (batch, 1, 1, length)
 
 
-def causal(arrays: dict[str, jax.Array], window: int | None = None) -> jax.Array:
+def causal_bias(arrays: dict[str, jax.Array], window: int | None = None) -> jax.Array:
     """What a decoder's tokens may see, as (batch, 1, length, keys) to add to scores.
 
     Themselves and what stands before them (within `window` tokens, where there is one), no padding, and of packed rows
     nothing of another `segment`.
     """
-    here, there, shown = places(arrays["attention_mask"])  # (length,), (keys,), (batch, keys)
+    here, there, shown = attention_positions(arrays["attention_mask"])  # (length,), (keys,), (batch, keys)
     seen = there[None, :] <= here[:, None]  # (length, keys)
     if window is not None:
         seen &= there[None, :] > here[:, None] - window
@@ -289,14 +289,14 @@ def causal(arrays: dict[str, jax.Array], window: int | None = None) -> jax.Array
     return jnp.where(seen[:, None], 0.0, NEVER)  # (batch, 1, length, keys)
 
 
-def causal_answer(given: jax.Array) -> jax.Array:
+def causal_answer_bias(given: jax.Array) -> jax.Array:
     """The same for an answer, whose padding stands behind what counts: (1, 1, length, keys)."""
-    here, there, _ = places(given)  # (length,), (keys,), (batch, keys)
+    here, there, _ = attention_positions(given)  # (length,), (keys,), (batch, keys)
     seen = there[None, :] <= here[:, None]  # (length, keys)
     return jnp.where(seen, 0.0, NEVER)[None, None]  # (1, 1, length, keys)
 
 
-def places(attention_mask: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+def attention_positions(attention_mask: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Where the tokens stand that look, and those that are looked at; and which of these are no padding."""
     memory, count = _MEMORY.get(), attention_mask.shape[1]
     if memory is None:

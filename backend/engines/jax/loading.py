@@ -13,7 +13,7 @@ from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.engines.configuration import open_configuration, order_of_outputs
 from backend.engines.engine import LoadedModel, LoadRequest
-from backend.engines.initial_weights import draw, grown
+from backend.engines.initial_weights import draw, resize_embedding
 from backend.engines.jax.model import Model, find_family
 from backend.engines.jax.peft_files import StoredAdapter
 from backend.models.adapter_files import is_alone, weights_folder
@@ -60,7 +60,7 @@ def open_model(loading: LoadRequest) -> LoadedParameters:
     config.architectures = [model.architecture]
     if loading.model.initialise == "from_config":
         return _new(model, config, loading, rows)
-    return _stored(model, stored, config, loading, rows)
+    return _load_stored(model, stored, config, loading, rows)
 
 
 def _generation(loading: LoadRequest, config: Any) -> Any:
@@ -88,31 +88,35 @@ def _new(model: Model, config: Any, loading: LoadRequest, rows: int) -> LoadedPa
         if more
         else ""
     )
-    parameters = _drawn(model.shapes, model, config, loading)
+    parameters = _initialize(model.shapes, model, config, loading)
     return LoadedParameters(
-        model, parameters, config, _generation(loading, config), _loaded(model, sorted(model.shapes), [], resized)
+        model,
+        parameters,
+        config,
+        _generation(loading, config),
+        _describe_loaded(model, sorted(model.shapes), [], resized),
     )
 
 
-def _stored(model: Model, stored: Any, config: Any, loading: LoadRequest, rows: int) -> LoadedParameters:
+def _load_stored(model: Model, stored: Any, config: Any, loading: LoadRequest, rows: int) -> LoadedParameters:
     found, unused = _read(loading, model)
     if not found:
         raise InputError(
             message("{field}: {folder}", field=FIELD, folder=foreign_weights(loading.folder, config.model_type)), FIELD
         )
-    resized = loading.new_tokens.words(rows, config.vocab_size)
-    spare = model.token_names if config.vocab_size == rows and loading.new_tokens.in_spare_rows(rows) else frozenset()
+    resized = loading.new_tokens.describe(rows, config.vocab_size)
+    spare = model.token_names if config.vocab_size == rows and loading.new_tokens.tokens_in_spare_rows(rows) else frozenset()
     parameters: Values = {}
     for name, values in found.items():
         wanted = model.shapes[name]
         if name in model.fixed:
-            values = _lengthened(values, wanted)
+            values = _pad_rows(values, wanted)
         if values.shape != wanted and values.shape[1:] == wanted[1:] and (values.shape[0], wanted[0]) == (
             rows, config.vocab_size,
         ):  # fmt: skip
-            values = grown(name, values, wanted[0], config.to_dict(), _seed(loading), loading.new_tokens)
+            values = resize_embedding(name, values, wanted[0], config.to_dict(), _seed(loading), loading.new_tokens)
         elif name in spare:
-            values = grown(name, values, rows, config.to_dict(), _seed(loading), loading.new_tokens)
+            values = resize_embedding(name, values, rows, config.to_dict(), _seed(loading), loading.new_tokens)
         if values.shape == wanted:
             parameters[name] = values
         elif name.partition(".")[0] not in model.tops or loading.head.head.declared.over_vocabulary:
@@ -127,9 +131,9 @@ def _stored(model: Model, stored: Any, config: Any, loading: LoadRequest, rows: 
     if not loading.head.head.declared.over_vocabulary:
         _fit_head(parameters, model, stored, loading)
     new = sorted(model.shapes.keys() - parameters.keys())
-    parameters |= _drawn(new, model, config, loading)
+    parameters |= _initialize(new, model, config, loading)
     return LoadedParameters(
-        model, parameters, config, _generation(loading, config), _loaded(model, new, unused, resized)
+        model, parameters, config, _generation(loading, config), _describe_loaded(model, new, unused, resized)
     )
 
 
@@ -140,14 +144,14 @@ def _read(loading: LoadRequest, model: Model) -> tuple[Values, list[str]]:
     for path in read_weights(loading.folder).files:
         with safe_open(path, framework="flax") as file:
             for name in file.keys():  # noqa: SIM118 (no mapping)
-                if (own := _own_name(name, model)) is None:
+                if (own := _to_model_name(name, model)) is None:
                     unused.append(name)
                 else:
                     values = np.asarray(file.get_tensor(name)).astype(np.float32)
                     _refuse_two(found.get(own), values, name, own)
                     found[own] = values
     if is_alone(loading.folder):
-        unused += StoredAdapter(loading.folder).merge(found, partial(_own_name, model=model), model.linear)
+        unused += StoredAdapter(loading.folder).merge(found, partial(_to_model_name, model=model), model.linear)
     return found, sorted(unused)
 
 
@@ -164,14 +168,14 @@ def _refuse_two(known: np.ndarray | None, values: np.ndarray, name: str, own: st
         )
 
 
-def _lengthened(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def _pad_rows(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """With zeros for what a larger vocabulary adds."""
     if values.ndim != len(shape) or any(has > wanted for has, wanted in zip(values.shape, shape, strict=True)):
         return values
     return np.pad(values, [(0, wanted - has) for has, wanted in zip(values.shape, shape, strict=True)])
 
 
-def _own_name(name: str, model: Model) -> str | None:
+def _to_model_name(name: str, model: Model) -> str | None:
     """The model's name for a file's: a bare body's lack the prefix, another head's have another, old files call norms otherwise."""
     stem, _, last = name.rpartition(".")
     names = [name, f"{stem}.{_OLD_NAMES.get(last, last)}"]
@@ -191,7 +195,7 @@ def _fit_head(parameters: Values, model: Model, stored: Any, loading: LoadReques
             parameters[name] = parameters[name][order]
 
 
-def _drawn(names: Iterable[str], model: Model, config: Any, loading: LoadRequest) -> Values:
+def _initialize(names: Iterable[str], model: Model, config: Any, loading: LoadRequest) -> Values:
     facts = config.to_dict()
     return {
         name: np.zeros(model.shapes[name], np.float32)
@@ -205,7 +209,7 @@ def _seed(loading: LoadRequest) -> int:
     return loading.training.seed if loading.training is not None else 0
 
 
-def _loaded(model: Model, new: list[str], unused: list[str], resized: str) -> LoadedModel:
+def _describe_loaded(model: Model, new: list[str], unused: list[str], resized: str) -> LoadedModel:
     count = sum(int(np.prod(shape)) for name, shape in model.shapes.items() if name not in model.fixed)
     new = [name for name in new if name not in model.fixed]
     return LoadedModel(model.architecture, count, count, new, unused, resized)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.adapters.lora import Settings
-from backend.engines.jax.layers import Conv1D, DropoutKeys, Embedding, Linear, dropout, numbers
+from backend.engines.jax.layers import Conv1D, DropoutKeys, Embedding, Linear, compute_dtype, dropout
 
 _NOISE: ContextVar[DropoutKeys | None] = ContextVar("noise", default=None)
 
@@ -49,18 +49,18 @@ class AdaptedLinear(nnx.Module):
 
     def __call__(self, x: jax.Array) -> jax.Array:
         read = dropout(x, self._rate, _NOISE.get())
-        own, change = self._own(x), self._scale * self.lora_B(self.lora_A(read))  # each (…, outputs)
+        own, change = self._base_output(x), self._scale * self.lora_B(self.lora_A(read))  # each (…, outputs)
         found = own + change
         if self.lora_magnitude_vector is not None:
             size = (self.lora_magnitude_vector[...] / self._norm()).astype(own.dtype)  # (outputs,)
             # PEFT drops no values of what the layer itself reads, but of what is scaled in it.
-            scaled = own if read is x else self._own(read)
+            scaled = own if read is x else self._base_output(read)
             found = own - scaled + size * (scaled + change)
         return found if self.bias is None else found + self.bias[...].astype(found.dtype)
 
-    def _own(self, x: jax.Array) -> jax.Array:
-        weight = self.weight[...].astype(numbers())
-        return x.astype(numbers()) @ (weight if self._inputs_first else weight.T)  # (…, outputs)
+    def _base_output(self, x: jax.Array) -> jax.Array:
+        weight = self.weight[...].astype(compute_dtype())
+        return x.astype(compute_dtype()) @ (weight if self._inputs_first else weight.T)  # (…, outputs)
 
     def _norm(self) -> jax.Array:
         """Of every output's row of the whole matrix, a constant to the gradients as in section 4.3 of the paper."""
@@ -86,7 +86,7 @@ class AdaptedEmbedding(nnx.Module):
 
     def __call__(self, ids: jax.Array) -> jax.Array:
         first, second = self.lora_embedding_A[...].T[ids], self.lora_embedding_B[...].T  # (…, rank), (rank, width)
-        change = self._scale * (first.astype(numbers()) @ second.astype(numbers()))  # (…, width)
+        change = self._scale * (first.astype(compute_dtype()) @ second.astype(compute_dtype()))  # (…, width)
         found = self.weight[...][ids] + change
         if self.lora_magnitude_vector is None:
             return found

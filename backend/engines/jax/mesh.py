@@ -34,24 +34,24 @@ class Layout:
         """Devices, or groups of them, that share the rows of a batch: their number must be a multiple of it."""
         return self._grid.groups
 
-    def placed(self, values: Any) -> Any:
+    def place(self, values: Any) -> Any:
         """A tree of arrays on the devices; what lies under a parameter's name lies as the parameter does."""
         if self._is_alone:
             return jax.device_put(values, self._shardings(values))
-        return jax.tree.map(_shared, values, self._shardings(values))
+        return jax.tree.map(_place_from_host, values, self._shardings(values))
 
-    def begun(self, begin: Callable[[Any], Any], trained: Mapping[str, jax.Array]) -> Any:
+    def init_sharded(self, begin: Callable[[Any], Any], trained: Mapping[str, jax.Array]) -> Any:
         """What `begin` makes of the parameters, such as an optimizer's state, placed like them."""
         if self._is_alone:
-            return self.placed(begin(trained))
+            return self.place(begin(trained))
         where = self._shardings(jax.eval_shape(begin, trained))
         return jax.jit(begin, out_shardings=where)(trained)
 
-    def fetched(self, values: Mapping[str, jax.Array]) -> dict[str, np.ndarray]:
+    def fetch(self, values: Mapping[str, jax.Array]) -> dict[str, np.ndarray]:
         """Whole arrays; one after another, so that no device holds more than one of them beside its share."""
-        return {name: np.asarray(value if self._is_alone else self._gathered(value)) for name, value in values.items()}
+        return {name: np.asarray(value if self._is_alone else self._gather(value)) for name, value in values.items()}
 
-    def _gathered(self, value: jax.Array) -> jax.Array:
+    def _gather(self, value: jax.Array) -> jax.Array:
         return value if value.is_fully_replicated else jax.jit(_itself, out_shardings=self._whole)(value)
 
     def step(self, compute: Callable[..., Any], trained: Mapping[str, jax.Array], state: Any) -> Callable[..., Any]:
@@ -59,12 +59,12 @@ class Layout:
         where = (self._shardings(trained), self._shardings(state), self._whole, self._whole)
         return jax.jit(compute, donate_argnums=(0, 1), out_shardings=where)
 
-    def divided(self, arrays: Batch, dimension: int) -> Mapping[str, Any]:
+    def shard_batch(self, arrays: Batch, dimension: int) -> Mapping[str, Any]:
         """A batch whose rows, counted along `dimension`, are shared by the groups."""
         if self.groups == 1:
             return arrays  # jit puts it on every device
         rows = NamedSharding(self._mesh, PartitionSpec(*[None] * dimension, ROWS))
-        put = jax.device_put if self._is_alone else _shared
+        put = jax.device_put if self._is_alone else _place_from_host
         return {
             name: put(array, rows if array.shape[dimension] % self.groups == 0 else self._whole)
             for name, array in arrays.items()
@@ -106,7 +106,7 @@ def _devices(names: Sequence[str]) -> list[Any]:
     return found
 
 
-def _shared(value: Any, where: NamedSharding) -> jax.Array:
+def _place_from_host(value: Any, where: NamedSharding) -> jax.Array:
     """An array of which each host has the whole and places the part that its own devices hold."""
     whole = np.asarray(value)
     return jax.make_array_from_callback(whole.shape, where, lambda part: whole[part])

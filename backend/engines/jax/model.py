@@ -29,7 +29,7 @@ class Model:
         family = find_family(config, head)
         family.check(config)
         self.architecture, build = family.heads[head]
-        self._build = build if change is None else _changed(build, change)
+        self._build = build if change is None else _with_change(build, change)
         self.body, self.bodies = family.bodies.get(head, family.body), {family.body, *family.bodies.values()}
         self.fixed, self.divided, self.aliases = family.fixed, family.divided, family.aliases
         self._config, self._head, self._outputs = config, head, outputs
@@ -38,13 +38,13 @@ class Model:
         found = list(nnx.to_flat_state(state))
         self._paths = {".".join(map(str, path)): path for path, _ in found}
         self.shapes = {".".join(map(str, path)): tuple(value.shape) for path, value in found}
-        self.undecayed = _undecayed(abstract, self._paths)
-        self.standing = LayerDepths(
+        self.undecayed = _undecayed_names(abstract, self._paths)
+        self.layer_depths = LayerDepths(
             names=tuple(name for name in self.shapes if name not in self.fixed),
             body=frozenset(name for name in self.shapes if not self.body or name.startswith(f"{self.body}.")),
             tables=frozenset(_modules(abstract, Embedding)),
         )
-        below = {name.partition(".")[0] for name in self.standing.tables}
+        below = {name.partition(".")[0] for name in self.layer_depths.tables}
         self.tops = frozenset(name.partition(".")[0] for name in self.shapes) - below
         """The parts on top of what the heads share: those without a table."""
         self.linear = {
@@ -54,7 +54,7 @@ class Model:
         }
         """Names of the linear layers, and whether their weight is (inputs, outputs)."""
 
-    def changed(self, change: Change) -> "Model":
+    def with_change(self, change: Change) -> "Model":
         """The same model with other parts."""
         return Model(self._config, self._head, self._outputs, change)
 
@@ -81,19 +81,19 @@ class Model:
         """The weights as a file of Hugging Face's layout, under their own names."""
         save_file(dict(parameters), folder / WEIGHTS, {"format": "pt"})
 
-    def at(self, parameters: Mapping[str, jax.Array]) -> nnx.Module:
+    def bind(self, parameters: Mapping[str, jax.Array]) -> nnx.Module:
         """The module with these values, inside or outside of a trace."""
         state = nnx.from_flat_state([(path, nnx.Param(parameters[name])) for name, path in self._paths.items()])
         return nnx.merge(self._graph, state)
 
 
-def _changed(build: Build, change: Change) -> Build:
-    def made(config: Config, outputs: int) -> nnx.Module:
+def _with_change(build: Build, change: Change) -> Build:
+    def build_changed(config: Config, outputs: int) -> nnx.Module:
         module = build(config, outputs)
         change(module)
         return module
 
-    return made
+    return build_changed
 
 
 def find_family(config: Config, head: Head | None = None) -> Family:
@@ -116,7 +116,7 @@ def _modules(module: nnx.Module, *kinds: type) -> set[str]:
     return {".".join(map(str, path)) for path, each in nnx.iter_graph(module) if isinstance(each, kinds)}
 
 
-def _undecayed(module: nnx.Module, names: Mapping[str, tuple[object, ...]]) -> frozenset[str]:
+def _undecayed_names(module: nnx.Module, names: Mapping[str, tuple[object, ...]]) -> frozenset[str]:
     """Biases and the parameters of norms."""
     norms = _modules(module, LayerNorm, RMSNorm)
     return frozenset(name for name in names if name.endswith("bias") or name.rpartition(".")[0] in norms)

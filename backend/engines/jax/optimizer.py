@@ -96,9 +96,11 @@ class _OptaxRule:
             gradients = {name: value + self._decays[name] * parameters[name] for name, value in gradients.items()}
         found: tuple[Any, State] = self._direction.update(gradients, state, parameters)
         updates, state = found
-        return {name: self._moved(name, value, updates[name], rates[name]) for name, value in parameters.items()}, state
+        return {
+            name: self._update_parameter(name, value, updates[name], rates[name]) for name, value in parameters.items()
+        }, state
 
-    def _moved(self, name: str, value: jax.Array, update: jax.Array, rate: jax.Array) -> jax.Array:
+    def _update_parameter(self, name: str, value: jax.Array, update: jax.Array, rate: jax.Array) -> jax.Array:
         decay = 0.0 if self._coupled else self._decays[name]
         return value * (1.0 - rate * decay) - rate * update
 
@@ -131,12 +133,12 @@ class Adafactor:
     ) -> tuple[Parameters, AdafactorState]:
         """New parameters and state."""
         found = {
-            name: self._moved(value, state[name], gradients[name], rates[name], self._decays[name])
+            name: self._update_parameter(value, state[name], gradients[name], rates[name], self._decays[name])
             for name, value in parameters.items()
         }
         return {name: value for name, (value, _) in found.items()}, {name: own for name, (_, own) in found.items()}
 
-    def _moved(
+    def _update_parameter(
         self, value: jax.Array, state: dict[str, jax.Array], gradient: jax.Array, rate: jax.Array, decay: float
     ) -> tuple[jax.Array, dict[str, jax.Array]]:
         options, step = self._options, state["step"] + 1

@@ -34,7 +34,7 @@ class AdapterDelta:
     scale: float
     magnitude: np.ndarray | None = None
 
-    def merged(self, weight: np.ndarray, *, inputs_first: bool) -> np.ndarray:
+    def merge(self, weight: np.ndarray, *, inputs_first: bool) -> np.ndarray:
         """The weight with the change in it, of the same shape; raises ValueError where they do not fit."""
         own, change = weight.T if inputs_first else weight, self.second @ self.first
         if change.shape != own.shape:
@@ -111,23 +111,23 @@ class StoredAdapter:
             elif not kind:
                 values[own] = value
             elif kind in (FIRST, WORDS_FIRST):
-                values[own] = self._merged(stem, kind, values[own], linear.get(own.removesuffix(".weight"), False))
+                values[own] = self._merge(stem, kind, values[own], linear.get(own.removesuffix(".weight"), False))
                 merged += 1
         if not merged:
-            raise self._misfit(message("none of its matrices is one of the model's"))
+            raise self._mismatch_error(message("none of its matrices is one of the model's"))
         return unused
 
-    def _merged(self, stem: str, kind: str, weight: np.ndarray, inputs_first: bool) -> np.ndarray:
+    def _merge(self, stem: str, kind: str, weight: np.ndarray, inputs_first: bool) -> np.ndarray:
         is_words = kind == WORDS_FIRST
         second, sizes = f"{stem}{WORDS_SECOND if is_words else SECOND}", f"{stem}{MAGNITUDE}"
         if second not in self._tensors:
-            raise self._misfit(message("{second} is missing", second=second))
+            raise self._mismatch_error(message("{second} is missing", second=second))
         first = self._tensors[f"{stem}{kind}"]
         change = AdapterDelta(first, self._tensors[second], self._scale(stem, len(first)), self._tensors.get(sizes))
         try:
-            return change.merged(weight, inputs_first=inputs_first or is_words)
+            return change.merge(weight, inputs_first=inputs_first or is_words)
         except ValueError as error:
-            raise self._misfit(message("{stem}: {error}", stem=stem, error=error)) from error
+            raise self._mismatch_error(message("{stem}: {error}", stem=stem, error=error)) from error
 
     def _scale(self, stem: str, rank: int) -> float:
         patterns: dict[str, float] = self._configuration.get("alpha_pattern") or {}
@@ -153,7 +153,7 @@ class StoredAdapter:
             _FIELD,
         )
 
-    def _misfit(self, reason: str) -> RunFailed:
+    def _mismatch_error(self, reason: str) -> RunFailed:
         return RunFailed(
             message(
                 "{folder}: its adapter does not fit the model it names ({reason})", folder=self._folder, reason=reason

@@ -29,7 +29,7 @@ class Rotary:
             raise UnsupportedModelError(message("does not know partial rotary positions"))
         self._frequencies, self._scale = _KINDS[kind](given, width, config)
 
-    def turned(self, x: jax.Array, positions: jax.Array) -> jax.Array:
+    def rotate(self, x: jax.Array, positions: jax.Array) -> jax.Array:
         """(batch, heads, length, head_size) at positions (batch, length); computed in float32."""
         positions = positions[:, None, :, None]  # (batch, 1, length, 1)
         angles = positions.astype(jnp.float32) * jnp.asarray(self._frequencies)  # (batch, 1, length, head_size / 2)
@@ -41,19 +41,19 @@ class Rotary:
         return (x * cosine + swapped * sine).astype(x.dtype)
 
 
-def _plain(given: dict[str, Any], width: int, config: dict[str, Any]) -> Frequencies:
+def _default_frequencies(given: dict[str, Any], width: int, config: dict[str, Any]) -> Frequencies:
     places = np.arange(0, width, 2, dtype=np.float32) / width
     return (1.0 / np.power(np.float32(given.get("rope_theta", 10000.0)), places)).astype(np.float32), 1.0
 
 
 def _linear(given: dict[str, Any], width: int, config: dict[str, Any]) -> Frequencies:
-    frequencies, scale = _plain(given, width, config)
+    frequencies, scale = _default_frequencies(given, width, config)
     return frequencies / np.float32(given["factor"]), scale
 
 
 def _llama3(given: dict[str, Any], width: int, config: dict[str, Any]) -> Frequencies:
     """Llama 3.1: long waves are stretched by the factor, short ones stay, those between change smoothly."""
-    frequencies, scale = _plain(given, width, config)
+    frequencies, scale = _default_frequencies(given, width, config)
     low, high, length = given["low_freq_factor"], given["high_freq_factor"], given["original_max_position_embeddings"]
     waves = 2 * math.pi / frequencies
     smooth = (length / waves - low) / (high - low)
@@ -91,7 +91,7 @@ def _yarn_scale(given: dict[str, Any], factor: float) -> float:
 
 
 _KINDS: dict[str, Callable[[dict[str, Any], int, dict[str, Any]], Frequencies]] = {
-    "default": _plain,
+    "default": _default_frequencies,
     "linear": _linear,
     "llama3": _llama3,
     "yarn": _yarn,

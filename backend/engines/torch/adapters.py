@@ -34,10 +34,10 @@ class Adapter:
         self._model, self._loading = model, loading
         self._settings: Any = loading.adapter
         self._resized = bool(loaded.resized)
-        self._in_full = _trained_in_full(model, loading, loaded)
+        self._in_full = _fully_trained(model, loading, loaded)
         meant = _targets(model, self._settings.targets, heads(model, loading.head.head))
         # A matrix without anything learnt in it has nothing to be adapted.
-        targets = [name for name in meant if not any(_inside(new, name) for new in self._in_full)]
+        targets = [name for name in meant if not any(_is_inside(new, name) for new in self._in_full)]
         if self._settings.saved == "adapter":
             self._check_alone()
         with _old_names():
@@ -47,7 +47,7 @@ class Adapter:
             if name in self._in_full:
                 parameter.requires_grad_(True)
 
-    def counted(self, loaded: LoadedModel) -> LoadedModel:
+    def count_trainable(self, loaded: LoadedModel) -> LoadedModel:
         """The account of loading with the parameters that train now."""
         parameters = list(self._model.parameters())
         return replace(
@@ -62,7 +62,7 @@ class Adapter:
         `decayed` are weights that the model does not hold as they stand: a word embedding that is trained by rows.
         """
         if self._settings.saved == "merged":
-            self._model.save_pretrained(folder, state_dict={**self.merged(), **decayed})
+            self._model.save_pretrained(folder, state_dict={**self.merge(), **decayed})
             return
         self._model.config.save_pretrained(folder)
         config = self._peft.peft_config["default"]
@@ -70,20 +70,20 @@ class Adapter:
             config,
             inference_mode=True,
             task_type=self._loading.head.head.declared.peft or None,
-            modules_to_save=sorted(self._owners()) or None,
+            modules_to_save=sorted(self._modules_to_save()) or None,
             base_model_name_or_path=self._loading.model.name_or_path,
             revision=None if Path(self._loading.model.name_or_path).is_dir() else self._loading.model.revision,
         )
         saved.save_pretrained(str(folder))
         # Each on its own: biases that are tied in the model would share memory, which no safetensors file may.
-        tensors = {name: value.detach().cpu().contiguous().clone() for name, value in self._small().items()}
+        tensors = {name: value.detach().cpu().contiguous().clone() for name, value in self._adapter_weights().items()}
         save_file(tensors, folder / WEIGHTS, {"format": "pt"})
 
     @torch.no_grad()
-    def merged(self) -> dict[str, torch.Tensor]:
+    def merge(self) -> dict[str, torch.Tensor]:
         """The weights under their usual names, with the learnt differences added; the model stays as it is."""
         layers = {name: part for name, part in self._model.named_modules() if isinstance(part, BaseTunerLayer)}
-        changed = {f"{name}.weight": _merged(layer) for name, layer in layers.items()}
+        changed = {f"{name}.weight": _merge_layer(layer) for name, layer in layers.items()}
         plain = {
             name.replace(".base_layer.", "."): value
             for name, value in self._model.state_dict().items()
@@ -91,7 +91,7 @@ class Adapter:
         }
         return plain | changed
 
-    def _small(self) -> dict[str, torch.Tensor]:
+    def _adapter_weights(self) -> dict[str, torch.Tensor]:
         weights = get_peft_model_state_dict(self._peft, save_embedding_layers=False)
         parameters = dict(self._model.named_parameters())
         return weights | {f"{PREFIX}{name}": parameters[name] for name in self._in_full}
@@ -109,16 +109,16 @@ class Adapter:
             fan_in_fan_out=any(isinstance(modules[name], Conv1D) for name in targets),
         )
 
-    def _owners(self) -> set[str]:
+    def _modules_to_save(self) -> set[str]:
         """The modules that hold what trains in full, as PEFT's `modules_to_save` wants them."""
         tops = set(heads(self._model, self._loading.head.head))
-        return {next((top for top in tops if _inside(name, top)), name.rpartition(".")[0]) for name in self._in_full}
+        return {next((top for top in tops if _is_inside(name, top)), name.rpartition(".")[0]) for name in self._in_full}
 
     def _check_alone(self) -> None:
         check_leaves_alone(resized=self._resized, adapted=is_alone(self._loading.folder))
         names = {name for name, _ in self._model.named_parameters(remove_duplicate=False)}
-        for owner in self._owners():
-            other = next((name for name in sorted(names - self._in_full) if _inside(name, owner)), None)
+        for owner in self._modules_to_save():
+            other = next((name for name in sorted(names - self._in_full) if _is_inside(name, owner)), None)
             if other or not owner:
                 raise cannot_leave_alone(message("the new weights of this model cannot stand beside an adapter"))
 
@@ -176,18 +176,18 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
     return {name for name in held if shapes.get(name) == tensors[f"{PREFIX}{name}"].shape}
 
 
-def _trained_in_full(model: PreTrainedModel, loading: LoadRequest, loaded: LoadedModel) -> set[str]:
+def _fully_trained(model: PreTrainedModel, loading: LoadRequest, loaded: LoadedModel) -> set[str]:
     """Heads and whatever was drawn anew; the word embedding too where it has new rows."""
     tops, new = heads(model, loading.head.head), set(loaded.new_weights)
     names = dict(model.named_parameters())
-    found = {name for name in names if name in new or any(_inside(name, top) for top in tops)}
+    found = {name for name in names if name in new or any(_is_inside(name, top) for top in tops)}
     if loaded.resized:
         words: Any = model.get_input_embeddings()
         found |= {name for name, each in names.items() if each.ndim == 2 and len(each) == len(words.weight)}
     return found
 
 
-def _inside(name: str, module: str) -> bool:
+def _is_inside(name: str, module: str) -> bool:
     return name.startswith(f"{module}.")
 
 
@@ -197,7 +197,7 @@ def _inside(name: str, module: str) -> bool:
 def _targets(model: PreTrainedModel, wanted: str | list[str], tops: list[str]) -> list[str]:
     """The full names of the modules that get small matrices. Raises InputError for a name that there is not."""
     modules: dict[str, nn.Module] = {
-        name: part for name, part in model.named_modules() if not any(_inside(f"{name}.", top) for top in tops)
+        name: part for name, part in model.named_modules() if not any(_is_inside(f"{name}.", top) for top in tops)
     }
     output = model.get_output_embeddings()
     linear = [name for name, part in modules.items() if isinstance(part, nn.Linear | Conv1D) and part is not output]
@@ -207,10 +207,12 @@ def _targets(model: PreTrainedModel, wanted: str | list[str], tops: list[str]) -
         return found or linear
     if wanted == "all-linear":
         return linear
-    return sorted({name for target in wanted for name in _named(model, modules, target, linear)})
+    return sorted({name for target in wanted for name in _matching_modules(model, modules, target, linear)})
 
 
-def _named(model: PreTrainedModel, modules: dict[str, nn.Module], target: str, linear: list[str]) -> list[str]:
+def _matching_modules(
+    model: PreTrainedModel, modules: dict[str, nn.Module], target: str, linear: list[str]
+) -> list[str]:
     can = (nn.Linear, Conv1D, nn.Embedding, nn.Conv1d, nn.Conv2d)
     found = [name for name, part in modules.items() if isinstance(part, can) and _matches(name, [target])]
     if not found:
@@ -249,7 +251,7 @@ def _draw(model: nn.Module, seed: int) -> None:
             parameter.copy_(torch.from_numpy(draw_normal(f"{PREFIX}{name}", tuple(parameter.shape), seed)))
 
 
-def _merged(layer: Any) -> torch.Tensor:
+def _merge_layer(layer: Any) -> torch.Tensor:
     """The layer's weight with its difference; the layer itself is put back to the bit."""
     weight = layer.get_base_layer().weight
     original = weight.data

@@ -27,7 +27,7 @@ def frozen_weights(model: nn.Module) -> frozenset[str]:
     return frozenset(name for name, parameter in named if not parameter.requires_grad)
 
 
-def left_out(folder: Path, model: nn.Module) -> frozenset[str]:
+def omitted_weights(folder: Path, model: nn.Module) -> frozenset[str]:
     """Names of weights that the checkpoint does not hold, because training left them alone; none where it cannot be read."""
     try:
         with safe_open(folder / WEIGHTS, framework="pt") as file:
@@ -55,20 +55,20 @@ def save(
     if optimizer is not None:
         metadata = {"scaler": json.dumps(precision.state()), "words": optimizer.words}
         files.append(_File(folder / OPTIMIZER, optimizer.state(), metadata))
-    copies = _copied(files)
+    copies = _copy_files(files)
     if copies is None:
         _write(files)
         return lambda: None
     return partial(_write, copies)
 
 
-def _copied(files: list[_File]) -> list[_File] | None:
+def _copy_files(files: list[_File]) -> list[_File] | None:
     """The files with copies of their tensors, or None where the memory has no room for twice as much."""
     size = sum(tensor.nbytes for file in files for tensor in file.tensors.values())
     if 2 * size > memory.available_bytes():
         return None
     try:
-        with memory.shortage_stated():
+        with memory.translate_out_of_memory():
             return [replace(file, tensors=_copy(file.tensors)) for file in files]
     except RunFailed:
         return None

@@ -28,7 +28,7 @@ def main(source: Path, target: Path) -> int:
         else:
             _convert_shards(source, target)
     except (pickle.UnpicklingError, ValueError, RuntimeError, EOFError) as error:
-        sys.stderr.write(f"\n{_reason(error)}\n")
+        sys.stderr.write(f"\n{_describe_error(error)}\n")
         return _REFUSED
     copy_small_files(source, target)
     return 0
@@ -46,7 +46,7 @@ def _convert_shards(source: Path, target: Path) -> None:
 
 
 def _convert_file(source: Path, target: Path) -> list[str]:
-    tensors = _without_ties(_read(source))
+    tensors = _drop_ties(_read(source))
     if not tensors:
         raise ValueError(message("{name} holds no tensors", name=source.name))
     save_file(tensors, target, metadata={"format": "pt"})
@@ -67,7 +67,7 @@ def _read(path: Path) -> dict[str, torch.Tensor]:
     return {name: value for name, value in found.items() if isinstance(value, torch.Tensor)}
 
 
-def _without_ties(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def _drop_ties(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     # Tied weights stand once, as transformers itself writes them: some architectures untie what a file holds twice.
     kept: dict[str, torch.Tensor] = {}
     seen: set[tuple] = set()
@@ -79,7 +79,7 @@ def _without_ties(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return kept
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if isinstance(error, pickle.UnpicklingError):
         found = _GLOBAL.search(str(error))
         what = f" ({found.group(1)})" if found else ""

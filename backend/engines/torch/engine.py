@@ -20,7 +20,7 @@ from backend.engines.torch.inputs import valid_rows
 from backend.engines.torch.loading import load_model
 from backend.engines.torch.optimizer import Optimizer
 from backend.engines.torch.precision import Precision
-from backend.engines.torch.sparse_embedding import SparseEmbedding, word_rows
+from backend.engines.torch.sparse_embedding import SparseEmbedding, sparse_embedding
 
 if TYPE_CHECKING:
     from backend.engines.torch.adapters import Adapter
@@ -50,17 +50,17 @@ class TorchEngine:
             memory.keep_freed()
         self._precision = Precision(self._device, loading.precision)
         self._facts, self._training = loading.head, loading.training
-        with memory.shortage_stated():
+        with memory.translate_out_of_memory():
             self._model, loaded = load_model(loading)
             if loading.training is not None and loading.adapter is not None:
                 from backend.engines.torch.adapters import Adapter  # PEFT takes a second to import
 
                 self._adapter = Adapter(self._model, loading, loaded)
-                loaded = self._adapter.counted(loaded)
+                loaded = self._adapter.count_trainable(loaded)
         self._model.eval()
         self._frozen = checkpoint.frozen_weights(self._model) if loading.training is not None else frozenset[str]()
         if loading.training is not None:
-            self._words = word_rows(self._model, self._device, loading.training, loading.head.head)
+            self._words = sparse_embedding(self._model, self._device, loading.training, loading.head.head)
             self._optimizer = Optimizer(self._model, self._words, loading.training, self._precision)
         smoothing = loading.training.label_smoothing if loading.training else 0.0
         self._head = HEADS[loading.head.head](loading.head, smoothing, self._device)
@@ -71,7 +71,7 @@ class TorchEngine:
         assert self._optimizer is not None, "the model was loaded without training"
         denominator = sum(self._targets(batch) for batch in micro_batches) or 1.0
         self._set_training(True)
-        with memory.shortage_stated():
+        with memory.translate_out_of_memory():
             if self._words is not None:
                 self._words.begin(micro_batches)
             losses = [
@@ -85,7 +85,7 @@ class TorchEngine:
     def _gradients(self, batch: Batch, denominator: float, step: int, number: int) -> torch.Tensor:
         assert self._training is not None
         torch.manual_seed(_dropout_seed(self._training.seed, step, number))
-        with self._precision.computing():
+        with self._precision.autocast():
             answer = self._head.answer(self._model, batch)
         loss = self._head.loss(answer, batch) / denominator
         self._precision.backward(loss)
@@ -102,12 +102,12 @@ class TorchEngine:
         """The head's outputs for every row of the batch; filler rows get zeros."""
         self._set_training(False)
         valid = batch["row_valid"]
-        with memory.shortage_stated(), torch.inference_mode():
+        with memory.translate_out_of_memory(), torch.inference_mode():
             kept = valid_rows(batch) if valid.any() else batch
-            with self._precision.computing():
+            with self._precision.autocast():
                 answer = self._head.answer(self._model, kept)
             found = self._head.outputs(answer, kept)
-        return found if len(kept["row_valid"]) == len(valid) else _with_filler(found, valid)
+        return found if len(kept["row_valid"]) == len(valid) else _insert_filler(found, valid)
 
     def generate(self, batch: Batch, settings: GenerationSettings) -> list[np.ndarray]:
         """What the model writes for every row: new ids alone, without the end token."""
@@ -115,7 +115,7 @@ class TorchEngine:
         written = [np.zeros(0, dtype=np.int64) for _ in batch["row_valid"]]
         if not batch["row_valid"].any():
             return written
-        with memory.shortage_stated(), torch.inference_mode(), self._precision.computing():
+        with memory.translate_out_of_memory(), torch.inference_mode(), self._precision.autocast():
             found = write(self._model, valid_rows(batch), settings)
         for row, ids in zip(np.flatnonzero(batch["row_valid"]), found, strict=True):
             written[row] = ids
@@ -124,7 +124,7 @@ class TorchEngine:
     def continue_prompt(self, input_ids: Sequence[int], settings: GenerationSettings) -> Iterator[int]:
         """Continue one prompt, token by token as they are made."""
         self._set_training(False)
-        with memory.shortage_stated():
+        with memory.translate_out_of_memory():
             yield from continue_prompt(self._model, input_ids, settings, self._precision)
 
     def save(self, folder: Path) -> Finish:
@@ -134,13 +134,13 @@ class TorchEngine:
     def restore(self, folder: Path) -> str:
         """What `save` wrote, to the bit."""
         # A model that only answers has its frozen weights from its own file, and the checkpoint's tell which these are.
-        frozen = self._frozen if self._training is not None else checkpoint.left_out(folder, self._model)
+        frozen = self._frozen if self._training is not None else checkpoint.omitted_weights(folder, self._model)
         checkpoint.restore(folder, self._model, frozen, self._optimizer, self._precision)
         return ""
 
     def export(self, folder: Path) -> None:
         """Config, generation settings and float32 weights in Hugging Face layout, safetensors; or an adapter alone."""
-        decayed = {self._words.name: self._words.decayed()} if self._words is not None else {}
+        decayed = {self._words.name: self._words.dense_weight()} if self._words is not None else {}
         if self._adapter is not None:
             self._adapter.export(folder, decayed)
             return
@@ -165,7 +165,7 @@ def _dropout_seed(seed: int, step: int, micro_batch: int) -> int:
     return int.from_bytes(key, "little")
 
 
-def _with_filler(found: dict[str, np.ndarray], valid: np.ndarray) -> dict[str, np.ndarray]:
+def _insert_filler(found: dict[str, np.ndarray], valid: np.ndarray) -> dict[str, np.ndarray]:
     placed = {name: np.zeros((len(valid), *array.shape[1:]), array.dtype) for name, array in found.items()}
     for name, array in found.items():
         placed[name][valid] = array

@@ -12,8 +12,8 @@ from backend.contract.messages import message
 from backend.contract.rpc.generation import GenerationSettings
 from backend.engines import decoding
 from backend.engines.engine import Batch
-from backend.engines.generation_limits import answer_beginning, check_prompt, end_tokens, room_for
-from backend.engines.logits_processors import demands_of, unknown_demand
+from backend.engines.generation_limits import answer_beginning, check_prompt, end_tokens, max_new_tokens
+from backend.engines.logits_processors import build_processors, unknown_demand
 from backend.engines.torch.inputs import tensor
 from backend.engines.torch.precision import Precision
 
@@ -31,7 +31,7 @@ def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.nda
         beginning = answer_beginning(batch, model.generation_config)
         given["decoder_input_ids"] = tensor(beginning, model.device)
         known, start = beginning.shape[1], int(beginning[0, 0])  # of which transformers would else put another in front
-    room = room_for(settings, model.config, known)
+    room = max_new_tokens(settings, model.config, known)
     if room < 1:
         return [np.zeros(0, dtype=np.int64) for _ in ids]
     torch.manual_seed(settings.seed)  # whatever was written, trained or evaluated before
@@ -112,14 +112,14 @@ def continue_prompt(
     if not answers:
         check_prompt(len(input_ids), model.config)
     if settings.num_beams > 1 or unknown_demand(model.generation_config, samples=settings.sample):
-        with torch.inference_mode(), precision.computing():
+        with torch.inference_mode(), precision.autocast():
             written = write(model, batch, settings)
         yield from written[0].tolist()
         return
     prompt = answer_beginning(batch, model.generation_config) if answers else row
     ends = end_tokens(settings, model.generation_config, model.config)
-    demands = demands_of(model.generation_config, ends, samples=settings.sample)
-    rules = decoding.DecodingRules(settings, ends, room_for(settings, model.config, prompt.shape[1]), demands)
+    demands = build_processors(model.generation_config, ends, samples=settings.sample)
+    rules = decoding.DecodingRules(settings, ends, max_new_tokens(settings, model.config, prompt.shape[1]), demands)
     if rules.room > 0:
         text = _Text(model, precision, row if answers else None)
         yield from decoding.stream(text.read(prompt), text.advance, prompt, rules)
@@ -133,13 +133,13 @@ class _Text:
         self._kept: Any = None
         self._given: dict[str, Any] = {}
         if source is not None:
-            with torch.inference_mode(), precision.computing():
+            with torch.inference_mode(), precision.autocast():
                 self._given["encoder_outputs"] = model.get_encoder()(input_ids=tensor(source, model.device))
 
     def read(self, ids: np.ndarray) -> np.ndarray:
         """Scores of the token after `ids` (1, length), which follow what was read before: (1, vocabulary) float32."""
         name = "decoder_input_ids" if self._given else "input_ids"
-        with torch.inference_mode(), self._precision.computing():
+        with torch.inference_mode(), self._precision.autocast():
             output = self._model(
                 **{name: tensor(ids, self._model.device)}, **self._given, past_key_values=self._kept, use_cache=True
             )

@@ -24,7 +24,7 @@ from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, TOP_TOKENS, Head, HeadFacts
 from backend.contract.messages import message
 from backend.engines.engine import Batch
-from backend.engines.torch.inputs import arguments, check_packing, check_window, ends_aligned, tensor
+from backend.engines.torch.inputs import align_ends, check_packing, check_window, model_inputs, tensor
 from backend.engines.torch.target_logits import TargetLogits
 from backend.models.architectures import BEAM_CLASSES, why_not
 
@@ -63,7 +63,7 @@ class _Logits:
 
     def answer(self, model: Any, batch: Batch) -> torch.Tensor:
         """Logits (batch, labels or choices)."""
-        return model(**arguments(model, ends_aligned(model, batch), self._device)).logits
+        return model(**model_inputs(model, align_ends(model, batch), self._device)).logits
 
     def outputs(self, answer: torch.Tensor, batch: Batch) -> dict[str, np.ndarray]:
         """`logits`: (batch, labels) of rows, (batch,) of numbers, (batch, length, labels) of tokens, (batch, choices)."""
@@ -125,7 +125,7 @@ class TokenClassification(_Logits):
 
     def answer(self, model: Any, batch: Batch) -> torch.Tensor:
         """Logits (batch, length, labels)."""
-        return model(**arguments(model, batch, self._device)).logits
+        return model(**model_inputs(model, batch, self._device)).logits
 
     def loss(self, answer: torch.Tensor, batch: Batch) -> torch.Tensor:
         """Cross-entropy at every target."""
@@ -163,7 +163,7 @@ class QuestionAnswering:
 
     def answer(self, model: Any, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits of starts and of ends, (batch, length) each."""
-        found = model(**arguments(model, batch, self._device))
+        found = model(**model_inputs(model, batch, self._device))
         return found.start_logits, found.end_logits  # each (batch, length)
 
     def loss(self, answer: tuple[torch.Tensor, torch.Tensor], batch: Batch) -> torch.Tensor:
@@ -192,8 +192,8 @@ class BeamQuestionAnswering:
     def answer(self, model: Any, batch: Batch) -> Any:
         """In training logits with the true start given, (start, end, unanswerable or None); else transformers' beams."""
         if not model.training:
-            batch = _room_for_beams(batch, max(model.config.start_n_top, model.config.end_n_top))
-        given = arguments(model, batch, self._device)
+            batch = _pad_for_beams(batch, max(model.config.start_n_top, model.config.end_n_top))
+        given = model_inputs(model, batch, self._device)
         extra = {"cls_index": tensor(batch["cls_index"], self._device)} if "cls_index" in batch else {}
         mask = {"p_mask": tensor(batch["p_mask"].astype(np.float32), self._device)} if "p_mask" in batch else {}
         if not model.training:
@@ -225,7 +225,7 @@ class BeamQuestionAnswering:
         return {name: value.cpu().numpy() for name, value in found.items()}
 
 
-def _room_for_beams(batch: Batch, beams: int) -> Batch:
+def _pad_for_beams(batch: Batch, beams: int) -> Batch:
     missing = beams - batch["input_ids"].shape[1]
     if missing <= 0:
         return batch
@@ -278,14 +278,14 @@ class CausalLanguage(_Language):
         """Logits of the places that have a target behind them."""
         if "segment" in batch:
             self._check_packing(model, batch)
-        given = arguments(model, batch, self._device, causal=True)
+        given = model_inputs(model, batch, self._device, causal=True)
         labels = batch["labels"] if "labels" in batch else np.where(batch["attention_mask"], batch["input_ids"], IGNORE)
         targets = TargetLogits(next_labels(labels), self._device)
         return targets.compute(model, lambda: model(**given, use_cache=False))
 
     def outputs(self, answer: TargetLogits, batch: Batch) -> dict[str, np.ndarray]:
         """`token_loss` and `token_prediction` (batch, length), at the token that is predicted."""
-        return {name: _moved_to_target(values) for name, values in _token_outputs(answer).items()}
+        return {name: _shift_to_target(values) for name, values in _token_outputs(answer).items()}
 
     def _check_packing(self, model: Any, batch: Batch) -> None:
         check_window(model, batch)
@@ -304,7 +304,7 @@ class MaskedLanguage(_Language):
 
     def answer(self, model: Any, batch: Batch) -> TargetLogits:
         """Logits of the targets."""
-        given = arguments(model, batch, self._device)
+        given = model_inputs(model, batch, self._device)
         return TargetLogits(batch["labels"], self._device).compute(model, lambda: model(**given))
 
     def outputs(self, answer: TargetLogits, batch: Batch) -> dict[str, np.ndarray]:
@@ -316,9 +316,9 @@ class MaskedLanguage(_Language):
             tokens.append(best.indices.int())  # (targets, top)
             probabilities.append((best.values - logits.logsumexp(dim=-1, keepdim=True)).exp())  # (targets, top)
         return {
-            "token_loss": answer.spread(losses),
-            "top_tokens": answer.spread(tokens),
-            "top_probabilities": answer.spread(probabilities),
+            "token_loss": answer.scatter(losses),
+            "top_tokens": answer.scatter(tokens),
+            "top_probabilities": answer.scatter(probabilities),
         }
 
 
@@ -332,8 +332,8 @@ class SequenceToSequence(_Language):
 
     def answer(self, model: Any, batch: Batch) -> TargetLogits:
         """Logits of the answer's tokens; the decoder sees them one place later."""
-        given = arguments(model, batch, self._device)
-        given["decoder_input_ids"] = shifted(model, tensor(batch["labels"], self._device))
+        given = model_inputs(model, batch, self._device)
+        given["decoder_input_ids"] = shift_right(model, tensor(batch["labels"], self._device))
         targets = TargetLogits(batch["labels"], self._device)
         return targets.compute(model, lambda: model(**given, use_cache=False))
 
@@ -347,7 +347,7 @@ def next_labels(labels: np.ndarray) -> np.ndarray:
     return np.concatenate([labels[:, 1:], np.full_like(labels[:, :1], IGNORE)], axis=1)
 
 
-def shifted(model: Any, labels: torch.Tensor) -> torch.Tensor:
+def shift_right(model: Any, labels: torch.Tensor) -> torch.Tensor:
     """The decoder's input as the architecture makes it of the labels; -100 becomes padding. (batch, length)"""
     shift = getattr(model, "prepare_decoder_input_ids_from_labels", None)
     if shift is not None:
@@ -364,10 +364,10 @@ def _token_outputs(answer: TargetLogits) -> dict[str, np.ndarray]:
     for logits, labels in answer.chunks():
         losses.append(cross_entropy(logits, labels, ignore_index=IGNORE, reduction="none"))  # (targets,)
         predictions.append(logits.argmax(dim=-1).int())  # (targets,)
-    return {"token_loss": answer.spread(losses), "token_prediction": answer.spread(predictions)}
+    return {"token_loss": answer.scatter(losses), "token_prediction": answer.scatter(predictions)}
 
 
-def _moved_to_target(values: np.ndarray) -> np.ndarray:
+def _shift_to_target(values: np.ndarray) -> np.ndarray:
     # What position i says of its successor belongs to position i + 1; position 0 is nobody's successor.
     moved = np.zeros_like(values)
     moved[:, 1:] = values[:, :-1]

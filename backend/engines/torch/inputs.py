@@ -27,10 +27,12 @@ def valid_rows(batch: Batch) -> Batch:
     return {name: array[valid] for name, array in batch.items()}
 
 
-def arguments(model: Any, batch: Batch, device: torch.device, causal: bool = False) -> dict[str, torch.Tensor]:
+def model_inputs(model: Any, batch: Batch, device: torch.device, causal: bool = False) -> dict[str, torch.Tensor]:
     """What the model's forward takes of a batch without filler rows."""
     given = {"input_ids": tensor(batch["input_ids"], device)}
-    if "token_type_ids" in batch and "token_type_ids" in accepted(model):  # a tokenizer may make what T5 has no use for
+    if "token_type_ids" in batch and "token_type_ids" in forward_arguments(
+        model
+    ):  # a tokenizer may make what T5 has no use for
         given["token_type_ids"] = tensor(batch["token_type_ids"], device)
     if "segment" in batch:
         seen = tensor(_segment_mask(batch["segment"], batch["attention_mask"], causal), device)
@@ -41,7 +43,7 @@ def arguments(model: Any, batch: Batch, device: torch.device, causal: bool = Fal
     return given
 
 
-def accepted(model: Any) -> frozenset[str]:
+def forward_arguments(model: Any) -> frozenset[str]:
     """The names of the arguments that the model's forward pass knows."""
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model  # an adapter's wrapper takes anything
     return _parameters(type(inner))
@@ -52,7 +54,7 @@ def _parameters(kind: type[nn.Module]) -> frozenset[str]:
     return frozenset(inspect.signature(kind.forward).parameters)
 
 
-def ends_aligned(model: Any, batch: Batch) -> Batch:
+def align_ends(model: Any, batch: Batch) -> Batch:
     """The batch padded on the left where the model sums a row up by its last place, as XLNet does."""
     config = model.config
     if config.model_type != "xlnet" or getattr(config, "summary_type", "") != "last" or batch["attention_mask"].all():
@@ -89,18 +91,18 @@ def check_window(model: Any, batch: Batch) -> None:
     """Raises InputError where packing would let a token see farther back than its architecture lets it."""
     window = getattr(model.config, "sliding_window", None)
     if window and getattr(model.config, "use_sliding_window", True) and batch["input_ids"].shape[1] > window:
-        raise _refusal(model, message("sees only {window} tokens back and packing would undo that", window=window))
+        raise _packing_error(model, message("sees only {window} tokens back and packing would undo that", window=window))
 
 
 def check_packing(model: Any, batch: Batch, device: torch.device) -> None:
     """Raises InputError where a text would see the one before it, or where its positions would not begin anew."""
     if not _keeps_apart(model, batch, device):
-        raise _refusal(model, message("cannot keep texts of one row apart"))
+        raise _packing_error(model, message("cannot keep texts of one row apart"))
 
 
 @torch.inference_mode()
 def _keeps_apart(model: Any, batch: Batch, device: torch.device) -> bool:
-    if "position_ids" not in accepted(model):
+    if "position_ids" not in forward_arguments(model):
         return False
     # Tokens of the batch itself: no others need be in place where the word embedding is trained by rows.
     few = {name: batch[name][:1, :_TOKENS] for name in ("input_ids", "attention_mask")}
@@ -114,7 +116,7 @@ def _keeps_apart(model: Any, batch: Batch, device: torch.device) -> bool:
     model.eval()
     try:
         together, apart = (
-            model(**arguments(model, part, device, causal=True), use_cache=False).logits for part in (packed, alone)
+            model(**model_inputs(model, part, device, causal=True), use_cache=False).logits for part in (packed, alone)
         )
     except (TypeError, ValueError, RuntimeError, IndexError):
         return False  # it knows no mask of this shape
@@ -124,7 +126,7 @@ def _keeps_apart(model: Any, batch: Batch, device: torch.device) -> bool:
     return bool(difference <= _ROUNDING * apart.abs().max())
 
 
-def _refusal(model: Any, why: str) -> InputError:
+def _packing_error(model: Any, why: str) -> InputError:
     return InputError(
         message(
             "task.packing: a {model_type} model {why}; set task.packing to false",

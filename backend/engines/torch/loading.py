@@ -17,7 +17,7 @@ from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.engines.configuration import open_configuration, order_of_outputs
 from backend.engines.engine import LoadedModel, LoadRequest
-from backend.engines.initial_weights import draw, grown, is_known
+from backend.engines.initial_weights import draw, is_known, resize_embedding
 from backend.engines.torch.heads import HEADS
 from backend.engines.torch.optimizer import freeze
 from backend.models.adapter_files import is_alone, weights_folder
@@ -36,7 +36,7 @@ class LoadReport:
     unused: list[str] = field(default_factory=list)
     resized: str = ""
 
-    def stated(self, model: PreTrainedModel) -> LoadedModel:
+    def describe(self, model: PreTrainedModel) -> LoadedModel:
         """Of a model of which it is decided what trains."""
         parameters = list(model.parameters())
         return LoadedModel(
@@ -66,10 +66,10 @@ def load_model(loading: LoadRequest) -> tuple[PreTrainedModel, LoadedModel]:
     if loading.pad_token_id is not None:
         model.config.pad_token_id = loading.pad_token_id  # GPT-like classifiers find the last token by it
     model.config.architectures = [type(model).__name__]  # an adapter is saved with the configuration alone
-    _learn_end_token(model)
+    _train_end_token(model)
     model.to(torch.device(loading.devices[0]))  # type: ignore[arg-type]
     _make_trainable(model, loading)
-    return model, account.stated(model)
+    return model, account.describe(model)
 
 
 def _make_trainable(model: PreTrainedModel, loading: LoadRequest) -> None:
@@ -99,7 +99,7 @@ def _from_config(loading: LoadRequest, config: PreTrainedConfig, seed: int, acco
         getattr(made, "from_config", None) or made._from_config
     )  # the one of Auto classes, the other of concrete ones
     with running(loading.folder, trusted=_take_own_class(loading, made, config) is not None):
-        model = _built(lambda attention: build(config, attn_implementation=attention))
+        model = _build(lambda attention: build(config, attn_implementation=attention))
     # Fixed tables such as sinusoidal positions are parameters that want no gradient; they are no weights.
     names = [name for name, each in model.named_parameters() if each.requires_grad]
     if strange := [name for name in names if not is_known(name)]:
@@ -124,7 +124,7 @@ def _from_file(
     code = _take_own_class(loading, made, config)
     renamed = _names_of_body(made, config)
     with running(weights, trusted=code is not None):
-        model, report = _built(
+        model, report = _build(
             lambda attention: made.from_pretrained(
                 weights,
                 config=config,
@@ -183,7 +183,7 @@ def _model_class(loading: LoadRequest, config: PreTrainedConfig) -> Any:
     return HEADS[loading.head.head].model_class(config)
 
 
-def _built(build: Callable[[str], Any]) -> Any:
+def _build(build: Callable[[str], Any]) -> Any:
     try:
         return build("sdpa")
     except ValueError as error:
@@ -257,15 +257,15 @@ def _enlarge(model: PreTrainedModel, loading: LoadRequest, seed: int, account: L
     before = {name: len(parameter) for name, parameter in model.named_parameters() if parameter.ndim}
     if after > rows:
         _resize(model, after)
-    elif not new.in_spare_rows(rows):
+    elif not new.tokens_in_spare_rows(rows):
         return
     config, parameters = model.config.to_dict(), dict(model.named_parameters())
     tables = _of_vocabulary(model) | {name for name in before if len(parameters[name]) != before[name]}
     for name in tables:
         stored = parameters[name][: before[name]].numpy()
-        values = grown(name, stored, len(parameters[name]), config, seed, new)
+        values = resize_embedding(name, stored, len(parameters[name]), config, seed, new)
         parameters[name].copy_(torch.from_numpy(values))
-    account.resized = new.words(rows, after)
+    account.resized = new.describe(rows, after)
 
 
 def _of_vocabulary(model: PreTrainedModel) -> set[str]:
@@ -293,7 +293,7 @@ def _draw(names: list[str], model: PreTrainedModel, seed: int, account: LoadRepo
     account.new = names
 
 
-def _learn_end_token(model: PreTrainedModel) -> None:
+def _train_end_token(model: PreTrainedModel) -> None:
     """Where padding is the end token its embedding is learnt all the same: a padding row would get no gradient."""
     words: Any = model.get_input_embeddings()
     ends = getattr(model.config, "eos_token_id", None)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import psutil
 import torch
 
-from backend.engines.out_of_memory import shortage
+from backend.engines.out_of_memory import out_of_memory
 
 _PROCESSOR_SAYS = ("can't allocate memory", "not enough memory")
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
@@ -30,15 +30,15 @@ _VERSION_2 = _GroupFiles("memory.max", "memory.current", "inactive_file")
 
 
 @contextmanager
-def shortage_stated() -> Iterator[None]:
+def translate_out_of_memory() -> Iterator[None]:
     """Turns running out of memory into RunFailed with code `out_of_memory`; other errors pass."""
     try:
         yield
     except (torch.OutOfMemoryError, MemoryError) as error:
-        raise shortage(on_accelerator=isinstance(error, torch.OutOfMemoryError)) from error
+        raise out_of_memory(on_accelerator=isinstance(error, torch.OutOfMemoryError)) from error
     except RuntimeError as error:
         if any(words in str(error) for words in _PROCESSOR_SAYS):
-            raise shortage(on_accelerator=False) from error
+            raise out_of_memory(on_accelerator=False) from error
         raise
 
 
@@ -52,10 +52,10 @@ def available_bytes(root: Path = Path("/")) -> int:
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
     if most != resource.RLIM_INFINITY:
         free = min(free, most - psutil.Process().memory_info().vms)
-    return min([free, *_left_in_groups(root)])
+    return min([free, *_cgroup_headroom(root)])
 
 
-def _left_in_groups(root: Path) -> Iterator[int]:
+def _cgroup_headroom(root: Path) -> Iterator[int]:
     """What each control group of this process and each above it may still take, where it has a limit."""
     for base, name, files in _groups(root):
         parts = PurePosixPath(name.lstrip("/")).parts

@@ -25,7 +25,7 @@ class Optimizer:
         self._words, self._training, self._precision = words, training, precision
         self._named = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
         self._parameters = [parameter for _, parameter in self._named]
-        by_name = standing(model).rates(training.layer_decay)
+        by_name = layer_depths(model).rates(training.layer_decay)
         self._word_rate = by_name[words.name] if words is not None else 1.0
         kind = registry.find("optimizer", training.optimizer, "training.optimizer")
         options = validated(kind.Settings, training.optimizer_options, OPTIONS)
@@ -99,13 +99,13 @@ class Optimizer:
         for name, parameter in self._named:
             if name in by_name:
                 self._inner.state[parameter] = {
-                    key: self._placed(key, value, parameter) for key, value in by_name[name].items()
+                    key: self._to_device(key, value, parameter) for key, value in by_name[name].items()
                 }
         if self._words is not None:
             words = {key.removeprefix("words."): value for key, value in tensors.items() if key.startswith("words.")}
             self._words.restore(words)
 
-    def _placed(self, key: str, value: torch.Tensor, parameter: torch.Tensor) -> Any:
+    def _to_device(self, key: str, value: torch.Tensor, parameter: torch.Tensor) -> Any:
         if value.dtype == torch.int64 and value.ndim == 0:
             return int(value)  # Adafactor counts in plain numbers
         # torch keeps a fused optimizer's step count beside the weights and another's on the processor.
@@ -126,7 +126,7 @@ def _groups(
     ]
 
 
-def standing(model: nn.Module) -> LayerDepths:
+def layer_depths(model: nn.Module) -> LayerDepths:
     """Where the model's parameters stand."""
     inside = {id(each) for each in getattr(model, "base_model", model).parameters()}
     named = dict(model.named_parameters())
@@ -140,7 +140,7 @@ def standing(model: nn.Module) -> LayerDepths:
 def freeze(model: nn.Module, wishes: list[str | int]) -> None:
     """Take parameters out of training. Raises InputError as `LayerDepths.frozen` does."""
     parameters = dict(model.named_parameters())
-    for name in standing(model).frozen(wishes):
+    for name in layer_depths(model).frozen_names(wishes):
         parameters[name].requires_grad_(False)
 
 

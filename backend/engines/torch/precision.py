@@ -32,7 +32,7 @@ class Precision:
         self._autocast: Any = accelerator.autocast if name != "float32" else nullcontext
         self.scaler: torch.amp.GradScaler | None = accelerator.scaler
 
-    def computing(self) -> AbstractContextManager[Any]:
+    def autocast(self) -> AbstractContextManager[Any]:
         """The context of a forward pass."""
         return self._autocast()
 

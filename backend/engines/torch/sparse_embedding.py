@@ -77,7 +77,7 @@ class SparseEmbedding:
         self._leaf = None
 
     @torch.no_grad()
-    def decayed(self) -> torch.Tensor:
+    def dense_weight(self) -> torch.Tensor:
         """The whole embedding as it stands, a copy. (rows, width)"""
         whole = self._module.weight.clone()
         whole[self._slot < 0] *= self._decay
@@ -127,7 +127,7 @@ class SparseEmbedding:
         return place if place >= 0 else None
 
 
-def word_rows(model: Any, device: torch.device, training: TrainingSection, head: Head) -> SparseEmbedding | None:
+def sparse_embedding(model: Any, device: torch.device, training: TrainingSection, head: Head) -> SparseEmbedding | None:
     """The model's word embedding, where training only its rows is right and worth it; else None.
 
     Right is an untied, plain and trainable embedding that only the input's tokens are looked up in; an encoder-decoder's

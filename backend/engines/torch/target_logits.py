@@ -30,14 +30,14 @@ class TargetLogits:
 
     def compute(self, model: Any, forward: Callable[[], Any]) -> "TargetLogits":
         """Run the forward pass, whose last layer sees only the targets: a vocabulary is wide and targets may be few."""
-        with self._selecting(model.get_output_embeddings()) as seen:
+        with self._select_targets(model.get_output_embeddings()) as seen:
             logits = forward().logits  # (1, targets, vocabulary), or (batch, length, vocabulary)
         flat = logits.flatten(0, -2)
         self.logits = flat if seen else flat[self._places]  # (targets, vocabulary)
         return self
 
     @contextmanager
-    def _selecting(self, last_layer: nn.Module | None) -> Iterator[list[bool]]:
+    def _select_targets(self, last_layer: nn.Module | None) -> Iterator[list[bool]]:
         """Lets the last layer see the targets' hidden states alone; the list is filled where that has happened."""
         seen: list[bool] = []
 
@@ -77,7 +77,7 @@ class TargetLogits:
         for logits, labels in zip(self.logits.split(self._chunk), self.labels.split(self._chunk), strict=True):
             yield logits.float(), labels
 
-    def spread(self, parts: list[torch.Tensor]) -> np.ndarray:
+    def scatter(self, parts: list[torch.Tensor]) -> np.ndarray:
         """Values (targets, …) in their places of the grid, zeros elsewhere. (batch, length, …)"""
         values = torch.cat(parts)  # (targets, …)
         places, known = self._places, self.labels != IGNORE

@@ -307,7 +307,7 @@ def test_what_it_writes_is_what_the_merged_model_writes(tiny: Tiny, tmp_path: Pa
 def test_a_checkpoint_holds_only_what_trains(tiny: Tiny, tmp_path: Path):
     engine, account = adapted("jax", tiny, "bert")
     assert isinstance(engine, JaxEngine)
-    held = engine._saved().parameters  # which is what `save` writes
+    held = engine._to_saved_state().parameters  # which is what `save` writes
     assert sum(value.size for value in held.values()) == account.trainable
     assert {name for name in held if ".lora_" not in name} == {"classifier.weight", "classifier.bias"}
 

@@ -28,7 +28,7 @@ def opened(folder: Path, head=HEAD, **changes) -> JaxEngine:
 
 def values(engine: JaxEngine) -> dict[str, np.ndarray]:
     """A copy: what the engine holds is given away by its next step."""
-    saved = engine._saved()
+    saved = engine._to_saved_state()
     return {**{name: np.array(value) for name, value in saved.parameters.items()}} | {
         str(number): np.array(value) for number, value in enumerate(saved.optimizer)
     }

@@ -146,4 +146,4 @@ def test_an_address_without_a_port_is_refused(address: str):
     ],
 )
 def test_the_first_host_listens_at_its_address_alone(coordinator: str, own: str):
-    assert cluster.own_address(coordinator) == own
+    assert cluster.listen_address(coordinator) == own

@@ -122,8 +122,8 @@ def test_a_source_is_read_before_the_first_token_and_never_again(name, tiny: Cal
     engine, settings = opened(JaxEngine, tiny(name), name), GenerationSettings(max_new_tokens=6, eos_token_id=59)
     assert isinstance(engine, JaxEngine)
     expected = engine.generate(prompts(name), settings)
-    passes, rules = engine._writer._begun(engine._parameters, prompts(name), settings)
-    first = passes.begin(rules.room)
+    passes, rules = engine._writer._start(engine._parameters, prompts(name), settings)
+    first = passes.prefill(rules.room)
     hidden, mask = passes._source
     passes._source = hidden * -50, mask
     found = decoding.write(first, passes.advance, passes.prompt, rules)

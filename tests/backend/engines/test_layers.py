@@ -6,14 +6,14 @@ import torch
 
 from backend.contract.errors import InputError
 from backend.contract.spec import TrainingSection
-from backend.engines.torch.optimizer import standing
+from backend.engines.torch.optimizer import layer_depths
 from tests.backend.engines.material import LANGUAGE, classes, language_batch, text_batch
 
 HEAD = classes("a", "b")
 
 
 def test_each_layer_learns_at_the_rate_of_the_one_above_times_the_decay(bert, engine_for):
-    found = standing(engine_for(bert, HEAD)._model).rates(0.5)
+    found = layer_depths(engine_for(bert, HEAD)._model).rates(0.5)
     assert found["classifier.weight"] == 1.0
     assert found["bert.pooler.dense.weight"] == 1.0
     assert found["bert.encoder.layer.1.attention.self.query.weight"] == 0.5
@@ -22,7 +22,7 @@ def test_each_layer_learns_at_the_rate_of_the_one_above_times_the_decay(bert, en
 
 
 def test_gpt2_has_its_embeddings_below_and_its_last_norm_above(gpt2, engine_for):
-    found = standing(engine_for(gpt2, LANGUAGE)._model).rates(0.5)
+    found = layer_depths(engine_for(gpt2, LANGUAGE)._model).rates(0.5)
     assert (found["transformer.wte.weight"], found["transformer.h.0.ln_1.weight"]) == (0.125, 0.25)
     assert found["transformer.ln_f.weight"] == 1.0
 
@@ -31,7 +31,7 @@ def test_a_decoder_lies_above_its_encoder():
     from transformers import T5Config, T5ForConditionalGeneration
 
     config = T5Config(vocab_size=20, d_model=8, d_kv=4, d_ff=16, num_layers=2, num_heads=2)
-    found = standing(T5ForConditionalGeneration(config)).rates(0.5)
+    found = layer_depths(T5ForConditionalGeneration(config)).rates(0.5)
     names = ["encoder.block.0", "encoder.block.1", "decoder.block.0", "decoder.block.1"]
     assert [found[f"{name}.layer.0.SelfAttention.q.weight"] for name in names] == [0.0625, 0.125, 0.25, 0.5]
     assert found["shared.weight"] == 0.03125
@@ -46,7 +46,7 @@ def test_a_step_with_layer_decay_equals_one_group_for_each_rate(bert, engine_for
     model = AutoModelForSequenceClassification.from_pretrained(tmp_path).train()
     groups = [
         {"params": [each], "lr": 1e-2 * rate}
-        for (_, each), rate in zip(model.named_parameters(), standing(model).rates(0.5).values(), strict=True)
+        for (_, each), rate in zip(model.named_parameters(), layer_depths(model).rates(0.5).values(), strict=True)
     ]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.0, eps=1e-4)
     batch = text_batch(6)

@@ -12,7 +12,7 @@ from backend.adapters.lora import Settings as Lora
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
-from backend.engines.initial_weights import NewTokens, grown
+from backend.engines.initial_weights import NewTokens, resize_embedding
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.head_batches import facts, head_batch
@@ -53,13 +53,13 @@ def tables(weights: dict[str, np.ndarray], rows: int) -> dict[str, np.ndarray]:
 
 def test_a_row_is_the_mean_of_the_rows_of_its_pieces():
     stored = np.arange(12, dtype=np.float32).reshape(4, 3)
-    table = grown("wte.weight", stored, 6, {}, 0, NewTokens({4: (0, 3), 5: (2,)}))
+    table = resize_embedding("wte.weight", stored, 6, {}, 0, NewTokens({4: (0, 3), 5: (2,)}))
     assert table.tolist() == [*stored.tolist(), [4.5, 5.5, 6.5], [6, 7, 8]]
 
 
 def test_pieces_that_were_never_trained_do_not_count():
     stored = np.arange(12, dtype=np.float32).reshape(4, 3)
-    table = grown("wte.weight", stored, 5, {}, 0, NewTokens({3: (0, 1), 4: (2, 3)}, known=3))
+    table = resize_embedding("wte.weight", stored, 5, {}, 0, NewTokens({3: (0, 1), 4: (2, 3)}, known=3))
     assert table[3:].tolist() == [[1.5, 2.5, 3.5], [6, 7, 8]]
 
 

@@ -12,7 +12,7 @@ from transformers import T5Config, T5ForConditionalGeneration
 from backend.contract.heads import IGNORE, Head
 from backend.contract.spec import TrainingSection
 from backend.engines.torch.engine import TorchEngine
-from backend.engines.torch.heads import shifted
+from backend.engines.torch.heads import shift_right
 from tests.backend.engines.head_batches import facts, head_batch, part_of
 from tests.backend.engines.material import LANGUAGE, VOCABULARY, loading
 from tests.backend.engines.tiny_models import PADDING
@@ -34,7 +34,7 @@ SEQ2SEQ = facts(Head.SEQ2SEQ_LM)
 def test_1_the_decoder_sees_the_start_token_and_all_labels_but_the_last(name, expected, engine_for, tiny):
     engine = engine_for(tiny(name), SEQ2SEQ, pad_token_id=PADDING.get(name, 0))
     labels = torch.tensor([[11, 12, 13, 14], [21, IGNORE, IGNORE, IGNORE]])
-    assert shifted(engine._model, labels).tolist() == expected
+    assert shift_right(engine._model, labels).tolist() == expected
 
 
 def test_1_the_first_token_of_an_answer_is_trained_from_the_start_token(engine_for, tiny):

@@ -21,7 +21,7 @@ from backend.contract.run import events
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 from backend.engines.engine import StepNumbers, StepResult
-from backend.engines.torch.memory import shortage_stated
+from backend.engines.torch.memory import translate_out_of_memory
 from backend.models import hub
 from backend.training import loop
 from backend.training.checkpoints import Checkpoints
@@ -80,7 +80,7 @@ def ended(cause: Callable[[], Any], context: FailureContext) -> events.RunFinish
 
 
 def engine_without_room() -> None:
-    with shortage_stated():
+    with translate_out_of_memory():
         torch.empty(HUGE)
 
 

@@ -19,18 +19,18 @@ from backend.engines.jax.layers import (
     LayerNorm,
     Linear,
     activation,
+    apply_layer,
     attend,
-    causal_answer,
+    attention_positions,
+    cache_source,
+    causal_answer_bias,
     dropout,
-    hidden_padding,
+    extend_cache,
     join_heads,
-    places,
-    remembered,
-    remembered_source,
+    padding_bias,
     split_heads,
-    through,
 )
-from backend.engines.jax.models.family import Arrays, Config, Family, moved, refuse_unless
+from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless, shift_right
 
 _EPSILON = 1e-5
 _OFFSET = 2
@@ -60,11 +60,11 @@ class _Attention(nnx.Module):
     ) -> jax.Array:
         query = split_heads(self.q_proj(x), self._heads)  # (batch, heads, length, head_size)
 
-        def made() -> tuple[jax.Array, jax.Array]:
+        def project_source() -> tuple[jax.Array, jax.Array]:
             return split_heads(self.k_proj(seen), self._heads), split_heads(self.v_proj(seen), self._heads)
 
         key, value = (
-            remembered(*made()) if remembers else remembered_source(made)
+            extend_cache(*project_source()) if remembers else cache_source(project_source)
         )  # each (batch, heads, keys, head_size)
         found = attend(query, key, value, bias, rate=self._rate, noise=noise)  # (batch, heads, length, head_size)
         return self.out_proj(join_heads(found))  # (batch, length, hidden_size)
@@ -87,21 +87,21 @@ class _Layer(nnx.Module):
     def __call__(
         self, x: jax.Array, bias: jax.Array, source: jax.Array | None, source_bias: jax.Array, noise: DropoutKeys | None
     ) -> jax.Array:
-        def looked_back(value: jax.Array) -> jax.Array:
+        def attend_to_self(value: jax.Array) -> jax.Array:
             return self.self_attn(value, value, bias, noise, remembers=self._is_decoder)
 
-        def fed(value: jax.Array) -> jax.Array:
+        def feed_forward(value: jax.Array) -> jax.Array:
             inner = self._activation(self.fc1(value))  # (batch, length, intermediate_size)
             return self.fc2(dropout(inner, self._inner_rate, noise))  # (batch, length, hidden_size)
 
-        x = self._added(x, looked_back, self.self_attn_layer_norm, noise)
+        x = self._add_residual(x, attend_to_self, self.self_attn_layer_norm, noise)
         if source is not None:
-            x = self._added(
+            x = self._add_residual(
                 x, lambda value: self.encoder_attn(value, source, source_bias, noise), self.encoder_attn_layer_norm, noise
             )  # fmt: skip
-        return self._added(x, fed, self.final_layer_norm, noise)
+        return self._add_residual(x, feed_forward, self.final_layer_norm, noise)
 
-    def _added(
+    def _add_residual(
         self, x: jax.Array, part: Callable[[jax.Array], jax.Array], norm: LayerNorm, noise: DropoutKeys | None
     ) -> jax.Array:
         """`x` with what a part makes of it."""
@@ -132,12 +132,12 @@ class _Stack(nnx.Module):
         source_bias: jax.Array | None = None,
     ) -> jax.Array:
         """Of tokens (batch, length, hidden_size) at positions (length,); the biases are added to scores."""
-        x = dropout(self._placed(x, positions), self._rate, noise)
+        x = dropout(self._add_positions(x, positions), self._rate, noise)
         for layer in self.layers:
-            x = through(layer, x, bias, source, source_bias, noise)
+            x = apply_layer(layer, x, bias, source, source_bias, noise)
         return x if self.layer_norm is None else self.layer_norm(x)
 
-    def _placed(self, x: jax.Array, positions: jax.Array) -> jax.Array:
+    def _add_positions(self, x: jax.Array, positions: jax.Array) -> jax.Array:
         if self.embed_positions is None or self.layernorm_embedding is None:
             return x + jnp.asarray(_sinusoids(self._longest, self._width))[positions]
         return self.layernorm_embedding(x + self.embed_positions(positions + _OFFSET))
@@ -162,25 +162,25 @@ class Body(nnx.Module):
     def answers(self, labels: jax.Array, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         """What stands before each of the answer's tokens, (batch, answer, hidden_size)."""
         mask = arrays["attention_mask"]
-        return self.answered(self._given(labels), self.read(arrays["input_ids"], mask, noise), mask, noise)
+        return self.decode(self._shift_right(labels), self.read(arrays["input_ids"], mask, noise), mask, noise)
 
     def read(self, ids: jax.Array, attention_mask: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         """The source as the decoder sees it."""
         x = self.shared(ids) * self._scale  # (batch, length, hidden_size)
         positions = jnp.arange(ids.shape[1])  # (length,)
-        return self.encoder(x, positions, hidden_padding(attention_mask), noise)
+        return self.encoder(x, positions, padding_bias(attention_mask), noise)
 
-    def answered(
+    def decode(
         self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: DropoutKeys | None
     ) -> jax.Array:
         """What stands after each of the tokens that the decoder was given."""
         x = self.shared(given) * self._scale  # (batch, answer, hidden_size)
-        positions = places(given)[0]  # (answer,)
-        return self.decoder(x, positions, causal_answer(given), noise, source, hidden_padding(attention_mask))
+        positions = attention_positions(given)[0]  # (answer,)
+        return self.decoder(x, positions, causal_answer_bias(given), noise, source, padding_bias(attention_mask))
 
-    def _given(self, labels: jax.Array) -> jax.Array:
+    def _shift_right(self, labels: jax.Array) -> jax.Array:
         if not self._begins_with_last:
-            return moved(labels, self._start, self._padding)
+            return shift_right(labels, self._start, self._padding)
         known = jnp.where(labels == IGNORE, self._padding, labels)
         last = jnp.maximum((known != self._padding).sum(axis=1, keepdims=True) - 1, 0)  # (batch, 1)
         return jnp.concatenate([jnp.take_along_axis(known, last, axis=1), known[:, :-1]], axis=1)  # (batch, answer)
@@ -196,10 +196,10 @@ class ForAnswers(nnx.Module):
     def read(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return self.model.read(arrays["input_ids"], arrays["attention_mask"], noise)  # (batch, length, hidden_size)
 
-    def answered(
+    def decode(
         self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: DropoutKeys | None
     ) -> jax.Array:
-        return self.model.answered(given, source, attention_mask, noise)
+        return self.model.decode(given, source, attention_mask, noise)
 
     def hidden(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         return self.model.answers(arrays["labels"], arrays, noise)  # (batch, answer, hidden_size)

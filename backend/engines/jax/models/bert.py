@@ -13,12 +13,12 @@ from backend.engines.jax.layers import (
     LayerNorm,
     Linear,
     activation,
+    apply_layer,
     attend,
     dropout,
-    hidden_padding,
     join_heads,
+    padding_bias,
     split_heads,
-    through,
 )
 from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
 
@@ -104,9 +104,9 @@ class Encoder(nnx.Module):
         self.layer = nnx.List([_Layer(config) for _ in range(config["num_hidden_layers"])])
 
     def __call__(self, x: jax.Array, attention_mask: jax.Array, noise: DropoutKeys | None) -> jax.Array:
-        bias = hidden_padding(attention_mask)  # (batch, 1, 1, length)
+        bias = padding_bias(attention_mask)  # (batch, 1, 1, length)
         for layer in self.layer:
-            x = through(layer, x, bias, noise)
+            x = apply_layer(layer, x, bias, noise)
         return x
 
 

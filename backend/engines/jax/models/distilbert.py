@@ -13,12 +13,12 @@ from backend.engines.jax.layers import (
     LayerNorm,
     Linear,
     activation,
+    apply_layer,
     attend,
     dropout,
-    hidden_padding,
     join_heads,
+    padding_bias,
     split_heads,
-    through,
 )
 from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
 
@@ -86,9 +86,9 @@ class Body(nnx.Module):
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         x = self.embeddings(arrays["input_ids"], noise)  # (batch, length, hidden_size)
-        bias = hidden_padding(arrays["attention_mask"])  # (batch, 1, 1, length)
+        bias = padding_bias(arrays["attention_mask"])  # (batch, 1, 1, length)
         for layer in self.transformer.layer:
-            x = through(layer, x, bias, noise)
+            x = apply_layer(layer, x, bias, noise)
         return x
 
 

@@ -48,7 +48,7 @@ def refuse_unless(holds: bool, config: Config, what: str) -> None:
         raise UnsupportedModelError(message("does not know {what} of {config}", what=what, config=config["model_type"]))
 
 
-def moved(labels: jax.Array, start: int, padding: int) -> jax.Array:
+def shift_right(labels: jax.Array, start: int, padding: int) -> jax.Array:
     """What a decoder sees of its answer: the start token, then all labels but the last. (batch, length)"""
     known = jnp.where(labels == IGNORE, padding, labels)
     return jnp.concatenate([jnp.full_like(known[:, :1], start), known[:, :-1]], axis=1)  # (batch, length)

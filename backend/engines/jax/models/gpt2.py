@@ -12,14 +12,14 @@ from backend.engines.jax.layers import (
     Embedding,
     LayerNorm,
     activation,
+    apply_layer,
     attend,
-    causal,
+    causal_bias,
     dropout,
+    extend_cache,
     join_heads,
     positions_of,
-    remembered,
     split_heads,
-    through,
 )
 from backend.engines.jax.models.family import Arrays, Config, Family, classifier_dropout, refuse_unless
 
@@ -36,7 +36,7 @@ class _Attention(nnx.Module):
     def __call__(self, x: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         parts = jnp.split(self.c_attn(x), 3, axis=-1)  # each (batch, length, hidden_size)
         query, key, value = (split_heads(part, self._heads) for part in parts)  # each (batch, heads, length, head_size)
-        key, value = remembered(key, value)  # each (batch, heads, keys, head_size)
+        key, value = extend_cache(key, value)  # each (batch, heads, keys, head_size)
         found = attend(
             query, key, value, bias, scale=self._scale, rate=self._rate, noise=noise
         )  # (batch, heads, length, head_size)
@@ -79,9 +79,9 @@ class Body(nnx.Module):
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         x = self.wte(arrays["input_ids"]) + self.wpe(positions_of(arrays))  # (batch, length, hidden_size)
         x = dropout(x, self._rate, noise)
-        bias = causal(arrays)  # (batch, 1, length, keys)
+        bias = causal_bias(arrays)  # (batch, 1, length, keys)
         for block in self.h:
-            x = through(block, x, bias, noise)
+            x = apply_layer(block, x, bias, noise)
         return self.ln_f(x)
 
 

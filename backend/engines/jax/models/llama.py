@@ -14,13 +14,13 @@ from backend.engines.jax.layers import (
     Linear,
     RMSNorm,
     activation,
+    apply_layer,
     attend,
-    causal,
+    causal_bias,
+    extend_cache,
     join_heads,
     positions_of,
-    remembered,
     split_heads,
-    through,
 )
 from backend.engines.jax.models.family import Arrays, Config, Family, classifier_dropout, refuse_unless
 from backend.engines.jax.rotary import Rotary
@@ -65,8 +65,8 @@ class _Attention(nnx.Module):
         )  # each (batch, kv_heads, length, head_size)
         if self._norms:
             query, key = self.q_norm(query).astype(value.dtype), self.k_norm(key).astype(value.dtype)
-        query = rotary.turned(query, positions)
-        key, value = remembered(rotary.turned(key, positions), value)  # each (batch, kv_heads, keys, head_size)
+        query = rotary.rotate(query, positions)
+        key, value = extend_cache(rotary.rotate(key, positions), value)  # each (batch, kv_heads, keys, head_size)
         found = attend(query, key, value, bias, rate=self._rate, noise=noise)  # (batch, heads, length, head_size)
         return self.o_proj(join_heads(found))  # (batch, length, hidden_size)
 
@@ -112,10 +112,10 @@ class Body(nnx.Module):
         x = self.embed_tokens(arrays["input_ids"])  # (batch, length, hidden_size)
         positions = positions_of(arrays)  # (batch, length)
         biases = {
-            window: causal(arrays, window) for window in sorted(set(self._windows), key=str)
+            window: causal_bias(arrays, window) for window in sorted(set(self._windows), key=str)
         }  # each (batch, 1, length, keys)
         for layer, window in zip(self.layers, self._windows, strict=True):
-            x = through(layer, x, biases[window], self._rotary, positions, noise)
+            x = apply_layer(layer, x, biases[window], self._rotary, positions, noise)
         return self.norm(x)
 
 

@@ -13,14 +13,14 @@ from backend.engines.jax.layers import (
     LayerNorm,
     Linear,
     activation,
+    apply_layer,
     attend,
-    causal,
+    causal_bias,
     dropout,
+    extend_cache,
     join_heads,
     positions_of,
-    remembered,
     split_heads,
-    through,
 )
 from backend.engines.jax.models.family import Arrays, Config, Family, refuse_unless
 
@@ -39,7 +39,7 @@ class _Attention(nnx.Module):
         query, key, value = (
             split_heads(layer(x), self._heads) for layer in (self.q_proj, self.k_proj, self.v_proj)
         )  # each (batch, heads, length, head_size)
-        key, value = remembered(key, value)  # each (batch, heads, keys, head_size)
+        key, value = extend_cache(key, value)  # each (batch, heads, keys, head_size)
         found = attend(query, key, value, bias, rate=self._rate, noise=noise)  # (batch, heads, length, head_size)
         return self.out_proj(join_heads(found))  # (batch, length, hidden_size)
 
@@ -79,9 +79,9 @@ class _Decoder(nnx.Module):
         x = x if self.project_in is None else self.project_in(x)  # (batch, length, hidden_size)
         positions = jnp.where(arrays["attention_mask"] > 0, positions_of(arrays), -1)  # (batch, length)
         x = x + self.embed_positions(positions + _OFFSET)
-        bias = causal(arrays)  # (batch, 1, length, keys)
+        bias = causal_bias(arrays)  # (batch, 1, length, keys)
         for layer in self.layers:
-            x = through(layer, x, bias, noise)
+            x = apply_layer(layer, x, bias, noise)
         x = x if self.final_layer_norm is None else self.final_layer_norm(x)
         return x if self.project_out is None else self.project_out(x)  # (batch, length, embedding_size)
 

@@ -15,18 +15,18 @@ from backend.engines.jax.layers import (
     Linear,
     RMSNorm,
     activation,
+    apply_layer,
     attend,
-    causal_answer,
+    attention_positions,
+    cache_source,
+    causal_answer_bias,
     dropout,
-    hidden_padding,
+    extend_cache,
     join_heads,
-    places,
-    remembered,
-    remembered_source,
+    padding_bias,
     split_heads,
-    through,
 )
-from backend.engines.jax.models.family import Arrays, Config, Family, moved
+from backend.engines.jax.models.family import Arrays, Config, Family, shift_right
 
 
 class _Attention(nnx.Module):
@@ -63,11 +63,11 @@ class _Attention(nnx.Module):
     def __call__(self, x: jax.Array, seen: jax.Array, bias: jax.Array, noise: DropoutKeys | None) -> jax.Array:
         query = split_heads(self.q(x), self._heads)  # (batch, heads, length, head_size)
 
-        def made() -> tuple[jax.Array, jax.Array]:
+        def project_source() -> tuple[jax.Array, jax.Array]:
             return split_heads(self.k(seen), self._heads), split_heads(self.v(seen), self._heads)
 
         key, value = (
-            remembered(*made()) if self._is_decoder and seen is x else remembered_source(made)
+            extend_cache(*project_source()) if self._is_decoder and seen is x else cache_source(project_source)
         )  # each (batch, heads, keys, head_size)
         found = attend(
             query, key, value, bias, scale=1.0, rate=self._rate, noise=noise
@@ -164,10 +164,10 @@ class _Stack(nnx.Module):
         """`hidden` and `source_hidden` are added to scores: `NEVER` where nothing may be seen."""
         x = dropout(x, self._rate, noise)
         here = jnp.arange(x.shape[1])  # (length,)
-        here, there = places(here[None])[:2] if self._is_decoder else (here, here)  # (length,), (keys,)
+        here, there = attention_positions(here[None])[:2] if self._is_decoder else (here, here)  # (length,), (keys,)
         bias = hidden + self.block[0].layer[0].SelfAttention.positions(here, there)  # (batch or 1, heads, length, keys)
         for block in self.block:
-            x = through(block, x, bias, source, source_hidden, noise)
+            x = apply_layer(block, x, bias, source, source_hidden, noise)
         return dropout(self.final_layer_norm(x), self._rate, noise)
 
 
@@ -179,7 +179,7 @@ class Reader(nnx.Module):
         self.encoder = _Stack(config, is_decoder=False)
 
     def __call__(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
-        return self.encoder(self.shared(arrays["input_ids"]), hidden_padding(arrays["attention_mask"]), noise)
+        return self.encoder(self.shared(arrays["input_ids"]), padding_bias(arrays["attention_mask"]), noise)
 
 
 class Body(nnx.Module):
@@ -197,18 +197,18 @@ class Body(nnx.Module):
 
     def answers(self, labels: jax.Array, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         """What stands before each of the answer's tokens, (batch, answer, hidden_size)."""
-        given = moved(labels, self._start, self._padding)  # (batch, answer)
-        return self.answered(given, self.read(arrays, noise), arrays["attention_mask"], noise)
+        given = shift_right(labels, self._start, self._padding)  # (batch, answer)
+        return self.decode(given, self.read(arrays, noise), arrays["attention_mask"], noise)
 
     def read(self, arrays: Arrays, noise: DropoutKeys | None) -> jax.Array:
         """The source as the decoder sees it, (batch, length, hidden_size)."""
-        return self.encoder(self.shared(arrays["input_ids"]), hidden_padding(arrays["attention_mask"]), noise)
+        return self.encoder(self.shared(arrays["input_ids"]), padding_bias(arrays["attention_mask"]), noise)
 
-    def answered(
+    def decode(
         self, given: jax.Array, source: jax.Array, attention_mask: jax.Array, noise: DropoutKeys | None
     ) -> jax.Array:
         """What stands after each of the answer's tokens, (batch, answer, hidden_size)."""
-        return self.decoder(self.shared(given), causal_answer(given), noise, source, hidden_padding(attention_mask))
+        return self.decoder(self.shared(given), causal_answer_bias(given), noise, source, padding_bias(attention_mask))
 
 
 class ForAnswers(Body):
