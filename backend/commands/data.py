@@ -110,9 +110,9 @@ def _subject(arguments: Namespace) -> "ReportRequest":
 
 def _other_splits(target: str) -> dict[str, str]:
     """`validation` and `test` of a folder of files that are named for them."""
-    from backend.data.data_files import passed_over, split_of
+    from backend.data.data_files import ignored_files, split_of
 
-    found = {split_of(Path(name)) for name in passed_over(target)}
+    found = {split_of(Path(name)) for name in ignored_files(target)}
     return {split: target for split in ("validation", "test") if split in found}
 
 

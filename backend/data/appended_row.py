@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.run.lock import RunLocked, take_lock
-from backend.data.csv_file import BOM, defused_cell, plain_cell
+from backend.data.csv_file import BOM, escape_formula, to_plain_cell
 from backend.data.formats.compression import packer_of
 from backend.data.formats.delimited import Dialect, cells, dialect_of
 from backend.data.formats.text_file import TextFile
@@ -71,11 +71,13 @@ def append_row(path: Path, row: NewRow, *, defuse: bool = False, bom: bool = Fal
 
     Encoding, delimiter, quoting and line ends stay those of the file, and its columns must be the row's.
     """
-    cell = defused_cell if defuse else plain_cell
-    with _opened(path) as (file, size):
+    cell = escape_formula if defuse else to_plain_cell
+    with _open_locked(path) as (file, size):
         if size == 0:
-            kept = {name: cell(value) for name, value in row.values.items() if name not in _untold(row)}
-            content = (BOM if bom else b"") + _written([list(kept), list(kept.values())], _fresh(path)).encode()
+            kept = {name: cell(value) for name, value in row.values.items() if name not in _empty_inputs(row)}
+            content = (BOM if bom else b"") + _format_rows(
+                [list(kept), list(kept.values())], _new_layout(path)
+            ).encode()
             _write(file, size, content, path)
             return AppendResult(list(kept), 1, True)
         if packer_of(path) or is_workbook(path):
@@ -87,20 +89,20 @@ def append_row(path: Path, row: NewRow, *, defuse: bool = False, bom: bool = Fal
             )
         layout = _layout(path, size)
         _check(path, layout.columns, row)
-        text = _written([[cell(row.values[name]) for name in layout.columns]], layout)
-        if not _ends_a_line(file, layout):
+        text = _format_rows([[cell(row.values[name]) for name in layout.columns]], layout)
+        if not _ends_with_newline(file, layout):
             text = layout.line_end + text
-        _write(file, size, _encoded(path, text, layout), path)
+        _write(file, size, _encode_text(path, text, layout), path)
         return AppendResult(layout.columns, None if layout.rows is None else layout.rows + 1, False)
 
 
-def _untold(row: NewRow) -> set[str]:
+def _empty_inputs(row: NewRow) -> set[str]:
     """Inputs that were left empty; a new file has no column for them."""
     return {name for name, value in row.inputs.items() if value in (None, "", [])}
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+def _open_locked(path: Path) -> Iterator[tuple[BinaryIO, int]]:
     """The file locked against another who adds, and its size; one that stays empty is taken away again."""
     if path.is_dir():
         raise InputError(message("{path} is a folder; name a file in it", path=path))
@@ -123,7 +125,7 @@ def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
                     path.unlink()
 
 
-def _fresh(path: Path) -> _Layout:
+def _new_layout(path: Path) -> _Layout:
     is_tabbed = path.suffix.lower() in {".tsv", ".tab"}
     return _Layout([], Dialect("\t" if is_tabbed else ",", True), "utf-8", "\r\n", 0)
 
@@ -131,7 +133,7 @@ def _fresh(path: Path) -> _Layout:
 def _layout(path: Path, size: int) -> _Layout:
     text = TextFile(path)
     if not _decodes(path, text.encoding):
-        # Any such encoding writes plain letters as ASCII does; `_encoded` refuses others.
+        # Any such encoding writes plain letters as ASCII does; `_encode_text` refuses others.
         text = TextFile(path, "latin-1")
     dialect = dialect_of(text, "\t" if path.suffix.lower() in {".tsv", ".tab"} else ",", None, "auto")
     count = -1
@@ -182,7 +184,7 @@ def _check(path: Path, columns: list[str], row: NewRow) -> None:
                 name=path.name,
                 missing=repr(missing[0]),
                 there=there,
-                missing_2=_way_out(missing, columns, row),
+                missing_2=_suggest_file(missing, columns, row),
             )
         )
     if strange := [name for name in columns if name not in wanted]:
@@ -205,13 +207,13 @@ def _check(path: Path, columns: list[str], row: NewRow) -> None:
         )
 
 
-def _way_out(missing: list[str], columns: list[str], row: NewRow) -> str:
+def _suggest_file(missing: list[str], columns: list[str], row: NewRow) -> str:
     if missing == [row.prediction[0]] and row.answer is not None and row.answer[0] in columns:
         return message("say what the right answer is, and the row is added as training data")
     return message("choose a file with the columns {values}, or name a new one", values=", ".join(row.values))
 
 
-def _written(rows: list[list[Any]], layout: _Layout) -> str:
+def _format_rows(rows: list[list[Any]], layout: _Layout) -> str:
     stream = io.StringIO()
     if layout.dialect.quoted:
         csv.writer(stream, delimiter=layout.dialect.delimiter, lineterminator=layout.line_end).writerows(rows)
@@ -228,13 +230,13 @@ def _written(rows: list[list[Any]], layout: _Layout) -> str:
     return "".join(layout.dialect.delimiter.join(row) + layout.line_end for row in texts)
 
 
-def _ends_a_line(file: BinaryIO, layout: _Layout) -> bool:
+def _ends_with_newline(file: BinaryIO, layout: _Layout) -> bool:
     end = "\n".encode(layout.encoding)
     file.seek(-len(end), os.SEEK_END)
     return file.read() == end
 
 
-def _encoded(path: Path, text: str, layout: _Layout) -> bytes:
+def _encode_text(path: Path, text: str, layout: _Layout) -> bytes:
     try:
         return text.encode(layout.encoding)
     except UnicodeEncodeError as error:

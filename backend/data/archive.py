@@ -124,14 +124,14 @@ def _fetch_rest(address: str, part: Path, report: Report) -> bool:
     if tag and _size(part):
         headers |= {"Range": f"bytes={_size(part)}-", "If-Range": tag}
     request = urllib.request.Request(address, headers=headers)
-    with network_limits.in_time(lambda: _web().open(request, timeout=SECONDS_TO_ANSWER)) as answer:
+    with network_limits.run_in_time(lambda: _web().open(request, timeout=SECONDS_TO_ANSWER)) as answer:
         continues = answer.status == http.HTTPStatus.PARTIAL_CONTENT
         done = _size(part) if continues else 0
         rest = _size_of_rest(answer, part.parent)
         total = done + (rest or 0)
         _tag_of(part).write_text(json.dumps(answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""))
         with part.open("ab" if continues else "wb") as file:
-            for block in network_limits.flowing(iter(partial(answer.read1, _BLOCK), b"")):
+            for block in network_limits.limit_stalls(iter(partial(answer.read1, _BLOCK), b"")):
                 file.write(block)
                 done += len(block)
                 if rest is None and done > LARGEST_UNPACKED:

@@ -18,12 +18,12 @@ __all__ = [
     "collate",
     "decoder_inputs",
     "evaluation_batches",
-    "in_order",
     "longest_sequence",
     "micro_batches",
     "padded_length",
+    "process_share",
     "prompt_batches",
-    "share",
+    "restore_order",
     "targets",
 ]
 
@@ -90,7 +90,7 @@ def collate(
     It is as long as its longest feature (its longest choice, for MULTIPLE_CHOICE), rounded up to a multiple or to one of a
     `FEW` lengths, but not beyond `length_limit` (a model has only so many positions). `rows` adds filler rows up to a constant number, for engines that compile shapes.
     """
-    lists = _lists(features, indices, draw)
+    lists = _take_lists(features, indices, draw)
     count = max(rows or 0, len(indices))
     if head.targets == "choice":
         return _choices(features, indices, lists, count, pad_token_id, length_multiple, length_limit, pad_side)
@@ -102,7 +102,7 @@ def collate(
         if head.targets == "sequence" and name in _OWN_LENGTH:
             width = padded_length(max(map(len, values), default=0), length_multiple, None)
         filler = pad_token_id if name == "input_ids" else _LIST_FILLERS[name]
-        batch[name] = _padded(values, (count, width), filler, pad_side)
+        batch[name] = _pad(values, (count, width), filler, pad_side)
     return batch | _row_values(features, indices, count)
 
 
@@ -152,14 +152,14 @@ def prompt_batches(
         yield (
             part,
             {
-                "input_ids": _padded(ids, shape, padding["pad_token_id"], "left"),
+                "input_ids": _pad(ids, shape, padding["pad_token_id"], "left"),
                 "attention_mask": _attention_mask(lengths[part], shape, "left"),
                 "row_valid": np.ones(len(part), dtype=bool),
             },
         )
 
 
-def in_order(
+def restore_order(
     answers: Iterable[tuple[np.ndarray, dict[str, np.ndarray]]],
     features: Features,
     head: Head,
@@ -172,7 +172,7 @@ def in_order(
         for name, values in outputs.items():
             by_feature = found.setdefault(name, {})
             for value, index in zip(values, indices.tolist(), strict=False):  # filler rows come last
-                by_feature[index] = value if lengths is None else _without_padding(value, int(lengths[index]), pad_side)
+                by_feature[index] = value if lengths is None else _strip_padding(value, int(lengths[index]), pad_side)
     return {name: [by_feature[index] for index in sorted(by_feature)] for name, by_feature in found.items()}
 
 
@@ -200,7 +200,7 @@ def targets(head: Head, batch: Batch, class_weights: tuple[float, ...] | None = 
     return float(len(known) if class_weights is None else np.asarray(class_weights, dtype=np.float64)[known].sum())
 
 
-def share(indices: np.ndarray, process: int, processes: int) -> np.ndarray:
+def process_share(indices: np.ndarray, process: int, processes: int) -> np.ndarray:
     """The part of a step's features that one process works on. Taken in turns, so that lengths are shared evenly."""
     return indices[process::processes]
 
@@ -213,7 +213,7 @@ def padded_length(longest: int, multiple: int, limit: int | None) -> int:
     return rounded if limit is None else max(longest, min(rounded, limit), 1)
 
 
-def _lists(features: Features, indices: np.ndarray, draw: Draw | None) -> dict[str, list[np.ndarray]]:
+def _take_lists(features: Features, indices: np.ndarray, draw: Draw | None) -> dict[str, list[np.ndarray]]:
     """The lists that make a batch; `draw` sees all that a feature has, so that it knows what it may change."""
     wanted = ("input_ids", *_LIST_FILLERS)
     names = features.lists.keys() if draw is not None else features.lists.keys() & {*wanted}
@@ -227,7 +227,7 @@ def _lists(features: Features, indices: np.ndarray, draw: Draw | None) -> dict[s
 
 
 def _row_values(features: Features, indices: np.ndarray, count: int) -> Batch:
-    scalars = {name: _filled(features.scalars[name][indices], count) for name in _SCALARS if name in features.scalars}
+    scalars = {name: _fill(features.scalars[name][indices], count) for name in _SCALARS if name in features.scalars}
     return scalars | {"row_valid": np.arange(count) < len(indices)}
 
 
@@ -244,12 +244,12 @@ def _choices(
     batch = {"attention_mask": _attention_mask(choice_lengths.ravel(), shape, side)}
     for name, values in lists.items():
         each = [part for one, cuts in zip(values, ends, strict=True) for part in np.split(one, cuts)]
-        batch[name] = _padded(each, shape, pad_token_id if name == "input_ids" else _LIST_FILLERS[name], side)
+        batch[name] = _pad(each, shape, pad_token_id if name == "input_ids" else _LIST_FILLERS[name], side)
     batch = {name: array.reshape(count, choices, length) for name, array in batch.items()}
     return batch | _row_values(features, indices, count)
 
 
-def _padded(values: list[np.ndarray], shape: tuple[int, int], filler: int, side: Side) -> np.ndarray:
+def _pad(values: list[np.ndarray], shape: tuple[int, int], filler: int, side: Side) -> np.ndarray:
     array = np.full(shape, filler, dtype=np.int64)
     width = shape[1]
     for row, one in enumerate(values):
@@ -268,13 +268,13 @@ def _attention_mask(lengths: np.ndarray, shape: tuple[int, int], side: Side) -> 
     return (places < seen[:, None]).astype(np.int64)
 
 
-def _filled(values: np.ndarray, count: int) -> np.ndarray:
+def _fill(values: np.ndarray, count: int) -> np.ndarray:
     array = np.zeros(count, dtype=values.dtype)
     array[: len(values)] = values
     return array
 
 
-def _without_padding(values: np.ndarray, length: int, side: Side) -> np.ndarray:
+def _strip_padding(values: np.ndarray, length: int, side: Side) -> np.ndarray:
     return values[:length] if side == "right" else values[len(values) - length :]
 
 

@@ -37,19 +37,19 @@ def open_or_write(
     `write` fills a folder beside, which is flushed and renamed, so a reader sees nothing or the whole. Two processes
     that want the same folder write it once.
     """
-    content = _opened(folder, open_folder)
+    content = _open_entry(folder, open_folder)
     if content is not None:
         return content
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _held(folder.with_name(f"{folder.name}.lock"), report):
-        content = _opened(folder, open_folder)  # another process may have written it while this one waited
+    with _hold_lock(folder.with_name(f"{folder.name}.lock"), report):
+        content = _open_entry(folder, open_folder)  # another process may have written it while this one waited
         if content is None:
             _write(folder, write)
             content = open_folder(folder)
     return content
 
 
-def _opened(folder: Path, open_folder: Callable[[Path], Content]) -> Content | None:
+def _open_entry(folder: Path, open_folder: Callable[[Path], Content]) -> Content | None:
     try:
         content = open_folder(folder)
     except DamagedCacheError:
@@ -60,7 +60,7 @@ def _opened(folder: Path, open_folder: Callable[[Path], Content]) -> Content | N
 
 
 @contextmanager
-def _held(path: Path, report: Report) -> Iterator[None]:
+def _hold_lock(path: Path, report: Report) -> Iterator[None]:
     lock = FileLock(path)
     while True:
         try:
@@ -77,13 +77,13 @@ def _held(path: Path, report: Report) -> Iterator[None]:
 def _write(folder: Path, write: Callable[[Path], None]) -> None:
     # The lock makes the name safe; a killed writer's folder is taken away by the next one.
     beside = folder.with_name(f"{folder.name}.part")
-    _make_way(beside)
+    _move_aside(beside)
     beside.mkdir()
     try:
         write(beside)
         for path in beside.iterdir():
             _flush(path)
-        _make_way(folder)  # it is damaged
+        _move_aside(folder)  # it is damaged
         beside.replace(folder)
     except OSError as error:
         if error.errno not in _UNWRITABLE:
@@ -100,7 +100,7 @@ def _write(folder: Path, write: Callable[[Path], None]) -> None:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _make_way(path: Path) -> None:
+def _move_aside(path: Path) -> None:
     """What another run left here is renamed and deleted as far as can be; the cache's `clear` tries the rest again."""
     match remove(path):
         case RemovalFailure(path=left, reason=reason) if left == path:

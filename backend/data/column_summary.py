@@ -21,15 +21,15 @@ MAX_MEMBERS = 200
 """Of a list; what comes after is not read, let alone shown."""
 
 
-def looks_of(table: pa.Table) -> dict[str, ColumnSummary]:
+def summarise_columns(table: pa.Table) -> dict[str, ColumnSummary]:
     """Column → what its first rows hold."""
     first = table.slice(0, LOOKED_AT)
-    return {name: _look(name, first[name]) for name in first.column_names}
+    return {name: _summarise_column(name, first[name]) for name in first.column_names}
 
 
-def _look(name: str, column: pa.ChunkedArray) -> ColumnSummary:
+def _summarise_column(name: str, column: pa.ChunkedArray) -> ColumnSummary:
     kind = kind_of(column.type)
-    column = shortened(column, LONGEST)
+    column = shorten_texts(column, LONGEST)
     filled = column.filter(_is_filled(column))
     flat = not pa.types.is_nested(column.type)
     return ColumnSummary(
@@ -63,7 +63,7 @@ def _examples(filled: pa.ChunkedArray) -> list[str]:
     return list(dict.fromkeys(cell_text(value, EXAMPLE_CHARACTERS) for value in values))[:EXAMPLES]
 
 
-def shortened(column: pa.ChunkedArray, most: int) -> pa.ChunkedArray:
+def shorten_texts(column: pa.ChunkedArray, most: int) -> pa.ChunkedArray:
     """Texts with at most so many characters, cut before they become Python's; other values as they are."""
     return pc.utf8_slice_codeunits(column, 0, most) if pa.types.is_string(column.type) else column
 
@@ -88,7 +88,7 @@ def kind_of(kind: pa.DataType) -> str:
     return "structure" if pa.types.is_struct(kind) or pa.types.is_map(kind) else "other"
 
 
-def counted_labels(column: pa.ChunkedArray, most: int = MAX_LABELS) -> dict[str, int]:
+def count_labels(column: pa.ChunkedArray, most: int = MAX_LABELS) -> dict[str, int]:
     """Label → rows, or of lists the members, the most frequent first; empty cells are no label."""
     while pa.types.is_list(column.type):
         column = pc.list_flatten(column)

@@ -34,7 +34,7 @@ def write_csv(
 
 
 def _csv(table: pa.Table, defuse: bool, bom: bool) -> Iterator[tuple[int, bytes]]:
-    cell = defused_cell if defuse else plain_cell
+    cell = escape_formula if defuse else to_plain_cell
     yield 0, (BOM if bom else b"") + _lines([[cell(name) for name in table.column_names]])
     for start in range(0, table.num_rows, EXPORT_ROWS):
         part = table.slice(start, EXPORT_ROWS)
@@ -48,13 +48,13 @@ def _lines(rows: Any) -> bytes:
     return stream.getvalue().encode("utf-8", errors="replace")
 
 
-def plain_cell(value: Any) -> Any:
+def to_plain_cell(value: Any) -> Any:
     """A value as one cell: lists and mappings as JSON."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
-def defused_cell(value: Any) -> Any:
+def escape_formula(value: Any) -> Any:
     """The same, with an apostrophe before a text that a spreadsheet would run."""
     # Numbers stay numbers: -0.5 begins with a minus, but is no formula.
-    value = plain_cell(value)
+    value = to_plain_cell(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value

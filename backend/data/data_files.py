@@ -61,7 +61,7 @@ def _files_of(value: str, split: str | None) -> list[Path]:
     if glob.has_magic(value):
         return _for_split(pattern_files(value), split, None, message("the pattern {value}", value=value))
     raise InputError(
-        message("{value}: there is no such file or folder{path}; check the path", value=value, path=_similar(path))
+        message("{value}: there is no such file or folder{path}; check the path", value=value, path=_suggest_similar(path))
     )
 
 
@@ -95,7 +95,7 @@ def _files_in(folder: Path, split: str | None) -> list[Path]:
     return files
 
 
-def shown_names(paths: list[Path]) -> tuple[str, ...]:
+def short_names(paths: list[Path]) -> tuple[str, ...]:
     """Short names for people: file names, or paths below the common folder where two files are named alike."""
     names = tuple(path.name for path in paths)
     if len(set(names)) == len(names):
@@ -187,36 +187,36 @@ def _visible(folder: Path) -> Iterator[Path]:
 def _for_split(files: list[Path], split: str | None, within: Path | None, place: str) -> list[Path]:
     """Those that belong to the split by their names. Raises InputError where none does."""
     chosen = files_for(split, files, within) if split else files
-    named = [path for name, paths in by_split(files, within).items() if name for path in paths]
-    if not split and len(by_split(files, within).keys() - {None}) > 1:
+    named = [path for name, paths in group_by_split(files, within).items() if name for path in paths]
+    if not split and len(group_by_split(files, within).keys() - {None}) > 1:
         raise InputError(
             message(
                 "{place} holds files of several splits ({named}); name one, for example {named_2}",
                 place=place,
-                named=_some(named),
+                named=_list_some(named),
                 named_2=named[0],
             )
         )
-    if not chosen:
+    if not take_best:
         raise InputError(
             message(
                 "{place} holds no file that is named for the split {key}, but {files}; name a file, for "
                 "example {files_2}",
                 place=place,
                 key=split,
-                files=_some(files),
+                files=_list_some(files),
                 files_2=files[0],
             )
         )
     return chosen
 
 
-def _some(paths: list[Path]) -> str:
+def _list_some(paths: list[Path]) -> str:
     names = ", ".join(path.name for path in paths[:3])
     return message("{names} and {count} more", names=names, count=len(paths) - 3) if len(paths) > 3 else names
 
 
-def _similar(path: Path) -> str:
+def _suggest_similar(path: Path) -> str:
     if not path.parent.is_dir():
         return message(" (the folder {parent} does not exist either)", parent=path.parent)
     names = difflib.get_close_matches(path.name, [other.name for other in path.parent.iterdir()], n=1)
@@ -233,7 +233,7 @@ def saved_splits(folder: Path) -> list[str] | None:
     return [] if (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file() else None
 
 
-def passed_over(value: str | list[str] | None, split: str = "train") -> list[str]:
+def ignored_files(value: str | list[str] | None, split: str = "train") -> list[str]:
     """The names of the files in named folders that the split does not read: hidden ones are not told."""
     folders = [user_path(one) for one in (value if isinstance(value, list) else [value or ""])]
     found: list[str] = []
@@ -256,7 +256,7 @@ def split_of(path: Path, within: Path | None = None) -> str | None:
     return None
 
 
-def by_split(files: Sequence[Path], within: Path | None = None) -> dict[str | None, list[Path]]:
+def group_by_split(files: Sequence[Path], within: Path | None = None) -> dict[str | None, list[Path]]:
     """Split → the files that are named for it; under None those whose names say no split."""
     found: dict[str | None, list[Path]] = {}
     for path in files:
@@ -269,7 +269,7 @@ def files_for(split: str, files: Sequence[Path], within: Path | None = None) -> 
 
     Names decide only where they say different splits: files that are all named alike, or not at all, are one split's.
     """
-    found = by_split(files, within)
+    found = group_by_split(files, within)
     if len(found) == 1:
         return list(files)
     return found.get(split) or (found.get(None, []) if split == "train" else [])

@@ -18,7 +18,7 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.data.cache import DamagedCacheError, open_or_write
 from backend.data.fingerprint import fingerprint
-from backend.data.row_cache import mapped_array, mapped_table, read_facts
+from backend.data.row_cache import map_array, map_table, read_facts
 from backend.data.sources.source import Report
 
 VERSION = 1
@@ -119,9 +119,9 @@ def name_of(key: Mapping[str, object]) -> str:
     return fingerprint("features", VERSION, dict(key))
 
 
-def in_memory(batches: Iterator[pa.RecordBatch]) -> Features:
+def load_into_memory(batches: Iterator[pa.RecordBatch]) -> Features:
     """The features of a few rows that nobody will ask for again; nothing is written. Raises InputError where there is none."""
-    kept = [_canonical(batch) for batch in batches if batch.num_rows]
+    kept = [_cast_columns(batch) for batch in batches if batch.num_rows]
     if not kept:
         raise InputError(message("the tokenizer makes nothing of this text; write at least a word that it knows"))
     table = pa.Table.from_batches(kept).combine_chunks()
@@ -131,7 +131,7 @@ def in_memory(batches: Iterator[pa.RecordBatch]) -> Features:
 
 def _open(folder: Path, name: str) -> Features:
     facts = read_facts(folder)
-    table, lengths = mapped_table(folder / "table.arrow"), mapped_array(folder / "lengths.bin", np.int32)
+    table, lengths = map_table(folder / "table.arrow"), map_array(folder / "lengths.bin", np.int32)
     if not (table.num_rows == len(lengths) == facts["features"]):
         raise DamagedCacheError(str(folder))
     return Features(table, lengths, name)
@@ -140,7 +140,7 @@ def _open(folder: Path, name: str) -> Features:
 def _write(folder: Path, batches: Iterator[pa.RecordBatch], encoded: Callable[[int], None]) -> None:
     count, writer = 0, None
     with pa.OSFile(str(folder / "table.arrow"), "wb") as sink, (folder / "lengths.bin").open("wb") as lengths:
-        for batch in _in_large_batches(_told(batches, encoded)):
+        for batch in _merge_batches(_report_progress(batches, encoded)):
             writer = writer or pa.ipc.new_file(sink, batch.schema)
             writer.write_batch(batch)
             lengths.write(pc.list_value_length(batch["input_ids"]).to_numpy().astype(np.int32).tobytes())
@@ -154,19 +154,19 @@ def _write(folder: Path, batches: Iterator[pa.RecordBatch], encoded: Callable[[i
     (folder / "facts.json").write_text(json.dumps({"features": count, "sizes": sizes}), encoding="utf-8")
 
 
-def _told(batches: Iterator[pa.RecordBatch], encoded: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+def _report_progress(batches: Iterator[pa.RecordBatch], encoded: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         if batch.num_rows:
-            yield _canonical(batch)
+            yield _cast_columns(batch)
             encoded(batch["row"][-1].as_py() + 1)
 
 
-def _canonical(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _cast_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
     types = {name: _TYPES.get(name, batch.schema.field(name).type) for name in batch.schema.names}
     return batch.cast(pa.schema(list(types.items())))
 
 
-def _in_large_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _merge_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same features in fewer batches, which keeps the number of views small for ten million of them."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:

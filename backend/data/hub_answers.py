@@ -37,7 +37,7 @@ MAX_ANSWER = 50 * MB
 _installed: list[bool] = []
 
 
-def guard() -> None:
+def install_limits() -> None:
     """Let the hub library check every answer of this process from now on."""
     if not _installed:
         _installed.append(True)
@@ -125,7 +125,7 @@ def client() -> Any:
     """What the hub library is to make its requests with."""
     made: Any = default_client_factory()
     made.timeout = network_limits.SILENT_SECONDS
-    made.send = _in_time(made.send)
+    made.send = _limit_time(made.send)
     hooks = made.event_hooks
     made.event_hooks = {
         "request": [*hooks["request"], _keep_token, _ask_for_plain_answer, _limit_silence],
@@ -155,14 +155,14 @@ def _limit_silence(request: Any) -> None:
     }
 
 
-def _in_time(send: Callable[..., Any]) -> Callable[..., Any]:
+def _limit_time(send: Callable[..., Any]) -> Callable[..., Any]:
     """The same, with a bound for all that comes before the answer's content, redirects and headers among it."""
 
     def send_in_time(request: Any, *, stream: bool = False, **options: Any) -> Any:
         try:
-            response = network_limits.in_time(lambda: send(request, stream=True, **options))
+            response = network_limits.run_in_time(lambda: send(request, stream=True, **options))
         except SlowServerError:
-            raise _too_slow() from None
+            raise _too_slow_error() from None
         if not stream:
             with closing(response):
                 response.read()
@@ -180,20 +180,20 @@ def _limit_body(response: Any) -> None:
     """The body is counted and timed as it arrives, whatever the server says of its length."""
     pieces = response.iter_raw
     is_file = response.is_success and not _is_answer(response.request)
-    pace = network_limits.flowing if is_file else network_limits.whole
+    pace = network_limits.limit_stalls if is_file else network_limits.limit_total_time
 
-    def bounded(*given: Any) -> Iterator[bytes]:
+    def limit_size(*given: Any) -> Iterator[bytes]:
         count = 0
         try:
             for piece in pace(pieces(*given)):
                 count += len(piece)
                 if count > MAX_ANSWER and not is_file:
-                    raise _too_large()
+                    raise _too_large_error()
                 yield piece
         except SlowServerError:
-            raise _too_slow() from None
+            raise _too_slow_error() from None
 
-    response.iter_raw = bounded
+    response.iter_raw = limit_size
 
 
 def _check_is_plain(response: Any) -> None:
@@ -213,10 +213,10 @@ def _check_size(response: Any) -> None:
 def _check_length(response: Any) -> None:
     said = response.headers.get("Content-Length", "0")
     if not re.fullmatch(r"[0-9]{1,18}", said) or int(said) > MAX_ANSWER:
-        raise _too_large()
+        raise _too_large_error()
 
 
-def _too_slow() -> InputError:
+def _too_slow_error() -> InputError:
     return InputError(
         message(
             "the hub at {endpoint} answers too slowly, so it was given up; check the network and "
@@ -226,7 +226,7 @@ def _too_slow() -> InputError:
     )
 
 
-def _too_large() -> InputError:
+def _too_large_error() -> InputError:
     return InputError(
         message(
             "the hub at {endpoint} gives an answer of more than {max_answer:,.0f} MB, so nothing was "

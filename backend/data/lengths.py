@@ -19,7 +19,7 @@ MAX_STEPS = 5000
 """Steps of an epoch whose padding is computed; they are drawn by chance, so more would say the same."""
 
 
-def counted(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def count_lengths(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Every different length, ascending, and how often it is there; few enough to be drawn and sent."""
     values, counts = np.unique(lengths, return_counts=True)
     if len(values) <= MAX_LENGTHS:
@@ -50,34 +50,34 @@ class PaddedLengths:
         self._lengths, self._used, self._each = lengths, used, each
         self._multiple, self._limit = multiple, limit
 
-    def computed(self, batch: np.ndarray) -> tuple[int, int]:
+    def count_computed(self, batch: np.ndarray) -> tuple[int, int]:
         """Tokens of a batch of these features that carry data, and all that are computed."""
         width = padded_length(int(self._lengths[batch].max(initial=0)), self._multiple, self._limit)
         return int(self._used[batch].sum()), width * len(batch) * self._each
 
-    def fixed(self, length: int) -> tuple[int, int]:
+    def count_fixed(self, length: int) -> tuple[int, int]:
         """The same of all features, each padded to `length`."""
         return int(self._used.sum()), max(length, int(self._lengths.max(initial=0))) * len(self._used) * self._each
 
 
-def of_order(widths: Sequence[PaddedLengths], order: DataOrder) -> tuple[int, int]:
+def count_in_order(widths: Sequence[PaddedLengths], order: DataOrder) -> tuple[int, int]:
     """Tokens with data, and computed ones, of the first epoch's steps (of MAX_STEPS of them where there are more)."""
     steps = range(1, min(order.steps_per_epoch, MAX_STEPS) + 1)
-    return _summed(widths, (order.indices(step) for step in steps))
+    return _sum_batches(widths, (order.indices(step) for step in steps))
 
 
-def in_order(widths: Sequence[PaddedLengths], features: int, batch_size: int) -> tuple[int, int]:
+def count_unshuffled(widths: Sequence[PaddedLengths], features: int, batch_size: int) -> tuple[int, int]:
     """The same of batches cut from the features as they stand."""
     starts = np.arange(0, features, batch_size)
     if len(starts) > MAX_STEPS:
         starts = starts[np.linspace(0, len(starts) - 1, MAX_STEPS).astype(np.int64)]
-    return _summed(widths, (np.arange(start, min(start + batch_size, features)) for start in starts))
+    return _sum_batches(widths, (np.arange(start, min(start + batch_size, features)) for start in starts))
 
 
-def _summed(widths: Sequence[PaddedLengths], batches: Iterable[np.ndarray]) -> tuple[int, int]:
+def _sum_batches(widths: Sequence[PaddedLengths], batches: Iterable[np.ndarray]) -> tuple[int, int]:
     used = computed = 0
     for batch in batches:
         for one in widths:
-            of_batch = one.computed(batch)
+            of_batch = one.count_computed(batch)
             used, computed = used + of_batch[0], computed + of_batch[1]
     return used, computed

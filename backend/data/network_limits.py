@@ -19,7 +19,7 @@ class SlowServerError(Exception):
     """A server has not answered in time, or sends next to nothing."""
 
 
-def in_time(ask: Callable[[], Any]) -> Any:
+def run_in_time(ask: Callable[[], Any]) -> Any:
     """What `ask` opens, which runs in a thread so that no server can hold it up. Raises SlowServerError, and what `ask` raises."""
     answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
 
@@ -39,20 +39,20 @@ def in_time(ask: Callable[[], Any]) -> Any:
     return answer
 
 
-def whole(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def limit_total_time(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The pieces of an answer that is no file. Raises SlowServerError if they take too long together."""
     waited = 0.0
-    for piece, seconds in _timed(pieces):
+    for piece, seconds in _time_pieces(pieces):
         waited += seconds
         if waited > ANSWER_SECONDS:
             raise SlowServerError
         yield piece
 
 
-def flowing(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def limit_stalls(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The pieces of a file. Raises SlowServerError if waiting for them brings next to nothing."""
     waited, size = 0.0, 0
-    for piece, seconds in _timed(pieces):
+    for piece, seconds in _time_pieces(pieces):
         waited, size = waited + seconds, size + len(piece)
         if size >= LEAST_BYTES:
             waited, size = 0.0, 0
@@ -61,7 +61,7 @@ def flowing(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield piece
 
 
-def _timed(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, float]]:
+def _time_pieces(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, float]]:
     """Each piece, and how many seconds it was waited for: what is done with it does not count."""
     since = time.monotonic()
     for piece in pieces:

@@ -49,11 +49,11 @@ class DataOrder:
         """The features of a step, counted from 1: (batch,) integers, shortest first where batches go by length."""
         epoch, batch = divmod(step - 1, self.steps_per_epoch)
         if epoch != self._epoch:
-            self._epoch, self._epoch_order = epoch, self._ordered(epoch)
+            self._epoch, self._epoch_order = epoch, self._order_epoch(epoch)
             self._epoch_order.setflags(write=False)  # what is handed out are views of it
         return self._epoch_order[batch * self._batch_size : (batch + 1) * self._batch_size]
 
-    def _ordered(self, epoch: int) -> np.ndarray:
+    def _order_epoch(self, epoch: int) -> np.ndarray:
         """All features in the epoch's order; batches are cut from it one after another."""
         rng = generator("order", self._fingerprint, self._seed, epoch)
         kind = np.int32 if len(self._lengths) < 2**31 else np.int64
@@ -62,10 +62,10 @@ class DataOrder:
             return order
         whole = len(order) // self._batch_size * self._batch_size
         # What is left over stays the random rows that they are, at the end: no batch is odd by its lengths.
-        batches = self._by_length(order[:whole]).reshape(-1, self._batch_size)
+        batches = self._sort_by_length(order[:whole]).reshape(-1, self._batch_size)
         return np.concatenate([batches[rng.permutation(len(batches))].reshape(-1), order[whole:]])
 
-    def _by_length(self, order: np.ndarray) -> np.ndarray:
+    def _sort_by_length(self, order: np.ndarray) -> np.ndarray:
         together = _BATCHES_SORTED_TOGETHER * self._batch_size
         groups = len(order) // together
         grouped, rest = order[: groups * together].reshape(groups, together), order[groups * together :]

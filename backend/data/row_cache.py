@@ -62,7 +62,7 @@ class RowWriter:
 
 
 @contextmanager
-def writing(folder: Path, schema: pa.Schema, max_rows: int | None) -> Iterator[RowWriter]:
+def open_writer(folder: Path, schema: pa.Schema, max_rows: int | None) -> Iterator[RowWriter]:
     """A writer for a new folder, whose facts are written at the end of the block."""
     writer = RowWriter(folder, schema, max_rows)
     try:
@@ -73,7 +73,7 @@ def writing(folder: Path, schema: pa.Schema, max_rows: int | None) -> Iterator[R
     (folder / "facts.json").write_text(json.dumps({**writer.facts(), "sizes": sizes}), encoding="utf-8")
 
 
-def cached_rows(
+def load_cached_rows(
     cache: Path, key: str, files: tuple[str, ...], write: Callable[[Path], None], report: Report, continuous: bool
 ) -> Rows:
     """The rows kept under `key`; where there are none, `write` (see `writing`) reads them. `files` are names to show."""
@@ -82,9 +82,9 @@ def cached_rows(
 
 def _open(folder: Path, key: str, files: tuple[str, ...], continuous: bool) -> Rows:
     facts = read_facts(folder)
-    table = mapped_table(folder / "table.arrow")
-    lines = mapped_array(folder / "lines.bin", np.int64)
-    file_index = mapped_array(folder / "file_index.bin", np.int32)
+    table = map_table(folder / "table.arrow")
+    lines = map_array(folder / "lines.bin", np.int64)
+    file_index = map_array(folder / "file_index.bin", np.int32)
     if not (table.num_rows == len(lines) == len(file_index) == facts["rows"]):
         raise DamagedCacheError(str(folder))
     skipped = tuple(SkippedRow(f"{files[number]}:{line}", reason) for number, line, reason in facts["skipped"])
@@ -103,7 +103,7 @@ def read_facts(folder: Path) -> dict:
     return facts
 
 
-def mapped_table(path: Path) -> pa.Table:
+def map_table(path: Path) -> pa.Table:
     """The table in an Arrow file; its columns lie in the file, not in memory. Raises DamagedCacheError."""
     try:
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
@@ -113,7 +113,7 @@ def mapped_table(path: Path) -> pa.Table:
     return table
 
 
-def mapped_array(path: Path, kind: type[np.generic]) -> np.ndarray:
+def map_array(path: Path, kind: type[np.generic]) -> np.ndarray:
     """The numbers in a file, memory-mapped read-only."""
     if path.stat().st_size == 0:
         return np.zeros(0, dtype=kind)  # nothing can be mapped

@@ -85,13 +85,13 @@ def pick(table: pa.Table, indices: np.ndarray) -> pa.Table:
         return table.slice(int(indices[0]) if len(indices) else 0, len(indices))
     if not bool(np.all(np.diff(indices) > 0)):
         return table.take(pa.array(indices))
-    picked = _by_batch(table, indices)
+    picked = _take_by_batch(table, indices)
     if table.nbytes * len(indices) // table.num_rows <= IN_MEMORY_BYTES:
         return pa.Table.from_batches(list(picked), schema=table.schema)
     return _on_disk(picked, table.schema)
 
 
-def _by_batch(table: pa.Table, indices: np.ndarray) -> Iterator[pa.RecordBatch]:
+def _take_by_batch(table: pa.Table, indices: np.ndarray) -> Iterator[pa.RecordBatch]:
     # Joining the batches first would copy a whole memory-mapped column, and fails above 2 GB of text.
     start = first = 0
     for batch in table.to_batches():

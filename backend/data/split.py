@@ -27,7 +27,7 @@ def split_off(
     if by == "contiguous":
         aside[len(rows) - count :] = True
     elif by == "label" and labels is not None:
-        aside[_of_every_label(labels, fraction, count, generator("split", seed, rows.fingerprint))] = True
+        aside[_sample_each_label(labels, fraction, count, generator("split", seed, rows.fingerprint))] = True
     else:
         aside[generator("split", seed, rows.fingerprint).permutation(len(rows))[:count]] = True
     how = (rows.fingerprint, "split", fraction, seed, by)
@@ -42,7 +42,7 @@ def _count(rows: int, fraction: float) -> int:
     return max(0, min(rows - 1, max(1, round(rows * fraction))))
 
 
-def _of_every_label(labels: pa.ChunkedArray, fraction: float, count: int, rng: np.random.Generator) -> np.ndarray:
+def _sample_each_label(labels: pa.ChunkedArray, fraction: float, count: int, rng: np.random.Generator) -> np.ndarray:
     codes = _codes(labels)
     sizes = np.bincount(codes)
     quotas = _quotas(sizes, fraction, count, rng)

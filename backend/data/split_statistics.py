@@ -53,7 +53,7 @@ class SplitMeasure:
         self._hashes = self._file.numbers(np.uint64, total)
         self._sorted = self._file.numbers(np.uint64, total)
         try:
-            self._walk()
+            self._measure_rows()
         except BaseException:
             self.close()
             raise
@@ -62,7 +62,7 @@ class SplitMeasure:
         """Remove what was put on the disk."""
         self._file.close()
 
-    def _walk(self) -> None:
+    def _measure_rows(self) -> None:
         total = len(self._rows)
         for start in range(0, total, _CHUNK):
             part = self._rows.table.slice(start, _CHUNK)
@@ -74,17 +74,17 @@ class SplitMeasure:
             )
             self._hashes.append(hashes)
             self._sorted.append(hashes)
-            self._tell(min(start + _CHUNK, total))
-        self._sorted.sorted()
+            self._report_progress(min(start + _CHUNK, total))
+        self._sorted.sort()
 
-    def _tell(self, done: int) -> None:
+    def _report_progress(self, done: int) -> None:
         total = len(self._rows)
         self._report(done, total if self._count_tokens is None else 2 * total, "rows")
 
     def count_in(self, other: "SplitMeasure") -> int:
         """How many of these rows the other split has too."""
-        known, found = other._sorted.mapped(), 0
-        for part in _parts(self._hashes.mapped()):
+        known, found = other._sorted.map(), 0
+        for part in _split_parts(self._hashes.map()):
             places = np.searchsorted(known, part)
             inside = places < len(known)
             found += int(np.count_nonzero(known[places[inside]] == part[inside]))
@@ -94,7 +94,7 @@ class SplitMeasure:
         """Column → `label`, `text`, `number` or `other`; `targets` hold labels wherever they can."""
         return {name: column.kind(name in targets) for name, column in self._columns.items()}
 
-    def told(
+    def build_report(
         self,
         parts: dict[str, str],
         kinds: dict[str, str],
@@ -108,7 +108,7 @@ class SplitMeasure:
             files=list(self._rows.files),
             rows=len(self._rows),
             columns={
-                name: column.told(parts.get(name, ""), kinds.get(name, "other"), tokens.get(name))
+                name: column.build_report(parts.get(name, ""), kinds.get(name, "other"), tokens.get(name))
                 for name, column in self._columns.items()
             },
             duplicates=duplicates,
@@ -129,18 +129,18 @@ class SplitMeasure:
         for start in range(0, total, _CHUNK):
             for name in texts:
                 values = self._rows.table[name].slice(start, _CHUNK).to_pylist()
-                given = [_words_or_text(value) for value in values if not _is_empty(value)]
+                given = [_split_list(value) for value in values if not _is_empty(value)]
                 counts[name].update(self._count_tokens(given) if given else [])
-            self._tell(total + min(start + _CHUNK, total))
+            self._report_progress(total + min(start + _CHUNK, total))
         return counts
 
     def _duplicates(self) -> tuple[int, list[list[str]]]:
-        known = self._sorted.mapped()
+        known = self._sorted.map()
         twice = np.flatnonzero(known[1:] == known[:-1]) if len(known) else np.zeros(0, np.int64)
         examples: dict[int, list[str]] = {int(known[place]): [] for place in twice[: 20 * SHOWN]}
         examples = dict(list(examples.items())[:SHOWN])
         done = 0
-        for part in _parts(self._hashes.mapped() if examples else np.zeros(0, np.uint64)):
+        for part in _split_parts(self._hashes.map() if examples else np.zeros(0, np.uint64)):
             for place in np.flatnonzero(np.isin(part, np.array(list(examples), np.uint64))).tolist():
                 places = examples[int(part[place])]
                 if len(places) < SHOWN:
@@ -187,16 +187,16 @@ class SpilledNumbers:
         self._file.write(values.astype(self._kind).tobytes())
         self._count += len(values)
 
-    def mapped(self) -> np.ndarray:
+    def map(self) -> np.ndarray:
         """All numbers in the order in which they came; changing them changes the file."""
         if self._count == 0:
             return np.zeros(0, self._kind)
         self._file.flush()
         return np.memmap(self._file, dtype=self._kind, mode="r+", offset=self._begin, shape=(self._count,))
 
-    def sorted(self) -> np.ndarray:
+    def sort(self) -> np.ndarray:
         """All numbers in order; the order in which they came is lost."""
-        values = self.mapped()
+        values = self.map()
         values.sort()
         return values
 
@@ -207,7 +207,7 @@ class _ColumnMeasure:
     def __init__(self, kind: pa.DataType, numbers: SpilledNumbers, is_tags: bool) -> None:
         self._type, self._is_tags = kind, is_tags
         self._empty = 0
-        self._words: Counter[int] = Counter()
+        self._split_words: Counter[int] = Counter()
         self._values: Counter[str] | None = Counter()
         self._members: Counter[str] | None = Counter()
         self._numbers = numbers
@@ -222,11 +222,11 @@ class _ColumnMeasure:
         if self._may_be_numbers:
             self._add_numbers(there)
         if self._is_text:
-            words = [_words(cell) for cell in there]
-            self._words.update(map(len, words))
-            self._members = _counted(self._members, (word for one in words for word in one))
+            words = [_split_words(cell) for cell in there]
+            self._split_words.update(map(len, words))
+            self._members = _update_counts(self._members, (word for one in words for word in one))
         if not pa.types.is_nested(self._type):
-            self._values = _counted(self._values, map(_shown, there))
+            self._values = _update_counts(self._values, map(_format_label, there))
 
     def _add_numbers(self, cells: list[Any]) -> None:
         try:
@@ -254,7 +254,7 @@ class _ColumnMeasure:
         too_many = self._values is None and self._is_text and not self._may_be_numbers
         return self._members if self._is_list or self._is_tags or too_many else self._values
 
-    def told(self, part: str, kind: str, tokens: Counter[int] | None) -> ColumnReport:
+    def build_report(self, part: str, kind: str, tokens: Counter[int] | None) -> ColumnReport:
         """The report on this column, seen as that kind."""
         labels = (self._labels() if kind == "label" else None) or Counter[str]()
         total = sum(labels.values())
@@ -263,14 +263,14 @@ class _ColumnMeasure:
             kind=kind,
             empty=self._empty,
             distinct=len(labels) if kind == "label" else None,
-            words=spread_of_counts(self._words) if kind == "text" else None,
-            tokens=spread_of_counts(tokens) if tokens else None,
-            numbers=spread_of_sorted(self._numbers.sorted()) if self._may_be_numbers else None,
+            words=summarise_counts(self._split_words) if kind == "text" else None,
+            tokens=summarise_counts(tokens) if tokens else None,
+            numbers=summarise_sorted(self._numbers.sort()) if self._may_be_numbers else None,
             labels=[LabelShare(label, count, count / total) for label, count in labels.most_common()],
         )
 
 
-def _counted(counter: Counter[str] | None, values: Any) -> Counter[str] | None:
+def _update_counts(counter: Counter[str] | None, values: Any) -> Counter[str] | None:
     """Counts on, until there are too many different values to be labels."""
     if counter is None:
         return None
@@ -284,15 +284,15 @@ def _is_empty(cell: Any) -> bool:
     return cell is None or (isinstance(cell, str) and not cell.strip()) or (isinstance(cell, list) and not cell)
 
 
-def _words(cell: Any) -> list[str]:
+def _split_words(cell: Any) -> list[str]:
     return [str(one) for one in cell] if isinstance(cell, list) else cell.split()
 
 
-def _words_or_text(cell: Any) -> Any:
-    return _words(cell) if isinstance(cell, list) else cell
+def _split_list(cell: Any) -> Any:
+    return _split_words(cell) if isinstance(cell, list) else cell
 
 
-def _shown(cell: Any) -> str:
+def _format_label(cell: Any) -> str:
     return (str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell))[:LABEL_CHARACTERS]
 
 
@@ -301,12 +301,12 @@ def _hash(cells: tuple[Any, ...]) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
 
 
-def _parts(values: np.ndarray) -> list[np.ndarray]:
+def _split_parts(values: np.ndarray) -> list[np.ndarray]:
     size = 1 << 20
     return [values[start : start + size] for start in range(0, len(values), size)]
 
 
-def spread_of_counts(counts: Counter[int]) -> NumberSummary | None:
+def summarise_counts(counts: Counter[int]) -> NumberSummary | None:
     """Of whole numbers, given how often each occurs; None where there are none."""
     if not counts:
         return None
@@ -316,19 +316,19 @@ def spread_of_counts(counts: Counter[int]) -> NumberSummary | None:
     mean = float((values * times).sum() / total)
     squares = float((times * (values - mean) ** 2).sum())
     ends = np.cumsum(times)
-    return _spread(total, mean, squares, lambda place: float(values[np.searchsorted(ends, place, side="right")]))
+    return _summarise(total, mean, squares, lambda place: float(values[np.searchsorted(ends, place, side="right")]))
 
 
-def spread_of_sorted(values: np.ndarray) -> NumberSummary | None:
+def summarise_sorted(values: np.ndarray) -> NumberSummary | None:
     """Of numbers in ascending order; None where there are none."""
     if len(values) == 0:
         return None
     mean = float(values.mean(dtype=np.float64))
     squares = sum(float(((part - mean) ** 2).sum()) for part in np.array_split(values, 1 + len(values) // (1 << 20)))
-    return _spread(len(values), mean, squares, lambda place: float(values[place]))
+    return _summarise(len(values), mean, squares, lambda place: float(values[place]))
 
 
-def _spread(count: int, mean: float, squares: float, at: Callable[[int], float]) -> NumberSummary:
+def _summarise(count: int, mean: float, squares: float, at: Callable[[int], float]) -> NumberSummary:
     def quantile(share: float) -> float:
         place = share * (count - 1)
         low = math.floor(place)
@@ -360,12 +360,12 @@ def row_numbers(table: pa.Table, inputs: list[str], report: Report) -> np.ndarra
     return numbers
 
 
-def repeated(numbers: np.ndarray) -> int:
+def count_repeated(numbers: np.ndarray) -> int:
     """Rows whose inputs an earlier row has."""
     return len(numbers) - len(np.unique(numbers))
 
 
-def shared(numbers: np.ndarray, known: np.ndarray) -> int:
+def count_shared(numbers: np.ndarray, known: np.ndarray) -> int:
     """Rows whose inputs are among the known ones."""
     return int(np.isin(numbers, known).sum())
 

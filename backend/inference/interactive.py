@@ -26,7 +26,7 @@ from backend.inference.spec import spec_of
 from backend.inspect.row_lengths import UNLIMITED, without_limits
 from backend.preflight.datasets import quiet
 from backend.preflight.session import FeatureSession
-from backend.tasks.task import Limit, encoded, generation, limits, used_columns
+from backend.tasks.task import Limit, encode_features, generation, limits, used_columns
 
 BATCH_SIZE = 16
 MAX_ROWS = 1000
@@ -205,7 +205,7 @@ def _pieces(session: FeatureSession, cells: Mapping[str, Any], settings: Mapping
 def _cut_sentences(session: FeatureSession, rows: Rows) -> list[str]:
     """One sentence for each row and limit that loses text, in the rows' order; nothing is written to the disk."""
     free = without_limits(session)
-    batches = list(encoded(free.task, rows, free.columns, free.tokenizer, free.facts, to_train=False))
+    batches = list(encode_features(free.task, rows, free.columns, free.tokenizer, free.facts, to_train=False))
     sentences: list[tuple[int, str]] = []
     for bound in limits(session.task):
         own = getattr(session.task.settings, bound.setting, None) or session.facts["max_length"]

@@ -13,11 +13,11 @@ from backend.contract.messages import message
 from backend.contract.places import is_offline
 from backend.contract.rpc.data import DataSummary, LengthSummary, SplitSummary, UnusableRow
 from backend.contract.safe_files import user_path
-from backend.data.column_summary import counted_labels
+from backend.data.column_summary import count_labels
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.data.split import split_off
-from backend.data.split_statistics import repeated, row_numbers, shared, spread_of_counts
+from backend.data.split_statistics import count_repeated, count_shared, row_numbers, summarise_counts
 from backend.inspect.data_report import ReportRequest, inputs_of, targets_of
 from backend.inspect.messages import warnings_of
 from backend.models.config import longest_sequence
@@ -143,8 +143,8 @@ def _glance(split: str, found: _Split, seen: _Seen, before: list[SplitSummary]) 
         first_unusable=found.unusable[:LISTED],
         labels=labels,
         label_count=len(labels),
-        repeated=repeated(seen.numbers),
-        in_train=shared(seen.numbers, seen.known) if seen.known is not None else None,
+        repeated=count_repeated(seen.numbers),
+        in_train=count_shared(seen.numbers, seen.known) if seen.known is not None else None,
         only_here=[label for label in labels if label not in train] if train else [],
         empty={name: count for name in used if (count := _empty(table[name]))},
     )
@@ -154,7 +154,7 @@ def _labels(table: pa.Table, name: str) -> dict[str, int]:
     """Label → how often; of texts with several tags each tag."""
     if name not in table.column_names:
         return {}
-    return counted_labels(table[name])
+    return count_labels(table[name])
 
 
 def _empty(column: pa.ChunkedArray) -> int:
@@ -178,7 +178,7 @@ def _lengths(
     counts = (
         counts if counts is not None else [sum(len(text.split()) for text in row) for row in zip(*texts, strict=True)]
     )
-    spread = spread_of_counts(Counter(counts))
+    spread = summarise_counts(Counter(counts))
     if spread is None:
         return None, notes
     width = max(1.0, (max(spread.p99_9, limit or 0) if limit and limit < 2 * spread.max else spread.p99_9) / BINS)

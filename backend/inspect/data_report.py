@@ -106,7 +106,7 @@ def data_report(subject: ReportRequest, report: Report = quiet) -> DataReport:
             kinds = {**measure.kinds(targets), **kinds}
             parts = {column: part for part, column in columns.items()}
             compared = train if there == inputs else None
-            reports[split] = measure.told(parts, kinds, unusable, compared)
+            reports[split] = measure.build_report(parts, kinds, unusable, compared)
             train = measure if split == "train" else train
     finally:
         for measure in measures:

@@ -15,7 +15,7 @@ from backend.contract.rpc.training_data import (
     UnknownTokens,
 )
 from backend.data.batches import CHOICE_LENGTHS
-from backend.data.lengths import PaddedLengths, counted, in_order, of_order, quantiles, usual_limits
+from backend.data.lengths import PaddedLengths, count_in_order, count_lengths, count_unshuffled, quantiles, usual_limits
 from backend.data.order import DataOrder
 from backend.data.rows import Rows
 from backend.inspect.batch_preview import BatchPreview, Stage, row_text
@@ -64,7 +64,7 @@ def _measure(look: BatchPreview, bound: Limit, needed: np.ndarray) -> LengthMeas
     limit = own or look.session.facts["max_length"]
     most = longest_sequence(read_config(look.model.folder)) or 1_000_000
     found = np.asarray(needed[needed >= 0])
-    lengths, rows = counted(found)
+    lengths, rows = count_lengths(found)
     ascending = np.sort(found)
     losses = [
         Loss(one, beyond, beyond / max(1, len(found)))
@@ -130,18 +130,18 @@ def _padding(look: BatchPreview) -> list[PaddingRule]:
     if order is None:
         return []
     widths = _widths(look)
-    used = sum(one.fixed(0)[0] for one in widths)
+    used = sum(one.count_fixed(0)[0] for one in widths)
     ordered = {
         buckets: DataOrder(
             features.lengths, training.batch_size, training.seed, features.fingerprint, buckets, training.drop_last
         )
         for buckets in (True, False)
     }
-    fixed = [one.fixed(limit) for one, limit in zip(widths, _limits(look), strict=True)]
+    fixed = [one.count_fixed(limit) for one, limit in zip(widths, _limits(look), strict=True)]
     found = {
-        "length_buckets": of_order(widths, ordered[True]),
-        "random": of_order(widths, ordered[False]),
-        "in_order": in_order(widths, len(features), training.batch_size),
+        "length_buckets": count_in_order(widths, ordered[True]),
+        "random": count_in_order(widths, ordered[False]),
+        "in_order": count_unshuffled(widths, len(features), training.batch_size),
         "fixed": (sum(one[0] for one in fixed), sum(one[1] for one in fixed)),
     }
     settings = {"length_buckets": True, "random": False}

@@ -16,13 +16,13 @@ from backend.contract.messages import join, message
 from backend.contract.rpc.data import IgnoredFile, RecognisedData
 from backend.contract.safe_files import user_path
 from backend.data import mojibake
-from backend.data.data_files import by_split, files_for, folder_files, pattern_files, saved_splits, split_of
+from backend.data.data_files import files_for, folder_files, group_by_split, pattern_files, saved_splits, split_of
 from backend.data.formats.compression import packer_of
 from backend.data.formats.delimited import is_one_column_with_commas
 from backend.data.formats.detect import content_format, format_of, open_reader
 from backend.data.formats.reader import Options, RowChunk
 from backend.data.formats.text_file import TextFile, describe_mixed
-from backend.data.formats.workbook import sheets_in_words
+from backend.data.formats.workbook import describe_sheets
 from backend.data.sources.source import RecognisedSource
 
 _LOOKED_AT = 2000
@@ -193,7 +193,7 @@ def _splits(files: list[Path], within: Path | None, split: str | None) -> tuple[
         return {split: chosen} if chosen else {}, [path for path in files if path not in chosen]
     if split is not None or len(files) == 1:
         return {split or "train": files}, []
-    named = by_split(files, within)
+    named = group_by_split(files, within)
     unnamed = named.pop(None, [])
     if "train" not in named and unnamed:
         named, unnamed = {"train": unnamed, **named}, []
@@ -264,7 +264,7 @@ def _warnings(found: _Found) -> tuple[list[str], list[str]]:
         try:
             if kind == "json" and len(TextFile(path).head(_LONGEST_JSON)) == _LONGEST_JSON:
                 continue  # it can only be read whole, which is for whoever uses it
-            if kind == "workbook" and (sheets := sheets_in_words(path, None)):
+            if kind == "workbook" and (sheets := describe_sheets(path, None)):
                 said.append(f"{sheets}.")
             if kind == "csv" and is_one_column_with_commas(path):
                 found.data["delimiter"] = "\t"

@@ -15,11 +15,11 @@ from backend.data.batches import CHOICE_LENGTHS
 from backend.data.cache import open_or_write
 from backend.data.features import Features
 from backend.data.fingerprint import fingerprint
-from backend.data.row_cache import mapped_array, read_facts
+from backend.data.row_cache import map_array, read_facts
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.preflight.session import FeatureSession
-from backend.tasks.task import Limit, encoded, limits
+from backend.tasks.task import Limit, encode_features, limits
 from backend.tokenizers.vocabulary.pieces import vocabulary_of
 
 VERSION = 2
@@ -78,7 +78,7 @@ def _sources(session: FeatureSession, free: FeatureSession, rows: Rows, features
 
 
 def _encoded(free: FeatureSession, rows: Rows) -> Iterator[pa.RecordBatch]:
-    return encoded(free.task, rows, free.columns, free.tokenizer, free.facts, to_train=False)
+    return encode_features(free.task, rows, free.columns, free.tokenizer, free.facts, to_train=False)
 
 
 def _touched(session: FeatureSession, rows: Rows, features: Features) -> np.ndarray:
@@ -186,4 +186,4 @@ def _lengths(column: pa.ListArray) -> np.ndarray:
 
 def _open(folder: Path, names: list[str]) -> list[np.ndarray]:
     rows = read_facts(folder)["rows"]
-    return [mapped_array(folder / f"{name}.bin", np.int32)[:rows] for name in names]
+    return [map_array(folder / f"{name}.bin", np.int32)[:rows] for name in names]

@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
-from backend.data.hub_answers import check_commit, check_file_name, check_revision, guard
+from backend.data.hub_answers import check_commit, check_file_name, check_revision, install_limits
 from backend.data.sources.source import Report
 from backend.models import hub_transfer
 from backend.models.hub_errors import ERRORS, FIELD, MALFORMED, model_mistake, search_mistake
@@ -60,7 +60,7 @@ class RemoteModel:
 
 def remote_model(name: str, revision: str) -> RemoteModel:
     """What the hub says of a model. Raises InputError where it is not there, not allowed or not reachable."""
-    guard()
+    install_limits()
     check_revision(revision)
     try:
         info = HfApi().model_info(name, revision=revision, files_metadata=True, timeout=hub_transfer.SECONDS)
@@ -87,7 +87,7 @@ def remote_model(name: str, revision: str) -> RemoteModel:
 
 def conversion_of(model: RemoteModel) -> RemoteModel | None:
     """The same model with safetensors from one of its pull requests, the latest that has them, pinned to its commit."""
-    guard()
+    install_limits()
     try:
         refs = HfApi().list_repo_refs(model.name, include_pull_requests=True).pull_requests or []
     except ERRORS as error:

@@ -15,7 +15,7 @@ from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.rpc.models import DownloadedModel, HubModel, HubSearch, ModelChoice
-from backend.data.hub_answers import guard
+from backend.data.hub_answers import install_limits
 from backend.data.sources.source import Report
 from backend.models import compatibility, hub, hub_transfer, location
 from backend.models.compatibility import ModelFacts, RunNeeds
@@ -111,7 +111,7 @@ def asked_once(seconds: float = SECONDS) -> Iterator[None]:
 
     Raises HubTimeoutError where nothing answers, and the hub library's own error for a bad status.
     """
-    guard()
+    install_limits()
     session: Any = get_session()
     ask = session.request
 

@@ -19,7 +19,7 @@ from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
-from backend.data.hub_answers import check_digest, guard, start_digests
+from backend.data.hub_answers import check_digest, install_limits, start_digests
 from backend.models.hub_errors import FIELD, InterruptedDownloadError, status_of
 
 PART = ".burnish-part"
@@ -62,7 +62,7 @@ def fetch(file: RemoteFile, arrived: Arrived) -> int:
 
     Raises the hub library's errors, BrokenOff when several tries in a row brought nothing, InputError for a damaged file.
     """
-    guard()
+    install_limits()
     url = hf_hub_url(file.repository, file.name, revision=file.commit)
     etag = check_digest(get_hf_file_metadata(url, timeout=SECONDS).etag)
     blob = storage(file.repository) / "blobs" / etag

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from backend.contract.catalog import Column
 from backend.contract.messages import join, message
 from backend.contract.rpc.data import ColumnSummary
-from backend.data.column_summary import LOOKED_AT, looks_of
+from backend.data.column_summary import LOOKED_AT, summarise_columns
 
 CHOSEN = "as chosen"
 MAX_LABELS = 200
@@ -40,7 +40,7 @@ class ColumnGuess:
     @cached_property
     def looks(self) -> dict[str, ColumnSummary]:
         """Column → what its first rows hold."""
-        return looks_of(self._table)
+        return summarise_columns(self._table)
 
     def guesses(self, parts: Sequence[Column], given: Mapping[str, str | None]) -> dict[str, GuessReason]:
         """Part → guess. A part that is `given` a column of the table keeps it, one that is given none stays without."""

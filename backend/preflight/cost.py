@@ -11,7 +11,7 @@ from backend.contract.places import cache_folder, is_offline
 from backend.contract.rpc.plan import Placement, PlanPart, RunPlan
 from backend.contract.run.cost import Measurement, TimePart
 from backend.contract.spec import RunSpec
-from backend.data.lengths import PaddedLengths, of_order
+from backend.data.lengths import PaddedLengths, count_in_order
 from backend.data.order import DataOrder
 from backend.data.sources.source import Report
 from backend.engines.engine import Split
@@ -140,7 +140,7 @@ def _padding(spec: RunSpec, lengths: np.ndarray) -> float | None:
     if spec.task.get("packing"):
         return None
     order = DataOrder(lengths, training.batch_size, training.seed, "plan", training.length_buckets, training.drop_last)
-    used, computed = of_order([PaddedLengths(lengths, lengths, 1, 1, None)], order)
+    used, computed = count_in_order([PaddedLengths(lengths, lengths, 1, 1, None)], order)
     return 1 - used / computed if computed else None
 
 

@@ -13,7 +13,7 @@ from backend.contract.messages import message
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.spec import DataSection, RunSpec, validated
 from backend.data import mojibake
-from backend.data.data_files import passed_over, split_of
+from backend.data.data_files import ignored_files, split_of
 from backend.data.rows import Rows
 from backend.data.sources.source import ReadOptions, Report, Source
 from backend.data.split import split_off
@@ -23,7 +23,7 @@ from backend.preflight import task_facts
 from backend.preflight.column_guess import ColumnGuess, GuessReason, guessed_columns
 from backend.preflight.resolve import SPLITS
 from backend.preflight.task_facts import FittedFacts
-from backend.tasks.task import Columns, Facts, Task, Use, key_of, used_columns
+from backend.tasks.task import Columns, Facts, Task, Use, split_key, used_columns
 
 
 def quiet(done: int, total: int, unit: str) -> None:
@@ -107,7 +107,7 @@ def _unread(spec: RunSpec) -> str:
     kind = registry.find("source", spec.data.source, "data.source")
     if "train" not in kind.path_fields or isinstance(spec.data.validation, str | list):
         return ""
-    found = passed_over(spec.data.train)
+    found = ignored_files(spec.data.train)
     names = [name for name in found if split_of(Path(name)) == "validation"]
     return (
         message(
@@ -265,7 +265,7 @@ def usable(task: Task, rows: Rows, columns: Columns, split: str, use: Use) -> Ro
             if unusable
             else message("there are none")
         )
-        raise InputError(message("{split}: no row can be used: {why}", split=key_of(split), why=why), key_of(split))
+        raise InputError(message("{split}: no row can be used: {why}", split=split_key(split), why=why), split_key(split))
     return kept
 
 

@@ -15,7 +15,7 @@ from backend.contract.places import cache_folder, is_offline
 from backend.contract.rpc.generation import GenerationStopped, never
 from backend.contract.spec import RunSpec
 from backend.data import batches
-from backend.data.features import Features, features, in_memory, name_of
+from backend.data.features import Features, features, load_into_memory, name_of
 from backend.data.fingerprint import generator
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
@@ -30,9 +30,9 @@ from backend.tasks.task import (
     Outputs,
     Predictions,
     Task,
-    drawn,
+    draw_feature,
     draws,
-    encoded,
+    encode_features,
     generation,
     trains_apart,
 )
@@ -95,7 +95,7 @@ class FeatureSession:
 
     def sampled_features(self, rows: Rows, *, to_train: bool = False) -> Features:
         """The same as `features` of a few rows; nothing is kept on the disk."""
-        return in_memory(self._made(rows, to_train=to_train))
+        return load_into_memory(self._made(rows, to_train=to_train))
 
     def _made(self, rows: Rows, *, to_train: bool) -> Iterator[pa.RecordBatch]:
         fixed = draws(self.task) and not to_train
@@ -127,7 +127,7 @@ class FeatureSession:
         return self.sampled_features(rows)
 
     def _encoded(self, rows: Rows, *, to_train: bool = False) -> Iterator[pa.RecordBatch]:
-        return encoded(self.task, rows, self.columns, self.tokenizer, self.facts, to_train=to_train)
+        return encode_features(self.task, rows, self.columns, self.tokenizer, self.facts, to_train=to_train)
 
     def _drawn(self, encoded: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         done = 0
@@ -137,7 +137,7 @@ class FeatureSession:
             for number in range(batch.num_rows):
                 lists = {name: batch[name][number].values.to_numpy(zero_copy_only=False) for name in names}
                 rng = generator("draw", "evaluation", self.spec.training.seed, done + number)
-                each.append(drawn(self.task, lists, rng, self.tokenizer))
+                each.append(draw_feature(self.task, lists, rng, self.tokenizer))
             done += batch.num_rows
             arrays = {name: batch[name] for name in batch.schema.names}
             arrays |= (
@@ -150,7 +150,7 @@ class FeatureSession:
 
         def draw(feature: int, lists: batches.Lists) -> batches.Lists:
             rng = generator("draw", source.fingerprint, self.spec.training.seed, epoch, feature)
-            return drawn(self.task, lists, rng, self.tokenizer)
+            return draw_feature(self.task, lists, rng, self.tokenizer)
 
         padding: batches.Padding = {**self._padding, "draw": draw if draws(self.task) else None}
         return batches.micro_batches(source, indices, size, **padding)
@@ -207,7 +207,7 @@ class FeatureSession:
                 done += len(indices)
                 tell(done)
 
-        return batches.in_order(answers(), source, self.task.head)
+        return batches.restore_order(answers(), source, self.task.head)
 
     def _written(self, source: Features, batch_size: int, tell: Callable[[int], None]) -> Outputs:
         settings = replace(

@@ -74,7 +74,7 @@ def _message(one: Any) -> Message | None:
     return {"role": _ROLES.get(role, role), "content": content}
 
 
-def answered(messages: Sequence[Message]) -> bool:
+def is_answered(messages: Sequence[Message]) -> bool:
     """Whether the last word is the assistant's."""
     return bool(messages) and messages[-1]["role"] == "assistant"
 
@@ -114,7 +114,7 @@ class ChatTemplate:
         Raises InputError naming the row at its place where the template refuses it, or writes a beginning otherwise than
         the whole.
         """
-        asked = [RenderRequest(messages, not answered(messages), _borders(messages)) for messages in conversations]
+        asked = [RenderRequest(messages, not is_answered(messages), _borders(messages)) for messages in conversations]
         template = self._tokenizer.get_chat_template(self.source)
         try:
             found = render(template, self._tokenizer.special_tokens_map, asked)
@@ -128,7 +128,7 @@ class ChatTemplate:
                 ),
                 "task.template",
             ) from None
-        return [_written(*one) for one in zip(found, asked, places, strict=True)]
+        return [_to_conversation(*one) for one in zip(found, asked, places, strict=True)]
 
 
 def _borders(messages: list[Message]) -> list[tuple[int, bool]]:
@@ -142,7 +142,7 @@ def _borders(messages: list[Message]) -> list[tuple[int, bool]]:
     return found
 
 
-def _written(rendered: RenderedChat, asked: RenderRequest, place: str) -> RenderedConversation:
+def _to_conversation(rendered: RenderedChat, asked: RenderRequest, place: str) -> RenderedConversation:
     if None in rendered.ends:
         raise InputError(
             message(
@@ -171,7 +171,7 @@ def check_template(template: str) -> str:
     return template
 
 
-def written_tokens(
+def tokenize_conversations(
     conversations: list[list[Message]], places: list[str], template: ChatTemplate, tokenizer: Any, *, append_end: bool
 ) -> list[ConversationTokens]:
     """The tokens of every conversation, written out by the template.
@@ -184,12 +184,12 @@ def written_tokens(
     if end is None:
         return found
     return [
-        _ended(tokens, end) if answered(messages) else tokens
+        _append_end(tokens, end) if is_answered(messages) else tokens
         for messages, tokens in zip(conversations, found, strict=True)
     ]  # fmt: skip
 
 
-def _ended(tokens: ConversationTokens, end: int) -> ConversationTokens:
+def _append_end(tokens: ConversationTokens, end: int) -> ConversationTokens:
     last = tokens.turn.max(initial=0)
     if not last or end in tokens.ids[tokens.turn == last]:
         return tokens
@@ -200,7 +200,7 @@ def tokens_of(written: list[RenderedConversation], tokenizer: Any) -> list[Conve
     """The tokens of every text, none of them across the border of an answer; special tokens are the template's."""
     given = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
     if not tokenizer.is_fast:
-        return [_piece_by_piece(one, tokenizer) for one in written]
+        return [_tokenize_pieces(one, tokenizer) for one in written]
     encoded = tokenizer([one.text for one in written], return_offsets_mapping=True, **given)
     found = []
     for one, ids, offsets in zip(written, encoded["input_ids"], encoded["offset_mapping"], strict=True):
@@ -209,21 +209,21 @@ def tokens_of(written: list[RenderedConversation], tokenizer: Any) -> list[Conve
         crossed = ((begins[:, None] < borders) & (ends[:, None] > borders)).any()
         # A token across the border would be part prompt, part answer: the prompt alone is tokenised otherwise.
         found.append(
-            _piece_by_piece(one, tokenizer)
+            _tokenize_pieces(one, tokenizer)
             if crossed
-            else ConversationTokens(np.array(ids, np.int32), _turns(one, begins))
+            else ConversationTokens(np.array(ids, np.int32), _turn_numbers(one, begins))
         )
     return found
 
 
-def _turns(one: RenderedConversation, begins: np.ndarray) -> np.ndarray:
+def _turn_numbers(one: RenderedConversation, begins: np.ndarray) -> np.ndarray:
     turn = np.zeros(len(begins), dtype=np.int32)
     for number, (start, stop) in enumerate(one.answers, 1):
         turn[(begins >= start) & (begins < stop)] = number
     return turn
 
 
-def _piece_by_piece(one: RenderedConversation, tokenizer: Any) -> ConversationTokens:
+def _tokenize_pieces(one: RenderedConversation, tokenizer: Any) -> ConversationTokens:
     borders = [0, *(border for answer in one.answers for border in answer), len(one.text)]
     pieces = [one.text[start:stop] for start, stop in pairwise(borders)]
     ids = [tokenizer(piece, add_special_tokens=False)["input_ids"] if piece else [] for piece in pieces]

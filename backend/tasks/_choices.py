@@ -13,13 +13,13 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.data.rows import Rows
 from backend.tasks._texts import label_values, strings
-from backend.tasks.task import Columns, in_chunks, key_of
+from backend.tasks.task import Columns, iterate_chunks, split_key
 
 LETTERS = "abcdefgh"
 MAX_COLUMNS = len(LETTERS)
 
 
-def _usual_names(number: int) -> list[str]:
+def _default_names(number: int) -> list[str]:
     """Counted from 0 first; where that name is taken by the choice before, the data counts from 1."""
     letter = LETTERS[number]
     from_0 = [f"{stem}{number}" for stem in ("choice_", "choice", "ending", "ending_", "answer", "option", "answer_")]
@@ -33,7 +33,7 @@ CHOICE_COLUMNS = (
         usual_names=["choices", "endings", "options", "answers", "candidates", "alternatives"],
     ),
     *(
-        Column(f"choice_{number}", f"Choice {number}", "One of the choices, if each has its own column.", required=False, usual_names=_usual_names(number))
+        Column(f"choice_{number}", f"Choice {number}", "One of the choices, if each has its own column.", required=False, usual_names=_default_names(number))
         for number in range(MAX_COLUMNS)
     ),
 )  # fmt: skip
@@ -96,26 +96,26 @@ class Choices:
         if not label:
             return None
         if written is Written.NAMES and self.names is not None:
-            return _place(label, self.names[row])
+            return _index_of(label, self.names[row])
         if written in (Written.TEXT, Written.NAMES):
-            return _place(label, [text.strip() for text in self.texts[row]])
+            return _index_of(label, [text.strip() for text in self.texts[row]])
         if written in (Written.LETTERS, Written.CAPITALS):
             number = LETTERS.find(label.lower()) if len(label) == 1 else -1
         else:
-            whole = _whole(label)
+            whole = _parse_integer(label)
             number = -1 if whole is None else whole - (written is Written.FROM_1)
         return number if 0 <= number < len(self.texts[row]) else None
 
-    def uncalled(self, written: Written) -> int | None:
+    def first_unmatched(self, written: Written) -> int | None:
         """The first row whose label is there and calls none of its choices."""
         labelled = enumerate(zip(self.numbers(written), self.labels, strict=True))
         return next((row for row, (number, label) in labelled if number is None and label.strip()), None)
 
-    def called(self, numbers: list[int], written: Written) -> list[str]:
+    def label_texts(self, numbers: list[int], written: Written) -> list[str]:
         """What the labels call the choice with this number, of each row."""
-        return [self._called(row, number, written) for row, number in enumerate(numbers)]
+        return [self._label_text(row, number, written) for row, number in enumerate(numbers)]
 
-    def _called(self, row: int, number: int, written: Written) -> str:
+    def _label_text(self, row: int, number: int, written: Written) -> str:
         if written is Written.NAMES and self.names is not None:
             return self.names[row][number]
         if written in (Written.TEXT, Written.NAMES):
@@ -127,7 +127,7 @@ class Choices:
 
 def read_in_parts(rows: Rows, columns: Columns) -> Iterator[Choices]:
     """The choices of all rows, some at a time, for they may be more than the memory holds."""
-    return (read_choices(rows, columns, chunk) for chunk in in_chunks(len(rows)))
+    return (read_choices(rows, columns, chunk) for chunk in iterate_chunks(len(rows)))
 
 
 def check_count(rows: Rows, columns: Columns, split: str, expected: int | None) -> int:
@@ -142,7 +142,7 @@ def check_count(rows: Rows, columns: Columns, split: str, expected: int | None) 
                     message(
                         "{split}: {rows} has {texts} choices where the rows before have {wanted}; give every row the "
                         "same number of choices",
-                        split=key_of(split),
+                        split=split_key(split),
                         rows=part.rows.place(row),
                         texts=len(part.texts[row]),
                         wanted=wanted,
@@ -151,13 +151,13 @@ def check_count(rows: Rows, columns: Columns, split: str, expected: int | None) 
                     else message(
                         "{split}: {rows} has {texts} choices where training has {wanted}; give every row the same "
                         "number of choices",
-                        split=key_of(split),
+                        split=split_key(split),
                         rows=part.rows.place(row),
                         texts=len(part.texts[row]),
                         wanted=wanted,
                     )
                 ),
-                key_of(split),
+                split_key(split),
             )
     if wanted is None or wanted < 2:
         raise InputError(
@@ -175,35 +175,35 @@ def check_count(rows: Rows, columns: Columns, split: str, expected: int | None) 
 def check_labels(rows: Rows, columns: Columns, split: str, written: Written) -> None:
     """Raises InputError naming the first row whose label is there and calls none of its choices."""
     for part in read_in_parts(rows, columns):
-        row = part.uncalled(written)
+        row = part.first_unmatched(written)
         if row is not None:
             raise InputError(
                 message(
                     "{split}: {rows} has the label {labels}, which is none of its {texts} choices "
                     "({sentence}); correct the row, or set task.first_choice",
-                    split=key_of(split),
+                    split=split_key(split),
                     rows=part.rows.place(row),
                     labels=repr(part.labels[row]),
                     texts=len(part.texts[row]),
                     sentence=f"{written.sentence[:1].lower()}{written.sentence[1:].rstrip('.')}",
                 ),
-                key_of(split),
+                split_key(split),
             )
 
 
-def way_of_writing(rows: Rows, columns: Columns, count: int, first_choice: str) -> Written:
+def detect_label_style(rows: Rows, columns: Columns, count: int, first_choice: str) -> Written:
     """How the labels call the `count` choices. Raises InputError where numbers may count from 0 or from 1."""
 
-    def all_call(written: Written) -> bool:
-        return all(part.uncalled(written) is None for part in read_in_parts(rows, columns))
+    def all_match(written: Written) -> bool:
+        return all(part.first_unmatched(written) is None for part in read_in_parts(rows, columns))
 
     different = pc.call_function("unique", [strings(rows.table[columns["label"]])]).to_pylist()
     known = sorted({label.strip() for label in different if label.strip()})
-    if read_choices(rows, columns, range(1)).names is not None and all_call(Written.NAMES):
+    if read_choices(rows, columns, range(1)).names is not None and all_match(Written.NAMES):
         return Written.NAMES
-    numbers = [number for label in known if (number := _whole(label)) is not None]
+    numbers = [number for label in known if (number := _parse_integer(label)) is not None]
     if len(numbers) == len(known):
-        return _from(numbers, count, first_choice, all_call)
+        return _from(numbers, count, first_choice, all_match)
     if all(len(label) == 1 and label.lower() in LETTERS[:count] for label in known):
         return Written.CAPITALS if known[0].isupper() else Written.LETTERS
     return Written.TEXT
@@ -232,12 +232,12 @@ def _from(numbers: list[int], count: int, first_choice: str, all_call: Callable[
 
 def read_choices(rows: Rows, columns: Columns, chunk: range) -> Choices:
     """The choices of a run of rows. Raises InputError where no column holds any, or a cell holds no list."""
-    part = _part(rows, chunk)
+    part = _slice_rows(rows, chunk)
     beginnings = strings(part.table[columns["text_pair"]]).to_pylist() if "text_pair" in columns else None
     values = label_values(part, columns)
     labels = [""] * len(chunk) if values is None else strings(values).to_pylist()
     if "choices" in columns:
-        texts, names = _listed(part, columns["choices"])
+        texts, names = _read_lists(part, columns["choices"])
         return Choices(part, texts, beginnings, names, labels)
     apart = [columns[f"choice_{number}"] for number in range(MAX_COLUMNS) if f"choice_{number}" in columns]
     if len(apart) < 2:
@@ -250,22 +250,22 @@ def read_choices(rows: Rows, columns: Columns, chunk: range) -> Choices:
             "data.columns.choices",
         )
     cells = zip(*(strings(part.table[column]).to_pylist() for column in apart), strict=True)
-    return Choices(part, [_without_end(row) for row in cells], beginnings, None, labels)
+    return Choices(part, [_strip_empty(row) for row in cells], beginnings, None, labels)
 
 
-def _without_end(cells: tuple[str, ...]) -> list[str]:
+def _strip_empty(cells: tuple[str, ...]) -> list[str]:
     """The choices without empty cells behind the last one; an empty one between others keeps its number."""
     last = max((number for number, text in enumerate(cells) if text.strip()), default=-1)
     return list(cells[: last + 1])
 
 
-def _part(rows: Rows, chunk: range) -> Rows:
+def _slice_rows(rows: Rows, chunk: range) -> Rows:
     here = slice(chunk.start, chunk.stop)
     table = rows.table.slice(chunk.start, len(chunk))
     return replace(rows, table=table, file_index=rows.file_index[here], lines=rows.lines[here])
 
 
-def _listed(rows: Rows, column: str) -> tuple[list[list[str]], list[list[str]] | None]:
+def _read_lists(rows: Rows, column: str) -> tuple[list[list[str]], list[list[str]] | None]:
     """The texts of each row's list, and where each cell brings them their names (ARC: `{"text": […], "label": […]}`)."""
     cells = [_cell(value, rows, row, column) for row, value in enumerate(rows.table[column].to_pylist())]
     texts = [[_text(choice) for choice in cell["text"]] for cell in cells]
@@ -300,11 +300,11 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _place(label: str, among: list[str]) -> int | None:
+def _index_of(label: str, among: list[str]) -> int | None:
     return among.index(label) if label in among else None
 
 
-def _whole(label: str) -> int | None:
+def _parse_integer(label: str) -> int | None:
     """A whole number, also one that a table wrote as 2.0."""
     try:
         number = float(label)

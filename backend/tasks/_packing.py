@@ -20,10 +20,10 @@ def tokens_of(first_row: int, ids: list[list[int]]) -> Tokens:
     """The tokens of consecutive rows, one after another."""
     lengths = [len(one) for one in ids]
     rows = np.arange(first_row, first_row + len(ids), dtype=np.int32)
-    return {"input_ids": flattened(ids, np.int32), "owner": np.repeat(rows, lengths)}
+    return {"input_ids": flatten(ids, np.int32), "owner": np.repeat(rows, lengths)}
 
 
-def flattened(lists: list[list[int]], kind: type[np.integer]) -> np.ndarray:
+def flatten(lists: list[list[int]], kind: type[np.integer]) -> np.ndarray:
     """All numbers of all lists."""
     return np.fromiter((number for one in lists for number in one), kind, sum(map(len, lists)))
 
@@ -38,14 +38,14 @@ def cut_into_blocks(chunks: Iterable[Tokens], length: int, shortest: int) -> Ite
         left = {name: np.concatenate([left[name], values]) for name, values in chunk.items()} if left else chunk
         whole = len(left["input_ids"]) // length * length
         if whole:
-            yield _cut({name: values[:whole] for name, values in left.items()}, length)
+            yield _to_blocks({name: values[:whole] for name, values in left.items()}, length)
             left = {name: values[whole:] for name, values in left.items()}
     rest = len(left.get("input_ids", ()))
     if rest >= shortest:
-        yield _cut(left, rest)
+        yield _to_blocks(left, rest)
 
 
-def _cut(tokens: Tokens, length: int) -> pa.RecordBatch:
+def _to_blocks(tokens: Tokens, length: int) -> pa.RecordBatch:
     owners = tokens["owner"].reshape(-1, length)
     # A run begins where the row changes, and where a block begins.
     begins = np.diff(owners, axis=1, prepend=-1) != 0
@@ -83,23 +83,23 @@ def _batch(rows: np.ndarray, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(numbers | dict(columns))
 
 
-def flat(column: pa.ChunkedArray) -> np.ndarray:
+def flat_values(column: pa.ChunkedArray) -> np.ndarray:
     """All values of a list column."""
     return pc.list_flatten(column).to_numpy()
 
 
-def starts(column: pa.ChunkedArray) -> np.ndarray:
+def list_starts(column: pa.ChunkedArray) -> np.ndarray:
     """Where each list of a column begins among all values; empty lists begin nowhere."""
     lengths = pc.list_value_length(column).to_numpy()
     return (np.cumsum(lengths) - lengths)[lengths > 0]
 
 
-def owners(features: pa.Table) -> np.ndarray:
+def row_of_tokens(features: pa.Table) -> np.ndarray:
     """(tokens,) the row of every token of all features."""
-    return np.repeat(flat(features["spans_row"]), flat(features["spans_length"]))
+    return np.repeat(flat_values(features["spans_row"]), flat_values(features["spans_length"]))
 
 
-def by_row(values: np.ndarray, owner: np.ndarray, rows: int) -> list[np.ndarray]:
+def group_by_row(values: np.ndarray, owner: np.ndarray, rows: int) -> list[np.ndarray]:
     """The values of each row. Features keep the rows' order, so what belongs to a row stands together, across blocks too."""
     return np.split(values, np.cumsum(np.bincount(owner, minlength=rows))[:-1])
 
@@ -116,10 +116,10 @@ def pack(batches: Iterator[pa.RecordBatch], length: int) -> Iterator[pa.RecordBa
     """
     for batch in batches:
         if batch.num_rows:
-            yield _packed(batch, length)
+            yield _pack_batch(batch, length)
 
 
-def _packed(batch: pa.RecordBatch, length: int) -> pa.RecordBatch:
+def _pack_batch(batch: pa.RecordBatch, length: int) -> pa.RecordBatch:
     ids, labels = (_views(batch[name]) for name in ("input_ids", "labels"))
     groups = first_fit([len(one) for one in ids], length)
     for one in labels:

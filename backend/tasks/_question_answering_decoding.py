@@ -36,7 +36,7 @@ class SpanCandidates:
     start_score: np.ndarray  # float32
     end_score: np.ndarray  # float32
 
-    def by_row(self, rows: int) -> list[slice]:
+    def row_slices(self, rows: int) -> list[slice]:
         """Which candidates are a row's, for every row."""
         edges = np.searchsorted(self.row, np.arange(rows + 1))
         return [slice(int(first), int(last)) for first, last in itertools.pairwise(edges)]
@@ -57,14 +57,14 @@ def plain_spans(
     """Ranked by the sum of start and end logit; answers have at most `longest` tokens."""
     owners = features["row"].to_numpy().astype(np.int64)
     found, nulls = [], []
-    for part in _parts(features, n_best):
-        starts, ends = (_padded(outputs[name][part], -np.inf) for name in ("start_logits", "end_logits"))
+    for part in _window_slices(features, n_best):
+        starts, ends = (_pad(outputs[name][part], -np.inf) for name in ("start_logits", "end_logits"))
         window = np.arange(len(starts))
         null_index = features["null_index"].to_numpy()[part]
         nulls.append(np.stack([starts[window, null_index], ends[window, null_index]], axis=1))
-        start_index, end_index = _top(starts, n_best), _top(ends, n_best)
+        start_index, end_index = _top_k(starts, n_best), _top_k(ends, n_best)
         found.append(
-            _ranked(
+            _rank_pairs(
                 np.broadcast_to(start_index[:, :, None], (*start_index.shape, end_index.shape[1])),
                 np.broadcast_to(end_index[:, None, :], (*start_index.shape, end_index.shape[1])),
                 np.take_along_axis(starts, start_index, 1)[:, :, None],
@@ -75,7 +75,7 @@ def plain_spans(
             )
         )
     null = np.concatenate(nulls)
-    return _merged(found, n_best), _least(null.sum(axis=1), null, owners, rows)
+    return _merge(found, n_best), _lowest_null_scores(null.sum(axis=1), null, owners, rows)
 
 
 def beam_spans(
@@ -88,7 +88,7 @@ def beam_spans(
     """
     owners = features["row"].to_numpy().astype(np.int64)
     found = []
-    for part in _parts(features, n_best):
+    for part in _window_slices(features, n_best):
         start_index, start_score = (np.stack(outputs[f"start_top_{name}"][part]) for name in ("index", "log_probs"))
         end_index, end_score = (
             np.stack(outputs[f"end_top_{name}"][part])
@@ -98,10 +98,10 @@ def beam_spans(
         )
         start_index = np.broadcast_to(start_index[:, :, None], end_index.shape)
         found.append(
-            _ranked(start_index, end_index, start_score[:, :, None], end_score, features[part], n_best, longest)
+            _rank_pairs(start_index, end_index, start_score[:, :, None], end_score, features[part], n_best, longest)
         )
     null = np.array([float(one) for one in outputs["cls_logits"]], dtype=np.float32)
-    return _merged(found, n_best), _least(null, np.stack([null, null], axis=1), owners, rows)
+    return _merge(found, n_best), _lowest_null_scores(null, np.stack([null, null], axis=1), owners, rows)
 
 
 def span_loss(outputs: Outputs, features: pa.Table, rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -114,10 +114,10 @@ def span_loss(outputs: Outputs, features: pa.Table, rows: int) -> tuple[np.ndarr
 def _window_loss(outputs: Outputs, features: pa.Table) -> np.ndarray:
     """(windows,) float64: mean cross-entropy of start and end over the window's tokens, NaN where they are unknown."""
     losses = [np.zeros(0)]
-    for part in _parts(features, 1):
+    for part in _window_slices(features, 1):
         loss = np.zeros(len(outputs["start_logits"][part]))
         for name, targets in (("start_logits", "start_positions"), ("end_logits", "end_positions")):
-            logits = _padded(outputs[name][part], -np.inf).astype(np.float64)
+            logits = _pad(outputs[name][part], -np.inf).astype(np.float64)
             target = features[targets].to_numpy()[part]
             chosen = logits[np.arange(len(logits)), np.maximum(target, 0)]
             loss += np.where(target >= 0, np.logaddexp.reduce(logits, axis=1) - chosen, np.nan) / 2
@@ -125,12 +125,12 @@ def _window_loss(outputs: Outputs, features: pa.Table) -> np.ndarray:
     return np.concatenate(losses)
 
 
-def _parts(features: pa.Table, n_best: int) -> Iterator[slice]:
+def _window_slices(features: pa.Table, n_best: int) -> Iterator[slice]:
     size = max(1, min(1024, _PAIRS // n_best**2))
     return (slice(first, first + size) for first in range(0, features.num_rows, size))
 
 
-def _ranked(
+def _rank_pairs(
     start_index: np.ndarray,  # (windows, starts, ends)
     end_index: np.ndarray,  # the same
     start_score: np.ndarray,  # broadcasts to it
@@ -140,32 +140,34 @@ def _ranked(
     longest: int,
 ) -> SpanCandidates:
     """The best pairs of every window that lie in its context, run forwards and are not too long."""
-    offsets = [_padded_column(features[name]) for name in ("offset_start", "offset_end")]
+    offsets = [_pad_column(features[name]) for name in ("offset_start", "offset_end")]
     score = (start_score + end_score).astype(np.float32)
     shape = score.shape
     start_score, end_score = np.broadcast_to(start_score, shape), np.broadcast_to(end_score, shape)
     length = end_index - start_index + 1
-    starts, ends = (_looked_up(table, index) for table, index in zip(offsets, (start_index, end_index), strict=True))
+    starts, ends = (_take_offsets(table, index) for table, index in zip(offsets, (start_index, end_index), strict=True))
     allowed = (starts != OUTSIDE) & (ends != OUTSIDE) & (length >= 1) & (length <= longest) & np.isfinite(score)
     flat = np.where(allowed, score, -np.inf).reshape(shape[0], -1)
-    best = _top(flat, n_best)
+    best = _top_k(flat, n_best)
     kept = np.isfinite(np.take_along_axis(flat, best, 1))
 
-    def chosen(values: np.ndarray) -> np.ndarray:
+    def take_best(values: np.ndarray) -> np.ndarray:
         return np.take_along_axis(values.reshape(shape[0], -1), best, 1)[kept]
 
     owners = np.repeat(features["row"].to_numpy().astype(np.int64), kept.sum(axis=1))
-    return SpanCandidates(owners, chosen(starts), chosen(ends), chosen(score), chosen(start_score), chosen(end_score))
+    return SpanCandidates(
+        owners, take_best(starts), take_best(ends), take_best(score), take_best(start_score), take_best(end_score)
+    )
 
 
-def _looked_up(offsets: np.ndarray, index: np.ndarray) -> np.ndarray:
+def _take_offsets(offsets: np.ndarray, index: np.ndarray) -> np.ndarray:
     """Offsets of tokens; a token beyond the window (a beam may end in the padding) is outside of the context."""
     inside = index < offsets.shape[1]
     flat = np.where(inside, index, 0).reshape(len(offsets), -1)
     return np.where(inside, np.take_along_axis(offsets, flat, 1).reshape(index.shape), OUTSIDE)
 
 
-def _merged(parts: list[SpanCandidates], n_best: int) -> SpanCandidates:
+def _merge(parts: list[SpanCandidates], n_best: int) -> SpanCandidates:
     """All windows' candidates by row and score; of equal ones the earlier window's, then the better start's."""
     arrays = [np.concatenate([getattr(part, name) for part in parts]) for name in SpanCandidates.__dataclass_fields__]
     order = np.lexsort((-arrays[3], arrays[0]))
@@ -175,13 +177,13 @@ def _merged(parts: list[SpanCandidates], n_best: int) -> SpanCandidates:
     return SpanCandidates(*(array[order] for array in arrays))
 
 
-def _least(score: np.ndarray, both: np.ndarray, owners: np.ndarray, rows: int) -> NullScores:
+def _lowest_null_scores(score: np.ndarray, both: np.ndarray, owners: np.ndarray, rows: int) -> NullScores:
     order = np.lexsort((score, owners))  # stable: of equal windows the first
     first = order[np.searchsorted(owners[order], np.arange(rows))]
     return NullScores(score[first], both[first, 0], both[first, 1])
 
 
-def _top(values: np.ndarray, count: int) -> np.ndarray:
+def _top_k(values: np.ndarray, count: int) -> np.ndarray:
     """(rows, at most count) indices of the greatest values, the greatest first; of equal ones the first."""
     width = values.shape[1]
     if width > 4 * count:  # most of a long row need not be sorted
@@ -191,14 +193,14 @@ def _top(values: np.ndarray, count: int) -> np.ndarray:
     return np.argsort(-values, axis=1, kind="stable")[:, :count]
 
 
-def _padded(arrays: list[np.ndarray], filler: float) -> np.ndarray:
+def _pad(arrays: list[np.ndarray], filler: float) -> np.ndarray:
     lengths = np.array([len(one) for one in arrays])
     matrix = np.full((len(arrays), lengths.max(initial=1)), filler, dtype=np.float32)
     matrix[np.arange(matrix.shape[1]) < lengths[:, None]] = np.concatenate(arrays)
     return matrix
 
 
-def _padded_column(column: pa.ChunkedArray) -> np.ndarray:
+def _pad_column(column: pa.ChunkedArray) -> np.ndarray:
     lengths = pc.list_value_length(column).to_numpy()
     matrix = np.full((len(lengths), int(lengths.max(initial=1))), OUTSIDE, dtype=np.int64)
     matrix[np.arange(matrix.shape[1]) < lengths[:, None]] = pc.list_flatten(column).to_numpy()
@@ -262,7 +264,11 @@ def choose_plain(
         null_score = null.score - entries[best].start_score - entries[best].end_score
         chosen = entries.index(null) if null_score > null_threshold else best
     return QuestionPrediction(
-        entries[chosen], probabilities[chosen], entries[best].text, null_score, _listed(entries, probabilities, "logit")
+        entries[chosen],
+        probabilities[chosen],
+        entries[best].text,
+        null_score,
+        _to_dicts(entries, probabilities, "logit"),
     )
 
 
@@ -270,7 +276,7 @@ def choose_beam(entries: list[Candidate], null_score: float | None, null_thresho
     """Of a beam head, which judges "no answer" beside the answers: `null_score` is the logit of there being none."""
     entries = entries or [NO_BEAM_POSSIBLE]
     probabilities = _softmax(entries)
-    listed = _listed(entries, probabilities, "log_prob")
+    listed = _to_dicts(entries, probabilities, "log_prob")
     if null_score is not None and null_score > null_threshold:
         none = Candidate("", None, None, null_score, null_score, null_score)
         return QuestionPrediction(none, float(1 / (1 + np.exp(-null_score))), entries[0].text, null_score, listed)
@@ -286,7 +292,7 @@ def _softmax(entries: list[Candidate]) -> list[float]:
     return (exponents / exponents.sum()).tolist()
 
 
-def _listed(entries: list[Candidate], probabilities: list[float], kind: str) -> list[dict[str, Any]]:
+def _to_dicts(entries: list[Candidate], probabilities: list[float], kind: str) -> list[dict[str, Any]]:
     return [
         {"text": one.text, "probability": probability, f"start_{kind}": one.start_score, f"end_{kind}": one.end_score}
         for one, probability in zip(entries, probabilities, strict=True)

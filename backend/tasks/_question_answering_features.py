@@ -15,7 +15,7 @@ from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE
 from backend.contract.messages import message
 from backend.data.rows import Rows
-from backend.tasks.task import Columns, in_chunks
+from backend.tasks.task import Columns, iterate_chunks
 
 Span = tuple[int, int]
 """First character of an answer in its context, and the one after its last."""
@@ -57,7 +57,7 @@ def read_answers(rows: Rows, columns: Columns) -> Iterator[Answers | Unreadable 
     cells = rows.table[columns["answers"]]
     own = columns.get("answer_start")
     offsets = rows.table[own] if own in rows.table.column_names else None
-    for chunk in in_chunks(len(rows)):
+    for chunk in iterate_chunks(len(rows)):
         part = slice(chunk.start, chunk.stop)
         starts = offsets[part].to_pylist() if offsets is not None else [None] * len(chunk)
         yield from map(_read, cells[part].to_pylist(), starts)
@@ -78,7 +78,7 @@ def locate(context: str, text: str, start: int | None) -> tuple[Span | None, boo
     return (found, found + len(bare)), start is None
 
 
-def misplaced(rows: Rows, columns: Columns, contexts: Iterable[str]) -> list[int]:
+def find_misplaced(rows: Rows, columns: Columns, contexts: Iterable[str]) -> list[int]:
     """The rows whose first answer is not where its offset says."""
     return [
         row
@@ -108,19 +108,19 @@ def _answers(cell: Any, start: Any) -> Answers | None:
     if cell is None:
         return None
     if isinstance(cell, str):
-        decoded = _decoded(cell)
-        return _answers(decoded, start) if decoded is not None else _paired([cell], _offsets(start))
+        decoded = _decode(cell)
+        return _answers(decoded, start) if decoded is not None else _pair_answers([cell], _offsets(start))
     if isinstance(cell, dict):
         if "text" not in cell:
             raise Unreadable(message("answers without text"))
-        return _paired(_listed(cell["text"]), _offsets(cell.get("answer_start")))
+        return _pair_answers(_as_list(cell["text"]), _offsets(cell.get("answer_start")))
     if isinstance(cell, list) and cell and all(isinstance(one, dict) and "text" in one for one in cell):
         starts = [offset for one in cell for offset in _offsets(one.get("answer_start")) or [None]]
-        return _paired([one["text"] for one in cell], starts)
-    return _paired(_listed(cell), _offsets(start))
+        return _pair_answers([one["text"] for one in cell], starts)
+    return _pair_answers(_as_list(cell), _offsets(start))
 
 
-def _paired(texts: list[Any], starts: list[int | None]) -> Answers:
+def _pair_answers(texts: list[Any], starts: list[int | None]) -> Answers:
     if any(isinstance(text, list | dict) for text in texts):
         raise Unreadable(message("answers that are no text"))
     words = [_as_text(text) for text in texts]
@@ -129,7 +129,7 @@ def _paired(texts: list[Any], starts: list[int | None]) -> Answers:
     return Answers(tuple(text for text, _ in kept), tuple(start for _, start in kept))
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
@@ -144,14 +144,14 @@ def _offsets(value: Any) -> list[int | None]:
     try:
         if isinstance(value, str):
             value = json.loads(value) if value.strip() else None
-        found = [None if one is None else float(one) for one in _listed(value)]
+        found = [None if one is None else float(one) for one in _as_list(value)]
         numbers = [None if one is None or math.isnan(one) else int(one) for one in found]  # NaN: pandas' missing number
     except (TypeError, ValueError, OverflowError):
         raise Unreadable(message("the answer offset {value}, which is no number", value=repr(value))) from None
     return [None if number is None or number < 0 else number for number in numbers]
 
 
-def _decoded(cell: str) -> Any:
+def _decode(cell: str) -> Any:
     """What JSON text, or Python's own way of writing lists and dictionaries, holds; None for any other text."""
     if not cell.strip().startswith(("{", "[")):
         return None
@@ -243,7 +243,7 @@ def null_index(input_ids: list[int], tokenizer: Any) -> int:
     return 0
 
 
-def never_an_answer(window: Window) -> np.ndarray:
+def answer_mask(window: Window) -> np.ndarray:
     """(length,) 1 for every token that is neither of the context nor the one that stands for no answer."""
     mask = (window.offset_start == OUTSIDE).astype(np.int8)
     mask[window.null_index] = 0
@@ -263,7 +263,7 @@ def check_offsets(tokenizer: Any) -> None:
         )
 
 
-def too_narrow(
+def find_too_narrow(
     tokenizer: Any, questions: list[str], contexts: list[str], max_length: int, doc_stride: int
 ) -> tuple[int, int] | None:
     """The first question that leaves a long context no more room than two windows are to share, and that room in tokens.

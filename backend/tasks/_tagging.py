@@ -39,21 +39,21 @@ def scheme_of(wanted: str, tags: Tags, rows: Rows, usual: Scheme | None = None) 
     """
     if wanted == "none" or usual == "none":
         return "none"
-    odd = strangers(tags.names)
+    odd = unknown_tags(tags.names)
     if odd:
         is_odd = np.isin(tags.ids, [tags.names.index(one) for one in odd])
         marked = np.isin(tags.ids, [number for number, name in enumerate(tags.names) if name != "O"])
         if wanted == "auto" and usual is None and is_odd.sum() >= MAX_ODD * marked.sum():
             return "none"
-        raise _stranger(tags, rows, int(np.argmax(is_odd)))
+        raise _unknown_tag_error(tags, rows, int(np.argmax(is_odd)))
     if wanted != "auto":
         return wanted  # pyright: ignore[reportReturnType]  the settings allow nothing else
     if not set(tags.names) - {"O"}:
         return usual or "none"
-    return likelier_scheme(tags.names, tags.ids, tags.first, usual or "BIO")
+    return detect_scheme(tags.names, tags.ids, tags.first, usual or "BIO")
 
 
-def _stranger(tags: Tags, rows: Rows, word: int) -> InputError:
+def _unknown_tag_error(tags: Tags, rows: Rows, word: int) -> InputError:
     return InputError(
         message(
             "data.columns.tags: {rows} has the tag {names}, which is none of BIO, IOB1, IOBES or BILOU, "
@@ -67,32 +67,32 @@ def _stranger(tags: Tags, rows: Rows, word: int) -> InputError:
 
 def scheme_of_labels(labels: Sequence[str]) -> Scheme:
     """The scheme that a model's labels follow, as far as their names tell."""
-    if strangers(labels):
+    if unknown_tags(labels):
         return "none"
     told = scheme_of_names(labels)
     return told or ("BIO" if any(label.startswith("B") for label in labels) else "IOB1")
 
 
-def spelled(tags: Tags, scheme: Scheme, wanted: Scheme) -> Tags:
+def convert_scheme(tags: Tags, scheme: Scheme, wanted: Scheme) -> Tags:
     """The same entities in another scheme, or in their own without offences; tags without a scheme as they are."""
     if "none" in (scheme, wanted):
         return tags
-    parts = taken_apart(tags.names, tags.ids, tags.first).written(wanted)
+    parts = parse_tags(tags.names, tags.ids, tags.first).to_scheme(wanted)
     names, ids = parts.tags(wanted)
     return replace(tags, names=names, ids=np.where(tags.ids >= 0, ids, -1).astype(np.int32))
 
 
-def offending(tags: Tags, scheme: Scheme) -> np.ndarray:
+def find_invalid(tags: Tags, scheme: Scheme) -> np.ndarray:
     """Numbers of the words whose tags do not follow the scheme."""
     if scheme == "none":
         return np.zeros(0, np.int64)
-    parts = taken_apart(tags.names, tags.ids, tags.first)
-    return np.flatnonzero(parts.written(scheme).prefixes != parts.prefixes)
+    parts = parse_tags(tags.names, tags.ids, tags.first)
+    return np.flatnonzero(parts.to_scheme(scheme).prefixes != parts.prefixes)
 
 
-def outside(tags: Tags) -> str:
+def outside_tag(tags: Tags) -> str:
     """The tag of a word that is not seen: O, or the most frequent one where there is no O."""
-    if "O" in tags.used():
+    if "O" in tags.used_names():
         return "O"
     return tags.names[int(np.bincount(tags.ids[tags.ids >= 0]).argmax())]
 
@@ -100,7 +100,7 @@ def outside(tags: Tags) -> str:
 def label_ids(tags: Tags, scheme: Scheme, facts: Facts) -> tuple[np.ndarray, np.ndarray]:
     """(words,) each: the label of a word's first token and of its later ones, where B goes on as I; IGNORE if unknown."""
     labels = {label: number for number, label in enumerate(facts["labels"])}
-    own = spelled(tags, scheme, facts["learned"])
+    own = convert_scheme(tags, scheme, facts["learned"])
     first = [labels.get(name, IGNORE) for name in own.names]
     later = [labels.get(f"I{name[1:]}", label) for name, label in zip(own.names, first, strict=True)]
     goes_on = [name[0] == "B" and facts["learned"] != "none" for name in own.names]
@@ -109,7 +109,7 @@ def label_ids(tags: Tags, scheme: Scheme, facts: Facts) -> tuple[np.ndarray, np.
     return np.array([*first, IGNORE])[own.ids], np.array([*later, IGNORE])[own.ids]
 
 
-def guessed(logits: list[np.ndarray], features: pa.Table, tags: Tags, facts: Facts) -> tuple[Tags, np.ndarray]:
+def predict_tags(logits: list[np.ndarray], features: pa.Table, tags: Tags, facts: Facts) -> tuple[Tags, np.ndarray]:
     """The likeliest label of every word, and (rows,) how many words no token stood for, which are outside."""
     labels = facts["labels"]
     words, rows = _flat(features, "word")
@@ -139,7 +139,7 @@ def conll(words: Iterable[list[str]], predicted: Tags, actual: Tags) -> str:
     each sentence."""  # fmt: skip
     has_actual = bool(actual.tagged.any())
     lines: list[str] = []
-    for sentence, tags, known in zip(words, predicted.lists(), actual.lists(), strict=True):
+    for sentence, tags, known in zip(words, predicted.row_tags(), actual.row_tags(), strict=True):
         columns: list[Any] = [[" ".join(word.split()) for word in sentence]]
         columns += [known or ["_"] * len(sentence)] if has_actual else []
         lines += map("\t".join, zip(*columns, tags or [], strict=True))
@@ -165,11 +165,11 @@ class ParsedTags:
 
     def begins(self) -> np.ndarray:
         """(words,) bool, first word of an entity."""
-        before, type_before = _shifted(self.prefixes, _O), _shifted(self.types, -1)
+        before, type_before = _shift_right(self.prefixes, _O), _shift_right(self.types, -1)
         opens = np.isin(self.prefixes, (_B, _S)) | np.isin(before, (_O, _E, _S)) | (self.types != type_before)
         return (self.prefixes != _O) & (opens | self.first)
 
-    def written(self, scheme: Scheme) -> "ParsedTags":
+    def to_scheme(self, scheme: Scheme) -> "ParsedTags":
         """The same entities with the prefixes of another scheme (BILOU is held as IOBES)."""
         inside, begins = self.prefixes != _O, self.begins()
         after = np.append(begins | ~inside | self.first, True)[1:]  # the next word is no part of the same entity
@@ -179,7 +179,7 @@ class ParsedTags:
             prefixes[begins] = _B
             prefixes[begins & after] = _S
         elif scheme == "IOB1":
-            touches = ~self.first & (_shifted(self.types, -1) == self.types)
+            touches = ~self.first & (_shift_right(self.types, -1) == self.types)
             prefixes[begins & touches] = _B
         else:
             prefixes[begins] = _B
@@ -188,11 +188,11 @@ class ParsedTags:
     def tags(self, scheme: Scheme) -> tuple[tuple[str, ...], np.ndarray]:
         """Every possible tag, and (words,) which of them each word has."""
         letters = _LETTERS[scheme if scheme in _LETTERS else "IOBES"]
-        names = ("O", *(_joined(letter, name) for letter in letters[1:] for name in self.names))
+        names = ("O", *(_join_tag(letter, name) for letter in letters[1:] for name in self.names))
         return names, np.where(self.prefixes == _O, 0, 1 + (self.prefixes - 1) * len(self.names) + self.types)
 
 
-def taken_apart(names: Sequence[str], ids: np.ndarray, first: np.ndarray) -> ParsedTags:
+def parse_tags(names: Sequence[str], ids: np.ndarray, first: np.ndarray) -> ParsedTags:
     """Prefix and type of every word whose tag is `names[id]`; -1 is outside, as is what is no tag of a scheme."""
     found = [_TAG.fullmatch(name) for name in names]
     types = tuple(dict.fromkeys(match[2] or "" for match in found if match))
@@ -202,7 +202,7 @@ def taken_apart(names: Sequence[str], ids: np.ndarray, first: np.ndarray) -> Par
     return ParsedTags(np.array([*codes, _O], np.int8)[ids], np.array([*numbers, -1], np.int32)[ids], first, types)
 
 
-def strangers(names: Sequence[str]) -> list[str]:
+def unknown_tags(names: Sequence[str]) -> list[str]:
     """The tags that no scheme knows."""
     return [name for name in names if name != "O" and not _TAG.fullmatch(name)]
 
@@ -217,25 +217,25 @@ def scheme_of_names(names: Sequence[str], usual: Scheme | None = None) -> Scheme
     return "IOBES" if letters & set("ES") else None
 
 
-def likelier_scheme(names: Sequence[str], ids: np.ndarray, first: np.ndarray, usual: Scheme = "BIO") -> Scheme:
+def detect_scheme(names: Sequence[str], ids: np.ndarray, first: np.ndarray, usual: Scheme = "BIO") -> Scheme:
     """The scheme of tags whose names look like one: by their letters, then by what fewer tags offend against."""
     told = scheme_of_names(names)
     if told is not None:
         return told
-    parts = taken_apart(names, ids, first)
+    parts = parse_tags(names, ids, first)
     usual = usual if usual in ("BIO", "IOB1") else "BIO"
     other: Scheme = "IOB1" if usual == "BIO" else "BIO"
-    return other if offences(parts, other) < offences(parts, usual) else usual
+    return other if count_invalid(parts, other) < count_invalid(parts, usual) else usual
 
 
-def offences(parts: ParsedTags, scheme: Scheme) -> int:
+def count_invalid(parts: ParsedTags, scheme: Scheme) -> int:
     """How many tags do not follow the scheme."""
-    return int(np.count_nonzero(parts.written(scheme).prefixes != parts.prefixes))
+    return int(np.count_nonzero(parts.to_scheme(scheme).prefixes != parts.prefixes))
 
 
-def _shifted(values: np.ndarray, filler: int) -> np.ndarray:
+def _shift_right(values: np.ndarray, filler: int) -> np.ndarray:
     return np.concatenate([np.array([filler], values.dtype), values[:-1]]) if len(values) else values
 
 
-def _joined(letter: str, name: str) -> str:
+def _join_tag(letter: str, name: str) -> str:
     return f"{letter}-{name}" if name else letter

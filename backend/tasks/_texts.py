@@ -11,7 +11,7 @@ from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.data.rows import Rows
-from backend.tasks.task import Columns, in_chunks
+from backend.tasks.task import Columns, iterate_chunks
 
 # The first text of a pair is asked for before the names that either text of a pair may bear (QNLI: question, sentence).
 TEXT_NAMES = [
@@ -38,7 +38,7 @@ def text_columns(what: str) -> tuple[Column, Column]:
     )
 
 
-def without_text(rows: Rows, columns: Columns) -> np.ndarray:
+def missing_text(rows: Rows, columns: Columns) -> np.ndarray:
     """(rows,) bool, where there is no text; "None", "NA" and "null" are texts."""
     return is_blank(rows.table[columns["text"]])
 
@@ -46,17 +46,17 @@ def without_text(rows: Rows, columns: Columns) -> np.ndarray:
 def is_blank(column: pa.ChunkedArray) -> np.ndarray:
     """(rows,) bool, where a cell is missing, empty or white space; tables mark a missing number by NaN too."""
     # Chunk by chunk: the column may be larger than the memory, and so would be its copy.
-    each = (_blank(pa.chunked_array([one])).to_numpy() for one in column.chunks)
+    each = (_is_blank(pa.chunked_array([one])).to_numpy() for one in column.chunks)
     return np.concatenate([np.zeros(0, dtype=bool), *each])
 
 
-def _blank(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _is_blank(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_floating(column.type):
         return pc.is_null(column, nan_is_null=True)
     return pc.equal(pc.utf8_trim_whitespace(strings(column)), "")
 
 
-def reasons(found: Mapping[str, np.ndarray]) -> list[tuple[int, str]]:
+def list_reasons(found: Mapping[str, np.ndarray]) -> list[tuple[int, str]]:
     """Row and reason in the rows' order, of reason → (rows,) bool; where several hold, the last one is said."""
     by_row: dict[int, str] = {}
     for reason, rows in found.items():
@@ -97,7 +97,7 @@ def encode(
     """One feature per text or pair, cut to `max_length` tokens; `labels` (rows,) are handed on as they are."""
     texts = rows.table[columns["text"]]
     pairs = rows.table[columns["text_pair"]] if "text_pair" in columns else None
-    for chunk in in_chunks(len(rows)):
+    for chunk in iterate_chunks(len(rows)):
         part = slice(chunk.start, chunk.stop)
         encoded = tokenizer(
             strings(texts[part]).to_pylist(),

@@ -14,7 +14,7 @@ import pyarrow as pa
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.data.rows import Rows
-from backend.tasks.task import in_chunks
+from backend.tasks.task import iterate_chunks
 
 NO_WORD = -1
 
@@ -41,7 +41,7 @@ class Tags:
         found[self.starts[self.words > 0]] = True
         return found
 
-    def used(self) -> set[str]:
+    def used_names(self) -> set[str]:
         """The names that a word has."""
         return {self.names[one] for one in np.unique(self.ids[self.ids >= 0])}
 
@@ -49,25 +49,25 @@ class Tags:
         """The row in which a word stands."""
         return int(np.searchsorted(np.cumsum(self.words), word, side="right"))
 
-    def lists(self) -> Iterator[list[str] | None]:
+    def row_tags(self) -> Iterator[list[str] | None]:
         """The tags of each row; None where it is not tagged."""
         names = np.array([*self.names, ""], dtype=object)
         for start, count, tagged in zip(self.starts.tolist(), self.words.tolist(), self.tagged.tolist(), strict=True):
             yield names[self.ids[start : start + count]].tolist() if tagged else None
 
-    def joined(self) -> list[str | None]:
+    def joined_tags(self) -> list[str | None]:
         """The tags of each row with spaces between; None where it is not tagged."""
-        return [None if tags is None else " ".join(tags) for tags in self.lists()]
+        return [None if tags is None else " ".join(tags) for tags in self.row_tags()]
 
 
 def words_of(column: pa.ChunkedArray, chunk: range) -> list[list[str]]:
     """The words of some rows; a missing word of a list is an empty one."""
-    return [_words(value) for value in column.slice(chunk.start, len(chunk)).to_pylist()]
+    return [_split_words(value) for value in column.slice(chunk.start, len(chunk)).to_pylist()]
 
 
 def tags_of(column: pa.ChunkedArray, chunk: range) -> list[list[str]]:
     """The tags of some rows; where a list lacks one it is empty."""
-    return [_tags(value) for value in column.slice(chunk.start, len(chunk)).to_pylist()]
+    return [_split_tags(value) for value in column.slice(chunk.start, len(chunk)).to_pylist()]
 
 
 def read_tags(rows: Rows, words: str, tags: str | None) -> Tags:
@@ -77,7 +77,7 @@ def read_tags(rows: Rows, words: str, tags: str | None) -> Tags:
     counts: list[int] = []
     tagged: list[bool] = []
     column = rows.table[tags] if tags in rows.table.column_names else None
-    for chunk in in_chunks(len(rows)):
+    for chunk in iterate_chunks(len(rows)):
         lengths = [len(one) for one in words_of(rows.table[words], chunk)]
         found = tags_of(column, chunk) if column is not None else [[]] * len(chunk)
         counts += lengths
@@ -91,41 +91,41 @@ def read_tags(rows: Rows, words: str, tags: str | None) -> Tags:
     return Tags(tuple(numbers), joined, np.array(counts, np.int64), np.array(tagged, bool))
 
 
-def mismatch(words: list[str], tags: list[str]) -> str:
+def describe_mismatch(words: list[str], tags: list[str]) -> str:
     """`5 words and 4 tags`, where a row has tags and their number is another one; else empty."""
     if not tags or len(tags) == len(words):
         return ""
-    return f"{_counted(len(words), 'word')} and {_counted(len(tags), 'tag')}"
+    return f"{_format_count(len(words), 'word')} and {_format_count(len(tags), 'tag')}"
 
 
-def _counted(count: int, noun: str) -> str:
+def _format_count(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _words(value: Any) -> list[str]:
+def _split_words(value: Any) -> list[str]:
     if value is None:
         return []
     if isinstance(value, list):
         return ["" if one is None else str(one) for one in value]
     text = str(value)
-    found = _listed(text)
+    found = _parse_list(text)
     # A tweet may be "[1]"; only a list that holds text is taken for words.
     if found is not None and any(isinstance(one, str) for one in found):
         return ["" if one is None else str(one) for one in found]
     return text.split()
 
 
-def _tags(value: Any) -> list[str]:
+def _split_tags(value: Any) -> list[str]:
     if value is None:
         return []
-    found = value if isinstance(value, list) else _listed(str(value))
+    found = value if isinstance(value, list) else _parse_list(str(value))
     if found is None:
         return str(value).split()
     # A tag is one word, as predictions are joined by spaces.
     return ["" if one is None else "_".join(str(one).split()) for one in found]
 
 
-def _listed(text: str) -> list[Any] | None:
+def _parse_list(text: str) -> list[Any] | None:
     """The list that a cell holds as JSON, or as Python writes it (pandas does so), if it holds one of plain values."""
     text = text.strip()
     if not (text.startswith("[") and text.endswith("]")):
@@ -239,7 +239,7 @@ def windows(words: np.ndarray, opens: np.ndarray, longest: int, stride: int | No
     _check_room(room, longest, stride)
     spans = _spans(np.flatnonzero(opens[start:end]), end - start, room, room // 4 if stride is None else stride)
     spans = spans[:1] if cut else spans
-    owner = _owners(words[start:end], spans)
+    owner = _assign_windows(words[start:end], spans)
     for number, (first, last) in enumerate(spans):
         positions = np.concatenate(
             [np.arange(start), np.arange(start + first, start + last), np.arange(end, len(words))]
@@ -289,7 +289,7 @@ def _spans(begins: np.ndarray, length: int, room: int, stride: int) -> list[tupl
     return spans
 
 
-def _owners(words: np.ndarray, spans: list[tuple[int, int]]) -> np.ndarray:
+def _assign_windows(words: np.ndarray, spans: list[tuple[int, int]]) -> np.ndarray:
     """(tokens,) the window in which each token's word is whole with most context; where it never is, holds its start."""
     best, owner = np.full(len(words), -1.0), np.full(len(words), -1)
     first = np.searchsorted(words, words, side="left")  # words are numbered in order

@@ -22,30 +22,30 @@ from backend.metrics.metric import measure, metrics_of
 from backend.tasks._chat import (
     ChatTemplate,
     Message,
-    answered,
     chats,
     check_template,
     fit_to_length,
     instructions,
+    is_answered,
     least_length,
     prompt_texts,
     question_ids,
-    written_tokens,
+    tokenize_conversations,
 )
 from backend.tasks._language_models import WritingSettings, generation_settings, loss_table, texts
 from backend.tasks._packing import (
     Tokens,
-    by_row,
     cut_into_blocks,
     features_of_rows,
-    flat,
-    owners,
+    flat_values,
+    group_by_row,
+    list_starts,
     pack,
-    starts,
+    row_of_tokens,
     tokens_of,
 )
-from backend.tasks._texts import is_blank, reasons
-from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks
+from backend.tasks._texts import is_blank, list_reasons
+from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, iterate_chunks
 
 ANSWERS = ("instructions", "chat")
 """Kinds of rows that are prompts with answers."""
@@ -170,11 +170,11 @@ class CausalLm:
         if kind == "chat":
             return self._unusable_chats(rows, columns, use != "predicting")
         needed = ["text"] if kind != "instructions" else ["response", "prompt"] if use != "predicting" else ["prompt"]
-        return reasons({f"no {role}": is_blank(rows.table[columns[role]]) for role in needed})
+        return list_reasons({f"no {role}": is_blank(rows.table[columns[role]]) for role in needed})
 
     def _unusable_chats(self, rows: Rows, columns: Columns, labelled: bool) -> list[tuple[int, str]]:
         found = []
-        each = (one for chunk in in_chunks(len(rows)) for one in chats(rows, columns, chunk))
+        each = (one for chunk in iterate_chunks(len(rows)) for one in chats(rows, columns, chunk))
         for row, messages in enumerate(each):
             if isinstance(messages, str):
                 found.append((row, messages))
@@ -214,21 +214,23 @@ class CausalLm:
             return self._encode_examples(rows, columns, tokenizer, length)
         # A single token would have no target.
         found = cut_into_blocks(
-            (self._tokens(rows, columns, tokenizer, chunk) for chunk in in_chunks(len(rows))), length, 2
+            (self._tokens(rows, columns, tokenizer, chunk) for chunk in iterate_chunks(len(rows))), length, 2
         )
         return (batch.append_column("labels", batch["input_ids"]) for batch in found)
 
     def _encode_answers(self, rows: Rows, columns: Columns, tokenizer: Any, length: int) -> Iterator[pa.RecordBatch]:
         settings, template = self.settings, ChatTemplate(self.settings.template, tokenizer)
         room = settings.max_new_tokens if settings.generate else None
-        for chunk in in_chunks(len(rows)):
+        for chunk in iterate_chunks(len(rows)):
             conversations = self._conversations(rows, columns, chunk)
             places = [rows.place(row) for row in chunk]
             found = [
-                fit_to_length(tokens, length, answered=answered(messages), room=room, on_all=settings.loss_on == "all")
+                fit_to_length(
+                    tokens, length, answered=is_answered(messages), room=room, on_all=settings.loss_on == "all"
+                )
                 for messages, tokens in zip(
                     conversations,
-                    written_tokens(conversations, places, template, tokenizer, append_end=settings.append_end),
+                    tokenize_conversations(conversations, places, template, tokenizer, append_end=settings.append_end),
                     strict=True,
                 )
             ]
@@ -256,8 +258,8 @@ class CausalLm:
         """Prompts of which none has an answer are answered, whatever evaluations do."""
         if self.settings.rows not in ANSWERS or self.settings.generate:
             return self
-        chunks = (self._conversations(rows, columns, chunk) for chunk in in_chunks(len(rows)))
-        if any(answered(messages) for conversations in chunks for messages in conversations):
+        chunks = (self._conversations(rows, columns, chunk) for chunk in iterate_chunks(len(rows)))
+        if any(is_answered(messages) for conversations in chunks for messages in conversations):
             return self
         return CausalLm(self.settings.model_copy(update={"generate": True}))
 
@@ -268,7 +270,7 @@ class CausalLm:
 
     def _encode_examples(self, rows: Rows, columns: Columns, tokenizer: Any, length: int) -> Iterator[pa.RecordBatch]:
         end = [tokenizer.eos_token_id] if self.settings.append_end and tokenizer.eos_token_id is not None else []
-        for chunk in in_chunks(len(rows)):
+        for chunk in iterate_chunks(len(rows)):
             encoded = tokenizer(texts(rows, columns["text"], chunk), return_attention_mask=False)["input_ids"]
             ids = [(one if one[-1:] == end else [*one, *end])[:length] for one in encoded]
             # A text of unknown signs has no token.
@@ -304,9 +306,9 @@ class CausalLm:
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
     ) -> Predictions:
         """Per row the mean loss of its targets; what the model wrote, else the likeliest token at each target."""
-        owner, labels = owners(features), flat(features["labels"])
+        owner, labels = row_of_tokens(features), flat_values(features["labels"])
         is_target = labels != IGNORE
-        is_target[starts(features["labels"])] = False  # nothing stands before a feature's first token
+        is_target[list_starts(features["labels"])] = False  # nothing stands before a feature's first token
         owner, labels = owner[is_target], labels[is_target]
         token_loss = np.concatenate([*outputs["token_loss"], np.empty(0, np.float32)])[is_target].astype(np.float64)
         guess = np.concatenate([*outputs["token_prediction"], np.empty(0, np.int32)])[is_target]
@@ -314,12 +316,12 @@ class CausalLm:
         loss, tokens = np.bincount(owner, token_loss, count), np.bincount(owner, minlength=count)
         correct = np.bincount(owner, guess == labels, count)
         writes = self.evaluates_by == "generate"
-        ids = [part.tolist() for part in (outputs["generated"] if writes else by_row(guess, owner, count))]
+        ids = [part.tolist() for part in (outputs["generated"] if writes else group_by_row(guess, owner, count))]
         said = tokenizer.batch_decode(ids, skip_special_tokens=True)
         answers = self.settings.rows in ANSWERS
         table = {
             "prediction": pa.array([text.strip() for text in said] if answers else said, pa.string()),
-            "actual": pa.array(self._actual(rows, columns), pa.string()),
+            "actual": pa.array(self._actual_texts(rows, columns), pa.string()),
             **loss_table(loss, tokens),
         }
         if answers:
@@ -328,11 +330,11 @@ class CausalLm:
         documents = {SIGNATURES: signatures(known, SCORES)} if writes and known else {}
         return Predictions(pa.table(table), {"loss": (loss, tokens), "accuracy": (correct, tokens)}, documents)
 
-    def _actual(self, rows: Rows, columns: Columns) -> list[str | None]:
+    def _actual_texts(self, rows: Rows, columns: Columns) -> list[str | None]:
         every = range(len(rows))
         if self.settings.rows not in ANSWERS:
             return [*texts(rows, columns["text"])]
-        return [one[-1]["content"] if answered(one) else None for one in self._conversations(rows, columns, every)]
+        return [one[-1]["content"] if is_answered(one) else None for one in self._conversations(rows, columns, every)]
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Mean loss over all targets, its exponential, the share of them that were the likeliest; scores of written text."""

@@ -19,9 +19,18 @@ from backend.contract.spec.training import ADVANCED
 from backend.data.rows import Rows
 from backend.metrics.metric import measure, metrics_of
 from backend.tasks._language_models import loss_table, texts
-from backend.tasks._packing import Tokens, by_row, cut_into_blocks, features_of_rows, flat, flattened, owners, tokens_of
-from backend.tasks._texts import is_blank, reasons
-from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks
+from backend.tasks._packing import (
+    Tokens,
+    cut_into_blocks,
+    features_of_rows,
+    flat_values,
+    flatten,
+    group_by_row,
+    row_of_tokens,
+    tokens_of,
+)
+from backend.tasks._texts import is_blank, list_reasons
+from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, iterate_chunks
 
 FILL, NEVER, WITHIN, BEGIN = -2, -1, 0, 1
 """What the column `word` says of a token: the row's own mask, never hidden, goes on with a word, begins one."""
@@ -93,7 +102,7 @@ class MaskedLm:
         """Rows without text, except the empty lines of running text, which belong to it."""
         if self.settings.rows == "blocks" and rows.continuous:
             return []
-        return reasons({"no text": is_blank(rows.table[columns["text"]])})
+        return list_reasons({"no text": is_blank(rows.table[columns["text"]])})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """Nothing is learnt from the rows, but there must be text. Raises InputError where there is none."""
@@ -129,20 +138,20 @@ class MaskedLm:
         if self.settings.rows == "examples":
             return self._examples(rows, columns, tokenizer, length)
         return cut_into_blocks(
-            (self._tokens(rows, columns, tokenizer, chunk) for chunk in in_chunks(len(rows))), length, 1
+            (self._tokens(rows, columns, tokenizer, chunk) for chunk in iterate_chunks(len(rows))), length, 1
         )
 
     def _tokens(self, rows: Rows, columns: Columns, tokenizer: Any, chunk: range) -> Tokens:
-        ids, words = self._encoded(texts(rows, columns["text"], chunk), tokenizer)
-        return tokens_of(chunk.start, ids) | {"word": flattened(words, np.int8)}
+        ids, words = self._encode_texts(texts(rows, columns["text"], chunk), tokenizer)
+        return tokens_of(chunk.start, ids) | {"word": flatten(words, np.int8)}
 
     def _examples(self, rows: Rows, columns: Columns, tokenizer: Any, length: int) -> Iterator[pa.RecordBatch]:
-        for chunk in in_chunks(len(rows)):
-            ids, words = self._encoded(texts(rows, columns["text"], chunk), tokenizer, length)
+        for chunk in iterate_chunks(len(rows)):
+            ids, words = self._encode_texts(texts(rows, columns["text"], chunk), tokenizer, length)
             word = pa.array(words, pa.list_(pa.int8()))
             yield features_of_rows(list(chunk), {"input_ids": ids}, word=word)
 
-    def _encoded(
+    def _encode_texts(
         self, found: list[str], tokenizer: Any, length: int | None = None
     ) -> tuple[list[list[int]], list[list[int]]]:
         """Ids of every text with its special tokens, and what `word` says of each."""
@@ -170,7 +179,7 @@ class MaskedLm:
         What stands at a text's own mask is not known: its label is the mask.
         """
         ids, word = arrays["input_ids"], arrays["word"]
-        chosen = self._chosen(word, rng)
+        chosen = self._choose_masked(word, rng)
         labels = np.full(len(ids), IGNORE, dtype=np.int32)
         labels[chosen] = ids[chosen]
         labels[word == FILL] = tokenizer.mask_token_id
@@ -183,7 +192,7 @@ class MaskedLm:
             hidden[other] = ordinary[rng.integers(len(ordinary), size=len(other))]
         return {**arrays, "input_ids": hidden, "labels": labels}
 
-    def _chosen(self, word: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _choose_masked(self, word: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The places of the tokens to be found again; at least one word or token where any may be hidden."""
         open_places = np.flatnonzero(word >= 0)
         if not len(open_places):
@@ -208,8 +217,8 @@ class MaskedLm:
         self, outputs: Outputs, features: pa.Table, rows: Rows, columns: Columns, facts: Facts, tokenizer: Any
     ) -> Predictions:
         """Per row the mean loss of its hidden tokens, and its text with the likeliest tokens in their places."""
-        owner, labels = owners(features), flat(features["labels"])
-        ids, is_fill = flat(features["input_ids"]).copy(), labels == tokenizer.mask_token_id
+        owner, labels = row_of_tokens(features), flat_values(features["labels"])
+        ids, is_fill = flat_values(features["input_ids"]).copy(), labels == tokenizer.mask_token_id
         is_hidden = labels != IGNORE
         is_target = is_hidden & ~is_fill
         top = np.concatenate([*outputs["top_tokens"], np.empty((0, 5), np.int32)])
@@ -219,7 +228,7 @@ class MaskedLm:
         tokens = np.bincount(owner[is_target], minlength=count)
         loss = np.bincount(owner[is_target], token_loss[is_target], count)
         correct = np.bincount(owner[is_target], top[is_target, 0] == labels[is_target], count)
-        filled = [one.tolist() for one in by_row(ids, owner, count)]
+        filled = [one.tolist() for one in group_by_row(ids, owner, count)]
         table = {
             "prediction": pa.array(tokenizer.batch_decode(filled, skip_special_tokens=True), pa.string()),
             "actual": pa.array(texts(rows, columns["text"]), pa.string()),

@@ -20,12 +20,12 @@ from backend.tasks._choices import (
     Written,
     check_count,
     check_labels,
+    detect_label_style,
     read_choices,
     read_in_parts,
-    way_of_writing,
 )
-from backend.tasks._texts import is_blank, reasons, strings
-from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks
+from backend.tasks._texts import is_blank, list_reasons, strings
+from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, iterate_chunks
 
 
 class Settings(Section):
@@ -96,12 +96,12 @@ class MultipleChoice:
         found = {"no text": is_blank(rows.table[columns["text"]])}
         if use != "predicting":
             found["no label"] = is_blank(rows.table[columns["label"]])
-        return reasons(found)
+        return list_reasons(found)
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """How many choices there are and how labels are written. Raises InputError naming a row that differs."""
         count = check_count(rows, columns, "train", None)
-        written = way_of_writing(rows, columns, count, self.settings.first_choice)
+        written = detect_label_style(rows, columns, count, self.settings.first_choice)
         check_labels(rows, columns, "train", written)
         return {"choices": count, "labels_are": written, "notes": [written.sentence]}
 
@@ -124,7 +124,7 @@ class MultipleChoice:
         `labels` is the right choice's number, -100 where it is unknown.
         """
         written, count = Written(facts["labels_are"]), check_count(rows, columns, "--data", facts["choices"])
-        for chunk in in_chunks(len(rows)):
+        for chunk in iterate_chunks(len(rows)):
             choices = read_choices(rows, columns, chunk)
             endings = [choice for one in choices.endings() for choice in one]
             texts = strings(rows.table[columns["text"]].slice(chunk.start, len(chunk))).to_pylist()
@@ -142,7 +142,7 @@ class MultipleChoice:
             }
             for name in ("input_ids", "token_type_ids"):
                 if name in encoded:
-                    arrays[name] = pa.array(_joined(encoded[name], count), pa.list_(pa.int32()))
+                    arrays[name] = pa.array(_join_choices(encoded[name], count), pa.list_(pa.int32()))
             yield pa.RecordBatch.from_pydict(arrays)
 
     def decode(
@@ -155,7 +155,7 @@ class MultipleChoice:
         ids, called, actual = [np.zeros(0, np.int64)], [], []
         for part in read_in_parts(rows, columns):
             ids.append(_ids(part.numbers(written)))
-            called += part.called(best[len(called) : len(called) + len(part.texts)].tolist(), written)
+            called += part.label_texts(best[len(called) : len(called) + len(part.texts)].tolist(), written)
             actual += [None if number == IGNORE else label for number, label in zip(ids[-1], part.labels, strict=True)]
         ids = np.concatenate(ids)
         known = np.flatnonzero(ids != IGNORE)
@@ -178,7 +178,7 @@ def _ids(numbers: list[int | None]) -> np.ndarray:
     return np.array([IGNORE if number is None else number for number in numbers], dtype=np.int64)
 
 
-def _joined(lists: list[list[int]], count: int) -> list[list[int]]:
+def _join_choices(lists: list[list[int]], count: int) -> list[list[int]]:
     starts = range(0, len(lists), count)
     return [[number for one in lists[start : start + count] for number in one] for start in starts]
 

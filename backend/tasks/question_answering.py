@@ -38,18 +38,18 @@ from backend.tasks._question_answering_features import (
     Span,
     Unreadable,
     Window,
+    answer_mask,
     check_offsets,
+    find_misplaced,
+    find_too_narrow,
     has_answers,
     locate,
-    misplaced,
-    never_an_answer,
     positions,
     read_answers,
-    too_narrow,
     windows,
 )
 from backend.tasks._texts import is_blank, strings
-from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks, key_of
+from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, iterate_chunks, split_key
 
 
 class Settings(Section):
@@ -175,16 +175,16 @@ class QuestionAnswering:
         """
         found = {}
         if use != "predicting" and has_answers(rows, columns):
-            contexts = _each_text(rows, columns["context"])
+            contexts = _iterate_texts(rows, columns["context"])
             for row, (answers, context) in enumerate(zip(read_answers(rows, columns), contexts, strict=True)):
-                if reason := self._objection(answers, context, use):
+                if reason := self._describe_fault(answers, context, use):
                     found[row] = reason
         for role in ("context", "question"):
             empty = np.flatnonzero(is_blank(rows.table[columns[role]]))
             found |= dict.fromkeys(empty.tolist(), f"no {role}")
         return sorted(found.items())
 
-    def _objection(self, answers: Answers | Unreadable | None, context: str, use: Use) -> str:
+    def _describe_fault(self, answers: Answers | Unreadable | None, context: str, use: Use) -> str:
         if answers is None:
             return message("no answers")
         if isinstance(answers, Unreadable):
@@ -216,7 +216,7 @@ class QuestionAnswering:
 
     def _notes(self, rows: Rows, columns: Columns) -> list[str]:
         """What training takes otherwise than it stands, in one sentence with the first places."""
-        odd = [rows.place(row) for row in misplaced(rows, columns, _each_text(rows, columns["context"]))]
+        odd = [rows.place(row) for row in find_misplaced(rows, columns, _iterate_texts(rows, columns["context"]))]
         if not odd:
             return []
         nearest = self.settings.misplaced_answers == "nearest"
@@ -249,7 +249,7 @@ class QuestionAnswering:
             note = message(
                 "{split}: no question of the training data is without answer, and here {none} of {rows} are; "
                 "they count as errors.",
-                split=key_of(split),
+                split=split_key(split),
                 none=none,
                 rows=len(rows),
             )
@@ -271,17 +271,17 @@ class QuestionAnswering:
         self.check_tokenizer(tokenizer)
         answers = read_answers(rows, columns)
         room = facts["max_length"], self.settings.doc_stride
-        for chunk in in_chunks(len(rows), 500):
+        for chunk in iterate_chunks(len(rows), 500):
             part = slice(chunk.start, chunk.stop)
             questions = [text.lstrip() for text in _texts(rows, columns["question"], part)]
             contexts = _texts(rows, columns["context"], part)
-            if narrow := too_narrow(tokenizer, questions, contexts, *room):
-                raise self._no_room(rows.place(chunk.start + narrow[0]), narrow[1], facts["max_length"])
+            if narrow := find_too_narrow(tokenizer, questions, contexts, *room):
+                raise self._no_room_error(rows.place(chunk.start + narrow[0]), narrow[1], facts["max_length"])
             targets = [self._target(next(answers), context) for context in contexts]
             found = list(windows(tokenizer, questions, contexts, *room))
             yield self._features(found, chunk.start, targets, bool(self._may_be_none(facts)))
 
-    def _no_room(self, place: str, room: int, max_length: int) -> InputError:
+    def _no_room_error(self, place: str, room: int, max_length: int) -> InputError:
         return InputError(
             message(
                 "task.doc_stride: {place} has a long question, which leaves {room} tokens for the context in "
@@ -324,7 +324,7 @@ class QuestionAnswering:
             arrays["token_type_ids"] = pa.array([window.token_type_ids for window in found], pa.list_(pa.int8()))
         if self.head is Head.QUESTION_ANSWERING_BEAM:
             arrays["cls_index"] = arrays["null_index"].cast(pa.int64())
-            arrays["p_mask"] = pa.array([never_an_answer(window) for window in found], pa.list_(pa.int8()))
+            arrays["p_mask"] = pa.array([answer_mask(window) for window in found], pa.list_(pa.int8()))
             if learns_none:
                 impossible = [
                     float(start == window.null_index) for window, (start, _) in zip(found, places, strict=True)
@@ -343,7 +343,7 @@ class QuestionAnswering:
         may_be_none, is_plain = self._may_be_none(facts), self.head is Head.QUESTION_ANSWERING
         find = plain_spans if is_plain else beam_spans
         spans, nulls = find(outputs, features, len(rows), self.settings.n_best, self.settings.max_answer_length)
-        said = self._said(spans, nulls, _each_text(rows, columns["context"]), may_be_none)
+        said = self._build_predictions(spans, nulls, _iterate_texts(rows, columns["context"]), may_be_none)
         answers = [one if isinstance(one, Answers) else None for one in read_answers(rows, columns)]
         sums = answer_scores(said, answers, may_be_none)
         if is_plain:
@@ -352,14 +352,14 @@ class QuestionAnswering:
             answer_table(said, answers), sums, squad_documents(said, question_names(rows, columns), may_be_none)
         )
 
-    def _said(
+    def _build_predictions(
         self, spans: SpanCandidates, nulls: NullScores, contexts: Iterable[str], may_be_none: bool
     ) -> list[QuestionPrediction]:
         starts, ends = spans.start.tolist(), spans.end.tolist()
         scores = list(zip(spans.score.tolist(), spans.start_score.tolist(), spans.end_score.tolist(), strict=True))
         null_scores = list(zip(nulls.score.tolist(), nulls.start_score.tolist(), nulls.end_score.tolist(), strict=True))
         threshold, said = self.settings.null_threshold, []
-        for row, (context, own) in enumerate(zip(contexts, spans.by_row(len(null_scores)), strict=True)):
+        for row, (context, own) in enumerate(zip(contexts, spans.row_slices(len(null_scores)), strict=True)):
             entries = [candidate(context, starts[one], ends[one], scores[one]) for one in range(own.start, own.stop)]
             if self.head is Head.QUESTION_ANSWERING:
                 null = Candidate("", None, None, *null_scores[row]) if may_be_none else None
@@ -377,9 +377,9 @@ def _texts(rows: Rows, column: str, part: slice) -> list[str]:
     return strings(rows.table[column][part]).to_pylist()
 
 
-def _each_text(rows: Rows, column: str) -> Iterator[str]:
+def _iterate_texts(rows: Rows, column: str) -> Iterator[str]:
     """One after another: a column of contexts may be larger than the memory."""
-    for chunk in in_chunks(len(rows)):
+    for chunk in iterate_chunks(len(rows)):
         yield from _texts(rows, column, slice(chunk.start, chunk.stop))
 
 

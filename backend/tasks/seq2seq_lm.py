@@ -21,8 +21,8 @@ from backend.data.rows import Rows
 from backend.metrics.generated_text import BleuWords, Kind, check_words, metrics_of_kinds, signatures
 from backend.metrics.metric import Sums, measure, metrics_of
 from backend.tasks._language_models import WritingSettings, generation_settings
-from backend.tasks._texts import is_blank, reasons, strings
-from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks
+from backend.tasks._texts import is_blank, list_reasons, strings
+from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, iterate_chunks
 
 SIGNATURES = "signatures.json"
 """Written beside the predictions: how each score was computed."""
@@ -123,7 +123,7 @@ class Seq2SeqLm:
             if use != "predicting" and columns.get("target") in rows.table.column_names
             else ["source"]
         )
-        return reasons({f"no {role}": is_blank(rows.table[columns[role]]) for role in needed})
+        return list_reasons({f"no {role}": is_blank(rows.table[columns[role]]) for role in needed})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """Nothing is learnt from the rows. Raises InputError where the scores cannot be computed here."""
@@ -149,14 +149,14 @@ class Seq2SeqLm:
         that an answer begins with, where the model has such.
         """
         limits = facts["max_length"], self.settings.max_target_length or facts["max_length"]
-        labelled = any(any(_cells(rows, columns, "target", chunk)) for chunk in in_chunks(len(rows)))
-        for chunk in in_chunks(len(rows)):
+        labelled = any(any(_cells(rows, columns, "target", chunk)) for chunk in iterate_chunks(len(rows)))
+        for chunk in iterate_chunks(len(rows)):
             sources, targets = self._sources(rows, columns, chunk), _cells(rows, columns, "target", chunk)
             encoded: dict[int, tuple[_Encoded, _Encoded, list[int]]] = {}
-            for pair, places in self._by_languages(rows, columns, chunk).items():
+            for pair, places in self._group_by_languages(rows, columns, chunk).items():
                 with set_languages(tokenizer, *pair) as prompt:
-                    questions = _encoded(tokenizer, "text", [sources[place] for place in places], limits[0])
-                    answers = _encoded(tokenizer, "text_target", [targets[place] for place in places], limits[1])
+                    questions = _encode_texts(tokenizer, "text", [sources[place] for place in places], limits[0])
+                    answers = _encode_texts(tokenizer, "text_target", [targets[place] for place in places], limits[1])
                 encoded |= dict(zip(places, zip(questions, answers, repeat(prompt)), strict=True))
             yield _features(chunk, [encoded[place] for place in range(len(chunk))], labelled)
 
@@ -165,9 +165,9 @@ class Seq2SeqLm:
         texts = _cells(rows, columns, "source", chunk)
         has_column = columns.get("prefix") in rows.table.column_names
         prefixes = _cells(rows, columns, "prefix", chunk) if has_column else repeat(self.settings.prefix)
-        return [_prefixed(prefix, text) for prefix, text in zip(prefixes, texts, strict=False)]
+        return [_add_prefix(prefix, text) for prefix, text in zip(prefixes, texts, strict=False)]
 
-    def _by_languages(self, rows: Rows, columns: Columns, chunk: range) -> dict[_Languages, list[int]]:
+    def _group_by_languages(self, rows: Rows, columns: Columns, chunk: range) -> dict[_Languages, list[int]]:
         """Source and target language → places in the chunk; a row's own languages come before the settings'."""
         own = zip(
             _cells(rows, columns, "source_language", chunk),
@@ -222,14 +222,14 @@ def _cells(rows: Rows, columns: Columns, role: str, chunk: range) -> list[str]:
     return strings(rows.table[name].slice(chunk.start, len(chunk))).to_pylist()
 
 
-def _prefixed(prefix: str, text: str) -> str:
+def _add_prefix(prefix: str, text: str) -> str:
     """`translate sinhala to english` becomes `translate sinhala to english: …`, `>>spa<<` becomes `>>spa<< …`."""
     if not prefix.strip() or prefix[-1].isspace():
         return prefix.lstrip() + text
     return f"{prefix}{':' if prefix[-1].isalnum() else ''} {text}"
 
 
-def _encoded(tokenizer: Any, side: Literal["text", "text_target"], texts: list[str], limit: int) -> list[_Encoded]:
+def _encode_texts(tokenizer: Any, side: Literal["text", "text_target"], texts: list[str], limit: int) -> list[_Encoded]:
     """Token ids and how many were cut off; an empty text, which is an unknown one, has none."""
     plain = {"return_attention_mask": False, "verbose": False}  # longer than a model's limit is told by the counts
     found = [(ids if text else [], 0) for ids, text in zip(_ids(tokenizer, side, texts, plain), texts, strict=True)]

@@ -202,7 +202,9 @@ def draws(task: Task) -> bool:
     return hasattr(task, "draw")
 
 
-def drawn(task: Task, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any) -> dict[str, np.ndarray]:
+def draw_feature(
+    task: Task, arrays: dict[str, np.ndarray], rng: np.random.Generator, tokenizer: Any
+) -> dict[str, np.ndarray]:
     """One feature's lists as a task of `DrawsFeatures` draws them."""
     drawing: Any = task
     return drawing.draw(arrays, rng, tokenizer)
@@ -219,7 +221,7 @@ def trains_apart(task: Task) -> bool:
     return getattr(task, "trains_apart", False)
 
 
-def encoded(
+def encode_features(
     task: Any, rows: Rows, columns: Columns, tokenizer: Any, facts: Facts, *, to_train: bool
 ) -> Iterator[pa.RecordBatch]:
     """The features of these rows, as the task measures with them or as it trains on them."""
@@ -232,11 +234,11 @@ def used_columns(task: Task) -> tuple[Column, ...]:
     return tuple(column for column in task.columns if plays_a_part(column, lambda name: getattr(task.settings, name)))
 
 
-def key_of(split: str) -> str:
+def split_key(split: str) -> str:
     """How a person wrote the split: the spec's key, or an option of a command such as `--data`."""
     return split if split.startswith("--") else f"data.{split}"
 
 
-def in_chunks(count: int, size: int = 1000) -> Iterable[range]:
+def iterate_chunks(count: int, size: int = 1000) -> Iterable[range]:
     """Row numbers in runs of `size`, so that a bar moves and memory stays small."""
     return (range(start, min(start + size, count)) for start in range(0, count, size))

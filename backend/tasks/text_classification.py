@@ -20,7 +20,7 @@ from backend.data.formats.class_labels import names_in_order
 from backend.data.rows import Rows
 from backend.metrics.metric import measure, metrics_of
 from backend.tasks import _texts
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, key_of
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, split_key
 
 _HIDDEN = "-1"
 """What the hub's data sets write where a label is kept secret (GLUE's test rows), unless it is one of the labels."""
@@ -103,7 +103,7 @@ class TextClassification:
         missing = (
             _texts.is_blank(labels) if use != "predicting" and labels is not None else np.zeros(len(rows), dtype=bool)
         )
-        return _texts.reasons({"no label": missing, "no text": _texts.without_text(rows, columns)})
+        return _texts.list_reasons({"no label": missing, "no text": _texts.missing_text(rows, columns)})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """Labels in id order and, if asked for, their weights. Raises InputError for a single class or unknown labels."""
@@ -182,12 +182,12 @@ class TextClassification:
                 message(
                     "{split}: {rows} has the label {values}, which is not among the labels ({facts}); correct "
                     "the row, or list every label in task.labels",
-                    split=key_of(split),
+                    split=split_key(split),
                     rows=rows.place(row),
                     values=repr(values[row].as_py()),
                     facts=name_labels(facts["labels"]),
                 ),
-                key_of(split),
+                split_key(split),
             )
 
     def head_facts(self, facts: Facts) -> HeadFacts:

@@ -17,7 +17,7 @@ from backend.contract.spec import Section
 from backend.data.rows import Rows
 from backend.metrics.metric import measure, metrics_of
 from backend.tasks import _texts
-from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, key_of
+from backend.tasks.task import Columns, Facts, Outputs, Predictions, SplitBy, Use, split_key
 
 _HIDDEN = -1.0
 """What the hub's data sets write in every row of a split whose scores are kept secret (STS-B's test rows)."""
@@ -85,7 +85,7 @@ class TextRegression:
         missing = (
             _texts.is_blank(scores) if use != "predicting" and scores is not None else np.zeros(len(rows), dtype=bool)
         )
-        return _texts.reasons({"no score": missing, "no text": _texts.without_text(rows, columns)})
+        return _texts.list_reasons({"no score": missing, "no text": _texts.missing_text(rows, columns)})
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """Nothing is learnt. Raises InputError for a score that is no number, and where all are the same."""
@@ -119,11 +119,11 @@ class TextRegression:
                 message(
                     "{split}: {rows} has the score {values}, which is no number; correct the row, choose another "
                     "data.columns.label, or the task text_classification for labels in words",
-                    split=key_of(split),
+                    split=split_key(split),
                     rows=rows.place(row),
                     values=repr(values[row].as_py()),
                 ),
-                key_of(split),
+                split_key(split),
             )
 
     def head_facts(self, facts: Facts) -> HeadFacts:

@@ -22,7 +22,7 @@ from backend.tasks._token_classification_features import (
     NO_WORD,
     Tags,
     Tokens,
-    mismatch,
+    describe_mismatch,
     read_tags,
     tags_of,
     tokens_of,
@@ -30,7 +30,7 @@ from backend.tasks._token_classification_features import (
     word_tokenizer,
     words_of,
 )
-from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, in_chunks, key_of
+from backend.tasks.task import Columns, Facts, Limit, Outputs, Predictions, SplitBy, Use, iterate_chunks, split_key
 
 _Written = Literal["same", "BIO", "IOB1", "IOBES", "BILOU"]
 
@@ -139,21 +139,21 @@ class TokenClassification:
         found: list[tuple[int, str]] = []
         tags = columns.get("tags")
         column = rows.table[tags] if tags in rows.table.column_names else None
-        for chunk in in_chunks(len(rows)):
+        for chunk in iterate_chunks(len(rows)):
             words = words_of(rows.table[columns["tokens"]], chunk)
             tagged = tags_of(column, chunk) if column is not None else [None] * len(chunk)
             for row, one, its_tags in zip(chunk, words, tagged, strict=True):
-                reason = self._fault(rows, row, one, its_tags, use != "predicting")
+                reason = self._describe_fault(rows, row, one, its_tags, use != "predicting")
                 if reason:
                     found.append((row, reason))
         return found
 
-    def _fault(self, rows: Rows, row: int, words: list[str], tags: list[str] | None, labelled: bool) -> str:
+    def _describe_fault(self, rows: Rows, row: int, words: list[str], tags: list[str] | None, labelled: bool) -> str:
         if not words:
             return message("no words")
         if tags is None:
             return ""
-        unequal = mismatch(words, tags)
+        unequal = describe_mismatch(words, tags)
         if unequal and self.settings.mismatched_rows == "refuse":
             raise InputError(
                 message(
@@ -182,8 +182,8 @@ class TokenClassification:
         scheme = _tagging.scheme_of(self.settings.scheme, tags, rows)
         wanted = self.settings.learned_scheme
         learned = scheme if wanted == "same" or scheme == "none" else wanted
-        spelled = _tagging.spelled(tags, scheme, learned)
-        labels = sorted(spelled.used())
+        spelled = _tagging.convert_scheme(tags, scheme, learned)
+        labels = sorted(spelled.used_names())
         if len(labels) < 2:
             raise InputError(
                 message(
@@ -197,7 +197,7 @@ class TokenClassification:
             "labels": list(model_labels) if set(labels) <= set(model_labels) else labels,
             "scheme": scheme,
             "learned": learned,
-            "outside": _tagging.outside(spelled),
+            "outside": _tagging.outside_tag(spelled),
         }
         return facts | {"notes": self._notes(rows, tags, scheme, "train")}
 
@@ -213,19 +213,19 @@ class TokenClassification:
             return
         tags = read_tags(rows, columns["tokens"], columns["tags"])
         scheme = _tagging.scheme_of(self.settings.scheme, tags, rows, facts["scheme"])
-        spelled = _tagging.spelled(tags, scheme, facts["learned"])
-        found = spelled.used() - {facts["outside"]}
+        spelled = _tagging.convert_scheme(tags, scheme, facts["learned"])
+        found = spelled.used_names() - {facts["outside"]}
         unknown = sorted(found - set(facts["labels"]))
         if unknown and len(unknown) == len(found):
             raise InputError(
                 message(
                     "{split}: none of its tags ({unknown}) is among those of the training data ({facts}); choose "
                     "another file, or set task.scheme",
-                    split=key_of(split),
-                    unknown=_listed(unknown),
-                    facts=_listed(facts["labels"]),
+                    split=split_key(split),
+                    unknown=_format_names(unknown),
+                    facts=_format_names(facts["labels"]),
                 ),
-                key_of(split),
+                split_key(split),
             )
         notes = self._notes(rows, tags, scheme, split)
         if unknown:
@@ -234,9 +234,9 @@ class TokenClassification:
                 message(
                     "{split}: {words} words have tags that the training data lacks ({unknown}); they cannot be "
                     "predicted and count as errors",
-                    split=key_of(split),
+                    split=split_key(split),
                     words=words,
-                    unknown=_listed(unknown),
+                    unknown=_format_names(unknown),
                 )
             )
         if notes:
@@ -244,7 +244,7 @@ class TokenClassification:
 
     def _notes(self, rows: Rows, tags: Tags, scheme: Scheme, split: str) -> list[str]:
         """How many tags were repaired. Raises InputError where that is refused."""
-        offending = _tagging.offending(tags, scheme)
+        offending = _tagging.find_invalid(tags, scheme)
         if not len(offending):
             return []
         first = message(
@@ -255,20 +255,20 @@ class TokenClassification:
         if self.settings.faulty_tags == "refuse":
             raise InputError(
                 message(
-                    "{split}: {offending} tags do not follow {scheme}; {first}; correct them, or set "
+                    "{split}: {find_invalid} tags do not follow {scheme}; {first}; correct them, or set "
                     "task.faulty_tags: repair",
-                    split=key_of(split),
-                    offending=len(offending),
+                    split=split_key(split),
+                    offending=len(find_invalid),
                     scheme=scheme,
                     first=first,
                 ),
-                key_of(split),
+                split_key(split),
             )
         return [
             message(
-                "{split}: {offending} tags did not follow {scheme} and were repaired; {first}",
-                split=key_of(split),
-                offending=len(offending),
+                "{split}: {find_invalid} tags did not follow {scheme} and were repaired; {first}",
+                split=split_key(split),
+                offending=len(find_invalid),
                 scheme=scheme,
                 first=first,
             )
@@ -286,7 +286,7 @@ class TokenClassification:
             tags, _tagging.scheme_of(self.settings.scheme, tags, rows, facts["scheme"]), facts
         )
         starts = tags.starts
-        for chunk in in_chunks(len(rows)):
+        for chunk in iterate_chunks(len(rows)):
             tokens = tokens_of(tokenizer, words_of(rows.table[columns["tokens"]], chunk))
             batch = self._features(tokens, labels, later, starts[chunk.start : chunk.stop], facts["max_length"])
             rows_of = pa.array(batch.pop("row") + chunk.start, pa.int32())
@@ -296,7 +296,7 @@ class TokenClassification:
         self, tokens: Tokens, labels: np.ndarray, later: np.ndarray, starts: np.ndarray, longest: int
     ) -> dict[str, Any]:
         """Columns of the features; `labels` and `later` are (words,), for the first and the other tokens of a word."""
-        rows, parts, positions, owned = self._cut(tokens, longest)
+        rows, parts, positions, owned = self._split_windows(tokens, longest)
         lengths = np.fromiter(map(len, positions), np.int64, len(positions))
         taken, mine = np.concatenate(positions), np.concatenate(owned)
         words = tokens.words[taken]
@@ -320,7 +320,9 @@ class TokenClassification:
         }
         return {"row": rows, "part": pa.array(parts, pa.int32()), **columns}
 
-    def _cut(self, tokens: Tokens, longest: int) -> tuple[np.ndarray, list[int], list[np.ndarray], list[np.ndarray]]:
+    def _split_windows(
+        self, tokens: Tokens, longest: int
+    ) -> tuple[np.ndarray, list[int], list[np.ndarray], list[np.ndarray]]:
         """Row, part, positions among all tokens and owned tokens of every feature."""
         rows, parts, positions, owned = [], [], [], []
         opens, begin = tokens.opens_word, 0
@@ -341,18 +343,18 @@ class TokenClassification:
         """The likeliest tag of every word, in the scheme of the rows; words without a token are outside and counted."""
         tags = read_tags(rows, columns["tokens"], columns.get("tags"))
         scheme = _tagging.scheme_of(self.settings.scheme, tags, rows, facts["scheme"])
-        guess, lost = _tagging.guessed(outputs["logits"], features, tags, facts)
-        predicted = guess if scheme == facts["learned"] else _tagging.spelled(guess, facts["learned"], scheme)
-        actual = _tagging.spelled(tags, scheme, scheme)
+        guess, lost = _tagging.predict_tags(outputs["logits"], features, tags, facts)
+        predicted = guess if scheme == facts["learned"] else _tagging.convert_scheme(guess, facts["learned"], scheme)
+        actual = _tagging.convert_scheme(tags, scheme, scheme)
         table = {
-            "prediction": pa.array(predicted.joined(), pa.string()),
-            "actual": pa.array(actual.joined(), pa.string()),
+            "prediction": pa.array(predicted.joined_tags(), pa.string()),
+            "actual": pa.array(actual.joined_tags(), pa.string()),
             "lost_words": pa.array(lost),
         }
         wanted = self.settings.written_scheme
         if wanted != "same":
-            predicted, actual = (_tagging.spelled(one, scheme, wanted) for one in (predicted, actual))
-        words = (one for chunk in in_chunks(len(rows)) for one in words_of(rows.table[columns["tokens"]], chunk))
+            predicted, actual = (_tagging.convert_scheme(one, scheme, wanted) for one in (predicted, actual))
+        words = (one for chunk in iterate_chunks(len(rows)) for one in words_of(rows.table[columns["tokens"]], chunk))
         return Predictions(
             pa.table(table),
             {"loss": _tagging.losses(outputs["logits"], features, len(rows))},
@@ -367,7 +369,7 @@ class TokenClassification:
         return measure(metrics_of("token_classification"), predictions, facts, self.settings)
 
 
-def _listed(names: list[str]) -> str:
+def _format_names(names: list[str]) -> str:
     shown = ", ".join(names[:8])
     return message("{names} and {count} more", names=shown, count=len(names) - 8) if len(names) > 8 else shown
 

@@ -19,7 +19,7 @@ from backend.contract.tokens.comparison import (
     TextComparison,
     TextCounts,
 )
-from backend.data.split_statistics import spread_of_counts
+from backend.data.split_statistics import summarise_counts
 from backend.tokenizers import offsets
 from backend.tokenizers.text import replace_surrogates
 from backend.tokenizers.token_counts import Report, TokenCounter, batches
@@ -211,7 +211,7 @@ def compare_data(
         language_column=language_column,
         total=_total(sums, len(counters)).told(""),
         languages=_by_rows(sums) if language_column else [],
-        spreads=[spread_of_counts(each) for each in lengths],
+        spreads=[summarise_counts(each) for each in lengths],
         bins=bins,
         histograms=[_histogram(each, bins) for each in lengths],
         seconds=time.monotonic() - started,

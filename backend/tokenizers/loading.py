@@ -375,10 +375,10 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
     """The cached copy of a hub repository's small files, fetched where it is missing and the network may be used."""
     from huggingface_hub import errors, snapshot_download  # slow to import, and not needed for a local folder
 
-    from backend.data.hub_answers import check_content, check_revision, guard
+    from backend.data.hub_answers import check_content, check_revision, install_limits
     from backend.models import hub_errors
 
-    guard()
+    install_limits()
     check_revision(revision)
 
     try:

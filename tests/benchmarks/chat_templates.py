@@ -12,7 +12,7 @@ from collections.abc import Callable
 from transformers import AutoTokenizer
 
 from backend.contract.resources import resource
-from backend.tasks._chat import ChatTemplate, Message, RenderedConversation, answered, tokens_of
+from backend.tasks._chat import ChatTemplate, Message, RenderedConversation, is_answered, tokens_of
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content | trim }}<|im_end|>\n{% endfor %}"
@@ -36,7 +36,7 @@ def main() -> None:
     def here(conversations: list[list[Message]]) -> list[RenderedConversation]:
         found = []
         for messages in conversations:
-            whole, answers = text(messages, not answered(messages)), []
+            whole, answers = text(messages, not is_answered(messages)), []
             for number, message in enumerate(messages):
                 if message["role"] == "assistant":
                     last = number == len(messages) - 1

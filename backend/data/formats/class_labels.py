@@ -49,17 +49,17 @@ def named_type(kind: pa.DataType) -> pa.DataType:
     return pa.list_(pa.string()) if _is_list(kind) else pa.string()
 
 
-def named(column: pa.Array, names: list[str]) -> pa.Array:
+def name_labels(column: pa.Array, names: list[str]) -> pa.Array:
     """The labels' names in place of their numbers; a number without a name becomes null."""
     if _is_list(column.type):
         filled = column.fill_null([]) if column.null_count else column
-        values = _named_values(filled.flatten(), names)
+        values = _name_values(filled.flatten(), names)
         lists = pa.ListArray.from_arrays(_offsets(filled), values)
         return pc.if_else(column.is_valid(), lists, pa.scalar(None, lists.type)) if column.null_count else lists
-    return _named_values(column, names)
+    return _name_values(column, names)
 
 
-def _named_values(numbers: pa.Array, names: list[str]) -> pa.Array:
+def _name_values(numbers: pa.Array, names: list[str]) -> pa.Array:
     known = pc.and_(pc.greater_equal(numbers, 0), pc.less(numbers, len(names)))
     return pa.array(names, pa.string()).take(pc.if_else(known, numbers, None).cast(pa.int64()))
 

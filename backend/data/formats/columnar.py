@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.safe_files import LARGEST_RATIO, max_unpacked
-from backend.data.formats.class_labels import class_names, named, named_field
+from backend.data.formats.class_labels import class_names, name_labels, named_field
 from backend.data.formats.reader import PIECE_ROWS, Options, RowChunk, check_width, first_repeated
 
 
@@ -56,7 +56,7 @@ class Columnar:
                     )
                 yield RowChunk(plain, lines, size * done // max(1, self._count))
         except (pa.ArrowException, OSError) as error:
-            raise InputError(_damaged(self._path, error)) from None
+            raise InputError(_describe_damage(self._path, error)) from None
 
 
 def parquet(path: Path, options: Options) -> Columnar:
@@ -64,7 +64,7 @@ def parquet(path: Path, options: Options) -> Columnar:
     try:
         file = pq.ParquetFile(path, memory_map=True)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(_damaged(path, error)) from None
+        raise InputError(_describe_damage(path, error)) from None
     batches = partial(file.iter_batches, batch_size=PIECE_ROWS)
     return Columnar(path, file.schema_arrow, batches, file.metadata.num_rows)
 
@@ -76,8 +76,8 @@ def arrow(path: Path, options: Options) -> Columnar:
         check_width(path.name, reader.schema)
         table = reader.read_all()
     except (pa.ArrowException, OSError) as error:
-        raise InputError(_damaged(path, error)) from None
-    return Columnar(path, table.schema, lambda: _sound_batches(table), table.num_rows)
+        raise InputError(_describe_damage(path, error)) from None
+    return Columnar(path, table.schema, lambda: _validated_batches(table), table.num_rows)
 
 
 def plain_schema(stored: pa.Schema) -> pa.Schema:
@@ -85,7 +85,7 @@ def plain_schema(stored: pa.Schema) -> pa.Schema:
     names = class_names(stored)
     return pa.schema(
         [
-            named_field(field, names[field.name]) if field.name in names else (field.name, _plain(field.type))
+            named_field(field, names[field.name]) if field.name in names else (field.name, _plain_type(field.type))
             for field in stored
         ]
     )
@@ -97,20 +97,20 @@ def plain_batch(batch: pa.RecordBatch, names: dict[str, list[str]], schema: pa.S
     for field in schema:
         column = batch.column(field.name)
         column = column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
-        column = named(column, names[field.name]) if field.name in names else column
+        column = name_labels(column, names[field.name]) if field.name in names else column
         columns.append(column if column.type == field.type else column.cast(field.type))
     return pa.record_batch(columns, schema=schema)
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def _plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(kind):
-        return _plain(kind.value_type)
+        return _plain_type(kind.value_type)
     if isinstance(kind, pa.BaseExtensionType):
-        return _plain(kind.storage_type)
+        return _plain_type(kind.storage_type)
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return pa.string()
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(_plain(kind.value_type))
+        return pa.list_(_plain_type(kind.value_type))
     return kind
 
 
@@ -123,7 +123,7 @@ def _ipc_reader(path: Path) -> pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatch
         return pa.ipc.open_stream(source)
 
 
-def _sound_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+def _validated_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
     """A file's places in memory are taken as they stand: each is compared with what there is before it is used.
 
     Raises ArrowException.
@@ -133,7 +133,7 @@ def _sound_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def _damaged(path: Path, error: Exception) -> str:
+def _describe_damage(path: Path, error: Exception) -> str:
     return message(
         "{name} cannot be read, it seems to be damaged or cut off ({error}); get it again",
         name=path.name,

@@ -41,10 +41,10 @@ def packer_of(path: Path) -> str:
         start = file.read(6)
     if start.startswith(_ZIP):
         return "zip" if _holds_one_file(path) else ""
-    return signed_packer(start)
+    return packer_of_signature(start)
 
 
-def signed_packer(start: bytes) -> str:
+def packer_of_signature(start: bytes) -> str:
     """The kind of compression that content begins like; empty for any other."""
     return next((name for signature, name in _PACKERS if start.startswith(signature)), "")
 
@@ -69,7 +69,7 @@ def plain_suffix(path: Path) -> str:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def open_unpacked(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """The file's content unpacked, and the file itself, whose position tells how much of it is read. Raises InputError."""
     packer = packer_of(path)
     with open_regular(path) as file:
@@ -77,12 +77,12 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         if not packer:
             yield raw, raw
             return
-        with said_plainly(path, packer), bounded(_OPENERS[packer](raw), path) as content:
+        with explain_errors(path, packer), limit_unpacked(_OPENERS[packer](raw), path) as content:
             yield content, raw
 
 
 @contextmanager
-def said_plainly(path: Path, packer: str) -> Iterator[None]:
+def explain_errors(path: Path, packer: str) -> Iterator[None]:
     """Turns what goes wrong in unpacking into one sentence."""
     try:
         yield
@@ -130,7 +130,7 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-def bounded(stream: Any, path: Path) -> BinaryIO:
+def limit_unpacked(stream: Any, path: Path) -> BinaryIO:
     """What a decoder of `path` gives, until that is absurdly more than the file holds; then InputError."""
     # Buffered, for a decoder asks for a few thousand bytes at a time.
     return cast(BinaryIO, io.BufferedReader(_Unpacked(stream, path), 1 << 18))
@@ -138,7 +138,7 @@ def bounded(stream: Any, path: Path) -> BinaryIO:
 
 def read_bytes(path: Path, limit: int = MAX_JSON) -> bytes:
     """The whole content, unpacked. Raises InputError."""
-    with opened(path) as (content, _):
+    with open_unpacked(path) as (content, _):
         found = content.read(limit + 1)
     if len(found) > limit:
         raise InputError(
@@ -153,5 +153,5 @@ def read_bytes(path: Path, limit: int = MAX_JSON) -> bytes:
 
 def first_bytes(path: Path, count: int) -> bytes:
     """The beginning of the content, unpacked. Raises InputError."""
-    with opened(path) as (content, _):
+    with open_unpacked(path) as (content, _):
         return content.read(count)

@@ -78,10 +78,10 @@ class Delimited:
                 yield line, row
             else:
                 self.skipped.append(
-                    (line, message("{row} where {expected}", row=_cells(len(row)), expected=self._expected(width)))
+                    (line, message("{row} where {expected}", row=_cells(len(row)), expected=self._describe_expected(width)))
                 )
 
-    def _expected(self, width: int) -> str:
+    def _describe_expected(self, width: int) -> str:
         return (
             message("the header has {width}", width=width)
             if self._begins_with_header
@@ -192,7 +192,7 @@ def _csv_reader(lines: Iterable[str], delimiter: str):
 
 def dialect_of(text: TextFile, usual: str, delimiter: str | None, quoting: str) -> Dialect:
     """How this file is cut; `usual` is the delimiter of its format, the others are what a person has set, if they have."""
-    chosen = delimiter or (usual if usual == "\t" else _sniffed(text))
+    chosen = delimiter or (usual if usual == "\t" else _sniff_delimiter(text))
     if quoting == "auto":
         return Dialect(chosen, chosen != "\t" or _is_quoted(text, chosen))
     return Dialect(chosen, quoting == "double")
@@ -240,7 +240,7 @@ def name_of(delimiter: str) -> str:
     return _NAMES.get(delimiter, repr(delimiter))
 
 
-def _sniffed(text: TextFile) -> str:
+def _sniff_delimiter(text: TextFile) -> str:
     widths = {delimiter: _width(text, delimiter) for delimiter in _DELIMITERS}
     if widths[","] > 1:
         return ","
@@ -264,7 +264,7 @@ def _width(text: TextFile, delimiter: str, least: int = 1) -> int:
 
 def _is_quoted(text: TextFile, delimiter: str) -> bool:
     if _agree(_plain_cells(text, Dialect(delimiter, False))):
-        return _all_enclosed(text, delimiter)
+        return _is_all_quoted(text, delimiter)
     try:
         return _agree(_quoted_cells(text, Dialect(delimiter, True)))
     except InputError:
@@ -280,7 +280,7 @@ def _agree(rows: Iterable[tuple[int, list[str]]]) -> bool:
     return True
 
 
-def _all_enclosed(text: TextFile, delimiter: str) -> bool:
+def _is_all_quoted(text: TextFile, delimiter: str) -> bool:
     enclosed, doubled = re.compile(r'"(?:[^"]|"")*"'), False
     with closing(text.lines("\n")) as lines:
         for line in lines:

@@ -11,7 +11,7 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.data.formats import delimited, json_files
 from backend.data.formats.columnar import arrow, parquet
-from backend.data.formats.compression import first_bytes, packer_of, plain_suffix, signed_packer
+from backend.data.formats.compression import first_bytes, packer_of, packer_of_signature, plain_suffix
 from backend.data.formats.delimited import Delimited
 from backend.data.formats.json_files import JsonLines, JsonList
 from backend.data.formats.plain_text import PlainText
@@ -87,12 +87,12 @@ def format_of(path: Path, asked: str = "auto", encoding: str = "auto") -> str:
                     name=path.name,
                 )
             )
-        if asked not in ("parquet", "arrow") and not _signed(start):
+        if asked not in ("parquet", "arrow") and not _format_of_signature(start):
             TextFile(path, encoding).check_is_text()
         if asked != "auto":
             return asked
         _refuse_other_sources(path, encoding)
-        return _found_format(path, start, encoding)
+        return _find_format(path, start, encoding)
     except OSError as error:
         raise InputError(_unreadable(path, error)) from None
 
@@ -107,7 +107,7 @@ def _refuse_strangers(path: Path, start: bytes) -> None:
     if not start:
         raise InputError(message("{name} is empty; give a file that holds rows", name=path.name))
     packer = packer_of(path)
-    if packer and (inner := signed_packer(start)):
+    if packer and (inner := packer_of_signature(start)):
         raise InputError(
             message(
                 "{name} is compressed twice ({inner} within {packer}); unpack it once",
@@ -121,18 +121,18 @@ def _refuse_strangers(path: Path, start: bytes) -> None:
             raise InputError(message("{name} {problem}", name=path.name, problem=problem))
     if start[257:262] == b"ustar":
         raise InputError(message("{name} is an archive of files (tar); unpack it first", name=path.name))
-    if packer and _signed(start):
+    if packer and _format_of_signature(start):
         raise InputError(
             message(
                 "{name} is a {start} file compressed with {packer}; unpack it first",
                 name=path.name,
-                start=_signed(start).capitalize(),
+                start=_format_of_signature(start).capitalize(),
                 packer=packer,
             )
         )
 
 
-def _signed(start: bytes) -> str:
+def _format_of_signature(start: bytes) -> str:
     return next((kind for signature, kind in _SIGNATURES if start.startswith(signature)), "")
 
 
@@ -153,15 +153,15 @@ def _refuse_other_sources(path: Path, encoding: str) -> None:
             )
 
 
-def _found_format(path: Path, start: bytes, encoding: str) -> str:
+def _find_format(path: Path, start: bytes, encoding: str) -> str:
     by_name = _EXTENSIONS.get(plain_suffix(path))
     if by_name == "text":
         return by_name
     return (
-        _signed(start)
+        _format_of_signature(start)
         or _json_kind(path, encoding)
         or (by_name if by_name != "json" else None)
-        or _by_content(path, encoding)
+        or _format_by_content(path, encoding)
     )
 
 
@@ -169,7 +169,12 @@ def content_format(path: Path, encoding: str = "auto") -> str:
     """The format by the content alone, also of a file that calls itself plain text; `text` where it is no table."""
     if is_workbook(path):
         return "workbook"
-    return _signed(first_bytes(path, 16)) or _json_kind(path, encoding) or _table_kind(path, encoding) or "text"
+    return (
+        _format_of_signature(first_bytes(path, 16))
+        or _json_kind(path, encoding)
+        or _table_kind(path, encoding)
+        or "text"
+    )
 
 
 def _json_kind(path: Path, encoding: str) -> str | None:
@@ -196,7 +201,7 @@ def _table_kind(path: Path, encoding: str) -> str | None:
     return "tsv" if delimiter == "\t" else "csv"
 
 
-def _by_content(path: Path, encoding: str) -> str:
+def _format_by_content(path: Path, encoding: str) -> str:
     head = TextFile(path, encoding).head().lstrip()
     if head.startswith("["):
         return "json"

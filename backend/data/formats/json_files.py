@@ -57,7 +57,7 @@ class JsonLines:
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
         """The objects in order."""
-        for piece in in_pieces(self._records()):
+        for piece in iterate_pieces(self._records()):
             batch = pa.record_batch(columns_of(piece, schema, self._text.name), schema=schema)
             yield RowChunk(batch, _lines(piece), self._text.position)
 
@@ -70,7 +70,7 @@ class JsonLines:
             for line, content in enumerate(lines, 1):
                 if not content.strip():
                     continue
-                value = _decoded(content)
+                value = _decode(content)
                 if isinstance(value, dict):
                     yield line, value
                 else:
@@ -83,7 +83,7 @@ class JsonList:
     def __init__(self, path: Path, options: Options) -> None:
         self.skipped: list[tuple[int, str]] = []
         self._name = path.name
-        text = _whole(TextFile(path, options.encoding))
+        text = _read_whole(TextFile(path, options.encoding))
         self._size = path.stat().st_size
         self._records = list(enumerate(_objects(text, path.name), 1))
         for number, value in self._records:
@@ -100,7 +100,7 @@ class JsonList:
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
         """The objects in order; for want of lines they are numbered."""
-        for piece in in_pieces(self._records):
+        for piece in iterate_pieces(self._records):
             batch = pa.record_batch(columns_of(piece, schema, self._name), schema=schema)
             yield RowChunk(batch, _lines(piece), self._size)
 
@@ -108,16 +108,16 @@ class JsonList:
 def is_json_lines(head: str) -> bool:
     """Whether text that begins with an object has more than one, each on a line of its own."""
     first, _, rest = head.strip().partition("\n")
-    return bool(rest.strip()) and isinstance(_decoded(first), dict)
+    return bool(rest.strip()) and isinstance(_decode(first), dict)
 
 
 def begins_with_object(head: str) -> bool:
     """Whether the first line is an object by itself, or too long to tell."""
     first, end, _ = head.strip().partition("\n")
-    return isinstance(_decoded(first), dict) or (not end and len(first) > 60_000)
+    return isinstance(_decode(first), dict) or (not end and len(first) > 60_000)
 
 
-def _whole(file: TextFile) -> str:
+def _read_whole(file: TextFile) -> str:
     parts: list[str] = []
     size = 0
     with closing(file.lines("")) as lines:
@@ -138,14 +138,14 @@ def _lines(piece: list[Record]) -> np.ndarray:
     return np.array([line for line, _ in piece], dtype=np.int64)
 
 
-def _decoded(content: str) -> object:
+def _decode(content: str) -> object:
     try:
         return msgspec.json.decode(content)
     except (msgspec.DecodeError, RecursionError):
-        return _decoded_leniently(content)
+        return _decode_leniently(content)
 
 
-def _decoded_leniently(content: str) -> object:
+def _decode_leniently(content: str) -> object:
     """Python's own decoder also takes NaN and Infinity, which pandas and others write."""
     try:
         return parse_json(content)
@@ -185,7 +185,7 @@ def _objects(text: str, name: str) -> list[Any]:
     return value
 
 
-def in_pieces(records: Iterable[Record]) -> Iterator[list[Record]]:
+def iterate_pieces(records: Iterable[Record]) -> Iterator[list[Record]]:
     """Some thousand records at a time."""
     iterator = iter(records)
     while piece := list(islice(iterator, PIECE_ROWS)):
@@ -199,7 +199,7 @@ def schema_of(records: Iterable[Record], name: str) -> pa.Schema:
     """
     schema = pa.schema([])
     kinds: dict[str, tuple[str, int]] = {}
-    for piece in in_pieces(records):
+    for piece in iterate_pieces(records):
         try:
             schema = pa.unify_schemas([schema, _piece_schema(piece, name)], promote_options="permissive")
         except _CONVERSION_ERRORS as error:

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from backend.contract.errors import Fix, InputError
 from backend.contract.messages import join, message
 from backend.contract.safe_files import LONGEST_LINE
-from backend.data.formats.compression import first_bytes, opened
+from backend.data.formats.compression import first_bytes, open_unpacked
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -42,8 +42,8 @@ class TextFile:
     def __init__(self, path: Path, encoding: str = "auto") -> None:
         self.path = path
         self.name = path.name
-        self.encoding = _marked_encoding(path) if encoding == "auto" else _tolerant(encoding)
-        if self.encoding in {"utf-16", "utf-32"} and _marked_encoding(path) != self.encoding:
+        self.encoding = _encoding_of_mark(path) if encoding == "auto" else _tolerant_encoding(encoding)
+        if self.encoding in {"utf-16", "utf-32"} and _encoding_of_mark(path) != self.encoding:
             raise InputError(
                 message(
                     "{name} has no byte order mark of {encoding}; set data.encoding: {encoding_2}-le (or -be), or auto",
@@ -63,7 +63,7 @@ class TextFile:
     def lines(self, newline: str | None = "") -> Generator[str, None, None]:
         """Every line with its end, as `open` splits them. Close what stops early. Raises InputError."""
         self.check_is_text()
-        with opened(self.path) as (content, binary):
+        with open_unpacked(self.path) as (content, binary):
             self._binary, number = binary, 0
             text = io.TextIOWrapper(content, encoding=self.encoding, newline=newline)
             try:
@@ -82,7 +82,7 @@ class TextFile:
     def head(self, characters: int = 1 << 16) -> str:
         """The beginning of the text, line ends as `\\n`; what cannot be decoded is replaced."""
         with (
-            opened(self.path) as (content, _),
+            open_unpacked(self.path) as (content, _),
             io.TextIOWrapper(content, encoding=self.encoding, errors="replace") as text,
         ):
             return text.read(characters)
@@ -151,34 +151,34 @@ def describe_mixed(paths: Sequence[Path]) -> str:
     """Which of these text files are UTF-8 and which are not, in a sentence; empty if one encoding goes with all of them."""
     found: dict[str, list[str]] = {}
     for path in paths:
-        found.setdefault(_written_in(path), []).append(path.name)
+        found.setdefault(_detect_encoding(path), []).append(path.name)
     found.pop(ASCII, None)
     if len(found) < 2:
         return ""
     kinds = join(
         "; ",
-        (message("{encoding}: {names}", encoding=encoding, names=_few(names)) for encoding, names in found.items()),
+        (message("{encoding}: {names}", encoding=encoding, names=_list_few(names)) for encoding, names in found.items()),
     )
     odd = [name for encoding, names in found.items() if encoding != UTF_8 for name in names]
     return message(
         "the files have different encodings ({kinds}), and a run reads all of them in one; save {odd} again as UTF-8",
         kinds=kinds,
-        odd=_few(odd),
+        odd=_list_few(odd),
     )
 
 
-def _few(names: list[str]) -> str:
+def _list_few(names: list[str]) -> str:
     shown = ", ".join(names[:_FEW])
     return message("{names} and {count} more", names=shown, count=len(names) - _FEW) if len(names) > _FEW else shown
 
 
-def _written_in(path: Path) -> str:
+def _detect_encoding(path: Path) -> str:
     """The encoding of a file by all of its bytes: ASCII goes with most others, and what is not UTF-8 may be any."""
-    marked = _marked_encoding(path)
+    marked = _encoding_of_mark(path)
     if marked in ("utf-16", "utf-32"):
         return marked.upper()
     decoder, is_ascii = codecs.getincrementaldecoder("utf-8")(), True
-    with opened(path) as (content, _):
+    with open_unpacked(path) as (content, _):
         try:
             for block in iter(partial(content.read, _BLOCK), b""):
                 is_ascii = is_ascii and block.isascii()
@@ -195,14 +195,14 @@ def _windows_lines(path: Path) -> list[tuple[str, bool]]:
     None where they are no such text.
     """
     found: list[bytes] = []
-    with opened(path) as (content, _):
+    with open_unpacked(path) as (content, _):
         for number, line in enumerate(iter(partial(content.readline, LONGEST_LINE), b"")):
             if number == 0 or not _is_utf8(line):
                 found.append(line)
             if len(found) == _PREVIEW_LINES:
                 break
     try:
-        return [(_around_first_letter(line.decode(WINDOWS).strip()), _is_utf8(line)) for line in found]
+        return [(_excerpt_around_non_ascii(line.decode(WINDOWS).strip()), _is_utf8(line)) for line in found]
     except UnicodeDecodeError:
         return []
 
@@ -215,7 +215,7 @@ def _is_utf8(line: bytes) -> bool:
     return True
 
 
-def _around_first_letter(line: str) -> str:
+def _excerpt_around_non_ascii(line: str) -> str:
     """At most some characters of the line, the first one beyond ASCII among them."""
     place = next((number for number, letter in enumerate(line) if not letter.isascii()), 0)
     start = 0 if place < _PREVIEW_CHARACTERS - 20 else place - 40
@@ -232,12 +232,12 @@ def _endless_line(name: str, line: int) -> str:
     )
 
 
-def _marked_encoding(path: Path) -> str:
+def _encoding_of_mark(path: Path) -> str:
     start = first_bytes(path, 4)
     return next((encoding for mark, encoding in _MARKS if start.startswith(mark)), "utf-8")
 
 
-def _tolerant(encoding: str) -> str:
+def _tolerant_encoding(encoding: str) -> str:
     name = codecs.lookup(encoding).name
     return "utf-8-sig" if name == "utf-8" else name
 
@@ -245,7 +245,7 @@ def _tolerant(encoding: str) -> str:
 def _first_undecodable(path: Path, encoding: str) -> tuple[int, int]:
     """Line and value of the first byte that cannot be decoded; the decoder's own position is relative to a block."""
     decoder, newlines = codecs.getincrementaldecoder(encoding)(), 0
-    with opened(path) as (file, _):
+    with open_unpacked(path) as (file, _):
         while True:
             block = file.read(_BLOCK)
             try:

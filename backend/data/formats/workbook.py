@@ -72,7 +72,7 @@ class Workbook:
     def __init__(self, path: Path, options: Options) -> None:
         self.skipped: list[tuple[int, str]] = []
         self._name, self._size, self._max_rows = path.name, path.stat().st_size, options.max_rows
-        with _in_one_sentence(path):
+        with _explain_errors(path):
             sheet = _sheet(path, options.sheet)
         self._sheet = sheet
         self._names, self._header = self._find_header()
@@ -139,11 +139,11 @@ class Workbook:
         return names, line
 
 
-def sheets_in_words(path: Path, wanted: str | None) -> str:
+def describe_sheets(path: Path, wanted: str | None) -> str:
     """Which of several sheets is read and which others there are, in a sentence; empty where there is only one to see."""
-    with _in_one_sentence(path):
+    with _explain_errors(path):
         book = _open(path)
-        read = _chosen(path, book, wanted)
+        read = _choose_sheet(path, book, wanted)
         others = [name for name in book.visible if name != read]
     named = ", ".join(f"“{name}”" for name in others)
     return (
@@ -158,9 +158,9 @@ def sheets_in_words(path: Path, wanted: str | None) -> str:
     )
 
 
-def other_sheet(path: Path) -> Fix | None:
+def suggest_sheet(path: Path) -> Fix | None:
     """The way to the first visible sheet that reads like a table, if the one that is read unasked does not."""
-    with _in_one_sentence(path):
+    with _explain_errors(path):
         book = _open(path)
         first, *others = book.visible or [""]
         if not others or _is_table_or_list(_head(book, first)):
@@ -227,10 +227,10 @@ def _open(path: Path) -> _OpenWorkbook:
 def _sheet(path: Path, wanted: str | None) -> Any:
     """The sheet of that name, else the first one that is visible."""
     book = _open(path)
-    return book.content.get_sheet_by_name(_chosen(path, book, wanted))
+    return book.content.get_sheet_by_name(_choose_sheet(path, book, wanted))
 
 
-def _chosen(path: Path, book: _OpenWorkbook, wanted: str | None) -> str:
+def _choose_sheet(path: Path, book: _OpenWorkbook, wanted: str | None) -> str:
     if wanted is not None and wanted not in book.names:
         raise InputError(
             message(
@@ -251,34 +251,34 @@ def _check_size(path: Path) -> None:
     """Raises InputError for a workbook that would not fit into memory, before any of it is laid out."""
     if not zipfile.is_zipfile(path):
         if path.stat().st_size > MAX_BYTES:
-            raise InputError(_too_large(path, message("{st_size:,} bytes", st_size=path.stat().st_size)))
+            raise InputError(_describe_too_large(path, message("{st_size:,} bytes", st_size=path.stat().st_size)))
         return
     with zipfile.ZipFile(path) as packed:
         size = sum(one.file_size for one in packed.infolist())
         if size > MAX_BYTES:
-            raise InputError(_too_large(path, message("{size:,} bytes unpacked", size=size)))
-        shared = _shared_texts(packed)
-        if len(shared) > MAX_CELLS:
-            raise InputError(_too_large(path, message("{shared:,} texts", shared=len(shared))))
+            raise InputError(_describe_too_large(path, message("{size:,} bytes unpacked", size=size)))
+        shared = _shared_text_lengths(packed)
+        if len(count_shared) > MAX_CELLS:
+            raise InputError(_describe_too_large(path, message("{count_shared:,} texts", shared=len(count_shared))))
         for one in packed.infolist():
             with packed.open(one) as content:
                 extent = _SheetExtent(shared)
                 extent.read(content)
             if extent.rows * extent.columns > MAX_CELLS:
                 raise InputError(
-                    _too_large(
+                    _describe_too_large(
                         path, message("{rows:,} rows of {columns:,} columns", rows=extent.rows, columns=extent.columns)
                     )
                 )
             if extent.characters > MAX_BYTES:
                 raise InputError(
-                    _too_large(
-                        path, message("{characters:,} characters of repeated text", characters=extent.characters)
+                    _describe_too_large(
+                        path, message("{characters:,} characters of count_repeated text", characters=extent.characters)
                     )
                 )
 
 
-def _shared_texts(packed: zipfile.ZipFile) -> "array[int]":
+def _shared_text_lengths(packed: zipfile.ZipFile) -> "array[int]":
     """How long each text is that the cells of an Excel workbook name by its number. Raises BadZipFile."""
     parts = [one for one in packed.infolist() if one.filename.replace("\\", "/").lower() == _SHARED_TEXTS]
     if len(parts) > 1:
@@ -437,7 +437,7 @@ def _column_number(letters: str) -> int:
     return number
 
 
-def _too_large(path: Path, what: str) -> str:
+def _describe_too_large(path: Path, what: str) -> str:
     return message(
         "{name} is too large for a workbook ({what}); save the sheet as CSV, or leave out what is not needed",
         name=path.name,
@@ -446,7 +446,7 @@ def _too_large(path: Path, what: str) -> str:
 
 
 @contextmanager
-def _in_one_sentence(path: Path) -> Iterator[None]:
+def _explain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (InputError, OSError, MemoryError, KeyboardInterrupt, SystemExit):

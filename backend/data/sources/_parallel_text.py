@@ -19,7 +19,7 @@ from backend.contract.messages import message
 from backend.contract.safe_files import LONGEST_LINE, check_inside, open_regular
 from backend.contract.spec import DataSection, Section
 from backend.data.fingerprint import file_fingerprint
-from backend.data.formats.compression import bounded
+from backend.data.formats.compression import limit_unpacked
 from backend.data.formats.detect import is_data_file
 from backend.data.formats.reader import PIECE_ROWS, Reader, RowChunk
 from backend.data.rows import Rows
@@ -100,7 +100,7 @@ class LinePairs:
             target = opened.enter_context(_TextLines(self._target)) if self._target else None
             rows: list[dict[str, str]] = []
             lines: list[int] = []
-            for number, (one, other) in enumerate(self._paired(source, target), 1):
+            for number, (one, other) in enumerate(self._pair_lines(source, target), 1):
                 rows += [self._row(way, one, other) for way in self._ways]
                 lines += [number] * len(self._ways)
                 if len(rows) >= PIECE_ROWS:
@@ -109,7 +109,7 @@ class LinePairs:
             if rows:
                 yield _piece(rows, lines, schema, source.position)
 
-    def _paired(self, source: "_TextLines", target: "_TextLines | None") -> Iterator[tuple[str, str]]:
+    def _pair_lines(self, source: "_TextLines", target: "_TextLines | None") -> Iterator[tuple[str, str]]:
         if target is None:
             yield from ((line, "") for line in source)
             return
@@ -157,7 +157,7 @@ class _TextLines:
         self._raw = open_regular(path)
         zipped = self._raw.read(2) == b"\x1f\x8b"
         self._raw.seek(0)
-        self._stream = bounded(gzip.GzipFile(fileobj=self._raw), path) if zipped else self._raw
+        self._stream = limit_unpacked(gzip.GzipFile(fileobj=self._raw), path) if zipped else self._raw
 
     def __enter__(self) -> "_TextLines":
         return self
@@ -266,7 +266,7 @@ def pairs_among(paths: Sequence[Path]) -> tuple[tuple[str, str], dict[str, str]]
     known = next((pair for pair in ENDINGS if sorted(pair) == endings), None)
     if len(endings) != 2 or len(files) % 2:
         return None
-    beginnings = {_plain(path).with_suffix("") for path in files}
+    beginnings = {_strip_gz(path).with_suffix("") for path in files}
     if 2 * len(beginnings) != len(files):
         return None
     first, second = known or endings
@@ -304,7 +304,7 @@ def _pair_of(beginning: Path, endings: Endings) -> tuple[Path, Path] | None:
 
 def _partner(path: Path, endings: Endings) -> Path | None:
     """The other file of the pair that this one belongs to."""
-    ending, beginning = _ending(path), _plain(path).with_suffix("")
+    ending, beginning = _ending(path), _strip_gz(path).with_suffix("")
     others = [first if ending == second else second for first, second in endings if ending in (first, second)]
     return next((found for other in others if (found := _existing(beginning, other))), None)
 
@@ -314,7 +314,7 @@ def _is_half(path: Path, endings: Endings) -> bool:
 
 
 def _ending(path: Path) -> str:
-    return _plain(path).suffix[1:]
+    return _strip_gz(path).suffix[1:]
 
 
 def _existing(beginning: Path, ending: str) -> Path | None:
@@ -322,7 +322,7 @@ def _existing(beginning: Path, ending: str) -> Path | None:
     return next((path for name in names if (path := beginning.with_name(name)).is_file()), None)
 
 
-def _plain(path: Path) -> Path:
+def _strip_gz(path: Path) -> Path:
     return path.with_suffix("") if path.suffix == ".gz" else path
 
 

@@ -23,9 +23,17 @@ from backend.data.formats.reader import PIECE_ROWS, Options, Reader, RowChunk, c
 from backend.data.formats.text_file import TextFile
 from backend.data.formats.workbook import ENDINGS as WORKBOOKS
 from backend.data.rows import Rows
-from backend.data.sources.files import ADVANCED, OF_FILE, Files, naming, of_one_encoding, read_files, split_files
+from backend.data.sources.files import (
+    ADVANCED,
+    OF_FILE,
+    Files,
+    explain_mixed_encodings,
+    prefix_errors,
+    read_files,
+    split_files,
+)
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import ReadOptions, RecognisedSource, named
+from backend.data.sources.source import ReadOptions, RecognisedSource, split_value
 
 _DELIMITERS = {"auto": None, "tab": "\t", "spaces": " "}
 _TABLES = {".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".arrow", ".feather", *WORKBOOKS}
@@ -96,9 +104,9 @@ class Sentences:
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """All sentences of the split; None where `data` names no files for it."""
-        if named(split, data) is None:
+        if split_value(split, data) is None:
             return None
-        with naming(f"data.{split}"), of_one_encoding(data):
+        with prefix_errors(f"data.{split}"), explain_mixed_encodings(data):
             return self._read(split_files(split, data), data.max_rows, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
@@ -174,7 +182,7 @@ class Conll:
     def __init__(self, path: Path, options: Options, column_names: tuple[str, ...] = ()) -> None:
         self.skipped: list[tuple[int, str]] = []
         self._text = TextFile(path, options.encoding)
-        self._layout = self._found_layout(options.delimiter, column_names)
+        self._layout = self._find_layout(options.delimiter, column_names)
         check_width(path.name, self._layout.names)
 
     def schema(self) -> pa.Schema:
@@ -217,7 +225,7 @@ class Conll:
                 if self._is_aside(line, cells, at_start=not words):
                     continue
                 if len(cells) != len(self._layout.names):
-                    raise InputError(self._other_width(number, len(cells)))
+                    raise InputError(self._describe_width(number, len(cells)))
                 if skips_ranges and not cells[0].isdecimal():
                     continue  # "3-4" and "5.1" stand beside the words that they join or leave out
                 first = first if words else number
@@ -233,7 +241,7 @@ class Conll:
         )
         return at_start and is_comment
 
-    def _found_layout(self, delimiter: str | None, column_names: tuple[str, ...]) -> _Layout:
+    def _find_layout(self, delimiter: str | None, column_names: tuple[str, ...]) -> _Layout:
         line = self._first_line()
         tabs = "\t" in line if delimiter is None else delimiter == "\t"
         width = len(_Layout(tabs, ()).cells(line))
@@ -269,7 +277,7 @@ class Conll:
             raise InputError(message("{name} holds no words; give a file with one word a line", name=self._text.name))
         return comment
 
-    def _other_width(self, number: int, width: int) -> str:
+    def _describe_width(self, number: int, width: int) -> str:
         cut = message("tabs") if self._layout.tabs else message("spaces")
         expected = len(self._layout.names)
         return plural(

@@ -14,16 +14,16 @@ from pydantic import Field, field_validator
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.spec import DataSection, Section
-from backend.data.data_files import data_files, shown_names
+from backend.data.data_files import data_files, short_names
 from backend.data.fingerprint import file_fingerprint, fingerprint
 from backend.data.formats.delimited import Delimited
 from backend.data.formats.detect import content_format, format_of, open_reader
 from backend.data.formats.reader import Options, Reader
 from backend.data.formats.text_file import UndecodableError, describe_mixed
-from backend.data.formats.workbook import other_sheet, sheets_in_words
-from backend.data.row_cache import VERSION, RowWriter, cached_rows, writing
+from backend.data.formats.workbook import describe_sheets, suggest_sheet
+from backend.data.row_cache import VERSION, RowWriter, load_cached_rows, open_writer
 from backend.data.rows import Rows
-from backend.data.sources.source import ReadOptions, Report, check_apart, named
+from backend.data.sources.source import ReadOptions, Report, check_apart, split_value
 
 _NO_ENCODINGS = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem"}
 """What Python calls codecs of text and what no file is written in, or what means another encoding on each computer."""
@@ -92,9 +92,9 @@ class Files:
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """All rows of the split; None where `data` names no files for it."""
-        if named(split, data) is None:
+        if split_value(split, data) is None:
             return None
-        with naming(f"data.{split}"), of_one_encoding(data):
+        with prefix_errors(f"data.{split}"), explain_mixed_encodings(data):
             return self._read(split_files(split, data), data.max_rows, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
@@ -111,10 +111,10 @@ class Files:
 
         # The order of a run follows from this, so a setting that came later counts only where it is set.
         how = ("rows", kinds, settings.model_dump(mode="json", exclude=None if settings.sheet else {"sheet"}))
-        with offering_sheet(paths, kinds, settings.sheet):
+        with suggest_sheet_on_error(paths, kinds, settings.sheet):
             rows = read_files(paths, readers, how, max_rows, reading, continuous=all(kind == "text" for kind in kinds))
         sheets = [
-            sheets_in_words(path, settings.sheet) for path, kind in zip(paths, kinds, strict=True) if kind == "workbook"
+            describe_sheets(path, settings.sheet) for path, kind in zip(paths, kinds, strict=True) if kind == "workbook"
         ]
         return replace(rows, sheets=next(filter(None, sheets), ""))
 
@@ -126,7 +126,7 @@ def split_files(split: str, data: DataSection) -> list[Path]:
     """The files that `data` names for the split. Raises InputError where one of them is an earlier split's too."""
 
     def files_of(one: str) -> list[Path]:
-        value = named(one, data)
+        value = split_value(one, data)
         return data_files(value, one) if value is not None else []
 
     check_apart(split, files_of)
@@ -148,19 +148,19 @@ def read_files(
     """
     kind, *settings = how
     key = fingerprint(kind, VERSION, _contents(paths, reading.report), *settings, max_rows)
-    names = shown_names(paths)
+    names = short_names(paths)
 
     def write(folder: Path) -> None:
         opened = readers()
-        with writing(folder, _united([reader.schema() for reader in opened], names), max_rows) as writer:
+        with open_writer(folder, _unite_schemas([reader.schema() for reader in opened], names), max_rows) as writer:
             _copy(opened, writer, paths, reading.report)
         _check_count(writer, opened, names)
 
-    return cached_rows(reading.cache, key, names, write, reading.report, continuous)
+    return load_cached_rows(reading.cache, key, names, write, reading.report, continuous)
 
 
 @contextmanager
-def naming(field: str) -> Iterator[None]:
+def prefix_errors(field: str) -> Iterator[None]:
     """Puts the spec's key before the sentence of an InputError that names none."""
     try:
         yield
@@ -173,12 +173,12 @@ def naming(field: str) -> Iterator[None]:
 
 
 @contextmanager
-def offering_sheet(paths: list[Path], kinds: list[str], wanted: str | None) -> Iterator[None]:
+def suggest_sheet_on_error(paths: list[Path], kinds: list[str], wanted: str | None) -> Iterator[None]:
     """Names another sheet if the first one of a workbook cannot be read: it may be a title page."""
     try:
         yield
     except InputError as error:
-        fix = other_sheet(paths[0]) if kinds == ["workbook"] and wanted is None else None
+        fix = suggest_sheet(paths[0]) if kinds == ["workbook"] and wanted is None else None
         if fix is None:
             raise
         words = message(
@@ -190,7 +190,7 @@ def offering_sheet(paths: list[Path], kinds: list[str], wanted: str | None) -> I
 
 
 @contextmanager
-def of_one_encoding(data: DataSection) -> Iterator[None]:
+def explain_mixed_encodings(data: DataSection) -> Iterator[None]:
     """Names every file's encoding if one cannot be decoded and they differ: what goes with one would break another."""
     try:
         yield
@@ -206,7 +206,7 @@ def of_one_encoding(data: DataSection) -> Iterator[None]:
 
 def _text_files(split: str, data: DataSection) -> list[Path]:
     """Those of the split that are text; none if they cannot be found, which is said when they are read."""
-    value = named(split, data)
+    value = split_value(split, data)
     try:
         paths = data_files(value, split) if value is not None else []
         return [path for path in paths if content_format(path) not in ("parquet", "arrow", "workbook")]
@@ -267,7 +267,7 @@ def _check_count(writer: RowWriter, readers: list[Reader], names: tuple[str, ...
     )
 
 
-def _united(schemas: list[pa.Schema], names: tuple[str, ...]) -> pa.Schema:
+def _unite_schemas(schemas: list[pa.Schema], names: tuple[str, ...]) -> pa.Schema:
     """One schema in the first file's order. Raises InputError where files differ in columns or kinds."""
     first = schemas[0]
     for schema, name in zip(schemas[1:], names[1:], strict=True):

@@ -25,9 +25,9 @@ from backend.data.formats.detect import format_of
 from backend.data.formats.reader import Options, Reader
 from backend.data.formats.text_file import TextFile
 from backend.data.rows import Rows
-from backend.data.sources.files import Files, naming, read_files
+from backend.data.sources.files import Files, prefix_errors, read_files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import ReadOptions, RecognisedSource, check_apart, is_fraction, named
+from backend.data.sources.source import ReadOptions, RecognisedSource, check_apart, is_fraction, split_value
 
 _USUAL_NAMES = {"train": "train", "validation": "dev", "test": "test"}
 """Split → the name of its file without ending."""
@@ -68,11 +68,11 @@ class Glue:
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """All rows of the split; test files may be without labels."""
-        value = named(split, data)
+        value = split_value(split, data)
         if is_fraction(split, data) or (value is None and split not in self.own_splits):
             return None
         folder = self._folder()
-        with naming(f"data.{split}"):
+        with prefix_errors(f"data.{split}"):
             check_apart(split, lambda one: self._split_files(folder, one, data))
             rows = self._read(self._split_files(folder, split, data), data.max_rows, reading)
             if split != "test":
@@ -126,7 +126,7 @@ class Glue:
         return next((one for one in sorted(folder.iterdir()) if one.is_dir() and one.name.lower() == wanted), folder)
 
     def _split_files(self, folder: Path, split: str, data: DataSection) -> list[Path]:
-        value = named(split, data)
+        value = split_value(split, data)
         if is_fraction(split, data) or (value is None and split not in self.own_splits):
             return []
         names = value if isinstance(value, list) else [value or _USUAL_NAMES[split]]
@@ -216,12 +216,12 @@ def _task_in(folder: Path) -> str:
     """The task whose first line train.tsv has; of several the one after which the folder is called. Empty without one."""
     first = TextFile(folder / "train.tsv").head().partition("\n")[0].rstrip("\r")
     found = tasks_of(tuple(first.split("\t")))
-    called = [name for name in found if _plainly(LAYOUTS[name].folder) == _plainly(folder.name)]
+    called = [name for name in found if _normalize_name(LAYOUTS[name].folder) == _normalize_name(folder.name)]
     own = [name for name in found if name not in _USUAL_HEADERS]
     return next(iter([*called, *(own if len(own) == 1 else [])]), "")
 
 
-def _plainly(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 

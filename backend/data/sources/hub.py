@@ -23,11 +23,11 @@ from backend.data.fingerprint import fingerprint
 from backend.data.formats.class_labels import class_names
 from backend.data.formats.columnar import plain_batch, plain_schema
 from backend.data.formats.reader import PIECE_ROWS, check_width
-from backend.data.row_cache import VERSION, cached_rows, writing
+from backend.data.row_cache import VERSION, load_cached_rows, open_writer
 from backend.data.rows import Rows
-from backend.data.sources.files import Files, naming
+from backend.data.sources.files import Files, prefix_errors
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import ReadOptions, check_apart, named
+from backend.data.sources.source import ReadOptions, check_apart, split_value
 
 if TYPE_CHECKING:
     from datasets import DatasetBuilder
@@ -71,26 +71,26 @@ class Hub:
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """All rows of the split that `data` names."""
-        value = named(split, data)
+        value = split_value(split, data)
         if value is None:
             return None
-        with naming(f"data.{split}"):
+        with prefix_errors(f"data.{split}"):
             check_apart(split, lambda one: _whole_or_slices(one, data))
         name = "+".join(value) if isinstance(value, list) else value
-        with _in_one_sentence(self.settings.name, f"data.{split}"), _offline(reading.offline):
+        with _explain_errors(self.settings.name, f"data.{split}"), _force_offline(reading.offline):
             builder = self._builder(reading)
         key = fingerprint(
             "hub", VERSION, self.settings.model_dump(), builder.hash, builder.config_id, name, data.max_rows
         )
 
         def write(folder: Path) -> None:
-            with _in_one_sentence(self.settings.name, f"data.{split}"), _offline(reading.offline):
+            with _explain_errors(self.settings.name, f"data.{split}"), _force_offline(reading.offline):
                 stored, tables = self._tables(builder, name, data.max_rows)
                 check_width(self.settings.name, stored)
                 _copy(stored, tables, folder, data.max_rows, reading)
 
         shown = f"{Path(self.settings.name).name if self._folder() else self.settings.name}[{name}]"
-        return cached_rows(reading.cache, key, (shown,), write, reading.report, continuous=False)
+        return load_cached_rows(reading.cache, key, (shown,), write, reading.report, continuous=False)
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
         """Rows in a file of any known format."""
@@ -108,7 +108,7 @@ class Hub:
             "revision": None if folder else self.settings.revision,
             "cache_dir": str(reading.cache / "prepared") if folder else None,
         }
-        builder = _loaded(options)
+        builder = _load_builder(options)
         kind = _kind(builder)
         if kind not in _TABLES:
             raise InputError(
@@ -158,7 +158,7 @@ SOURCE = Hub
 
 def _whole_or_slices(split: str, data: DataSection) -> list[str]:
     """The hub's splits that a split is made of; a slice counts as the whole where another split takes the whole."""
-    named_splits = {one: named(one, data) for one in ("train", "validation", "test")}
+    named_splits = {one: split_value(one, data) for one in ("train", "validation", "test")}
     pieces = {
         one: [
             piece.strip() for name in (value if isinstance(value, list) else [value or ""]) for piece in name.split("+")
@@ -169,7 +169,7 @@ def _whole_or_slices(split: str, data: DataSection) -> list[str]:
     return [piece.partition("[")[0] if piece.partition("[")[0] in wholes else piece for piece in pieces[split] if piece]
 
 
-def _loaded(options: dict[str, Any]) -> "DatasetBuilder":
+def _load_builder(options: dict[str, Any]) -> "DatasetBuilder":
     """The builder that `datasets` finds, and of CSV one for which "None", "NA" and "null" are no missing values."""
     import datasets  # two seconds, which the catalog must not pay
 
@@ -195,7 +195,7 @@ def _kind(builder: "DatasetBuilder") -> str:
 def _copy(
     stored: pa.Schema, tables: Iterator[pa.Table], folder: Path, max_rows: int | None, reading: ReadOptions
 ) -> None:
-    with writing(folder, plain_schema(stored), max_rows) as writer:
+    with open_writer(folder, plain_schema(stored), max_rows) as writer:
         for table in tables:
             for batch in table.combine_chunks().to_batches():
                 lines = np.arange(writer.count + 1, writer.count + 1 + batch.num_rows)
@@ -206,7 +206,7 @@ def _copy(
 
 
 @contextmanager
-def _offline(wanted: bool) -> Iterator[None]:
+def _force_offline(wanted: bool) -> Iterator[None]:
     from datasets import config
 
     before = config.HF_HUB_OFFLINE
@@ -218,14 +218,14 @@ def _offline(wanted: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _in_one_sentence(name: str, field: str) -> Iterator[None]:
+def _explain_errors(name: str, field: str) -> Iterator[None]:
     """Turns what `datasets` and the network raise into an InputError."""
     from datasets.exceptions import DatasetNotFoundError, DatasetsError
     from huggingface_hub.errors import HTTPError  # pyright: ignore[reportPrivateImportUsage]
 
-    from backend.data.hub_answers import guard  # slow to import, as the library that it guards
+    from backend.data.hub_answers import install_limits  # slow to import, as the library that it guards
 
-    guard()
+    install_limits()
     try:
         yield
     except InputError as error:
@@ -252,10 +252,10 @@ def _in_one_sentence(name: str, field: str) -> Iterator[None]:
             "data.name",
         ) from None
     except (DatasetsError, OSError, ValueError, RuntimeError) as error:
-        raise InputError(*_explained(name, field, " ".join(str(error).split()))) from None
+        raise InputError(*_explain(name, field, " ".join(str(error).split()))) from None
 
 
-def _explained(name: str, field: str, problem: str) -> tuple[str, str]:
+def _explain(name: str, field: str, problem: str) -> tuple[str, str]:
     if found := re.search(
         r"(?:Unknown|Bad) split:? \W?(\w+)\W*(?:Should be one of|Available splits:) (\[.*?\])", problem
     ):

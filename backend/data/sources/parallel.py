@@ -22,8 +22,8 @@ from backend.data.sources._parallel_text import (
     read_one,
     read_pairs,
 )
-from backend.data.sources.files import naming
-from backend.data.sources.source import ReadOptions, RecognisedSource, check_apart, named
+from backend.data.sources.files import prefix_errors
+from backend.data.sources.source import ReadOptions, RecognisedSource, check_apart, split_value
 
 
 class Settings(Direction):
@@ -68,14 +68,14 @@ class Parallel:
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """The rows of the split's pairs of files; None where `data` names none."""
-        if named(split, data) is None:
+        if split_value(split, data) is None:
             return None
-        with naming(f"data.{split}"):
+        with prefix_errors(f"data.{split}"):
             check_apart(split, lambda one: [source for source, _ in self._pairs(one, data)])
             return read_pairs(self._pairs(split, data), self.settings, data.max_rows, reading)
 
     def _pairs(self, split: str, data: DataSection) -> list[Pair]:
-        value = named(split, data)
+        value = split_value(split, data)
         names = value if isinstance(value, list) else [value] if value is not None else []
         return [find_pair(user_path(name), STEMS[split], self._endings) for name in names]
 

@@ -65,7 +65,7 @@ class Source(Protocol):
         ...
 
 
-def named(split: str, data: DataSection) -> str | list[str] | None:
+def split_value(split: str, data: DataSection) -> str | list[str] | None:
     """What `data` names for a split; None where it names nothing, or a fraction of the training rows."""
     value = getattr(data, split)
     return None if isinstance(value, float | int) else value

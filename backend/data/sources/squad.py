@@ -12,12 +12,12 @@ import pyarrow as pa
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.spec import DataSection, Section
-from backend.data.data_files import data_files, shown_names
+from backend.data.data_files import data_files, short_names
 from backend.data.formats.compression import first_bytes, read_bytes
 from backend.data.formats.reader import PIECE_ROWS, Reader, RowChunk
 from backend.data.rows import Rows
-from backend.data.sources.files import naming, read_files, split_files
-from backend.data.sources.source import ReadOptions, RecognisedSource, named
+from backend.data.sources.files import prefix_errors, read_files, split_files
+from backend.data.sources.source import ReadOptions, RecognisedSource, split_value
 
 
 class Settings(Section):
@@ -42,9 +42,9 @@ class Squad:
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """All questions of the split; None where `data` names no files for it."""
-        if named(split, data) is None:
+        if split_value(split, data) is None:
             return None
-        with naming(f"data.{split}"):
+        with prefix_errors(f"data.{split}"):
             return self._read(split_files(split, data), data.max_rows, reading)
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
@@ -62,11 +62,11 @@ class Squad:
 
     def _read(self, paths: list[Path], max_rows: int | None, reading: ReadOptions) -> Rows:
         def readers() -> list[Reader]:
-            decoded = [_decoded(path, name) for path, name in zip(paths, shown_names(paths), strict=True)]
+            decoded = [_decode_file(path, name) for path, name in zip(paths, short_names(paths), strict=True)]
             if not any(question for file in decoded for question in _rows(file)):
                 raise InputError(
                     message(
-                        "{paths} holds no question; give a file with questions", paths=", ".join(shown_names(paths))
+                        "{paths} holds no question; give a file with questions", paths=", ".join(short_names(paths))
                     )
                 )
             version_2 = any(map(_is_version_2, decoded))
@@ -166,7 +166,7 @@ def _is_version_2(file: _File) -> bool:
     )
 
 
-def _decoded(path: Path, name: str) -> _File:
+def _decode_file(path: Path, name: str) -> _File:
     content = read_bytes(path).removeprefix(b"\xef\xbb\xbf")
     try:
         return msgspec.json.decode(content, type=_File)
@@ -176,7 +176,7 @@ def _decoded(path: Path, name: str) -> _File:
                 "{name} is no SQuAD JSON, which is {{data: [{{paragraphs: [{{context, qas}}]}}]}} ({error}); "
                 "for one row a question (JSON lines, CSV, Parquet) set data.source: files",
                 name=name,
-                error=_plainly(error),
+                error=_describe_error(error),
             )
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -184,11 +184,11 @@ def _decoded(path: Path, name: str) -> _File:
             message(
                 "{name} is not valid JSON ({error}); fetch it again, or for another format set data.source: files",
                 name=name,
-                error=_plainly(error),
+                error=_describe_error(error),
             )
         ) from None
 
 
-def _plainly(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     reason = str(error).replace("JSON is malformed: ", "")
     return reason[:1].lower() + reason[1:]

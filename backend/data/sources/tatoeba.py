@@ -25,8 +25,8 @@ from backend.data.sources._parallel_text import (
     read_one,
     read_pairs,
 )
-from backend.data.sources.files import naming
-from backend.data.sources.source import ReadOptions, RecognisedSource, check_apart, is_fraction, named
+from backend.data.sources.files import prefix_errors
+from backend.data.sources.source import ReadOptions, RecognisedSource, check_apart, is_fraction, split_value
 
 ADDRESS = "https://object.pouta.csc.fi/Tatoeba-Challenge-v2023-09-26/{pair}.tar"
 """The release of 2023 (https://github.com/Helsinki-NLP/Tatoeba-Challenge/blob/master/data/README.md)."""
@@ -88,21 +88,23 @@ class Tatoeba:
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """The rows of the split; None where `data` names none (or a fraction)."""
-        value = named(split, data)
+        value = split_value(split, data)
         if is_fraction(split, data) or (value is None and split not in self.own_splits):
             return None
         folder = pair_folder(self.settings, reading)
-        with naming(f"data.{split}"):
+        with prefix_errors(f"data.{split}"):
             # A pair without `dev` is measured with its `test` unless another split is named, so that is no mistake.
-            check_apart(split, lambda one: self._stems(folder, one, data) if one == "train" or named(one, data) else [])
+            check_apart(
+                split, lambda one: self._stems(folder, one, data) if one == "train" or split_value(one, data) else []
+            )
             pairs = [challenge_pair(folder, stem) for stem in self._stems(folder, split, data)]
             return read_pairs(pairs, self.settings, data.max_rows, reading)
 
     def _stems(self, folder: Path, split: str, data: DataSection) -> list[str]:
-        value = named(split, data)
+        value = split_value(split, data)
         if is_fraction(split, data) or (value is None and split not in self.own_splits):
             return []
-        return value if isinstance(value, list) else [value or _own_stem(folder, split)]
+        return value if isinstance(value, list) else [value or _default_stem(folder, split)]
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
         """A file of sources, with its targets where they lie beside it, or a table."""
@@ -119,7 +121,7 @@ def pair_folder(settings: Settings, reading: ReadOptions) -> Path:
             raise InputError(
                 message("data.pair: name a language pair such as eng-spa, or its data.folder"), "data.pair"
             )
-        return _fetched(settings.pair, settings.address.replace("{pair}", settings.pair), reading)
+        return _fetch_pair(settings.pair, settings.address.replace("{pair}", settings.pair), reading)
     path = Path(settings.folder)
     if path.is_dir():
         return path
@@ -127,16 +129,16 @@ def pair_folder(settings: Settings, reading: ReadOptions) -> Path:
         raise InputError(
             message("data.folder: {path} is neither a folder nor an archive; check the path", path=path), "data.folder"
         )
-    with naming("data.folder"):
-        return _unpacked(lambda: path, fingerprint("tatoeba", file_fingerprint(path)), reading)
+    with prefix_errors("data.folder"):
+        return _unpack(lambda: path, fingerprint("tatoeba", file_fingerprint(path)), reading)
 
 
-def _fetched(pair: str, address: str, reading: ReadOptions) -> Path:
+def _fetch_pair(pair: str, address: str, reading: ReadOptions) -> Path:
     downloads = reading.cache / "downloads"
     by_hand, fetched = downloads / f"{pair}.tar", downloads / f"{fingerprint(address)}.tar"
     name = fingerprint("tatoeba", address)
 
-    def bring() -> Path:
+    def fetch_archive() -> Path:
         if by_hand.is_file() or fetched.is_file():
             return by_hand if by_hand.is_file() else fetched
         if reading.offline:
@@ -145,8 +147,8 @@ def _fetched(pair: str, address: str, reading: ReadOptions) -> Path:
         return fetched
 
     try:
-        with naming("data.pair"):
-            folder = _unpacked(bring, name, reading)
+        with prefix_errors("data.pair"):
+            folder = _unpack(fetch_archive, name, reading)
     except archive.DownloadError as problem:
         raise InputError(
             message(
@@ -166,7 +168,7 @@ def _fetched(pair: str, address: str, reading: ReadOptions) -> Path:
     return folder
 
 
-def _unpacked(bring: Callable[[], Path], name: str, reading: ReadOptions) -> Path:
+def _unpack(bring: Callable[[], Path], name: str, reading: ReadOptions) -> Path:
     """The cache's folder of that name; where it is not there yet, filled from the archive that `bring` gives."""
 
     def write(folder: Path) -> None:
@@ -181,12 +183,12 @@ def _unpacked(bring: Callable[[], Path], name: str, reading: ReadOptions) -> Pat
         sizes = {one.name: one.stat().st_size for one in folder.iterdir()}
         (folder / "facts.json").write_text(json.dumps({"sizes": sizes}))
 
-    def opened(folder: Path) -> Path:
+    def open_folder(folder: Path) -> Path:
         read_facts(folder)
         return folder
 
-    return open_or_write(reading.cache / name, opened, write, reading.report)
+    return open_or_write(reading.cache / name, open_folder, write, reading.report)
 
 
-def _own_stem(folder: Path, split: str) -> str:
+def _default_stem(folder: Path, split: str) -> str:
     return "train" if split == "train" else "dev" if has_dev(folder) else "test"

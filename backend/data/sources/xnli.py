@@ -18,9 +18,9 @@ from backend.data.formats.delimited import Delimited
 from backend.data.formats.detect import format_of
 from backend.data.formats.reader import Options, Reader, RowChunk
 from backend.data.rows import Rows
-from backend.data.sources.files import Files, naming, read_files
+from backend.data.sources.files import Files, prefix_errors, read_files
 from backend.data.sources.files import Settings as FileSettings
-from backend.data.sources.source import ReadOptions, RecognisedSource, check_apart, is_fraction, named
+from backend.data.sources.source import ReadOptions, RecognisedSource, check_apart, is_fraction, split_value
 
 Language = Literal["ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"]
 _PLACES = ("XNLI-1.0", "XNLI-MT-1.0/multinli", "multinli", "")
@@ -78,10 +78,10 @@ class Source:
 
     def read(self, split: str, data: DataSection, reading: ReadOptions) -> Rows | None:
         """All rows of the split in its language."""
-        value = named(split, data)
+        value = split_value(split, data)
         if is_fraction(split, data) or (value is None and split not in self.own_splits):
             return None
-        with naming(f"data.{split}"):
+        with prefix_errors(f"data.{split}"):
             check_apart(split, lambda one: self._split_files(one, data))
             return self._read(self._split_files(split, data), self._language(split), data.max_rows, reading)
 
@@ -90,7 +90,7 @@ class Source:
         return own or self.settings.language
 
     def _split_files(self, split: str, data: DataSection) -> list[Path]:
-        value = named(split, data)
+        value = split_value(split, data)
         if is_fraction(split, data) or (value is None and split not in self.own_splits):
             return []
         names = value if isinstance(value, list) else [value or split]
@@ -165,7 +165,7 @@ class Xnli:
         for piece in self._file.pieces(self._file.schema()):
             keep = self._keep(piece.batch, others)
             found = found or bool(keep.any())
-            columns = [_plain(piece.batch[self._columns[field.name]]) for field in schema]
+            columns = [_normalize_labels(piece.batch[self._columns[field.name]]) for field in schema]
             batch = pa.record_batch(columns, schema=schema).filter(pa.array(keep))
             yield RowChunk(batch, piece.lines[keep], piece.position)
         if others and not found:
@@ -185,7 +185,7 @@ class Xnli:
         return pc.equal(batch[_LANGUAGE], self._language).to_numpy(zero_copy_only=False)
 
 
-def _plain(column: pa.Array) -> pa.Array:
+def _normalize_labels(column: pa.Array) -> pa.Array:
     """The translated training files write `contradictory` for the label that the others call `contradiction`."""
     return pc.if_else(pc.equal(column, "contradictory"), "contradiction", column)
 

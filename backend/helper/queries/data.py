@@ -25,7 +25,7 @@ CHARACTERS = 200_000
 
 
 def _preview(arguments: Arguments, tell: Tell) -> DataPreview:
-    from backend.data.data_files import passed_over  # these load the data room
+    from backend.data.data_files import ignored_files  # these load the data room
     from backend.preflight.column_guess import ColumnGuess
 
     section, kind, rows = _training_rows(arguments, tell)
@@ -50,17 +50,17 @@ def _preview(arguments: Arguments, tell: Tell) -> DataPreview:
         skipped_count=len(rows.skipped),
         skipped=[message("{place}: {reason}", place=one.place, reason=one.reason) for one in rows.skipped[:100]],
         files=list(rows.files),
-        passed_over=passed_over(section.train) if "train" in kind.path_fields else [],
+        passed_over=ignored_files(section.train) if "train" in kind.path_fields else [],
         fix=_other_sheet(section) if rows.sheets else None,
     )
 
 
 def _other_sheet(section: Any) -> Fix | None:
     """The way to the sheet that is meant if the one that is read looks like a title page; none if a person chose it."""
-    from backend.data.formats.workbook import other_sheet
+    from backend.data.formats.workbook import suggest_sheet
 
     is_file = isinstance(section.train, str) and Path(section.train).is_file()
-    return other_sheet(Path(section.train)) if is_file and not (section.model_extra or {}).get("sheet") else None
+    return suggest_sheet(Path(section.train)) if is_file and not (section.model_extra or {}).get("sheet") else None
 
 
 def _training_rows(arguments: Arguments, tell: Tell) -> tuple[Any, Any, Any]:
@@ -81,11 +81,11 @@ def _training_rows(arguments: Arguments, tell: Tell) -> tuple[Any, Any, Any]:
 
 def _first_rows(table: Any) -> list[list[str]]:
     """The first rows as texts; long ones are cut before they leave the file."""
-    from backend.data.column_summary import shortened
+    from backend.data.column_summary import shorten_texts
 
     first = table.slice(0, ROWS)
     most = min(CELL_CHARACTERS, CHARACTERS // max(1, first.num_rows * first.num_columns))
-    columns = [shortened(column, most + 1).to_pylist() for column in first.columns]
+    columns = [shorten_texts(column, most + 1).to_pylist() for column in first.columns]
     return [
         list(row) for row in zip(*([cell_text(value, most) for value in column] for column in columns), strict=True)
     ]
@@ -131,7 +131,7 @@ def _playing(kind: Any, settings: dict[str, Any]) -> list[Column]:
 def _label_counts(table: Any, task: Any, columns: dict[str, str]) -> dict[str, int]:
     """How often each label is there, or each tag of the words; nothing where the task learns no labels."""
     from backend import registry
-    from backend.data.column_summary import counted_labels
+    from backend.data.column_summary import count_labels
 
     name = task.get("type") if isinstance(task, dict) else task
     if not name:
@@ -141,7 +141,7 @@ def _label_counts(table: Any, task: Any, columns: dict[str, str]) -> dict[str, i
     column = next((columns[part] for part in targets if part in columns), None)
     if column is None or not kind.head.chooses_labels:
         return {}
-    return counted_labels(table[column])
+    return count_labels(table[column])
 
 
 def _report(arguments: Arguments, tell: Tell) -> DataReport:

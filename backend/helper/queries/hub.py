@@ -66,9 +66,9 @@ class _DownloadWatcher:
 def _account(arguments: Arguments, tell: Tell) -> HubAccount:
     import huggingface_hub as hub
 
-    from backend.data.hub_answers import guard  # slow to import, as the library that it guards
+    from backend.data.hub_answers import install_limits  # slow to import, as the library that it guards
 
-    guard()
+    install_limits()
     known = {"from_environment": _in_environment(), "token_file": str(token_file())}
     token = hub.get_token()
     if not token:
@@ -91,9 +91,9 @@ def _account(arguments: Arguments, tell: Tell) -> HubAccount:
 def _login(arguments: Arguments, tell: Tell) -> HubAccount:
     import huggingface_hub as hub
 
-    from backend.data.hub_answers import guard
+    from backend.data.hub_answers import install_limits
 
-    guard()
+    install_limits()
     token = require(arguments, "token").strip()
     if not token or any(letter.isspace() for letter in token):
         raise InputError(message("a token is one word; copy it from huggingface.co/settings/tokens"), "token")

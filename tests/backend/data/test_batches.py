@@ -11,14 +11,14 @@ from backend.data.batches import (
     FEW,
     collate,
     evaluation_batches,
-    in_order,
     longest_sequence,
     micro_batches,
     padded_length,
-    share,
+    process_share,
+    restore_order,
     targets,
 )
-from backend.data.features import Features, features, in_memory
+from backend.data.features import Features, features, load_into_memory
 
 COUNT = 300
 PAD = 9
@@ -147,23 +147,23 @@ def test_evaluation_takes_the_longest_first_and_everyone_once(pairs):
 def test_outputs_come_back_in_order_without_filler_and_padding(language, side):
     batches = evaluation_batches(language, 32, pad_token_id=PAD, head=Head.CAUSAL_LM, rows=32, pad_side=side)
     answers = ((indices, {"token_loss": batch["input_ids"] * 2}) for indices, batch in batches)
-    found = in_order(answers, language, Head.CAUSAL_LM, side)["token_loss"]
+    found = restore_order(answers, language, Head.CAUSAL_LM, side)["token_loss"]
     assert [(one // 2).tolist() for one in found] == language.table["input_ids"].to_pylist()
 
 
 def test_processes_share_an_evaluation_and_lose_nothing(pairs):
     answers = []
     for process in range(3):
-        mine = share(np.arange(COUNT), process, 3)
+        mine = process_share(np.arange(COUNT), process, 3)
         batches = evaluation_batches(pairs, 16, mine, pad_token_id=PAD, head=Head.SEQUENCE_CLASSIFICATION)
         answers += [(indices, {"logits": batch["labels"][:, None] * np.ones(2)}) for indices, batch in batches]
-    found = in_order(answers, pairs, Head.SEQUENCE_CLASSIFICATION)["logits"]
+    found = restore_order(answers, pairs, Head.SEQUENCE_CLASSIFICATION)["logits"]
     assert [int(one[0]) for one in found] == pairs.scalars["labels"].tolist()
 
 
 @pytest.mark.parametrize("processes", [1, 2, 3, 20])
 def test_shares_are_disjoint_and_complete(processes):
-    parts = [share(np.arange(13), process, processes).tolist() for process in range(processes)]
+    parts = [process_share(np.arange(13), process, processes).tolist() for process in range(processes)]
     assert sorted(chain.from_iterable(parts)) == list(range(13))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
@@ -236,7 +236,7 @@ def test_a_model_sees_one_choice_at_a_time(choices, pairs):
 def test_a_target_may_be_the_longest_sequence():
     lists = {name: pa.array(one, pa.list_(pa.int32())) for name, one in (("input_ids", [[1]]), ("labels", [[1, 2, 3]]))}
     numbers = {name: pa.array([0], pa.int32()) for name in ("row", "part")}
-    assert longest_sequence(in_memory(iter([pa.RecordBatch.from_pydict(numbers | lists)]))) == 3
+    assert longest_sequence(load_into_memory(iter([pa.RecordBatch.from_pydict(numbers | lists)]))) == 3
 
 
 def test_draw_sees_every_list_and_a_batch_only_its_own(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from backend.contract.heads import Head
 from backend.data.export import write_arrays, write_parquet
-from backend.data.features import Features, in_memory
+from backend.data.features import Features, load_into_memory
 
 PAD, START = 7, 9
 
@@ -22,7 +22,7 @@ def features_of(**columns: list) -> Features:
     count = len(columns["input_ids"])
     kinds = {"input_ids": pa.list_(pa.int32()), "labels": pa.list_(pa.int32())}
     arrays = {name: pa.array(values, kinds.get(name)) for name, values in columns.items()}
-    return in_memory(iter([pa.RecordBatch.from_pydict({"row": range(count), "part": [0] * count, **arrays})]))
+    return load_into_memory(iter([pa.RecordBatch.from_pydict({"row": range(count), "part": [0] * count, **arrays})]))
 
 
 def written(features: Features, folder: Path, head: Head, start: int | None = None) -> dict[str, list]:

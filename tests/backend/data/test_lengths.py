@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from backend.data.lengths import MAX_LENGTHS, counted, quantiles, usual_limits
+from backend.data.lengths import MAX_LENGTHS, count_lengths, quantiles, usual_limits
 
 
 def test_every_length_is_counted():
-    values, counts = counted(np.array([3, 5, 3, 9]))
+    values, counts = count_lengths(np.array([3, 5, 3, 9]))
     assert dict(zip(values.tolist(), counts.tolist(), strict=True)) == {3: 2, 5: 1, 9: 1}
 
 
 def test_very_many_lengths_are_joined_with_the_next_one_up():
     lengths = np.arange(3 * MAX_LENGTHS)
-    values, counts = counted(lengths)
+    values, counts = count_lengths(lengths)
     assert len(values) <= MAX_LENGTHS
     assert counts.sum() == len(lengths)
     assert values[-1] == lengths[-1]

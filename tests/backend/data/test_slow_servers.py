@@ -119,7 +119,7 @@ def test_time_that_the_reader_takes_does_not_count(monkeypatch: pytest.MonkeyPat
     now = [0.0]
     monkeypatch.setattr(network_limits.time, "monotonic", lambda: now[0])
     taken = 0
-    for piece in network_limits.flowing([b"x"] * 5):
+    for piece in network_limits.limit_stalls([b"x"] * 5):
         now[0] += 2 * network_limits.STALL_SECONDS  # of writing it to the disk
         taken += len(piece)
     assert taken == 5

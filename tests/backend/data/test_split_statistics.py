@@ -10,7 +10,7 @@ import pytest
 
 from backend.contract.rpc.data import SplitReport
 from backend.data.rows import Rows
-from backend.data.split_statistics import SplitMeasure, spread_of_counts, spread_of_sorted
+from backend.data.split_statistics import SplitMeasure, summarise_counts, summarise_sorted
 
 
 def rows_of(**columns: list) -> Rows:
@@ -31,7 +31,7 @@ def measure(tmp_path: Path):
             options.get("report", lambda done, total, unit: None),
         )
         try:
-            return one.told({}, one.kinds(set(targets)), options.get("unusable", []), None)
+            return one.build_report({}, one.kinds(set(targets)), options.get("unusable", []), None)
         finally:
             one.close()
 
@@ -40,7 +40,7 @@ def measure(tmp_path: Path):
 
 def test_spread_is_that_of_numpy_with_the_samples_deviation():
     lengths = np.random.default_rng(0).integers(1, 240, 1001)
-    found = spread_of_counts(Counter(lengths.tolist()))
+    found = summarise_counts(Counter(lengths.tolist()))
     assert found is not None
     assert (found.mean, found.std) == pytest.approx((lengths.mean(), lengths.std(ddof=1)))
     assert [found.min, found.p50, found.p95, found.p99, found.p99_9, found.max] == pytest.approx(
@@ -50,11 +50,11 @@ def test_spread_is_that_of_numpy_with_the_samples_deviation():
 
 def test_sorted_numbers_and_counted_ones_are_spread_alike():
     lengths = [3, 1, 4, 1, 5, 9, 2, 6]
-    assert spread_of_sorted(np.sort(np.array(lengths, float))) == spread_of_counts(Counter(lengths))
+    assert summarise_sorted(np.sort(np.array(lengths, float))) == summarise_counts(Counter(lengths))
 
 
 def test_single_number_has_no_deviation():
-    found = spread_of_counts(Counter([7]))
+    found = summarise_counts(Counter([7]))
     assert found is not None
     assert (found.std, found.p99_9) == (None, 7)
 

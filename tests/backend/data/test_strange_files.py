@@ -21,7 +21,7 @@ from backend.data import archive
 from backend.data.data_files import data_files
 from backend.data.fingerprint import file_fingerprint
 from backend.data.formats import columnar
-from backend.data.formats.compression import bounded
+from backend.data.formats.compression import limit_unpacked
 from backend.data.formats.detect import format_of
 from backend.data.formats.reader import Options
 from backend.data.formats.text_file import TextFile
@@ -62,7 +62,7 @@ def test_packed_file_that_would_fill_the_disk_is_refused(tmp_path: Path):
             return len(buffer)
 
     (tmp_path / "bomb.gz").write_bytes(b"small")
-    unpacked = bounded(Lines(), tmp_path / "bomb.gz")
+    unpacked = limit_unpacked(Lines(), tmp_path / "bomb.gz")
     with Path(os.devnull).open("wb") as nowhere, pytest.raises(InputError, match="200 times its size"):
         shutil.copyfileobj(unpacked, nowhere)
 

@@ -145,7 +145,7 @@ def test_a_sheet_that_looks_like_a_table_is_offered_in_place_of_a_title_page(des
     path = xlsx(
         desk.folder / "a.xlsx", ("About", "visible", rows), ("More", "visible", ""), ("Films", "visible", FILMS)
     )
-    fix = workbook.other_sheet(path)
+    fix = workbook.suggest_sheet(path)
     assert fix is not None
     assert (fix.title, fix.changes) == ("Read sheet Films", {"data.sheet": "Films"})
     assert fix.preview[:2] == ("text | stars | seen | good | sum", "a film | 3 | 2022-01-01 | true | 1.5")
@@ -158,7 +158,7 @@ def test_a_title_page_that_cannot_be_read_offers_the_sheet_in_its_refusal(desk):
     )  # fmt: skip
     with pytest.raises(InputError, match=r"no name.*; or set data\.sheet to Films, which looks like a table") as told:
         desk.read(path)
-    assert told.value.fix == workbook.other_sheet(path)
+    assert told.value.fix == workbook.suggest_sheet(path)
     with pytest.raises(InputError) as told:
         desk.read(path, sheet="About")
     assert told.value.fix is None
@@ -175,7 +175,8 @@ def test_a_title_page_that_cannot_be_read_offers_the_sheet_in_its_refusal(desk):
 )
 def test_no_other_sheet_is_offered_where_none_is_better(desk, sheets):
     assert (
-        workbook.other_sheet(xlsx(desk.folder / "a.xlsx", *((name, "visible", rows) for name, rows in sheets))) is None
+        workbook.suggest_sheet(xlsx(desk.folder / "a.xlsx", *((name, "visible", rows) for name, rows in sheets)))
+        is None
     )
 
 

@@ -13,7 +13,7 @@ from backend.inspect import row_lengths
 from backend.inspect.length_report import training_lengths
 from backend.inspect.row_lengths import measured
 from backend.preflight.datasets import quiet
-from backend.tasks.task import encoded
+from backend.tasks.task import encode_features
 from tests.backend.inspect.looked_at import looked
 
 CUT: list[tuple[str, dict[str, Any]]] = [
@@ -92,7 +92,7 @@ def test_only_rows_that_are_cut_are_tokenised_again(own_cache: Path, monkeypatch
 
     def counting(task: Any, rows: Rows, *arguments: Any, **options: Any) -> Any:
         anew.append(len(rows))
-        return encoded(task, rows, *arguments, **options)
+        return encode_features(task, rows, *arguments, **options)
 
     monkeypatch.setattr(row_lengths, "encoded", counting)
     measured(look.session, look.rows, look.features, quiet)

@@ -4,7 +4,7 @@ import pytest
 
 from backend.tasks._chat import messages_of
 from backend.tasks._question_answering_features import Answers, _read
-from backend.tasks._token_classification_features import _words
+from backend.tasks._token_classification_features import _split_words
 
 DEEP = "[" * 100_000 + "]" * 100_000
 
@@ -19,4 +19,4 @@ def test_messages_of_brackets_are_none() -> None:
 
 
 def test_words_of_brackets_are_words() -> None:
-    assert _words(DEEP) == [DEEP]
+    assert _split_words(DEEP) == [DEEP]

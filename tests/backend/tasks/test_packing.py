@@ -11,7 +11,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 from backend.contract.heads import IGNORE, Head, HeadFacts
 from backend.contract.spec import TrainingSection
 from backend.data.batches import collate, targets
-from backend.data.features import Features, in_memory
+from backend.data.features import Features, load_into_memory
 from backend.engines.torch.engine import TorchEngine
 from backend.tasks._packing import first_fit, pack
 from backend.tasks.causal_lm import CausalLm, Settings
@@ -109,10 +109,10 @@ def loss_and_norm(folder: Path, source: Features) -> tuple[float, float, float]:
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_the_loss_of_packed_examples_is_that_of_each_alone(kind: str, tmp_path: Path):
     folder, batch = saved(kind, tmp_path), examples()
-    together = in_memory(pack(iter([batch]), LENGTH))
+    together = load_into_memory(pack(iter([batch]), LENGTH))
     assert len(together) < batch.num_rows / 2
     loss, norm, count = loss_and_norm(folder, together)
-    loss_alone, norm_alone, count_alone = loss_and_norm(folder, in_memory(iter([batch])))
+    loss_alone, norm_alone, count_alone = loss_and_norm(folder, load_into_memory(iter([batch])))
     assert count == count_alone
     assert loss * count == pytest.approx(loss_alone * count, rel=1e-5)
     assert norm == pytest.approx(norm_alone, rel=1e-4)

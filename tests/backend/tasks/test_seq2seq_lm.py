@@ -15,7 +15,7 @@ from transformers import NllbTokenizer as Nllb
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head
 from backend.data.batches import collate
-from backend.data.features import in_memory
+from backend.data.features import load_into_memory
 from backend.data.rows import Rows
 from backend.tasks.seq2seq_lm import SIGNATURES, Seq2SeqLm, Settings
 from backend.tokenizers.loading import fingerprint, open_tokenizer
@@ -102,7 +102,7 @@ def test_trap_1_labels_are_shifted_once_and_by_the_model(tokenizer):
 
 
 def test_trap_2_padding_is_no_target_and_the_end_is_one(tokenizer):
-    features = in_memory(iter(encode(tokenizer, rows_of(["a", "b"], ["la luz del mundo", "la"])).to_batches()))
+    features = load_into_memory(iter(encode(tokenizer, rows_of(["a", "b"], ["la luz del mundo", "la"])).to_batches()))
     batch = collate(features, np.arange(2), pad_token_id=0, head=Head.SEQ2SEQ_LM, length_multiple=1)
     [long, short] = features.table["labels"].to_pylist()
     assert batch["labels"][1].tolist() == [*short, *[IGNORE] * (len(long) - len(short))]

@@ -13,7 +13,7 @@ from seqeval import scheme as schemes
 from seqeval.metrics.sequence_labeling import get_entities
 
 from backend.metrics.entities import scores
-from backend.tasks._tagging import likelier_scheme, offences, taken_apart
+from backend.tasks._tagging import count_invalid, detect_scheme, parse_tags
 
 SEQEVAL: dict[str, Any] = {"BIO": schemes.IOB2, "IOB1": schemes.IOB1, "IOBES": schemes.IOBES, "BILOU": schemes.BILOU}
 LETTERS = {"BIO": "BI", "IOB1": "BI", "IOBES": "BIES", "BILOU": "BILU"}
@@ -34,7 +34,7 @@ def parts_of(sentences: list[list[str]]):
 
 
 def spelled(sentences: list[list[str]], scheme: Any) -> list[list[str]]:
-    names, ids = taken_apart(*parts_of(sentences)).written(scheme).tags(scheme)
+    names, ids = parse_tags(*parts_of(sentences)).to_scheme(scheme).tags(scheme)
     flat = iter([names[one] for one in ids])
     return [list(itertools.islice(flat, len(one))) for one in sentences]
 
@@ -62,8 +62,8 @@ def test_what_is_written_is_proper_and_the_same_in_every_other_scheme(scheme: st
 @pytest.mark.parametrize("scheme", LETTERS)
 def test_proper_tags_offend_nothing_and_their_scheme_is_seen(scheme: str):
     tags = spelled(random_tags("BI"), scheme)
-    assert offences(taken_apart(*parts_of(tags)), scheme) == 0  # type: ignore[arg-type]
-    assert likelier_scheme(*parts_of(tags)) == scheme
+    assert count_invalid(parse_tags(*parts_of(tags)), scheme) == 0  # type: ignore[arg-type]
+    assert detect_scheme(*parts_of(tags)) == scheme
 
 
 def scored(actual: list[list[str]], predicted: list[list[str]], scheme: str, strict: bool) -> dict[str, float]:
