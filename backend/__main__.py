@@ -28,9 +28,9 @@ from backend.commands import (
 from backend.commands.command import CTRL_C_EXIT_CODE, Command
 from backend.commands.screen import plain_streams
 from backend.contract import offline
-from backend.contract.errors import NO_ROOM, InputError, RunFailed, panics_as_errors, plain_reason
+from backend.contract.errors import NO_ROOM, InputError, RunFailed, describe_system_error, panics_as_errors
 from backend.contract.places import cache_folder
-from backend.contract.redaction import redacted
+from backend.contract.redaction import redact
 
 COMMANDS: tuple[Command, ...] = (
     *window.COMMANDS,
@@ -89,7 +89,7 @@ def _unusable(arguments: list[str]) -> str:
 
 def _execute(chosen: Namespace) -> int:
     offline.enforce()
-    os.environ.update(_guarded())
+    os.environ.update(_transformers_environment())
     try:
         with panics_as_errors():
             code = chosen.execute(chosen)
@@ -103,38 +103,38 @@ def _execute(chosen: Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except Exception as error:
-        code = _told(error, chosen)
+        code = _report_error(error, chosen)
         if getattr(error, "errno", None) in NO_ROOM:  # it may be our output that has no room, and will have none
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return code
 
 
-def _guarded() -> dict[str, str]:
+def _transformers_environment() -> dict[str, str]:
     """What transformers is told before it is imported: to import agreed code from a private place, and none of a hub's."""
     return {"HF_MODULES_CACHE": str(cache_folder() / "code" / "modules"), "USE_HUB_KERNELS": "NO"}
 
 
-def _told(error: Exception, arguments: Namespace) -> int:
+def _report_error(error: Exception, arguments: Namespace) -> int:
     if os.environ.get(DEBUG) == "1":
-        sys.stderr.write(redacted(traceback.format_exc()))
+        sys.stderr.write(redact(traceback.format_exc()))
     if isinstance(error, InputError):
-        sys.stderr.write(f"{_shortened(redacted(str(error)))}\n")
+        sys.stderr.write(f"{_shorten_names(redact(str(error)))}\n")
         return 2
     if isinstance(error, RunFailed):
-        sys.stderr.write(f"{redacted(str(error))}{f'. {error.hint}' if error.hint else ''}\n")
+        sys.stderr.write(f"{redact(str(error))}{f'. {error.hint}' if error.hint else ''}\n")
         return 1
-    if reason := plain_reason(error):
-        sys.stderr.write(f"{redacted(reason)}\n")
+    if reason := describe_system_error(error):
+        sys.stderr.write(f"{redact(reason)}\n")
         return 1 if isinstance(error, MemoryError | ImportError) else 2
     first = next(iter(str(error).splitlines()), "it has no words")
     sys.stderr.write(
-        f"burnish {arguments.command or ''} failed unexpectedly: {type(error).__name__}: {redacted(first)} "
+        f"burnish {arguments.command or ''} failed unexpectedly: {type(error).__name__}: {redact(first)} "
         f"(set {DEBUG}=1 to see everything)\n".replace("  ", " ")
     )
     return 1
 
 
-def _shortened(sentence: str) -> str:
+def _shorten_names(sentence: str) -> str:
     """Without the midst of a name of thousands of letters."""
     return sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST // 2]}…{sentence[-LONGEST // 2 :]}"
 

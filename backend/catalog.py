@@ -32,7 +32,7 @@ def catalog(devices: list[Device] | None = None) -> Catalog:
     if found is None:
         from backend import catalog_building  # loads every task and source
 
-        found = catalog_building.built(here)
+        found = catalog_building.build_catalog(here)
         _keep(found, kept)
     return msgspec.structs.replace(found, devices=devices)
 
@@ -42,7 +42,7 @@ def _key(here: dict[str, str]) -> str:
     files = [path for folder in LISTED for path in sorted((backend / folder).rglob("*.py"))]
     files += [Path(__file__), Path(registry.__file__), *sorted(resource("presets").glob("*.yaml"))]
     stats = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files]
-    return hashlib.sha256(repr((here, sys.executable, stats, registry.plugged())).encode()).hexdigest()[:24]
+    return hashlib.sha256(repr((here, sys.executable, stats, registry.installed_plugins())).encode()).hexdigest()[:24]
 
 
 def _read(path: Path) -> Catalog | None:

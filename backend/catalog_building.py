@@ -21,17 +21,17 @@ from backend.contract.metrics import Range
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec, Section
 from backend.contract.spec.tokenizer_training import TokenizerTraining
-from backend.metrics.metric import declared
+from backend.metrics.metric import declared_metrics
 
 
-def built(versions: dict[str, str]) -> Catalog:
+def build_catalog(versions: dict[str, str]) -> Catalog:
     """The static catalog, made anew."""
     return Catalog(
         tasks=[_task(name, task) for name, task in registry.all_of("task").items()],
         sources=[_source(name, source) for name, source in registry.all_of("source").items()],
         engines=[engine_entry(name, engine) for name, engine in registry.all_of("engine").items()],
         presets=presets(),
-        spec=_with_choices(RunSpec.model_json_schema()),
+        spec=_add_choices(RunSpec.model_json_schema()),
         versions=versions,
         optimizers=[
             OptimizerEntry(name, one.title, one.description, _schema(one.Settings))
@@ -83,7 +83,7 @@ def _schema(settings: type[Section]) -> dict[str, Any]:
     return settings.model_json_schema()
 
 
-def _with_choices(spec: dict[str, Any]) -> dict[str, Any]:
+def _add_choices(spec: dict[str, Any]) -> dict[str, Any]:
     """The schema with the names that are registered, where a field says of which `kind` it is one."""
     for section in spec["$defs"].values():
         for field in section.get("properties", {}).values():
@@ -96,7 +96,7 @@ def _task_metrics() -> list[MetricEntry]:
     """Each metric that tasks give once, with those that give it."""
     tasks: dict[tuple[str, str, bool | None, Range], list[str]] = {}
     for name, task in registry.all_of("task").items():
-        for one in declared(task.metrics):
+        for one in declared_metrics(task.metrics):
             tasks.setdefault((one.name, one.title, one.greater_is_better, one.range), []).append(name)
     return [MetricEntry(name, title, names, greater, range) for (name, title, greater, range), names in tasks.items()]
 
@@ -114,7 +114,7 @@ def _task(name: str, task: Any) -> TaskEntry:
         description=task.description,
         head=str(task.head),
         columns=list(task.columns),
-        metrics=[metric.name for metric in declared(task.metrics)],
+        metrics=[metric.name for metric in declared_metrics(task.metrics)],
         default_metric=task.default_metric,
         settings=_schema(task.Settings),
         defaults=task.defaults,

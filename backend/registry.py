@@ -42,7 +42,7 @@ PLUGGED = {
 @cache
 def names(kind: str) -> tuple[str, ...]:
     """All keys of a kind: the names of its modules, and of plugins whether they can be loaded or not."""
-    return tuple(sorted({*_own(kind), *_plugins(kind)}))
+    return tuple(sorted({*_own_names(kind), *_plugins(kind)}))
 
 
 def find(kind: str, name: str, field: str) -> Any:
@@ -77,23 +77,25 @@ def problems() -> list[str]:
     """What is wrong with installed plugins, a sentence each; loads them all."""
     found = []
     for kind in PLUGGED:
-        own = _own(kind)
+        own = _own_names(kind)
         found += [
-            message("{kind} is left out: Burnish has a {kind_2} of that name", kind=_said(kind, one), kind_2=kind)
-            for one in _found(kind)
+            message("{kind} is left out: Burnish has a {kind_2} of that name", kind=_name_entry(kind, one), kind_2=kind)
+            for one in _find_entry_points(kind)
             if one.name in own
         ]
         found += [problem for name in _plugins(kind) if (problem := _load(kind, name)[1])]
     return found
 
 
-def plugged() -> list[tuple[Any, ...]]:
+def installed_plugins() -> list[tuple[Any, ...]]:
     """Name, version and files of every installed plugin, without loading it: what a cache must know of them."""
-    return [(kind, one.name, one.value, _version(one), *_files(one)) for kind in PLUGGED for one in _found(kind)]
+    return [
+        (kind, one.name, one.value, _version(one), *_files(one)) for kind in PLUGGED for one in _find_entry_points(kind)
+    ]
 
 
 @cache
-def _own(kind: str) -> tuple[str, ...]:
+def _own_names(kind: str) -> tuple[str, ...]:
     if kind not in _ROOMS:
         return ()
     path = importlib.import_module(_ROOMS[kind][0]).__path__
@@ -107,7 +109,7 @@ def _is_shared(kind: str, found: pkgutil.ModuleInfo) -> bool:
 
 
 @cache
-def _found(kind: str) -> tuple[EntryPoint, ...]:
+def _find_entry_points(kind: str) -> tuple[EntryPoint, ...]:
     if kind not in PLUGGED:
         return ()
     return tuple(sorted(entry_points(group=f"burnish.{kind}s"), key=lambda one: (one.name, one.value)))
@@ -115,7 +117,7 @@ def _found(kind: str) -> tuple[EntryPoint, ...]:
 
 @cache
 def _plugins(kind: str) -> dict[str, EntryPoint]:
-    return {one.name: one for one in _found(kind) if one.name not in _own(kind)}
+    return {one.name: one for one in _find_entry_points(kind) if one.name not in _own_names(kind)}
 
 
 @cache
@@ -128,23 +130,23 @@ def _load(kind: str, name: str) -> tuple[Any, str]:
         reason = (str(error).splitlines() or [""])[0]
         return None, message(
             "{kind} cannot be loaded ({class_name}: {reason})",
-            kind=_said(kind, entry),
+            kind=_name_entry(kind, entry),
             class_name=type(error).__name__,
             reason=reason,
         )
     lacking = [each for each in PLUGGED[kind] if not hasattr(found, each)]
     if lacking:
         return None, message(
-            "{kind} cannot be used: it has no {lacking}", kind=_said(kind, entry), lacking=", ".join(lacking)
+            "{kind} cannot be used: it has no {lacking}", kind=_name_entry(kind, entry), lacking=", ".join(lacking)
         )
     if "Settings" in PLUGGED[kind] and not hasattr(found.Settings, "model_json_schema"):
         return None, message(
-            "{kind} cannot be used: its Settings are no backend.contract.spec.Section", kind=_said(kind, entry)
+            "{kind} cannot be used: its Settings are no backend.contract.spec.Section", kind=_name_entry(kind, entry)
         )
     return found, ""
 
 
-def _said(kind: str, entry: EntryPoint) -> str:
+def _name_entry(kind: str, entry: EntryPoint) -> str:
     owner = entry.dist.name if entry.dist else entry.value
     return message("the {kind} {name} of the package {owner}", kind=kind, name=entry.name, owner=owner)
 

@@ -70,7 +70,7 @@ def supervise(
     except InputError as error:
         return _refuse(str(error))
     except RunLocked:
-        values = {"name": folder.name, "folder": _holder(folder)}
+        values = {"name": folder.name, "folder": _describe_holder(folder)}
         return _refuse(
             message("{name}: this run is already waiting in the queue{folder}", **values)
             if folder.is_queued()
@@ -126,7 +126,7 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
     try:
         engine = _start(folder, command)
     except OSError as error:  # Python itself may be gone by now, where a program was updated while the run waited
-        _say(str(error))
+        _print_error(str(error))
         why = message("the run could not be started: {error}", error=error)
         return _record_exit(folder, ExitRecord(record.attempt, 1, time.time(), why))
     stopping.engine = engine
@@ -136,7 +136,7 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
     stopping.disarm()
     left = process_tree.end_all(lambda: _tree(folder, engine.pid))
     if left:
-        _say(message("{left} processes were left behind by the engine and have been ended", left=left))
+        _print_error(message("{left} processes were left behind by the engine and have been ended", left=left))
     ended = ExitRecord(
         record.attempt, returncode, time.time(), stopping.message(returncode), stopping.state(returncode)
     )
@@ -147,7 +147,7 @@ def _wait_its_turn(folder: RunFolder, stopping: "_Shutdown") -> str:
     """Until the run may begin, or until it is asked to end: what it was asked."""
     before: RunFolder | None = None
     while folder.queued.exists():
-        request = stopping.request or folder.requested() or ""
+        request = stopping.request or folder.open_request() or ""
         if request in ENDS:
             return request
         if before is None or not run_queue.is_ahead(before, folder):
@@ -177,7 +177,7 @@ def _record_exit(folder: RunFolder, record: ExitRecord) -> int:
         folder.write_exit_record(record)
     except OSError as error:
         # The folder was deleted or the disk is full: readers will find the run to be lost, which is true.
-        _say(message("{path}: how the run ended cannot be written: {error}", path=folder.path, error=error))
+        _print_error(message("{path}: how the run ended cannot be written: {error}", path=folder.path, error=error))
         return 1
     return 0 if record.returncode == 0 else 1
 
@@ -195,8 +195,8 @@ class _Shutdown:
         """What the supervisor was told, as the request of a run; even if that could not be written."""
         self._folder, self._patience = folder, patience
         self._is_told = self._is_asked = self._is_killed = False
-        on_interruption(lambda number: self._tell("interrupt", is_warning=number != signal.SIGTERM))
-        signal.signal(signal.SIGINT, lambda *_: self._tell("stop"))
+        on_interruption(lambda number: self._send_request("interrupt", is_warning=number != signal.SIGTERM))
+        signal.signal(signal.SIGINT, lambda *_: self._send_request("stop"))
         if hasattr(signal, "SIGALRM"):
             signal.signal(signal.SIGALRM, lambda *_: self._lose_patience())
 
@@ -230,26 +230,26 @@ class _Shutdown:
         is_early = returncode < 0 and signal.Signals(-returncode).name in INTERRUPTIONS
         return ENDS["interrupt"] if is_early and not self._is_killed else ""
 
-    def _tell(self, request: str, *, is_warning: bool = False) -> None:
+    def _send_request(self, request: str, *, is_warning: bool = False) -> None:
         if self._is_told and not is_warning:
             self._kill()
             return
         self._is_told |= not is_warning
         if not self._is_asked or self.request != request:
             self.request = request
-            self._is_asked = self._ask()
+            self._is_asked = self._request_stop()
         if not is_warning:
             self._wake_in(self._patience.polite if self._is_asked else 0.01)
 
-    def _ask(self) -> bool:
+    def _request_stop(self) -> bool:
         try:
-            self._folder.whole().request(self.request)
+            self._folder.main_folder().request(self.request)
         except OSError:  # without a folder nobody can be asked
             return False
         return True
 
     def _lose_patience(self) -> None:
-        run = self._folder.whole()
+        run = self._folder.main_folder()
         has_answered = self._is_asked and run.exists() and not (run.path / self.request).exists()
         if has_answered and not self._is_killed:
             self._wake_in(self._patience.polite)
@@ -309,7 +309,7 @@ def _sweep_leftovers(folder: RunFolder) -> None:
     process_tree.end_all(lambda: process_tree.of_run(str(folder.path)))
 
 
-def _holder(folder: RunFolder) -> str:
+def _describe_holder(folder: RunFolder) -> str:
     record = folder.process_record()
     return (
         message(" (process {supervisor_pid})", supervisor_pid=record.supervisor_pid)
@@ -333,11 +333,11 @@ def _open_log(folder: RunFolder) -> int:
 
 
 def _refuse(sentence: str) -> int:
-    _say(sentence)
+    _print_error(sentence)
     return 2
 
 
-def _say(sentence: str) -> None:
+def _print_error(sentence: str) -> None:
     sys.stderr.write(f"{sentence}\n")
     sys.stderr.flush()
 

@@ -20,6 +20,6 @@ class AdapterEntry(Protocol):
         ...
 
     @staticmethod
-    def trained(settings: Any, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> int:
+    def count_trainable(settings: Any, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> int:
         """About how many parameters are trained, from the weights' shapes in the file."""
         ...

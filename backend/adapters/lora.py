@@ -56,7 +56,7 @@ class Lora:
                 raise no_such_matrix(target, _matrices(shapes))
 
     @staticmethod
-    def trained(settings: Settings, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> int:
+    def count_trainable(settings: Settings, shapes: Mapping[str, tuple[int, ...]], model_type: str) -> int:
         """Rank times both sides of every matrix that is meant; heads not yet made are not counted."""
         known = _matrices(shapes, with_tables=isinstance(settings.targets, list))
         chosen = {name: shape for name, shape in known.items() if _is_chosen(settings, name)}

@@ -56,11 +56,11 @@ def add_consents(parser: ArgumentParser) -> None:
     )
 
 
-def named_run(name_or_path: str) -> RunFolder:
+def requested_run(name_or_path: str) -> RunFolder:
     """The run that is meant. Raises InputError that names the newest runs."""
     found = find_run(name_or_path, runs_folder())
     if found:
-        return found.whole()  # one host's folder is no run of its own
+        return found.main_folder()  # one host's folder is no run of its own
     names = [one_line(folder.name) for folder in run_folders(runs_folder())[:SHOWN_RUNS]]
     there = f"the newest runs are {', '.join(names)}" if names else f"there are no runs in {runs_folder()} yet"
     raise InputError(f"{name_or_path}: there is no such run; {there}")

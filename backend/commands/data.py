@@ -59,7 +59,7 @@ def _report(arguments: Namespace) -> int:
 
     screen = ProgressScreen()
     try:
-        found = data_report.data_report(_subject(arguments), screen.report("reading data"))
+        found = data_report.data_report(_report_request(arguments), screen.report("reading data"))
     finally:
         screen.close()
     print(msgspec.json.encode(found).decode() if arguments.json else _describe_report(found))
@@ -92,20 +92,23 @@ def _prepare(arguments: Namespace) -> int:
     return 0
 
 
-def _subject(arguments: Namespace) -> "ReportRequest":
+def _report_request(arguments: Namespace) -> "ReportRequest":
     from backend.contract import spec_file
     from backend.inspect import data_report
     from backend.preflight import resolve
 
     if arguments.target.endswith((".yaml", ".yml")):
         _refuse_beside_spec(arguments)
-        return data_report.subject_of(resolve.read_spec(Path(arguments.target), arguments.changes))
-    data = {"source": arguments.source or "files", **data_report.named(arguments.source or "files", arguments.target)}
+        return data_report.request_of_spec(resolve.read_spec(Path(arguments.target), arguments.changes))
+    data = {
+        "source": arguments.source or "files",
+        **data_report.source_keys(arguments.source or "files", arguments.target),
+    }
     data |= _other_splits(arguments.target) if data["source"] == "files" else {}
     data |= {name: value for name in ("validation", "test") if (value := getattr(arguments, name)) is not None}
     values: dict[str, Any] = {"data": data, "task": {"type": arguments.task} if arguments.task else {}}
-    values = spec_file.with_changes(values, arguments.changes)
-    return data_report.subject_of_data(values["data"], values["task"], arguments.tokenizer, Path.cwd())
+    values = spec_file.apply_changes(values, arguments.changes)
+    return data_report.request_of_data(values["data"], values["task"], arguments.tokenizer, Path.cwd())
 
 
 def _other_splits(target: str) -> dict[str, str]:
@@ -199,20 +202,20 @@ def _add_import(actions: Any) -> None:
 
 def _import(arguments: Namespace) -> int:
     from backend.contract.places import cache_folder, is_offline  # these load the data room
-    from backend.contract.spec import validated
+    from backend.contract.spec import validate
     from backend.data.prefixed_tables import language_names, write_tables
     from backend.data.sources.source import ReadOptions
     from backend.data.sources.tatoeba import Settings, pair_folder
 
     where = user_path(arguments.data)
-    output = arguments.output or _beside(where)
+    output = arguments.output or _output_folder(where)
     check_output_folder(output, "--output")
     languages = language_names(arguments.languages, re.sub(r"(\.tar)?(\.gz)?$", "", where.absolute().name))
     given = {"folder": str(where)} if where.exists() else {"pair": arguments.data}
     screen = ProgressScreen()
     try:
         reading = ReadOptions(cache_folder() / "tables", screen.report("bringing the data"), offline=is_offline())
-        folder = pair_folder(validated(Settings, given, "data"), reading)
+        folder = pair_folder(validate(Settings, given, "data"), reading)
         with output_errors(output, "--output", output):
             output.mkdir(parents=True, exist_ok=True)
             written = write_tables(folder, output, languages, screen.report("writing"))
@@ -225,7 +228,7 @@ def _import(arguments: Namespace) -> int:
     return 0
 
 
-def _beside(where: Path) -> Path:
+def _output_folder(where: Path) -> Path:
     if where.is_dir():
         return where
     if where.is_file():

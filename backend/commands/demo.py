@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from backend.commands import new_run, window
 from backend.commands.command import Command, add_json
-from backend.commands.follow import EventReader, Follower, RunOutcome, in_words, tell
+from backend.commands.follow import EventReader, Follower, RunOutcome, format_metrics, report_outcome
 from backend.commands.screen import ProgressScreen
 from backend.commands.train import attempt
 from backend.contract.errors import RunFailed
@@ -33,13 +33,13 @@ def _demo(arguments: Namespace) -> int:
     from backend.preflight import resolve  # loads pydantic, pyarrow and the data room
 
     prepared = new_run.prepare(resolve.read_spec(demo_spec()), arguments)
-    folder = new_run.written(prepared, arguments.run_folder)
+    folder = new_run.write_run(prepared, arguments.run_folder)
     if not arguments.headless and not arguments.json and window.can_show():
-        return _in_window(folder, prepared.spec)
-    return _tell(attempt(folder, prepared.spec), arguments.json)
+        return _show_in_window(folder, prepared.spec)
+    return _report(attempt(folder, prepared.spec), arguments.json)
 
 
-def _in_window(folder: RunFolder, spec: "RunSpec") -> int:
+def _show_in_window(folder: RunFolder, spec: "RunSpec") -> int:
     supervisor = new_run.start(folder, spec)
     try:
         return window.show("--run", str(folder.path))
@@ -47,15 +47,15 @@ def _in_window(folder: RunFolder, spec: "RunSpec") -> int:
         # The run goes on without the window, so the terminal takes over.
         screen = ProgressScreen()
         screen.line(str(error))
-        return _tell(Follower(folder, EventReader(folder.events), screen).watch(), False)
+        return _report(Follower(folder, EventReader(folder.events), screen).watch(), False)
     finally:
         supervisor.returncode = supervisor.poll() or 0  # a run that still goes on outlives this process on purpose
 
 
-def _tell(outcome: RunOutcome, as_json: bool) -> int:
+def _report(outcome: RunOutcome, as_json: bool) -> int:
     if as_json or outcome.exit_code or outcome.predictions is None:
-        return tell(outcome, as_json)
-    print(f"{outcome.state}: {in_words(outcome.metrics)}")
+        return report_outcome(outcome, as_json)
+    print(f"{outcome.state}: {format_metrics(outcome.metrics)}")
     print(f"run {outcome.folder.path}")
     print(outcome.predictions, flush=True)  # alone on the last line, for scripts
     return 0

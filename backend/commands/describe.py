@@ -25,11 +25,11 @@ def _describe(arguments: Namespace) -> int:
 
         here = devices.list_all()
     catalog = catalogue.catalog(here)
-    print(msgspec.json.encode(catalog).decode() if arguments.json else _in_words(catalog))
+    print(msgspec.json.encode(catalog).decode() if arguments.json else _format_catalog(catalog))
     return 0
 
 
-def _in_words(catalog: "Catalog") -> str:
+def _format_catalog(catalog: "Catalog") -> str:
     lines = ["tasks"]
     lines += [f"  {task.name:<22} {task.description}" for task in catalog.tasks]
     lines += ["sources", *(f"  {source.name:<22} {source.description}" for source in catalog.sources)]

@@ -3,7 +3,7 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
-from backend.commands.command import Command, add_json, named_run
+from backend.commands.command import Command, add_json, requested_run
 
 MARKS = {"fine": "✓", "note": "!", "missing": "✗"}
 PLAIN_MARKS = {"fine": "ok", "note": "!", "missing": "x"}
@@ -38,7 +38,7 @@ def _report_arguments(parser: ArgumentParser) -> None:
 def _report(arguments: Namespace) -> int:
     from backend.contract.run.report import report  # loads msgspec and the YAML reader
 
-    print(report(named_run(arguments.run)), end="")
+    print(report(requested_run(arguments.run)), end="")
     return 0
 
 

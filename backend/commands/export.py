@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from backend.commands.command import Command, named_run
+from backend.commands.command import Command, requested_run
 from backend.contract.errors import InputError
 from backend.contract.output_file import check_output_folder, output_errors, whole_file
 from backend.contract.safe_files import user_path
@@ -39,7 +39,7 @@ def _export(arguments: Namespace) -> int:
         return _export_event_file(arguments)
     from backend.mirrors.curves import Curves
 
-    curves = Curves(named_run(arguments.run).events, arguments.run)
+    curves = Curves(requested_run(arguments.run).events, arguments.run)
     if arguments.csv == "-":
         _write(curves, sys.stdout)
         return 0
@@ -57,7 +57,7 @@ def _export_event_file(arguments: Namespace) -> int:
     folder = arguments.tensorboard.absolute()
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--tensorboard {folder} is a file; name a folder")
-    curves = Curves(named_run(arguments.run).events, arguments.run)
+    curves = Curves(requested_run(arguments.run).events, arguments.run)
     with output_errors(folder, "--tensorboard"):
         written = tensorboard.write(curves, folder)
     print(f"{written.records} records: {written.path}\nSee them with: tensorboard --logdir {folder}")
@@ -92,7 +92,7 @@ def export_model(arguments: Namespace) -> int:
     if arguments.merged:
         _merge_adapter(arguments)
     else:
-        folder = named_run(arguments.run)
+        folder = requested_run(arguments.run)
         if not (folder.model / "config.json").is_file():
             raise InputError(f"{arguments.run}: this run has no model yet; let it finish, or stop it, first")
         from backend.models.remote_code import agree_to_copy
@@ -159,16 +159,16 @@ def export_predictions(arguments: Namespace) -> int:
     """Write them and say where. Raises InputError."""
     from backend.helper.queries import prediction_filter, predictions  # load pyarrow
 
-    run, output = named_run(arguments.run), user_path(arguments.predictions).absolute()
+    run, output = requested_run(arguments.run), user_path(arguments.predictions).absolute()
     kind = SUFFIXES.get(output.suffix.lower())
     if kind is None:
         raise InputError(f"--predictions {output.name}: name a file that ends in .csv or .parquet")
     parquet = run.predictions(arguments.split, "parquet")
     if not parquet.is_file():
-        there = ", ".join(run.predicted()) or "none yet; a run writes them when it ends"
+        there = ", ".join(run.prediction_names()) or "none yet; a run writes them when it ends"
         raise InputError(f"--split {arguments.split}: {arguments.run} has no such predictions; there are {there}")
     wanted = _filters(arguments)
-    rows = prediction_filter.chosen_rows({"parquet": str(parquet), **wanted}) if wanted else None
+    rows = prediction_filter.select_rows({"parquet": str(parquet), **wanted}) if wanted else None
     written = predictions.export(
         predictions.ExportRequest(
             parquet=str(parquet),

@@ -108,7 +108,7 @@ class Follower:
 
     def __init__(self, folder: RunFolder, reader: EventReader, screen: ProgressScreen) -> None:
         self._folder, self._reader, self._screen = folder, reader, screen
-        self._run = folder.whole()
+        self._run = folder.main_folder()
         self._queue = QueueReporter(self._run, screen)
         self._outcome = RunOutcome(self._run)
         self._finished: events.RunFinished | None = None
@@ -124,14 +124,14 @@ class Follower:
         """
         restore = on_interruption(self._interrupt)
         try:
-            self._until_over()
+            self._follow_to_end()
         except KeyboardInterrupt:
             self._stop()
-            self._until_over()
+            self._follow_to_end()
         finally:
             restore()
             self._screen.close()
-        return self._concluded()
+        return self._build_outcome()
 
     def _interrupt(self, number: int) -> None:
         if not self._is_interrupted:
@@ -147,18 +147,18 @@ class Follower:
         doing = "Leaving the queue" if waits else "Stopping after a checkpoint"
         self._screen.line(f"{doing}. Press Ctrl-C again to leave the run to itself.")
 
-    def _until_over(self) -> None:
+    def _follow_to_end(self) -> None:
         alive = True
         while alive:
-            self._queue.look()
+            self._queue.report_changes()
             alive = self._folder.life() == "alive"  # asked before the last look, so that no word is missed
             for event in self._reader.new():
-                self._tell_evaluation(event)
+                self._report_evaluation(event)
                 self._show(event)
             if alive:
                 time.sleep(LOOK_SECONDS)
 
-    def _tell_evaluation(self, event: events.AnyEvent) -> None:
+    def _report_evaluation(self, event: events.AnyEvent) -> None:
         """Before anything else is shown than that another split is measured after the same step."""
         goes_on = isinstance(event, events.StageProgress | events.EvaluationFinished | events.ProgramCompiled)
         if goes_on or (isinstance(event, events.StageStarted) and event.stage in ("evaluating", "compiling")):
@@ -167,7 +167,7 @@ class Follower:
             self._screen.line(evaluation_line(self._evaluated))
             self._evaluated = []
 
-    def _concluded(self) -> RunOutcome:
+    def _build_outcome(self) -> RunOutcome:
         outcome, finished = self._outcome, self._finished
         if finished:
             outcome.state, outcome.message, outcome.hint = finished.state, finished.message, finished.hint
@@ -200,7 +200,7 @@ class Follower:
     def _show(self, event: events.AnyEvent) -> None:
         match event:
             case events.StageStarted():
-                self._screen.begin(event.stage, event.total or self._total_of(event.stage), event.unit)
+                self._screen.start_stage(event.stage, event.total or self._total_of(event.stage), event.unit)
             case events.StageProgress():
                 self._screen.advance(event.done, event.total)
             case events.PlanMade():
@@ -221,7 +221,7 @@ class Follower:
             case events.PredictionsWritten():
                 self._keep(event)
                 if event.split != "validation":
-                    measured = in_words(event.metrics) or "no labels to measure by"
+                    measured = format_metrics(event.metrics) or "no labels to measure by"
                     self._screen.line(f"{event.split}: {measured}; {self._run.path / event.csv}")
             case events.RunFinished():
                 self._finished = event
@@ -244,22 +244,22 @@ class QueueReporter:
         self._folder, self._screen = folder, screen
         self._told, self._looked = "", 0.0
 
-    def look(self) -> None:
+    def report_changes(self) -> None:
         """Say what has changed; called again and again."""
         now = time.monotonic()
         if not self._folder.queued.exists():
-            self._tell_beginning()
+            self._report_start()
         elif now - self._looked >= QUEUE_LOOK_SECONDS:
             self._looked = now
-            self._tell(waits_for(self._folder))
+            self._report(waits_for(self._folder))
 
-    def _tell(self, words: str) -> None:
+    def _report(self, words: str) -> None:
         if words and words != self._told:
             first = not self._told
             self._told = words
             self._screen.line(f"{one_line(self._folder.name)} {words}{'; Ctrl-C takes it out' if first else ''}")
 
-    def _tell_beginning(self) -> None:
+    def _report_start(self) -> None:
         if self._told and self._folder.exit_record() is None:
             self._screen.line(f"{one_line(self._folder.name)} begins; Ctrl-C stops it")
         self._told = ""
@@ -279,7 +279,7 @@ def waits_for(folder: RunFolder) -> str:
     return f"waits for {ahead[0].name}{more} {place}"
 
 
-def tell(outcome: RunOutcome, as_json: bool) -> int:
+def report_outcome(outcome: RunOutcome, as_json: bool) -> int:
     """Print how a run ended; the exit code. The last line on stderr says in one sentence why a run failed.
 
     Where a command mends it, that stands in the line above.
@@ -287,10 +287,10 @@ def tell(outcome: RunOutcome, as_json: bool) -> int:
     if as_json:
         print(outcome.as_json(), flush=True)
     else:
-        _tell_in_words(outcome)
+        _print_outcome(outcome)
     if outcome.exit_code:
         if outcome.mend:
-            words = outcome.mend.words()
+            words = outcome.mend.describe()
             by = outcome.mend.command(outcome.folder.path)
             print(f"{words[0].lower()}{words[1:]} by: {by}", file=sys.stderr)
         reason = outcome.message or "it did not say why"
@@ -299,9 +299,9 @@ def tell(outcome: RunOutcome, as_json: bool) -> int:
     return outcome.exit_code
 
 
-def _tell_in_words(outcome: RunOutcome) -> None:
+def _print_outcome(outcome: RunOutcome) -> None:
     if outcome.exit_code == 0:
-        print(f"{outcome.state}: {in_words(outcome.metrics)}" if outcome.metrics else outcome.state)
+        print(f"{outcome.state}: {format_metrics(outcome.metrics)}" if outcome.metrics else outcome.state)
         if outcome.state in ("stopped", "paused"):
             print(f"resume with  burnish resume {one_line(outcome.folder.name)}")
     print(f"run          {outcome.folder.path}")
@@ -313,11 +313,13 @@ def _tell_in_words(outcome: RunOutcome) -> None:
 
 def evaluation_line(evaluated: list[events.EvaluationFinished]) -> str:
     """`after step 150: validation accuracy 0.83, loss 0.42, the best so far; train accuracy 0.86, loss 0.34`."""
-    parts = [f"{one.split} {in_words(one.metrics)}{', the best so far' if one.is_best else ''}" for one in evaluated]
+    parts = [
+        f"{one.split} {format_metrics(one.metrics)}{', the best so far' if one.is_best else ''}" for one in evaluated
+    ]
     return f"after step {evaluated[0].step}: {'; '.join(parts)}"
 
 
-def in_words(metrics: dict[str, float | None]) -> str:
+def format_metrics(metrics: dict[str, float | None]) -> str:
     """Metrics for a line: `accuracy 0.872, loss 0.31`; the loss comes last. Of very many the variants are left out."""
     names = sorted(metrics, key=lambda name: name == "loss")
     if len(names) > MAX_METRICS:

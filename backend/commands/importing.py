@@ -38,12 +38,12 @@ def _import(arguments: Namespace) -> int:
         raise InputError("name a file to import, or give a command line with --command")
     if arguments.output is not None and arguments.output.exists():
         raise InputError(f"--output: {arguments.output} is there already; name a new file")
-    system, found = _imported(arguments)
-    spec = _checked(found.spec, arguments)
+    system, found = _import_file(arguments)
+    spec = _validate(found.spec, arguments)
     if arguments.json:
         print(json.dumps({"spec": spec, "without_counterpart": found.unmatched, "notes": found.notes}))
         return 0
-    text = _with_remarks(spec, system, found)
+    text = _format_spec(spec, system, found)
     if arguments.output is None:
         print(text, end="")
     else:
@@ -54,23 +54,23 @@ def _import(arguments: Namespace) -> int:
     return 0
 
 
-def _imported(arguments: Namespace) -> "tuple[str, ImportedSpec]":
+def _import_file(arguments: Namespace) -> "tuple[str, ImportedSpec]":
     """The name of the system, and what was made of it."""
     from backend.importing import determined, example_scripts, pymarlin
 
     if arguments.line is not None or arguments.file.suffix in _SCRIPT_FILES:
         values, script = example_scripts.from_command(arguments.line or _text(arguments.file))
-        return "transformers example", example_scripts.imported(values, arguments.script or script)
+        return "transformers example", example_scripts.import_arguments(values, arguments.script or script)
     from backend.contract import spec_file  # loads the YAML reader
 
     values = spec_file.parse(_text(arguments.file), str(arguments.file))
     if isinstance(values, dict):
         if determined.recognises(values):
-            return "Determined experiment", determined.imported(values)
+            return "Determined experiment", determined.import_config(values)
         if pymarlin.recognises(values):
-            return "PyMarlin config", pymarlin.imported(values)
+            return "PyMarlin config", pymarlin.import_config(values)
         if example_scripts.recognises(values):
-            return "transformers example", example_scripts.imported(values, arguments.script)
+            return "transformers example", example_scripts.import_arguments(values, arguments.script)
     raise InputError(
         f"{arguments.file}: it is neither a Determined experiment, nor a PyMarlin config, nor the arguments of a "
         "transformers example script; write a spec instead (see the README)"
@@ -85,17 +85,17 @@ def _text(path: Path) -> str:
         raise InputError(f"{path}: it cannot be read: {reason}; check the path") from None
 
 
-def _checked(spec: dict[str, Any], arguments: Namespace) -> dict[str, Any]:
+def _validate(spec: dict[str, Any], arguments: Namespace) -> dict[str, Any]:
     """The spec with `--set` changes, valid for every setting. Raises InputError."""
     from backend.contract import spec_file
     from backend.preflight.resolve import resolve
 
-    changed = spec_file.with_changes({"version": 1, **spec}, arguments.changes)
+    changed = spec_file.apply_changes({"version": 1, **spec}, arguments.changes)
     resolve(changed, (arguments.output or arguments.file or Path.cwd() / "spec").absolute().parent)
     return changed
 
 
-def _with_remarks(spec: dict[str, Any], system: str, found: "ImportedSpec") -> str:
+def _format_spec(spec: dict[str, Any], system: str, found: "ImportedSpec") -> str:
     from backend.contract import spec_file
 
     remarks = [f"Imported from a {system}."]

@@ -18,7 +18,7 @@ from backend.contract import places
 from backend.contract.errors import InputError, RunFailed, panics_as_errors
 from backend.contract.messages import join, message
 from backend.contract.processes import on_interruption
-from backend.contract.redaction import redacted
+from backend.contract.redaction import redact
 from backend.contract.rpc.protocol import ErrorReply, Progress, Reply
 from backend.contract.run.cost import STAGES, MeasuredTime
 from backend.contract.run.folder import RunFolder
@@ -39,7 +39,7 @@ def _run(arguments: Namespace) -> int:
     try:
         from backend.training import loop  # loads the data room and the framework
     except ImportError:
-        _say_why_nothing_began(folder)
+        _explain_failed_start(folder)
         return 1
     return loop.run(folder)
 
@@ -59,7 +59,7 @@ class _InterruptOnce:
             return
         self._is_requested = True
         with suppress(OSError):  # nothing could be saved in that folder either
-            self._folder.whole().request("interrupt")
+            self._folder.main_folder().request("interrupt")
 
 
 class RedactedStream(io.TextIOBase):
@@ -70,7 +70,7 @@ class RedactedStream(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Pass it on; a token that is written in two halves is not recognised."""
-        self._stream.write(redacted(text))
+        self._stream.write(redact(text))
         return len(text)
 
     def flush(self) -> None:
@@ -82,14 +82,14 @@ class RedactedStream(io.TextIOBase):
         return self._stream.fileno()
 
 
-def _say_why_nothing_began(folder: RunFolder) -> None:
+def _explain_failed_start(folder: RunFolder) -> None:
     """An incomplete installation ends an attempt before its first event; people still get their sentence."""
     from backend.contract.run.events import RunFinished
     from backend.training.event_log import EventLog  # needs none of those libraries
 
     error = sys.exc_info()[1]
     sys.stderr.write(traceback.format_exc())
-    sentence = message("a library that training needs cannot be loaded: {error}", error=redacted(str(error)))
+    sentence = message("a library that training needs cannot be loaded: {error}", error=redact(str(error)))
     event = RunFinished(
         time=time.time(),
         state="failed",
@@ -116,13 +116,13 @@ def _measure(arguments: Namespace) -> int:
     own = places.scratch_folder(os.getpid())
     try:
         own.mkdir(parents=True)
-        channel.send(_measured(values, own, arguments.begun, channel))
+        channel.send(_run_measurement(values, own, arguments.begun, channel))
     finally:
         places.remove_scratch(os.getpid())
     return 0
 
 
-def _measured(values: dict[str, Any], own: Path, begun: float, channel: Channel) -> Reply:
+def _run_measurement(values: dict[str, Any], own: Path, begun: float, channel: Channel) -> Reply:
     """The one place of this process where an exception becomes a sentence."""
     from backend.preflight import resolve  # these load the data room
     from backend.training import timing_trial
@@ -136,21 +136,21 @@ def _measured(values: dict[str, Any], own: Path, begun: float, channel: Channel)
             found = timing_trial.measure(resolve.resolve(values, Path("/")), own, begun, tell)
         return Reply(0, MeasuredTime(measurement=found))
     except InputError as error:
-        return Reply(0, error=ErrorReply(redacted(str(error)), error.field, error.line))
+        return Reply(0, error=ErrorReply(redact(str(error)), error.field, error.line))
     except Exception as error:
-        sys.stderr.write(redacted(traceback.format_exc()))
+        sys.stderr.write(redact(traceback.format_exc()))
         code, failure = recognise_failure(error, FailureContext(RunFolder(own))) or ("", None)
         if code == "out_of_memory" and failure is not None:
-            return Reply(0, MeasuredTime(shortage=redacted(failure.message)))
+            return Reply(0, MeasuredTime(shortage=redact(failure.message)))
         if failure is not None:
-            return Reply(0, error=ErrorReply(redacted(join(". ", [failure.message, failure.hint]))))
+            return Reply(0, error=ErrorReply(redact(join(". ", [failure.message, failure.hint]))))
         if isinstance(error, RunFailed):
-            return Reply(0, error=ErrorReply(redacted(join(". ", [str(error), error.hint]))))
+            return Reply(0, error=ErrorReply(redact(join(". ", [str(error), error.hint]))))
         first = next(iter(str(error).splitlines()), message("it has no words"))
         sentence = message(
             "measuring failed unexpectedly: {class_name}: {first}", class_name=type(error).__name__, first=first
         )
-        return Reply(0, error=ErrorReply(redacted(sentence)))
+        return Reply(0, error=ErrorReply(redact(sentence)))
 
 
 def _end_with_the_asker() -> None:

@@ -22,23 +22,23 @@ def require_folder(here: Position, folder: Path | None) -> None:
         )
 
 
-def joined(folder: Path, here: Position) -> RunFolder:
+def join(folder: Path, here: Position) -> RunFolder:
     """This host's folder in the run that the first host has begun at `folder`, once it listens. Raises InputError."""
     run, screen = RunFolder(folder), ProgressScreen()
     screen.line(f"host {here.number} of {here.count} waits for the first one, up to {here.timeout:g} s")
     try:
-        return _come(run, here)
+        return _join_run(run, here)
     finally:
         screen.close()
 
 
-def _come(run: RunFolder, here: Position) -> RunFolder:
+def _join_run(run: RunFolder, here: Position) -> RunFolder:
     from backend.training import meeting  # loads pydantic, which a run on one host has loaded elsewhere
 
     until, said = time.monotonic() + here.timeout, 0
     try:
-        while not said or not _listens(here.coordinator):
-            attempt = _begun(run)
+        while not said or not _is_listening(here.coordinator):
+            attempt = _running_attempt(run)
             if said and not attempt:
                 raise InputError(
                     f"the first host ended before this one took part; resume the run on all hosts with: burnish resume {run.path}"
@@ -48,7 +48,7 @@ def _come(run: RunFolder, here: Position) -> RunFolder:
                 meeting.come(run, here.number, attempt)
                 said = attempt
             if time.monotonic() >= until:
-                raise _nobody(run, here, has_begun=said > 0)
+                raise _nobody_error(run, here, has_begun=said > 0)
             time.sleep(LOOK_SECONDS)
     except BaseException:  # Ctrl-C too: the first is not to listen for who has left
         if said:
@@ -57,7 +57,7 @@ def _come(run: RunFolder, here: Position) -> RunFolder:
     return run.host(here.number)
 
 
-def _begun(run: RunFolder) -> int:
+def _running_attempt(run: RunFolder) -> int:
     """The number of the attempt that lives at the first host; 0 where none does."""
     if run.exists():
         run.check()
@@ -70,17 +70,17 @@ def _prepare(run: RunFolder, own: RunFolder) -> None:
     write_whole(own.spec, read_unlinked(run.spec, MAX_SPEC))
 
 
-def _listens(coordinator: str) -> bool:
+def _is_listening(coordinator: str) -> bool:
     host, _, port = coordinator.rpartition(":")
     try:
-        with offline.permitted():  # it is named in the spec
+        with offline.allow_network():  # it is named in the spec
             socket.create_connection((host.strip("[]"), int(port)), timeout=LOOK_SECONDS).close()
     except OSError:
         return False
     return True
 
 
-def _nobody(run: RunFolder, here: Position, *, has_begun: bool) -> InputError:
+def _nobody_error(run: RunFolder, here: Position, *, has_begun: bool) -> InputError:
     if not has_begun:
         return InputError(
             f"{run.path}: no run was begun there within {here.timeout:g} seconds; start the first host with the same folder, "

@@ -55,7 +55,7 @@ def _models(arguments: Namespace) -> int:
     from backend.contract.rpc.models import ModelChoices
     from backend.models import local_models  # loads the hub library
 
-    found = local_models.choices(_wish(arguments), [], run_folders(runs_folder()))
+    found = local_models.choices(_run_needs(arguments), [], run_folders(runs_folder()))
     if arguments.json:
         print(msgspec.json.encode(ModelChoices(found)).decode())
     else:
@@ -72,7 +72,9 @@ def _search(arguments: Namespace) -> int:
 
     from backend.models import hub_search
 
-    found = hub_search.search(arguments.query, _wish(arguments), is_offline=is_offline(), most=max(1, arguments.limit))
+    found = hub_search.search(
+        arguments.query, _run_needs(arguments), is_offline=is_offline(), most=max(1, arguments.limit)
+    )
     if arguments.json:
         print(msgspec.json.encode(found).decode())
     elif not found.models:
@@ -115,7 +117,7 @@ class _DownloadProgress:
     def __call__(self, done: int, total: int, unit: str) -> None:
         now = time.monotonic()
         if self._began is None:
-            self._screen.begin(self._name, total, unit)
+            self._screen.start_stage(self._name, total, unit)
             self._began = (now, done)
         seconds, brought = now - self._began[0], done - self._began[1]
         speed = brought / seconds if seconds > 1 else 0.0
@@ -123,7 +125,7 @@ class _DownloadProgress:
         self._screen.advance(done, total, words)
 
 
-def _wish(arguments: Namespace) -> "RunNeeds":
+def _run_needs(arguments: Namespace) -> "RunNeeds":
     from backend import registry
     from backend.models.compatibility import RunNeeds
 

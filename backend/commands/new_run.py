@@ -37,14 +37,14 @@ def prepare(spec: "RunSpec", arguments: Namespace) -> "Checked":
         screen.close()
 
 
-def written(prepared: "Checked", path: Path | None) -> RunFolder:
+def write_run(prepared: "Checked", path: Path | None) -> RunFolder:
     """A new run folder with the spec in it: at `path`, or named by date and spec under the runs folder."""
     from backend.contract import spec_file
     from backend.preflight import task_facts
 
     spec = prepared.spec
     text = spec_file.dump(spec.model_dump(mode="json"))
-    folder = _made(path) if path else _made_by_date(spec.name)
+    folder = _make(path) if path else _make_dated(spec.name)
     try:
         with output_errors(folder.path, "--run-folder" if path else "", folder.path):
             task_facts.keep(folder, prepared.fitted)
@@ -61,7 +61,7 @@ def change_engine(
     folder: RunFolder, spec: "RunSpec", checkpoints: "Checkpoints", engine: str, *, new_optimizer: bool
 ) -> "RunSpec":
     """Let a run go on with another engine: its spec from now on. The one as it was stays beside it. Raises InputError."""
-    with _held(folder, message("another engine")):
+    with _hold(folder, message("another engine")):
         from backend.training import spec_change  # loads the engines, which whoever is refused need not wait for
 
         change = spec_change.with_engine(folder, spec, checkpoints, engine, new_optimizer=new_optimizer)
@@ -70,7 +70,7 @@ def change_engine(
 
 def change_settings(folder: RunFolder, spec: "RunSpec", changes: list[str]) -> "RunSpec":
     """Let a run go on with other settings: its spec from now on. The one as it was stays beside it. Raises InputError."""
-    with _held(folder, message("other settings")):
+    with _hold(folder, message("other settings")):
         from backend.training import spec_change
 
         change = spec_change.with_settings(folder, spec, changes)
@@ -78,7 +78,7 @@ def change_settings(folder: RunFolder, spec: "RunSpec", changes: list[str]) -> "
 
 
 @contextmanager
-def _held(folder: RunFolder, wish: str) -> Iterator[None]:
+def _hold(folder: RunFolder, wish: str) -> Iterator[None]:
     """Nobody resumes the run meanwhile. Raises InputError where somebody has, or where it is another user's."""
     from backend.contract.run.lock import RunLocked, take_lock
 
@@ -152,7 +152,7 @@ def agree_to_code(spec: "RunSpec", arguments: Namespace) -> "RunSpec":
     return spec.model_copy(update={"model": model.model_copy(update={"revision": versions[model.name_or_path]})})
 
 
-def _made_by_date(name: str) -> RunFolder:
+def _make_dated(name: str) -> RunFolder:
     try:
         return new_run_folder(runs_folder(), name)
     except OSError as error:
@@ -176,7 +176,7 @@ def _refuse_existing(path: Path) -> None:
     check_output_folder(path, "--run-folder")
 
 
-def _made(path: Path) -> RunFolder:
+def _make(path: Path) -> RunFolder:
     try:
         with output_errors(path, "--run-folder", *path.parents):
             path.mkdir(parents=True)

@@ -50,11 +50,11 @@ def _plan(arguments: Namespace) -> int:
     screen.line("reading model and data")
     here = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
     try:
-        shortage = _measured(spec, here, screen) if arguments.measure else None
+        shortage = _measure(spec, here, screen) if arguments.measure else None
         plan = cost.plan(spec, here, screen.report("reading data"), is_too_much=shortage is not None)
     finally:
         screen.close()
-    print(msgspec.json.encode(plan).decode() if arguments.json else _in_words(plan))
+    print(msgspec.json.encode(plan).decode() if arguments.json else _format_plan(plan))
     if not plan.fits:
         sys.stderr.write("it does not fit\n")
     if shortage is not None:
@@ -62,7 +62,7 @@ def _plan(arguments: Namespace) -> int:
     return 0 if shortage is None else 1
 
 
-def _measured(spec: "RunSpec", here: "list[Device]", screen: ProgressScreen) -> str | None:
+def _measure(spec: "RunSpec", here: "list[Device]", screen: ProgressScreen) -> str | None:
     """Measure; the sentence where the memory was not enough."""
     from backend.training import timing_trial_process
 
@@ -71,41 +71,41 @@ def _measured(spec: "RunSpec", here: "list[Device]", screen: ProgressScreen) -> 
     def tell(progress: "Progress") -> None:
         if [progress.part] != told[-1:]:
             told.append(progress.part)
-            screen.begin(f"measuring: {WORDS[progress.part]}", round(progress.part_total), "s")
+            screen.start_stage(f"measuring: {WORDS[progress.part]}", round(progress.part_total), "s")
         screen.advance(round(progress.part_done), round(progress.part_total))
 
     return timing_trial_process.measure_in_process(spec, here, tell).shortage or None
 
 
-def _in_words(plan: "RunPlan") -> str:
+def _format_plan(plan: "RunPlan") -> str:
     lines = [
         f"rows       {plan.rows:,} ({plan.features:,} features)",
         f"steps      {plan.total_steps:,} of {plan.batch_size} rows ({plan.steps_per_epoch:,} an epoch)",
         f"batch      {plan.micro_batch_size} rows per pass{' and device' if plan.placement else ''}, {plan.accumulation} {'pass' if plan.accumulation == 1 else 'passes'} a step",
-        f"tokens     {plan.tokens_per_epoch:,} an epoch, the longest row {plan.longest:,}{_padded(plan.padding)}",
+        f"tokens     {plan.tokens_per_epoch:,} an epoch, the longest row {plan.longest:,}{_format_padding(plan.padding)}",
         f"model      {plan.parameters:,} parameters, {plan.trainable:,} trained",
         f"device     {plan.device}, {plan.precision} ({plan.precision_reason})",
         f"memory     about {plan.memory_mb / 1000:.2f} GB of {plan.available_mb / 1000:.2f} GB",
         *(f"  {part.name:<18} {part.megabytes:>9.0f} MB" for part in plan.memory),
-        *map(_placed, plan.placement),
+        *map(_format_placement, plan.placement),
         f"time       {_duration(plan)}",
         *(f"  {part.name:<18} {_seconds(part.seconds):>12}  {part.words}" for part in plan.time),
         *([_origin(plan.measured, time.time())] if plan.measured else []),
         *plan.notes,
         *plan.problems,
-        *map(_remedied, plan.remedies),
+        *map(_format_fix, plan.remedies),
     ]
     return "\n".join(lines)
 
 
-def _placed(one: "Placement") -> str:
+def _format_placement(one: "Placement") -> str:
     return (
         f"  {f'on {one.device}':<18} {one.weights_mb:>9.0f} MB of weights, {one.optimizer_mb:.0f} MB of optimizer state, "
         f"rows a pass: {one.rows}"
     )
 
 
-def _padded(padding: float | None) -> str:
+def _format_padding(padding: float | None) -> str:
     return "" if padding is None else f"; about {padding:.0%} more are padding"
 
 
@@ -113,7 +113,7 @@ def _seconds(seconds: float | None) -> str:
     return "not known" if seconds is None else f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
 
 
-def _remedied(remedy: "MemoryFix") -> str:
+def _format_fix(remedy: "MemoryFix") -> str:
     """What would help, with the memory that it leaves, and how to say it on the command line."""
     changes = " ".join(f"--set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in remedy.changes.items())
     verdict = "fits" if remedy.fits else "still too much"
@@ -123,7 +123,7 @@ def _remedied(remedy: "MemoryFix") -> str:
 def _duration(plan: "RunPlan") -> str:
     if plan.least_seconds is None or plan.most_seconds is None:
         return "not known until it was measured (--measure) or something comparable has run here"
-    return f"about {time_span.in_words(plan.least_seconds, plan.most_seconds)}"
+    return f"about {time_span.format_span(plan.least_seconds, plan.most_seconds)}"
 
 
 def _origin(measured: "Measurement", now: float) -> str:

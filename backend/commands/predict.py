@@ -27,7 +27,7 @@ _DECODING = [one.name for one in fields(GenerationSettings) if one.name not in {
 """The settings of writing that the tasks have under the same name, but for the one that is a switch."""
 
 
-def _shared_arguments(parser: ArgumentParser) -> None:
+def _add_shared_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--data", metavar="FILE", type=Path, required=True, help="the data file")
     _target_arguments(parser)
 
@@ -100,7 +100,7 @@ def _evaluate(arguments: Namespace) -> int:
         _print_json({"metrics": result.metrics, "rows": result.rows, "timing": result.timing})
         return 0
     _print_metrics(result)
-    print(_in_words(result))
+    print(_format_result(result))
     return 0
 
 
@@ -109,7 +109,7 @@ def _predict(arguments: Namespace) -> int:
     consents.convert_if_asked(arguments, arguments.target)
     if arguments.input:
         return _answer(arguments)
-    output, parquet = (arguments.output, None) if arguments.output else _in_run(arguments)
+    output, parquet = (arguments.output, None) if arguments.output else _run_files(arguments)
     screen = ProgressScreen()
     from backend.inference import predict  # loads the framework, which takes seconds
 
@@ -140,20 +140,20 @@ def _predict(arguments: Namespace) -> int:
         _print_json(values)
         return 0
     _print_metrics(result)
-    print(_in_words(result))
+    print(_format_result(result))
     print(result.output)
     return 0
 
 
-def _in_run(arguments: Namespace) -> tuple[Path, Path]:
+def _run_files(arguments: Namespace) -> tuple[Path, Path]:
     """The CSV file and its Parquet twin in the run's folder, where the window finds them again."""
     from backend.inference.predictions_file import free_name
 
     run = find_run(arguments.target, runs_folder())
     if run is None:
         raise InputError("--output: name the CSV file to write; only a run has a folder for it")
-    name = free_name(run.whole(), arguments.data)
-    return run.whole().predictions(name), run.whole().predictions(name, "parquet")
+    name = free_name(run.main_folder(), arguments.data)
+    return run.main_folder().predictions(name), run.main_folder().predictions(name, "parquet")
 
 
 def _answer(arguments: Namespace) -> int:
@@ -202,7 +202,7 @@ def _print_json(values: dict[str, Any]) -> None:
     print(msgspec.json.encode(values).decode())
 
 
-def _places(result: "EvaluationResult | PredictionResult") -> str:
+def _list_skipped(result: "EvaluationResult | PredictionResult") -> str:
     """Where the first skipped rows stand, and why they were skipped."""
     named = "; ".join(f"{one.place}: {one.reason}" for one in result.skipped[:SHOWN])
     return named + ("; …" if len(result.skipped) > SHOWN else "")
@@ -218,8 +218,8 @@ def _print_metrics(result: "EvaluationResult | PredictionResult") -> None:
         print(f"{name:<20} {number(value)}")
 
 
-def _in_words(result: "EvaluationResult | PredictionResult") -> str:
-    skipped = f", {len(result.skipped)} skipped ({_places(result)})" if result.skipped else ""
+def _format_result(result: "EvaluationResult | PredictionResult") -> str:
+    skipped = f", {len(result.skipped)} skipped ({_list_skipped(result)})" if result.skipped else ""
     timing = result.timing
     compiled = f", compiling {timing.compile_seconds:.2f} s" if timing.compile_seconds else ""
     return (
@@ -260,7 +260,7 @@ def _generate(arguments: Namespace) -> int:
 
 
 COMMANDS = (
-    Command("evaluate", "evaluate a model on labeled rows", _shared_arguments, _evaluate),
+    Command("evaluate", "evaluate a model on labeled rows", _add_shared_arguments, _evaluate),
     Command("predict", "predict new rows with a model", _predict_arguments, _predict),
     Command("generate", "continue or answer a text", _generate_arguments, _generate),
 )

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 
 from backend import process_tree
-from backend.commands.command import Command, named_run
+from backend.commands.command import Command, requested_run
 from backend.contract.errors import InputError
 from backend.contract.run.folder import RunFolder, boot_id, host_id
 from backend.contract.safe_text import one_line
@@ -53,7 +53,7 @@ def _request(arguments: Namespace) -> int:
 def _start(arguments: Namespace) -> int:
     from backend.preflight import resolve  # loads pydantic, pyarrow and the data room
 
-    folder = named_run(arguments.run)
+    folder = requested_run(arguments.run)
     resolve.read_run(folder, to_write=True)
     if not folder.is_queued():
         way = f"burnish resume {folder.name} starts it" if folder.life() != "alive" else "it has begun already"
@@ -67,7 +67,7 @@ def _start(arguments: Namespace) -> int:
 
 
 def _running(name: str, kind: str) -> RunFolder:
-    folder = named_run(name)
+    folder = requested_run(name)
     life = folder.life()
     if life != "alive":
         raise InputError(f"{folder.name}: this run is not running ({life}), so there is nothing to {kind}")
@@ -85,7 +85,7 @@ def _end_now(folder: RunFolder) -> None:
     with suppress(ProcessLookupError):  # the run has ended meanwhile
         os.kill(record.supervisor_pid, signal.SIGTERM)
         deadline = time.monotonic() + 2
-        while folder.requested() != "interrupt" and time.monotonic() < deadline:
+        while folder.open_request() != "interrupt" and time.monotonic() < deadline:
             time.sleep(0.01)
         if folder.life() == "alive":
             os.kill(record.supervisor_pid, signal.SIGTERM)

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from backend.commands.command import Command, add_json, named_run
-from backend.commands.follow import in_words, waits_for
+from backend.commands.command import Command, add_json, requested_run
+from backend.commands.follow import format_metrics, waits_for
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
 from backend.contract.run import events, search
@@ -61,8 +61,8 @@ def _runs(arguments: Namespace) -> int:
     for fault in (faults := run_faults(runs_folder())):
         print(f"note: {one_line(fault)}", file=sys.stderr)
     every = [summary(folder) for folder in run_folders(runs_folder())]
-    matching = [run for run in every if search.found(arguments.search, _texts(run), run.tags)]
-    found = _sorted(matching, arguments.sort)
+    matching = [run for run in every if search.matches(arguments.search, _texts(run), run.tags)]
+    found = _sort(matching, arguments.sort)
     if arguments.json:
         print(msgspec.json.encode(found).decode())
     elif arguments.table:
@@ -78,7 +78,7 @@ def _texts(run: Summary) -> tuple[str, ...]:
     return (run.name, run.state, run.task, run.model, run.data, run.note)
 
 
-def _sorted(runs: list[Summary], column: str) -> list[Summary]:
+def _sort(runs: list[Summary], column: str) -> list[Summary]:
     """Newest, or largest metric, first; texts by the alphabet; runs without a value last. Raises InputError."""
     if column not in SORTED_BY and runs and not any(column in run.metrics for run in runs):
         known = sorted({name for run in runs for name in run.metrics})
@@ -90,7 +90,7 @@ def _sorted(runs: list[Summary], column: str) -> list[Summary]:
         return getattr(run, column) if column in SORTED_BY else run.metrics.get(column)
 
     is_text = column in ("name", "state", "task", "model", "data")
-    return search.ordered(runs, value, descending=not is_text)
+    return search.sort_items(runs, value, descending=not is_text)
 
 
 def _print_lines(runs: list[Summary], group: str | None) -> None:
@@ -110,7 +110,7 @@ def _print_lines(runs: list[Summary], group: str | None) -> None:
 def _line(run: Summary, width: int) -> str:
     steps = f"{run.step}/{run.total_steps}" if run.total_steps else str(run.step)
     tags = "".join(f"  #{tag}" for tag in run.tags)
-    line = f"{one_line(run.name):<{width}}  {run.state:<11}  {steps:>13}  {in_words(run.metrics) or run.message}{tags}"
+    line = f"{one_line(run.name):<{width}}  {run.state:<11}  {steps:>13}  {format_metrics(run.metrics) or run.message}{tags}"
     return one_line(line.rstrip())  # a stranger's run could write further rows by any of its texts
 
 
@@ -125,7 +125,7 @@ def _table(runs: list[Summary], form: str) -> str:
         texts = [(name, one_line(text)) for name, text in texts]  # a stranger's run could write further rows
         return [*texts, ("steps", str(run.step)), ("seconds", seconds)]
 
-    return metrics_table([(cells(run), run.metrics) for run in runs]).written(form)
+    return metrics_table([(cells(run), run.metrics) for run in runs]).format(form)
 
 
 # Notes
@@ -139,14 +139,14 @@ def _note_arguments(parser: ArgumentParser) -> None:
 
 
 def _note(arguments: Namespace) -> int:
-    folder = named_run(arguments.run)
+    folder = requested_run(arguments.run)
     gone, added = tags_of(arguments.untag), tags_of(arguments.tag)
 
-    def changed(before: RunNotes) -> RunNotes:
+    def apply_changes(before: RunNotes) -> RunNotes:
         tags = tuple(tag for tag in dict.fromkeys([*before.tags, *added]) if tag not in gone)
         return RunNotes(before.note if arguments.text is None else arguments.text.strip(), tags)
 
-    notes = change_notes(folder, changed)
+    notes = change_notes(folder, apply_changes)
     print(f"{one_line(folder.name)}: {notes.note or 'no note'}{''.join(f'  #{tag}' for tag in notes.tags)}")
     return 0
 
@@ -164,7 +164,7 @@ def _compare(arguments: Namespace) -> int:
     from backend.contract import spec_file
     from backend.contract.run.comparison import settings_table
 
-    folders = list({folder.path: folder for folder in map(named_run, arguments.runs)}.values())
+    folders = list({folder.path: folder for folder in map(requested_run, arguments.runs)}.values())
     if len(folders) < 2:
         raise InputError("compare: name two or more runs, as burnish runs shows them")
     print(_table([summary(folder) for folder in folders], arguments.table))
@@ -172,7 +172,7 @@ def _compare(arguments: Namespace) -> int:
     titles = [str(one.path) if names.count(one.name) > 1 else one.name for one in folders]
     specs = {one_line(title): spec_file.read_run(one.spec) for title, one in zip(titles, folders, strict=True)}
     settings = settings_table(specs, everything=arguments.all)
-    print(settings.written(arguments.table) if settings.rows else "the settings are the same", end="\n")
+    print(settings.format(arguments.table) if settings.rows else "the settings are the same", end="\n")
     return 0
 
 

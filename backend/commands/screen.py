@@ -58,7 +58,7 @@ def plain_streams() -> Iterator[None]:
 
     What JSON prints is JSON still, as the signs are written like its own escapes.
     """
-    out, err = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None where a shell has closed it (>&-)
+    out, err = sys.stdout or _open_null(), sys.stderr or _open_null()  # None where a shell has closed it (>&-)
     sys.stdout = out
     if isinstance(out, io.TextIOWrapper):
         out.reconfigure(errors="backslashreplace")  # half a character has no encoding
@@ -71,7 +71,7 @@ def plain_streams() -> Iterator[None]:
         sys.stdout, sys.stderr = out, err
 
 
-def _nowhere() -> IO[str]:
+def _open_null() -> IO[str]:
     """A stream that keeps nothing, at the descriptor that was closed, so that no file of ours gets its number."""
     return Path(os.devnull).open("w", encoding="utf-8")
 
@@ -90,7 +90,7 @@ class ProgressScreen:
         self._name = ""
         self._spoken = 0.0
 
-    def begin(self, name: str, total: int = 0, unit: str = "", announce: bool = True) -> None:
+    def start_stage(self, name: str, total: int = 0, unit: str = "", announce: bool = True) -> None:
         """A new stage; it takes the place of the last one."""
         self.close()
         self._name = name
@@ -145,6 +145,6 @@ class StageReport:
 
     def __call__(self, done: int, total: int, unit: str) -> None:
         if not self._begun:
-            self._screen.begin(self._name, total, unit, announce=False)
+            self._screen.start_stage(self._name, total, unit, announce=False)
             self._begun = True
         self._screen.advance(done, total)

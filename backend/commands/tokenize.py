@@ -104,13 +104,13 @@ def _execute(arguments: Namespace) -> int:
     reads = not (arguments.messages or arguments.ids or arguments.pieces)
     streams = arguments.output or _goes_as_file(arguments)
     text = _text(arguments) if reads and not streams else ""
-    tokenizer, notes = _opened(arguments)
+    tokenizer, notes = _open(arguments)
     if arguments.ids:
-        return tokenize_output.decoded(tokenizer, [_ids(one) for one in arguments.ids], arguments)
+        return tokenize_output.print_decoded(tokenizer, [_ids(one) for one in arguments.ids], arguments)
     if arguments.pieces:
-        return tokenize_output.pieces(tokenizer, arguments.pieces, arguments.json)
+        return tokenize_output.print_pieces(tokenizer, arguments.pieces, arguments.json)
     if arguments.output:
-        return tokenize_output.written_lines(tokenizer, _question(arguments, text), arguments)
+        return tokenize_output.write_lines(tokenizer, _question(arguments, text), arguments)
     if arguments.lines:
         return tokenize_output.batch_of_lines(tokenizer, _question(arguments, text), arguments.json)
     if arguments.steps:
@@ -119,7 +119,7 @@ def _execute(arguments: Namespace) -> int:
     return tokenize_output.tokens(tokenizer, _question(arguments, text), notes, arguments)
 
 
-def _opened(arguments: Namespace) -> tuple["PreTrainedTokenizerBase", tuple[str, ...]]:
+def _open(arguments: Namespace) -> tuple["PreTrainedTokenizerBase", tuple[str, ...]]:
     from backend.tokenizers import loading, resolve  # loads transformers
 
     found = resolve.resolve_name(arguments.tokenizer, arguments.revision, _options(arguments.options))
@@ -130,10 +130,10 @@ def _opened(arguments: Namespace) -> tuple["PreTrainedTokenizerBase", tuple[str,
 
 def _goes_as_file(arguments: Namespace) -> bool:
     """Whether the file is counted as it is read, which knows of no pair, no words, no limit and no padding."""
-    return bool(arguments.counts and arguments.file is not None and not _given(arguments).keys() & _OF_A_TEXT)
+    return bool(arguments.counts and arguments.file is not None and not _given_options(arguments).keys() & _OF_A_TEXT)
 
 
-def _given(arguments: Namespace) -> dict[str, Any]:
+def _given_options(arguments: Namespace) -> dict[str, Any]:
     given = {name: value for name in _VALUES if (value := getattr(arguments, name)) is not None}
     return given | {name: True for name in _SWITCHES if getattr(arguments, name)}
 
@@ -150,7 +150,7 @@ def _question(arguments: Namespace, text: str) -> TokenizeQuestion:
         tokenizer=arguments.tokenizer,
         special_tokens=not arguments.no_special_tokens,
         chat_template=_read(template, "--chat-template") if template else None,
-        **_given(arguments),
+        **_given_options(arguments),
         **source,
     )
 
@@ -192,7 +192,7 @@ def _text(arguments: Namespace) -> str:
     if arguments.text is not None:
         return arguments.text
     if arguments.file is None:
-        return _piped()
+        return _read_stdin()
     text = _read(arguments.file, "--file")
     if len(text) > LONG_TEXT and not arguments.lines and not arguments.steps:
         sys.stderr.write(f"{arguments.file} is long; --counts tells its counts in constant memory\n")
@@ -207,7 +207,7 @@ def _read(path: Path, option: str) -> str:
         raise InputError(f"{option} {path}: {reason}") from None
 
 
-def _piped() -> str:
+def _read_stdin() -> str:
     if sys.stdin.isatty():
         sys.stderr.write("Type the text; Ctrl-D ends it.\n")
     try:

@@ -29,29 +29,29 @@ def tokens(
 ) -> int:
     """Every token with its place, or counts alone."""
     if question.file is not None:
-        rest = _streamed(tokenizer, question)
-        _counts(_with(rest, notes), arguments.json)
+        rest = _stream(tokenizer, question)
+        _counts(_add_notes(rest, notes), arguments.json)
         return 0
-    table = answers.short(tokenizer, question) or tokenize.tokenize(tokenizer, question.text or "", question)
-    rest = _with(table.rest, notes)
+    table = answers.tokenize_short(tokenizer, question) or tokenize.tokenize(tokenizer, question.text or "", question)
+    rest = _add_notes(table.rest, notes)
     if arguments.counts:
         _counts(rest, arguments.json)
     elif arguments.json:
-        _say(tokenize.as_json(tokenize.Table(table.columns, rest)))
+        _print_json(tokenize.as_json(tokenize.Table(table.columns, rest)))
     else:
         _table(table.columns, rest)
         _sentences(rest)
     return 0
 
 
-def decoded(tokenizer: "PreTrainedTokenizerBase", rows: Sequence[Sequence[int]], arguments: Namespace) -> int:
+def print_decoded(tokenizer: "PreTrainedTokenizerBase", rows: Sequence[Sequence[int]], arguments: Namespace) -> int:
     """Ids as text."""
     found = decoding.decode_rows(tokenizer, rows, arguments.skip_special, True if arguments.clean_up else None)
     if arguments.json:
         told = msgspec.to_builtins(found)["rows"]
         for row, ids in zip(told, rows, strict=True):
             row["missing"] = {"places": row["missing"], "ids": [ids[place] for place in row["missing"]]}
-        _say({"texts": [row["text"] for row in told], "rows": told})
+        _print_json({"texts": [row["text"] for row in told], "rows": told})
         return 0
     for row in found.rows:
         print(row.text)
@@ -62,11 +62,11 @@ def decoded(tokenizer: "PreTrainedTokenizerBase", rows: Sequence[Sequence[int]],
     return 0
 
 
-def pieces(tokenizer: "PreTrainedTokenizerBase", given: Sequence[str], as_json: bool) -> int:
+def print_pieces(tokenizer: "PreTrainedTokenizerBase", given: Sequence[str], as_json: bool) -> int:
     """Pieces as ids and text."""
     found = decoding.pieces_to_text(tokenizer, given)
     if as_json:
-        _say(msgspec.to_builtins(found))
+        _print_json(msgspec.to_builtins(found))
         return 0
     for piece, number in zip(given, found.ids, strict=True):
         print(f"{number if number >= 0 else 'none':>8}  {piece}")
@@ -85,7 +85,7 @@ def batch_of_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuest
         told = msgspec.to_builtins(found)
         keys = {"ids": "ids", "mask": "attention_mask", "types": "type_ids"}
         lists = {keys[name]: values.tolist() for name, values in grids.items()}
-        _say({**{name: value for name, value in told.items() if name not in grids}, **lists})
+        _print_json({**{name: value for name, value in told.items() if name not in grids}, **lists})
         return 0
     for row, mask in zip(grids["ids"].tolist(), grids["mask"].tolist(), strict=True):
         print(" ".join(f"{number}" if known else f"({number})" if number >= 0 else "" for number, known in zip(row, mask, strict=True)))  # fmt: skip
@@ -93,15 +93,15 @@ def batch_of_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuest
     return 0
 
 
-def written_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, arguments: Namespace) -> int:
+def write_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, arguments: Namespace) -> int:
     """The lines of a file into an Arrow file."""
     screen = ProgressScreen()
-    screen.begin("tokenising", announce=False)
+    screen.start_stage("tokenising", announce=False)
     rows, count = tokenize_file.write(tokenizer, arguments.file, arguments.output, question, _advancing(screen))
     screen.close()
     screen.line(f"{rows:,} rows, {count:,} tokens")
     if arguments.json:
-        _say({"rows": rows, "tokens": count, "path": str(arguments.output.absolute())})
+        _print_json({"rows": rows, "tokens": count, "path": str(arguments.output.absolute())})
     else:
         print(arguments.output.absolute())
     return 0
@@ -112,7 +112,7 @@ def steps(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, part
     given = {name: getattr(question, name) for name in TokenizeQuestion.__struct_fields__}
     found = pipeline.steps(tokenizer, StepsQuestion(**given, part=part))
     if as_json:
-        _say(msgspec.to_builtins(found))
+        _print_json(msgspec.to_builtins(found))
         return 0
     for note in found.notes:
         print(note)
@@ -130,14 +130,14 @@ def steps(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, part
     return 0
 
 
-def _streamed(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) -> Tokens:
+def _stream(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) -> Tokens:
     stream = Stream(tokenizer, File(question.file or ""), question.special_tokens)
     screen = ProgressScreen()
-    screen.begin("tokenising", announce=False)
+    screen.start_stage("tokenising", announce=False)
     for _ in stream.arrays(_advancing(screen)):
         pass
     screen.close()
-    return stream.rest()
+    return stream.facts()
 
 
 def _advancing(screen: ProgressScreen) -> Callable[[int, int, str], None]:
@@ -153,7 +153,7 @@ def _table(columns: dict[str, np.ndarray], rest: Tokens) -> None:
             shown = window
         piece = rest.pieces[place]
         number = word if word >= 0 else ""
-        print(f"{piece.id:>8}  {start:>6}-{end:<6}  {number:>5}  {mask}  {_shown(piece.piece)}")
+        print(f"{piece.id:>8}  {start:>6}-{end:<6}  {number:>5}  {mask}  {_escape_piece(piece.piece)}")
 
 
 def _sentences(rest: Tokens) -> None:
@@ -174,7 +174,7 @@ def _sentences(rest: Tokens) -> None:
 def _counts(rest: Tokens, as_json: bool) -> None:
     told = {name: value for name, value in msgspec.to_builtins(rest).items() if name in _TOLD}
     if as_json:
-        _say(told)
+        _print_json(told)
         return
     for name, value in told.items():
         if value or name in ("tokens", "unknown"):
@@ -184,15 +184,15 @@ def _counts(rest: Tokens, as_json: bool) -> None:
             print(f"{name.replace('_', ' '):18}{words}")
 
 
-def _with(rest: Tokens, notes: tuple[str, ...]) -> Tokens:
+def _add_notes(rest: Tokens, notes: tuple[str, ...]) -> Tokens:
     return msgspec.structs.replace(rest, notes=[*notes, *rest.notes])
 
 
-def _say(values: dict[str, Any]) -> None:
+def _print_json(values: dict[str, Any]) -> None:
     print(json.dumps(values, ensure_ascii=False))
 
 
-def _shown(piece: str) -> str:
+def _escape_piece(piece: str) -> str:
     """A piece on one line of a terminal."""
     plain = "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in piece)
     return plain if len(plain) <= WIDEST else plain[:WIDEST] + "…"

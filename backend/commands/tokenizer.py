@@ -135,14 +135,14 @@ def _frequencies(arguments: Namespace, tokenizer: Any, pieces: "pa.Table") -> "p
     import pyarrow as pa
 
     from backend.inspect.column_texts import read_text_column
-    from backend.tokenizers.token_counts import count_pieces, in_order_of
+    from backend.tokenizers.token_counts import count_pieces, counts_of_ids
 
     column = read_text_column(arguments.data, arguments.column, None)
     screen = ProgressScreen()
-    screen.begin(f"counting the pieces of {column.name}", len(column), "rows")
+    screen.start_stage(f"counting the pieces of {column.name}", len(column), "rows")
     counts = count_pieces(tokenizer, column.texts(), lambda done: screen.advance(done, len(column)))
     screen.close()
-    return pa.array(in_order_of(pieces["id"].to_numpy(), counts))
+    return pa.array(counts_of_ids(pieces["id"].to_numpy(), counts))
 
 
 def _write_table(table: "pa.Table", arguments: Namespace) -> int:
@@ -202,9 +202,9 @@ def _compare(arguments: Namespace) -> int:
     if arguments.text is not None:
         from backend.tokenizers.compare import compare_text
 
-        _told_text(compare_text(opened, arguments.text, not arguments.no_special_tokens), arguments.json)
+        _print_text_comparison(compare_text(opened, arguments.text, not arguments.no_special_tokens), arguments.json)
     else:
-        _told_data(_on_data(opened, arguments), arguments.json)
+        _print_data_comparison(_on_data(opened, arguments), arguments.json)
     return 0
 
 
@@ -222,7 +222,7 @@ def _on_data(opened: "Tokenizers", arguments: Namespace) -> DataComparison:
 
     column = read_text_column(arguments.data, arguments.column, arguments.language_column)
     screen = ProgressScreen()
-    screen.begin(f"comparing on {column.name}", len(column), "rows")
+    screen.start_stage(f"comparing on {column.name}", len(column), "rows")
     found = compare_data(
         opened,
         column.texts(),
@@ -235,7 +235,7 @@ def _on_data(opened: "Tokenizers", arguments: Namespace) -> DataComparison:
     return found
 
 
-def _told_text(found: TextComparison, as_json: bool) -> None:
+def _print_text_comparison(found: TextComparison, as_json: bool) -> None:
     if as_json:
         print(json.dumps(text_as_json(found), ensure_ascii=False))
         return
@@ -266,7 +266,7 @@ def text_as_json(found: TextComparison) -> dict[str, Any]:
     return {"tokenizers": tokenizers, **whole}
 
 
-def _told_data(found: DataComparison, as_json: bool) -> None:
+def _print_data_comparison(found: DataComparison, as_json: bool) -> None:
     if as_json:
         print(json.dumps(data_as_json(found), ensure_ascii=False))
         return
@@ -284,18 +284,18 @@ def data_as_json(found: DataComparison) -> dict[str, Any]:
     for counts, language in zip([values["total"], *values["languages"]], [found.total, *found.languages], strict=True):
         for each in MEASURES:
             counts[f"tokens_per_{each[:-1]}"] = [
-                _divided(language, number, each) for number in range(len(found.tokenizers))
+                _tokens_per(language, number, each) for number in range(len(found.tokenizers))
             ]
     return values
 
 
-def _divided(language: LanguageCounts, number: int, by: str) -> float | None:
+def _tokens_per(language: LanguageCounts, number: int, by: str) -> float | None:
     whole = getattr(language, by)
     return round(language.tokens[number] / whole, 6) if whole else None
 
 
 def _rate(language: LanguageCounts, number: int, by: str) -> str:
-    value = _divided(language, number, by)
+    value = _tokens_per(language, number, by)
     return "–" if value is None else f"{value:.3f}"
 
 

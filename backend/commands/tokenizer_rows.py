@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backend.commands.command import add_changes, add_json, named_run
+from backend.commands.command import add_changes, add_json, requested_run
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 
@@ -39,12 +39,12 @@ def _open_look(arguments: Namespace, screen: ProgressScreen) -> "BatchPreview":
 
     path = Path(arguments.subject)
     if path.suffix in (".yaml", ".yml") and not path.is_dir():
-        return batch_preview.look(resolve.read_spec(path, arguments.changes), screen.report, arguments.split)
+        return batch_preview.preview(resolve.read_spec(path, arguments.changes), screen.report, arguments.split)
     if arguments.changes:
         raise InputError(
             f"--set: {arguments.subject} is a run, whose steps are those of its own settings; name its spec.yaml instead"
         )
-    return batch_preview.look_at_run(named_run(arguments.subject), screen.report, arguments.split)
+    return batch_preview.preview_run(requested_run(arguments.subject), screen.report, arguments.split)
 
 
 def add_rows(actions: Any) -> None:
@@ -69,7 +69,7 @@ def _rows(arguments: Namespace) -> int:
         look = _open_look(arguments, screen)
     finally:
         screen.close()
-    found, shown = _found(look, arguments)
+    found, shown = _find_rows(look, arguments)
     if arguments.json:
         print(msgspec.json.encode({"rows": found, "features": shown}).decode())
         return 0
@@ -79,7 +79,7 @@ def _rows(arguments: Namespace) -> int:
     return 0
 
 
-def _found(look: "BatchPreview", arguments: Namespace) -> "tuple[TrainingRows, list[TrainingFeature]]":
+def _find_rows(look: "BatchPreview", arguments: Namespace) -> "tuple[TrainingRows, list[TrainingFeature]]":
     """The lines, and the features token by token where that is asked for: in JSON always."""
     from backend.inspect import feature_view
 
@@ -94,7 +94,7 @@ def _found(look: "BatchPreview", arguments: Namespace) -> "tuple[TrainingRows, l
         found = feature_view.rows_in_order(look, 0, arguments.limit)
         wanted = [line.feature for line in found.lines]
     every = arguments.tokens or arguments.json or arguments.row is not None
-    return found, [feature_view.shown_feature(look, one, arguments.step) for one in wanted] if every else []
+    return found, [feature_view.view_feature(look, one, arguments.step) for one in wanted] if every else []
 
 
 def _head(found: "TrainingRows") -> list[str]:

@@ -82,13 +82,13 @@ def _read_texts(arguments: Namespace, screen: ProgressScreen) -> "ColumnTexts":
     """The texts that `_add_data`'s words name. Raises InputError."""
     from backend.contract import spec_file
     from backend.inspect.column_texts import read_column_texts  # loads the data room
-    from backend.inspect.data_report import named
+    from backend.inspect.data_report import source_keys
 
     source, target = arguments.source or "files", arguments.data
-    values: dict[str, Any] = {"data": {"source": source, **named(source, target[0])}}
+    values: dict[str, Any] = {"data": {"source": source, **source_keys(source, target[0])}}
     if len(target) > 1:
-        values["data"] |= dict.fromkeys(named(source, target[0]), target)
-    values = spec_file.with_changes(values, arguments.changes)
+        values["data"] |= dict.fromkeys(source_keys(source, target[0]), target)
+    values = spec_file.apply_changes(values, arguments.changes)
     return read_column_texts(values["data"], arguments.column, Path.cwd(), screen.report("reading data"), "--column")
 
 
@@ -97,7 +97,7 @@ def _option(name: str) -> str:
 
 
 def _train(arguments: Namespace) -> int:
-    from backend.contract.spec import validated  # loads pydantic
+    from backend.contract.spec import validate  # loads pydantic
     from backend.contract.spec.tokenizer_training import TokenizerTraining
     from backend.inspect import tokenizer_training  # loads the tokenizers library
     from backend.tokenizers import saving
@@ -105,26 +105,26 @@ def _train(arguments: Namespace) -> int:
     saving.check_free(arguments.output, OUTPUT)
     fields = TokenizerTraining.model_fields
     given = {name: value for name in _WORDS if (value := getattr(arguments, name)) is not None}
-    with _named_by_option(fields):
-        settings = validated(TokenizerTraining, {**given, "special_tokens": arguments.special or []})
+    with _name_option_in_errors(fields):
+        settings = validate(TokenizerTraining, {**given, "special_tokens": arguments.special or []})
     screen = ProgressScreen()
     try:
         texts = _read_texts(arguments, screen)
         screen.line(f"{len(texts.rows):,} rows of {', '.join(texts.columns)}")
-        with _named_by_option(fields):
+        with _name_option_in_errors(fields):
             learnt = _stoppable(
-                lambda: tokenizer_training.learn(texts, settings, arguments.compare or None, _shown_on(screen))
+                lambda: tokenizer_training.learn(texts, settings, arguments.compare or None, _report_on(screen))
             )
         screen.close()
-        made = learnt.written(arguments.output, OUTPUT)
+        made = learnt.save(arguments.output, OUTPUT)
     finally:
         screen.close()
-    print(_made_as_json(made) if arguments.json else _describe_made(made))
+    print(_print_json_line(made) if arguments.json else _describe_made(made))
     return 0
 
 
 @contextmanager
-def _named_by_option(fields: Mapping[str, object]) -> Iterator[None]:
+def _name_option_in_errors(fields: Mapping[str, object]) -> Iterator[None]:
     """A mistake about a setting, one of `fields`, names the option that a person wrote."""
     try:
         yield
@@ -135,13 +135,13 @@ def _named_by_option(fields: Mapping[str, object]) -> Iterator[None]:
         raise InputError(option + str(error).removeprefix(error.field), option) from None
 
 
-def _shown_on(screen: ProgressScreen) -> Any:
+def _report_on(screen: ProgressScreen) -> Any:
     stages: list[str] = []
 
     def say(stage: str, done: int, total: int, unit: str) -> None:
         if stages[-1:] != [stage]:
             stages.append(stage)
-            screen.begin(stage, total, unit, announce=False)
+            screen.start_stage(stage, total, unit, announce=False)
         screen.advance(done, total)
 
     return say
@@ -164,7 +164,7 @@ def _stoppable(learn: "Callable[[], LearnedTokenizer]") -> "LearnedTokenizer":
             os.close(stderr)
 
 
-def _made_as_json(made: "TrainedTokenizer") -> str:
+def _print_json_line(made: "TrainedTokenizer") -> str:
     """The answer as one line, with the ratios that it implies."""
     import msgspec
 
@@ -225,7 +225,7 @@ def _extend(arguments: Namespace) -> int:
     before, after = (open_named(arguments.tokenizer, arguments.revision, is_offline()) for _ in range(2))
     tokens = propose(before, extension).tokens
     added = extend(after, extension)
-    counted = _counted(arguments, before, after, extension) if arguments.data else None
+    counted = _count(arguments, before, after, extension) if arguments.data else None
     if arguments.output is not None:
         saving.save(after, arguments.output, OUTPUT)
     path = str(arguments.output.absolute()) if arguments.output is not None else None
@@ -249,13 +249,13 @@ def _read_tokens(file: Path | None) -> list[str]:
         raise InputError(f"--tokens {file}: {reason}") from None
 
 
-def _counted(arguments: Namespace, before: Any, after: Any, extension: "Extension") -> "Counted":
+def _count(arguments: Namespace, before: Any, after: Any, extension: "Extension") -> "Counted":
     from backend.tokenizers.added_tokens import count
 
     screen = ProgressScreen()
     try:
         texts = _read_texts(arguments, screen)
-        screen.begin("counting", len(texts), "rows", announce=False)
+        screen.start_stage("counting", len(texts), "rows", announce=False)
         wanted = [*extension.add, *extension.special]
         return count(before, after, texts, wanted, lambda done: screen.advance(done, len(texts)))
     finally:

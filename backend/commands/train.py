@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.commands import consents, follow, joining, new_run
-from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json, named_run
-from backend.commands.follow import EventReader, Follower, RunOutcome, tell
+from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json, requested_run
+from backend.commands.follow import EventReader, Follower, RunOutcome, report_outcome
 from backend.commands.runs import last_end
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
@@ -63,10 +63,10 @@ def _train(arguments: Namespace) -> int:
     _refuse_queue_of_hosts(here, arguments)
     if not here.is_first:
         new_run.agree_to_code(spec, arguments)  # each host has consents of its own
-        folder = joining.joined(arguments.run_folder, here)
+        folder = joining.join(arguments.run_folder, here)
         return _run(folder, resolve.read_run(folder), arguments)  # the first host's spec, which may be another one
     prepared = new_run.prepare(spec, arguments)
-    return _run(new_run.written(prepared, arguments.run_folder), prepared.spec, arguments)
+    return _run(new_run.write_run(prepared, arguments.run_folder), prepared.spec, arguments)
 
 
 def _resume_arguments(parser: ArgumentParser) -> None:
@@ -86,7 +86,7 @@ def _resume(arguments: Namespace) -> int:
     from backend.training import spec_change  # load pydantic, pyarrow and the data room
     from backend.training.checkpoints import Checkpoints
 
-    folder = named_run(arguments.run)
+    folder = requested_run(arguments.run)
     spec = resolve.read_run(folder, to_write=True)
     checkpoints = Checkpoints(folder)
     refuse_the_same_end(folder, arguments, checkpoints)
@@ -100,7 +100,7 @@ def _resume(arguments: Namespace) -> int:
         spec = new_run.change_settings(folder, spec, arguments.changes)
     here = engine_choice.position(spec)
     _refuse_queue_of_hosts(here, arguments)
-    return _run(folder if here.is_first else joining.joined(folder.path, here), spec, arguments)
+    return _run(folder if here.is_first else joining.join(folder.path, here), spec, arguments)
 
 
 def _agree_if_asked(spec: "RunSpec", arguments: Namespace) -> None:
@@ -142,14 +142,14 @@ def _run(folder: RunFolder, spec: "RunSpec", arguments: Namespace) -> int:
     # A run that was lost while it waited waits again: several of them would otherwise be resumed all at once.
     queue = arguments.queue or folder.queued_since() is not None
     if not arguments.detach:
-        return tell(attempt(folder, spec, queue=queue), arguments.json)
+        return report_outcome(attempt(folder, spec, queue=queue), arguments.json)
     supervisor = new_run.start(folder, spec, queue=queue)
     supervisor.returncode = 0  # it outlives this process on purpose
-    _tell_started(folder, supervisor.pid, arguments.json)
+    _report_started(folder, supervisor.pid, arguments.json)
     return 0
 
 
-def _tell_started(folder: RunFolder, pid: int, as_json: bool) -> None:
+def _report_started(folder: RunFolder, pid: int, as_json: bool) -> None:
     waits = folder.is_queued()
     if as_json:
         state = "queued" if waits else "starting"

@@ -26,7 +26,7 @@ class Column(msgspec.Struct, frozen=True):
     """Settings of the task, and their values, under which the column plays a part; empty always."""
 
 
-def plays_a_part(column: Column, setting: Callable[[str], Any]) -> bool:
+def is_used(column: Column, setting: Callable[[str], Any]) -> bool:
     """Whether a column plays a part under a task's settings, asked for by name."""
     return all(setting(name) in values for name, values in column.when.items())
 
@@ -95,7 +95,7 @@ class Refusal(msgspec.Struct, frozen=True):
     reason: str
 
 
-def refusal(engine: EngineEntry, model_type: str, optimizer: str) -> Refusal | None:
+def find_refusal(engine: EngineEntry, model_type: str, optimizer: str) -> Refusal | None:
     """Why an engine cannot train a model with an optimizer; an empty model type is one that is not known yet.
 
     Without an optimizer nothing is trained.

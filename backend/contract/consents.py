@@ -71,19 +71,19 @@ def agree(name: str, version: str, code: str, files: tuple[str, ...] = (), origi
     """Keep the consent. Raises InputError where it cannot be kept."""
     assert all((name, version, code)), "a consent to nothing in particular would be one to everything"
 
-    def agreed(kept: list[CodeConsent]) -> list[CodeConsent]:
+    def add_consent(kept: list[CodeConsent]) -> list[CodeConsent]:
         others = [one for one in kept if (one.name, one.version) != (name, version)]
         return [*others, CodeConsent(name, version, code, time.time(), files, origin)]
 
-    _write(agreed)
+    _write(add_consent)
 
 
 def withdraw(name: str, version: str) -> None:
     """Agree no longer, neither to it nor to copies of it. Raises InputError where that cannot be kept."""
-    _write(lambda kept: _without(kept, name, version))
+    _write(lambda kept: _remove_consent(kept, name, version))
 
 
-def _without(kept: list[CodeConsent], name: str, version: str) -> list[CodeConsent]:
+def _remove_consent(kept: list[CodeConsent], name: str, version: str) -> list[CodeConsent]:
     gone = [one for one in kept if (one.name, one.version) == (name, version)]
     while gone:
         codes = {(one.name, one.code) for one in gone}

@@ -70,7 +70,7 @@ def panics_as_errors() -> Iterator[None]:
         raise
 
 
-def plain_reason(error: BaseException) -> str | None:
+def describe_system_error(error: BaseException) -> str | None:
     """One sentence for what the system refused, be it a file, room or memory; None for what only we can explain."""
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or _lacks_memory(error):
         return message(

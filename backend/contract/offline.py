@@ -46,7 +46,7 @@ def enforce() -> None:
 
 
 @contextmanager
-def permitted() -> Iterator[None]:
+def allow_network() -> Iterator[None]:
     """What this thread asks within the block is wanted by name, such as another host of the same run."""
     _state.permitted = True
     try:

@@ -24,7 +24,7 @@ def check_output(path: Path, option: str = "", *others: Path) -> None:
 
     `option` is what the person named it by; `others` are read, or written as well.
     """
-    name = _named(path, option)
+    name = _name_path(path, option)
     with output_errors(path, option):
         _check_kind(path, name)
     for other in map(user_path, others):
@@ -55,7 +55,7 @@ def check_output(path: Path, option: str = "", *others: Path) -> None:
 
 def check_appended(path: Path, option: str = "") -> None:
     """Raises InputError where no rows may be added to a file at `path`, which may be there already."""
-    name = _named(path, option)
+    name = _name_path(path, option)
     with output_errors(path, option):
         _check_kind(path, name)
     if run := _run_above(path.parent):
@@ -71,7 +71,7 @@ def check_output_folder(folder: Path, option: str = "") -> None:
         raise InputError(
             message(
                 "{folder} is in the folder of the run {name}; name a folder outside it",
-                folder=_named(folder, option),
+                folder=_name_path(folder, option),
                 name=run.name,
             )
         )
@@ -103,7 +103,7 @@ def output_errors(path: Path, option: str = "", *written: Path) -> Iterator[None
     except OSError as error:
         if not _is_about(error, (path, *written)):
             raise
-        raise _refusal(error, _named(path, option)) from None
+        raise _write_error(error, _name_path(path, option)) from None
 
 
 def _check_kind(path: Path, name: str) -> None:
@@ -150,7 +150,7 @@ def _is_about(error: OSError, written: tuple[Path, ...]) -> bool:
     return name is not None and any(name == one or one in name.parents for one in written)
 
 
-def _refusal(error: OSError, name: str) -> InputError:
+def _write_error(error: OSError, name: str) -> InputError:
     number = error.errno or _number_of_a_copy(error)
     if number in NO_ROOM:
         return InputError(
@@ -170,5 +170,5 @@ def _number_of_a_copy(error: OSError) -> int | None:
     return next((number for number in (*NO_ROOM, errno.EROFS) if f"[Errno {number}]" in words), None)
 
 
-def _named(path: Path, option: str) -> str:
+def _name_path(path: Path, option: str) -> str:
     return message("{option}: {path}", option=option, path=path) if option else str(path)

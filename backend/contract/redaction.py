@@ -17,7 +17,7 @@ _NAMED_IN_URL = re.compile(r"(?<=://)[^/\s?#'\"<>]+@")
 _ASKED_BY_URL = re.compile(r"(://[^\s?#'\"<>]+\?)[^\s#'\"<>]+")
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """`text` without this user's hub token, anything that looks like one, and names, passwords and queries of URLs."""
     text = _ASKED_BY_URL.sub(rf"\1{HIDDEN_IN_URL}", _NAMED_IN_URL.sub(f"{HIDDEN_IN_URL}@", text))
     for token in _tokens():

@@ -16,7 +16,7 @@ from backend.contract.messages import message
 from backend.contract.safe_files import MAX_SPEC, MB, read_regular, read_unlinked
 from backend.contract.safe_text import join_surrogates
 from backend.contract.spec_include import KEY as INCLUDE
-from backend.contract.spec_include import with_includes
+from backend.contract.spec_include import read_with_includes
 
 MAX_NODES = 50_000
 """Keys and values, those counted again that an alias stands for: nine lines of aliases can stand for a billion."""
@@ -156,7 +156,7 @@ def _lines(node: Any, prefix: str) -> Iterator[tuple[str, int]]:
 
 def read(path: Path) -> dict[str, Any]:
     """The mapping in a spec file, its includes with it. Raises InputError where a file is missing, unreadable or no mapping."""
-    return with_includes(path, lambda file: _mapping(read_text(file), file))
+    return read_with_includes(path, lambda file: _mapping(read_text(file), file))
 
 
 def read_run(path: Path) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def dump(values: dict[str, Any]) -> str:
     return stream.getvalue()
 
 
-def with_changes(values: dict[str, Any], changes: list[str]) -> dict[str, Any]:
+def apply_changes(values: dict[str, Any], changes: list[str]) -> dict[str, Any]:
     """A copy of `values` with every `dotted.key=VALUE` applied; VALUE is YAML 1.2. Raises InputError."""
     parsed: dict[str, Any] = {}
     for change in changes:
@@ -231,10 +231,10 @@ def with_changes(values: dict[str, Any], changes: list[str]) -> dict[str, Any]:
                 )
             )
         parsed[key.strip()] = parse(text, message("--set {key}", key=key))
-    return with_values(values, parsed)
+    return set_values(values, parsed)
 
 
-def with_values(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def set_values(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of `values` with every value put at its dotted key. Raises InputError."""
     result = _copy(values)
     for key, value in changes.items():

@@ -23,26 +23,26 @@ MAX_FILES = 100
 Read = Callable[[Path], dict[str, Any]]
 
 
-def with_includes(path: Path, read: Read) -> dict[str, Any]:
+def read_with_includes(path: Path, read: Read) -> dict[str, Any]:
     """The mapping in a spec file laid over those that its `include` names, the later over the earlier.
 
     An include is a spec file, taken from the including file's folder, or `preset:NAME`. Mappings are laid over key by
     key, any other value replaces. Relative paths in an included file of another folder are taken from that folder.
     Raises InputError where a file is missing or includes itself.
     """
-    parts = _parts(path, _limited(read), ())
+    parts = _read_parts(path, _limit_files(read), ())
     merged: dict[str, Any] = {}
     for _, values in parts:
-        merged = laid_over(merged, values)
+        merged = overlay(merged, values)
     data = merged.get("data")
     source = data.get("source", "files") if isinstance(data, dict) else "files"
     whole: dict[str, Any] = {}
     for folder, values in parts:
-        whole = laid_over(whole, values if folder == path.parent else _from(folder, values, source))
+        whole = overlay(whole, values if folder == path.parent else _from(folder, values, source))
     return whole
 
 
-def _limited(read: Read) -> Read:
+def _limit_files(read: Read) -> Read:
     numbers = count(1)
 
     def read_next(path: Path) -> dict[str, Any]:
@@ -60,13 +60,13 @@ def _limited(read: Read) -> Read:
     return read_next
 
 
-def laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+def overlay(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """Both mappings as one: where both have a mapping key by key, else what stands above."""
     both = {key for key in above if isinstance(below.get(key), dict) and isinstance(above[key], dict)}
-    return {**below, **above, **{key: laid_over(below[key], above[key]) for key in both}}
+    return {**below, **above, **{key: overlay(below[key], above[key]) for key in both}}
 
 
-def _parts(path: Path, read: Read, within: tuple[Path, ...]) -> list[tuple[Path, dict[str, Any]]]:
+def _read_parts(path: Path, read: Read, within: tuple[Path, ...]) -> list[tuple[Path, dict[str, Any]]]:
     real = Path(os.path.realpath(path))  # Path.resolve fails on a link that leads to itself
     if real in within:
         raise InputError(
@@ -83,7 +83,7 @@ def _parts(path: Path, read: Read, within: tuple[Path, ...]) -> list[tuple[Path,
         if name.startswith(PRESET):
             parts.append((path.parent, _preset(name.removeprefix(PRESET), read)))
         else:
-            parts += _parts(path.parent / user_path(name), read, (*within, real))
+            parts += _read_parts(path.parent / user_path(name), read, (*within, real))
     return [*parts, (path.parent, values)]
 
 
@@ -110,7 +110,7 @@ def _from(folder: Path, values: dict[str, Any], source: str) -> dict[str, Any]:
     changed = dict(values)
     if isinstance(model := values.get("model"), dict):
         changed["model"] = {
-            key: _if_there(value, folder) if key in ("name_or_path", "tokenizer") else value
+            key: _absolute_if_exists(value, folder) if key in ("name_or_path", "tokenizer") else value
             for key, value in model.items()
         }
     if isinstance(data := values.get("data"), dict):
@@ -123,7 +123,7 @@ def _of_data(key: str, value: Any, folder: Path, has_names: bool) -> Any:
     is_split = key in ("train", "validation", "test")
     if key in _NEVER_PATHS or (is_split and has_names):
         return value
-    return _absolute(value, folder) if is_split else _if_there(value, folder)
+    return _absolute(value, folder) if is_split else _absolute_if_exists(value, folder)
 
 
 def _absolute(value: Any, folder: Path) -> Any:
@@ -132,5 +132,5 @@ def _absolute(value: Any, folder: Path) -> Any:
     return str(folder.absolute() / user_path(value)) if isinstance(value, str) else value
 
 
-def _if_there(value: Any, folder: Path) -> Any:
+def _absolute_if_exists(value: Any, folder: Path) -> Any:
     return _absolute(value, folder) if isinstance(value, str) and (folder / user_path(value)).exists() else value

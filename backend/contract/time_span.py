@@ -38,7 +38,7 @@ def span(least: float, most: float) -> Span:
     return Span(rounded(least), rounded(most), unit)
 
 
-def in_words(least: float, most: float) -> str:
+def format_span(least: float, most: float) -> str:
     """`4 to 6 minutes`, `about` is left to whoever says it."""
     low, high, unit = span(least, most)
     if low == high:

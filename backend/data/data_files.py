@@ -61,7 +61,9 @@ def _files_of(value: str, split: str | None) -> list[Path]:
     if glob.has_magic(value):
         return _for_split(pattern_files(value), split, None, message("the pattern {value}", value=value))
     raise InputError(
-        message("{value}: there is no such file or folder{path}; check the path", value=value, path=_suggest_similar(path))
+        message(
+            "{value}: there is no such file or folder{path}; check the path", value=value, path=_suggest_similar(path)
+        )
     )
 
 
@@ -197,7 +199,7 @@ def _for_split(files: list[Path], split: str | None, within: Path | None, place:
                 named_2=named[0],
             )
         )
-    if not take_best:
+    if not chosen:
         raise InputError(
             message(
                 "{place} holds no file that is named for the split {key}, but {files}; name a file, for "

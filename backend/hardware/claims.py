@@ -25,7 +25,7 @@ class ClaimWatcher:
     """Watches for claims from now on; `on_claim` is called once, from a thread of its own."""
 
     def __init__(self, on_claim: Callable[[], None]) -> None:
-        self._on_claim, self._since, self._over = on_claim, _claimed_at(), threading.Event()
+        self._on_claim, self._since, self._over = on_claim, _claim_time(), threading.Event()
         threading.Thread(target=self._watch, daemon=True).start()
 
     def stop(self) -> None:
@@ -34,7 +34,7 @@ class ClaimWatcher:
 
     def _watch(self) -> None:
         while not self._over.wait(LOOK_SECONDS):
-            if _claimed_at() != self._since:
+            if _claim_time() != self._since:
                 self._on_claim()
                 return
 
@@ -43,7 +43,7 @@ def _path() -> Path:
     return runtime_folder() / "accelerator-wanted"
 
 
-def _claimed_at() -> int:
+def _claim_time() -> int:
     try:
         return _path().stat().st_mtime_ns
     except (OSError, InputError):

@@ -58,7 +58,7 @@ class DeviceChoice:
         return names if self.hosts == 1 else message("{names} on each of {hosts} hosts", names=names, hosts=self.hosts)
 
 
-def ask(
+def query_devices(
     engine: str = "torch", seconds: float = SECONDS_TO_LIST, environment: Mapping[str, str] | None = None
 ) -> DeviceList:
     """What an engine's framework sees, asked of a child that exits before the answer is used.
@@ -93,7 +93,7 @@ def list_devices(
     engine: str = "torch", seconds: float = SECONDS_TO_LIST, environment: Mapping[str, str] | None = None
 ) -> list[Device]:
     """The devices of `ask`, without its note."""
-    return ask(engine, seconds, environment).devices
+    return query_devices(engine, seconds, environment).devices
 
 
 def list_all() -> list[Device]:

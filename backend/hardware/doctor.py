@@ -66,7 +66,7 @@ def check_up(ask_devices: bool = True) -> Iterator[Finding]:
     yield from _caches()
     yield _login()
     yield _runs()
-    yield from _room()
+    yield from _check_disk_space()
     if ask_devices:
         yield from doctor_engines.devices()
 
@@ -210,7 +210,7 @@ def _runs() -> Finding:
     return Finding("fine", message("runs are kept in {path}{by}", path=path, by=by))
 
 
-def _room() -> Iterator[Finding]:
+def _check_disk_space() -> Iterator[Finding]:
     for title, path in (("runs", runs_folder()), (message("the hub's models"), hub_cache()[0])):
         free = shutil.disk_usage(_existing(path)).free / GB
         state: State = "fine" if free >= FREE_DISK_GB else "note"

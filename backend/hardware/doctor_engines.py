@@ -14,7 +14,7 @@ from backend.catalog_building import engine_entry
 from backend.contract.catalog import EngineEntry
 from backend.contract.messages import message
 from backend.contract.rpc.plan import DeviceList
-from backend.hardware.devices import ask
+from backend.hardware.devices import query_devices
 
 State = Literal["fine", "note", "missing"]
 _BUILDS = {"cuda": "jax[cuda13]", "tpu": "jax[tpu]"}
@@ -42,7 +42,7 @@ def libraries() -> Iterator[Finding]:
     here = engines()
     usable = [engine for engine in here if not engine.missing]
     for engine in here:
-        versions = ", ".join(f"{name} {version_of(name)}" for name in _own(engine) if version_of(name))
+        versions = ", ".join(f"{name} {version_of(name)}" for name in _own_requirements(engine) if version_of(name))
         if not engine.missing:
             yield Finding(
                 "fine", message("the {title} engine can be used: {versions}", title=engine.title, versions=versions)
@@ -106,13 +106,13 @@ def devices() -> Iterator[Finding]:
     """What each installed engine sees, each asked of a short-lived child."""
     for engine in engines():
         if not engine.missing:
-            found = ask(engine.name)
-            yield from seen(engine, found)
+            found = query_devices(engine.name)
+            yield from visible_devices(engine, found)
             if engine.name == "jax":
-                yield from unseen(found, present(Path("/")), version_of("jax"))
+                yield from hidden_devices(found, present(Path("/")), version_of("jax"))
 
 
-def seen(engine: EngineEntry, found: DeviceList) -> Iterator[Finding]:
+def visible_devices(engine: EngineEntry, found: DeviceList) -> Iterator[Finding]:
     """The devices of one engine."""
     if found.note:
         yield Finding("note", found.note)
@@ -128,7 +128,7 @@ def seen(engine: EngineEntry, found: DeviceList) -> Iterator[Finding]:
         yield Finding("fine", message("{text}, {precisions}", text=text, precisions=", ".join(device.precisions)))
 
 
-def unseen(found: DeviceList, kinds: set[str], version: str) -> Iterator[Finding]:
+def hidden_devices(found: DeviceList, kinds: set[str], version: str) -> Iterator[Finding]:
     """Kinds of accelerator that are here and that JAX does not see, with what would make it see them."""
     for kind in sorted(kinds - {device.kind for device in found.devices}):
         name = {"cuda": message("an NVIDIA GPU"), "tpu": "a TPU"}[kind]
@@ -156,7 +156,7 @@ def _read(path: Path) -> str:
         return ""
 
 
-def _own(engine: EngineEntry) -> list[str]:
+def _own_requirements(engine: EngineEntry) -> list[str]:
     """What an engine requires beside what every one does."""
     shared = {"transformers", "safetensors"}
     return [name for name in registry.find("engine", engine.name, "hardware.engine").requires if name not in shared]

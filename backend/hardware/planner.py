@@ -14,11 +14,11 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.contract.rpc.plan import PlanPart
-from backend.contract.spec import RunSpec, Section, validated
+from backend.contract.spec import RunSpec, Section, validate
 from backend.engines.engine import Split
 from backend.models import inspection
 from backend.models.config import check_changed, estimate
-from backend.models.frozen_parameters import frozen
+from backend.models.frozen_parameters import frozen_names
 from backend.models.weights import read_weights
 
 MB = 1e6
@@ -100,8 +100,8 @@ class TrainingLoad:
         if self.spec.adapter is not None:
             kind = registry.find("adapter", self.spec.adapter["type"], "adapter.type")
             model_type = str(inspection.read_config(self.folder).get("model_type", ""))
-            return kind.trained(validated(kind.Settings, self.spec.adapter, "adapter"), shapes, model_type)
-        return self.parameters - sum(prod(shapes[name]) for name in frozen(shapes, self.spec.model.frozen))
+            return kind.count_trainable(validate(kind.Settings, self.spec.adapter, "adapter"), shapes, model_type)
+        return self.parameters - sum(prod(shapes[name]) for name in frozen_names(shapes, self.spec.model.frozen))
 
     def _activations_mb(self, rows: int) -> float:
         shape, tokens = ModelShape(read_config(self.folder, self.spec)), rows * self.length
@@ -137,14 +137,12 @@ def split(spec: RunSpec, folder: Path | None, devices: int) -> Split:
 def engine_settings(spec: RunSpec) -> Section:
     """The engine's own keys of the `hardware` section, complete. Raises InputError."""
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
-    return validated(engine.Settings, spec.hardware.model_extra or {}, "hardware")
+    return validate(engine.Settings, spec.hardware.model_extra or {}, "hardware")
 
 
 def _state_per_weight(spec: RunSpec) -> float:
     kind = registry.find("optimizer", spec.training.optimizer, "training.optimizer")
-    return kind.state_per_weight(
-        validated(kind.Settings, spec.training.optimizer_options, "training.optimizer_options")
-    )
+    return kind.state_per_weight(validate(kind.Settings, spec.training.optimizer_options, "training.optimizer_options"))
 
 
 def total(parts: list[PlanPart]) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from backend.contract.errors import plain_reason
+from backend.contract.errors import describe_system_error
 from backend.contract.messages import table_of
 from backend.contract.rpc.protocol import ErrorReply, Reply
 from backend.contract.safe_text import escape_controls
@@ -33,7 +33,7 @@ class Channel:
         try:
             line = msgspec.json.encode(reply)
         except UnicodeEncodeError as error:  # half a character, for example of a file's name, which JSON cannot hold
-            words = reply.error.message if reply.error is not None else plain_reason(error)
+            words = reply.error.message if reply.error is not None else describe_system_error(error)
             line = msgspec.json.encode(Reply(reply.id, error=ErrorReply(escape_controls(words or ""))))
         self.send_line(line + b"\n")
 

@@ -94,7 +94,7 @@ class Helper:
     def serve(self) -> None:
         """Until stdin closes."""
         self._listen(None, os.fdopen(os.dup(0), "rb"))
-        self._hire()  # its libraries load while the window makes its first question
+        self._start_worker()  # its libraries load while the window makes its first question
         while True:
             self._end_overdue()
             try:
@@ -105,17 +105,17 @@ class Helper:
             if worker is None and not line:
                 return
             if worker is None:
-                if not self._asked(line):
+                if not self._receive(line):
                     return
             else:
-                self._said(worker, line)
+                self._handle_reply(worker, line)
 
     def close(self) -> None:
         """End every worker and whatever it started."""
         for worker in list(self._workers):
             self._end(worker)
 
-    def _asked(self, line: bytes) -> bool:
+    def _receive(self, line: bytes) -> bool:
         """Take a question; False if it cannot even be refused, so that the window must start another helper and ask again."""
         try:
             request = msgspec.json.decode(line, type=Request)
@@ -125,7 +125,7 @@ class Helper:
             self._cancel(request.id)
         elif request.query in (OPEN_MODELS, LET_GO):
             if request.query == LET_GO:
-                self._let_go(request.arguments.get("target"))
+                self._unload(request.arguments.get("target"))
             self._channel.send(Reply(request.id, OpenModels(self._open_models())))
         elif request.query not in QUERIES:
             self._channel.refuse(
@@ -133,7 +133,7 @@ class Helper:
             )
         else:
             self._waiting.append(request)
-            self._hand_out()
+            self._assign()
         return True
 
     def _refuse_unreadable(self, line: bytes, why: str) -> bool:
@@ -146,7 +146,7 @@ class Helper:
         )
         return True
 
-    def _hand_out(self) -> None:
+    def _assign(self) -> None:
         for request in [one for one in self._waiting if not self._is_about_to_be_free(one)]:
             worker = self._worker_for(request)
             while worker is not None and not self._give(worker, request):
@@ -176,7 +176,7 @@ class Helper:
         if QUERIES[request.query].trains:
             if free and len(self._workers) >= MAX_WORKERS:
                 self._end(free[0])
-            return self._hire("--as-run") if len(self._workers) < MAX_WORKERS else None
+            return self._start_worker("--as-run") if len(self._workers) < MAX_WORKERS else None
         warm = _warm(request)
         for worker in free:
             if warm and worker.warm == warm:
@@ -185,10 +185,10 @@ class Helper:
             if not worker.warm:
                 return worker
         if len(self._workers) < MAX_WORKERS:
-            return self._hire()
+            return self._start_worker()
         return free[0] if free else None
 
-    def _hire(self, *options: str) -> Worker:
+    def _start_worker(self, *options: str) -> Worker:
         process = subprocess.Popen(
             python_command("backend", "_query", *options),
             stdin=subprocess.PIPE,
@@ -213,18 +213,18 @@ class Helper:
 
         threading.Thread(target=read, daemon=True).start()
 
-    def _said(self, worker: Worker, line: bytes) -> None:
+    def _handle_reply(self, worker: Worker, line: bytes) -> None:
         if worker not in self._workers:
             return  # cancelled; these are its last words
         if not line:
-            self._died(worker)
+            self._on_worker_exit(worker)
             return
         kind = _kind(line)
         if kind is None or worker.request is None or kind.id != worker.request.id:
             self._end(worker)
             if worker.request is not None and worker.deadline is None:
                 self._channel.refuse(worker.request.id, _unreadable(worker.request.query))
-            self._hand_out()
+            self._assign()
             return
         if worker.deadline is None:
             self._channel.send_line(line)
@@ -237,13 +237,13 @@ class Helper:
         if request and (QUERIES[request.query].takes_device or QUERIES[request.query].trains):
             self._end(worker)
         self._dismiss_idle()
-        self._hand_out()
+        self._assign()
 
-    def _died(self, worker: Worker) -> None:
+    def _on_worker_exit(self, worker: Worker) -> None:
         self._end(worker)
         if worker.request and worker.deadline is None:
-            self._channel.refuse(worker.request.id, _epitaph(worker.process.returncode, worker.request.query))
-        self._hand_out()
+            self._channel.refuse(worker.request.id, _describe_exit(worker.process.returncode, worker.request.query))
+        self._assign()
 
     def _cancel(self, number: int) -> None:
         for request in [one for one in self._waiting if one.id == number]:
@@ -254,7 +254,7 @@ class Helper:
                 continue
             self._stop(worker)  # first, so that whoever hears of it finds nothing written any more
             self._channel.refuse(number, CANCELLED)
-        self._hand_out()
+        self._assign()
 
     def _stop(self, worker: Worker) -> None:
         """Let it stop by itself and keep what it has in memory, if it can; else end it."""
@@ -278,13 +278,13 @@ class Helper:
         for worker in overdue:
             self._end(worker)
         if overdue:
-            self._hand_out()
+            self._assign()
 
     def _open_models(self) -> list[str]:
         proven = (worker.warm for worker in self._workers if worker.proven and worker.warm.startswith(MODEL))
         return sorted({warm.removeprefix(MODEL) for warm in proven})
 
-    def _let_go(self, target: object) -> None:
+    def _unload(self, target: object) -> None:
         free = [one for one in self._workers if one.request is None or one.deadline is not None]
         for worker in [one for one in free if one.warm.startswith(MODEL)]:
             if target is None or worker.warm == f"{MODEL}{target}":
@@ -328,7 +328,7 @@ def _unreadable(query: str) -> str:
     )
 
 
-def _epitaph(code: int, query: str) -> str:
+def _describe_exit(code: int, query: str) -> str:
     """Why there is no answer, for people."""
     if code == DEVICE_GIVEN_UP:
         return message("a run has started on the device of this model; ask again when the run is over")

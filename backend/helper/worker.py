@@ -11,9 +11,9 @@ from collections.abc import Callable
 import msgspec
 import psutil
 
-from backend.contract.errors import InputError, RunFailed, panics_as_errors, plain_reason
+from backend.contract.errors import InputError, RunFailed, describe_system_error, panics_as_errors
 from backend.contract.messages import join, message, table_of
-from backend.contract.redaction import redacted
+from backend.contract.redaction import redact
 from backend.contract.rpc.generation import GenerationStopped, never
 from backend.contract.rpc.protocol import CANCEL, CANCELLED, ErrorReply, Progress, Reply, Request
 from backend.helper.channel import LARGEST_ANSWER, Channel, write_arrow
@@ -90,14 +90,14 @@ def answer_request(request: Request, channel: Channel, stop_requested: Callable[
     except GenerationStopped:
         return Reply(request.id, error=ErrorReply(CANCELLED))
     except InputError as error:
-        return Reply(request.id, error=ErrorReply(redacted(str(error)), error.field, error.line, error.fix))
+        return Reply(request.id, error=ErrorReply(redact(str(error)), error.field, error.line, error.fix))
     except RunFailed as error:
-        return Reply(request.id, error=ErrorReply(redacted(join(" ", filter(None, [str(error), error.hint])))))
+        return Reply(request.id, error=ErrorReply(redact(join(" ", filter(None, [str(error), error.hint])))))
     except Exception as error:
-        sys.stderr.write(redacted(traceback.format_exc()))
+        sys.stderr.write(redact(traceback.format_exc()))
         sys.stderr.flush()
-        if reason := plain_reason(error):
-            return Reply(request.id, error=ErrorReply(redacted(reason)))
+        if reason := describe_system_error(error):
+            return Reply(request.id, error=ErrorReply(redact(reason)))
         first = next(iter(str(error).splitlines()), message("it has no words"))
         sentence = message(
             "{query} failed unexpectedly: {class_name}: {first}",
@@ -105,7 +105,7 @@ def answer_request(request: Request, channel: Channel, stop_requested: Callable[
             class_name=type(error).__name__,
             first=first,
         )
-        return Reply(request.id, error=ErrorReply(redacted(sentence)))
+        return Reply(request.id, error=ErrorReply(redact(sentence)))
 
 
 class ProgressReporter:

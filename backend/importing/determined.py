@@ -29,12 +29,12 @@ def recognises(values: dict[str, Any]) -> bool:
     return isinstance(values.get("hyperparameters"), dict) and bool({"searcher", "entrypoint", "data"} & values.keys())
 
 
-def imported(values: dict[str, Any]) -> ImportedSpec:
+def import_config(values: dict[str, Any]) -> ImportedSpec:
     """The experiment as a spec. Raises InputError where its kind of model cannot be trained here."""
     experiment, result = ForeignConfig(values), ImportedSpec()
     constants, searched = _constants(values["hyperparameters"])
     experiment.take("hyperparameters")
-    hyper, data = ForeignConfig(constants, "hyperparameters."), experiment.within("data")
+    hyper, data = ForeignConfig(constants, "hyperparameters."), experiment.section("data")
     result.unmatched += [
         f"hyperparameters.{name}: a range to search (a run trains one value; set it)" for name in searched
     ]
@@ -48,7 +48,7 @@ def imported(values: dict[str, Any]) -> ImportedSpec:
     _settings_of_task(task, data, result)
     experiment.skip(*_MACHINES)
     result.add(name=_name(experiment))
-    result.unmatched += [*hyper.left(), *data.left(), *experiment.left()]
+    result.unmatched += [*hyper.unused(), *data.unused(), *experiment.unused()]
     return result
 
 
@@ -140,7 +140,7 @@ def _training(hyper: ForeignConfig, experiment: ForeignConfig, result: ImportedS
     per_step = hyper.take("global_batch_size")
     if not isinstance(per_step, int):
         raise InputError("hyperparameters.global_batch_size: it is missing or no whole number; write it", "batch_size")
-    optimizations = experiment.within("optimizations")
+    optimizations = experiment.section("optimizations")
     aggregation = optimizations.take("aggregation_frequency", 1)
     if aggregation > 1:
         result.notes.append(
@@ -180,12 +180,12 @@ def _training(hyper: ForeignConfig, experiment: ForeignConfig, result: ImportedS
         )
     hyper.skip("scale_parameter", "relative_step", "num_training_steps")
     result.notes.append("Rows were not shuffled there; here every epoch has its own seeded order.")
-    result.unmatched += optimizations.left()
+    result.unmatched += optimizations.unused()
     return per_step, aggregation
 
 
 def _length(experiment: ForeignConfig, per_batch: int, batches: int, result: ImportedSpec) -> None:
-    searcher = experiment.within("searcher")
+    searcher = experiment.section("searcher")
     given, records = searcher.take("max_length", {}), experiment.take("records_per_epoch", 0)
     length = ForeignConfig(given if isinstance(given, dict) else {"batches": given}, "searcher.max_length.")
     if epochs := length.take("epochs", 0):
@@ -209,7 +209,7 @@ def _length(experiment: ForeignConfig, per_batch: int, batches: int, result: Imp
     if name != "single":
         result.unmatched.append(f"searcher.name: {name} (Burnish trains one configuration at a time)")
     searcher.skip("source_trial_id", "source_checkpoint_uuid")
-    result.unmatched += searcher.left()
+    result.unmatched += searcher.unused()
 
 
 def _measuring(experiment: ForeignConfig, per_batch: int, batches: int, result: ImportedSpec) -> None:
@@ -220,9 +220,9 @@ def _measuring(experiment: ForeignConfig, per_batch: int, batches: int, result: 
         evaluation={"every": every, "at_start": experiment.take("perform_initial_validation") or None},
         training={"checkpoint_every": saved},
     )
-    seed = experiment.within("reproducibility").take("experiment_seed")
+    seed = experiment.section("reproducibility").take("experiment_seed")
     result.add(training={"seed": seed, "keep_checkpoints": experiment.take("save_trial_latest")})
-    slots = experiment.within("resources").take("slots_per_trial", 1)
+    slots = experiment.section("resources").take("slots_per_trial", 1)
     if slots > 1:
         result.notes.append(f"{slots} devices shared a batch there; the batch is the same here, on one.")
     experiment.skip("save_experiment_best", "save_trial_best")

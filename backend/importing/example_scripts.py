@@ -76,7 +76,7 @@ def recognises(values: dict[str, Any]) -> bool:
     return "model_name_or_path" in values or "config_name" in values or "tokenizer_name" in values
 
 
-def imported(values: dict[str, Any], script: str | None = None) -> ImportedSpec:
+def import_arguments(values: dict[str, Any], script: str | None = None) -> ImportedSpec:
     """The arguments as a spec. Raises InputError where the script has no counterpart or is not known."""
     arguments, result = ForeignConfig(values), ImportedSpec()
     script = (
@@ -98,9 +98,9 @@ def imported(values: dict[str, Any], script: str | None = None) -> ImportedSpec:
     _batch(arguments, result)
     _steps(arguments, result)
     _optimizer(arguments, result)
-    _when(arguments, result)
+    _convert_intervals(arguments, result)
     arguments.skip(*_OF_NO_MATTER)
-    result.unmatched += arguments.left()
+    result.unmatched += arguments.unused()
     return result
 
 
@@ -274,7 +274,7 @@ def _optimizer(arguments: ForeignConfig, result: ImportedSpec) -> None:
         result.spec["training"]["max_gradient_norm"] = None
 
 
-def _when(arguments: ForeignConfig, result: ImportedSpec) -> None:
+def _convert_intervals(arguments: ForeignConfig, result: ImportedSpec) -> None:
     evaluates = str(arguments.take("eval_strategy") or arguments.take("evaluation_strategy") or "no")
     saves, metric = str(arguments.take("save_strategy", "steps")), arguments.take("metric_for_best_model")
     steps = {name: arguments.take(f"{name}_steps", 500) for name in ("eval", "save")}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.contract.spec_include import laid_over
+from backend.contract.spec_include import overlay
 
 _PAIRS = {
     "cola": ("sentence", None), "sst2": ("sentence", None), "mnli": ("premise", "hypothesis"),
@@ -27,7 +27,7 @@ class ImportedSpec:
 
     def add(self, **sections: Any) -> None:
         """Lay sections over the spec; a value of None inside a mapping stays out."""
-        self.spec = laid_over(self.spec, _without_nothing(sections))
+        self.spec = overlay(self.spec, _drop_empty(sections))
 
 
 class ForeignConfig:
@@ -57,7 +57,7 @@ class ForeignConfig:
                 continue
         raise InputError(f"{self._prefix}{key}: {value!r} is no number; write one", key)
 
-    def within(self, key: str) -> "ForeignConfig":
+    def section(self, key: str) -> "ForeignConfig":
         """The mapping under a key; an empty one where there is none."""
         value = self.take(key, {})
         return ForeignConfig(value if isinstance(value, dict) else {}, f"{self._prefix}{key}.")
@@ -71,23 +71,23 @@ class ForeignConfig:
         """A key without counterpart, where it is there, with the reason."""
         value = self.take(key)
         if value not in (None, False, {}, []):
-            yield f"{self._prefix}{key}: {_short(value)} ({reason})"
+            yield f"{self._prefix}{key}: {_shorten(value)} ({reason})"
 
-    def left(self) -> list[str]:
+    def unused(self) -> list[str]:
         """What nobody asked for, as `key: value`; null and empty values ask for nothing."""
         return [
-            f"{self._prefix}{key}: {_short(self._values[key])}"
+            f"{self._prefix}{key}: {_shorten(self._values[key])}"
             for key in self._left
             if self._values[key] not in (None, {}, [])
         ]
 
 
-def _without_nothing(values: dict[str, Any]) -> dict[str, Any]:
-    cleaned = {key: _without_nothing(value) if isinstance(value, dict) else value for key, value in values.items()}
+def _drop_empty(values: dict[str, Any]) -> dict[str, Any]:
+    cleaned = {key: _drop_empty(value) if isinstance(value, dict) else value for key, value in values.items()}
     return {key: value for key, value in cleaned.items() if value is not None and value != {}}
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = str(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 

@@ -25,7 +25,7 @@ def recognises(values: dict[str, Any]) -> bool:
     return {"dmod", "tmod"} <= values.keys() or {"data", "module", "trainer"} <= values.keys()
 
 
-def imported(values: dict[str, Any]) -> ImportedSpec:
+def import_config(values: dict[str, Any]) -> ImportedSpec:
     """The config as a spec. Raises InputError where it names no data."""
     config, result = ForeignConfig(values), ImportedSpec()
     result.add(name="pymarlin", training={"weight_decay": 0.0, "batch_size": 1, "epochs": 1})
@@ -33,20 +33,20 @@ def imported(values: dict[str, Any]) -> ImportedSpec:
         _first_example(config, result)
     else:
         _plugin(config, result)
-    _trainer(config.within("trainer"), result)
+    _trainer(config.section("trainer"), result)
     config.skip(*_LOGS)
-    result.unmatched += config.left()
+    result.unmatched += config.unused()
     return result
 
 
 def _first_example(config: ForeignConfig, result: ImportedSpec) -> None:
     """`dmod`, `dproc`, `tmod` and `model`: preprocessing in one program, training in another."""
-    files, processing, module = config.within("dmod"), config.within("dproc"), config.within("tmod")
+    files, processing, module = config.section("dmod"), config.section("dproc"), config.section("tmod")
     task = (module.take("task") or processing.take("task") or "").lower().replace("-", "")
     kind = task_of_glue("stsb" if task == "stsb" else task) or "text_classification"
     result.add(
         task={"type": kind, "max_length": processing.take("max_seq_len", 128)},
-        model={"name_or_path": config.within("model").take("hf_model", "bert-base-uncased")},
+        model={"name_or_path": config.section("model").take("hf_model", "bert-base-uncased")},
         training={
             "learning_rate": module.take("max_lr"), "warmup": module.take("warmup_prop"), "optimizer": "adamw", "adam_epsilon": 1e-8,
         },
@@ -63,11 +63,11 @@ def _first_example(config: ForeignConfig, result: ImportedSpec) -> None:
     result.notes.append(
         "Data is tokenised when a run starts and kept in the cache; there is no step of its own for it."
     )
-    result.unmatched += [*files.left(), *processing.left(), *module.left()]
+    result.unmatched += [*files.unused(), *processing.unused(), *module.unused()]
 
 
 def _plugin(config: ForeignConfig, result: ImportedSpec) -> None:
-    data, module, distill = config.within("data"), config.within("module"), config.within("distill")
+    data, module, distill = config.section("data"), config.section("module"), config.section("distill")
     labels = data.take("labels_list")
     data.skip("header", "file_format")  # a file's own form is seen
     columns = {"text": data.take("text_a_col"), "text_pair": data.take("text_b_col"), "label": data.take("label_col")}
@@ -75,7 +75,7 @@ def _plugin(config: ForeignConfig, result: ImportedSpec) -> None:
     model = (
         module.take("model_name_or_path")
         or ForeignConfig(module.take("encoder", {})).take("hf_model")
-        or config.within("model").take("hf_model")
+        or config.section("model").take("hf_model")
     )
     result.add(
         task={
@@ -94,7 +94,7 @@ def _plugin(config: ForeignConfig, result: ImportedSpec) -> None:
     if distill.take("enable", False):
         result.unmatched.append("distill: distillation has no counterpart")
     module.skip("has_labels", "output_dir", "set_type")
-    result.unmatched += [*data.left(), *module.left()]
+    result.unmatched += [*data.unused(), *module.unused()]
 
 
 def _trainer(trainer: ForeignConfig, result: ImportedSpec) -> None:
@@ -111,4 +111,4 @@ def _trainer(trainer: ForeignConfig, result: ImportedSpec) -> None:
     else:
         result.spec["training"]["max_gradient_norm"] = None
     trainer.skip(*_LOGS, "max_val_steps_per_epoch", "reset_optimizers_schedulers")
-    result.unmatched += trainer.left()
+    result.unmatched += trainer.unused()

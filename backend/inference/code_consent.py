@@ -11,11 +11,11 @@ from backend.inference.spec import checkpoint_of
 from backend.models import location
 from backend.models.adapter_files import is_alone, weights_folder
 from backend.models.remote_code import RemoteCode, find_remote_code
-from backend.preflight.datasets import quiet
+from backend.preflight.datasets import ignore_progress
 from backend.preflight.resolve import read_run
 
 
-def code_of(target: str, revision: str = "main", report: Report = quiet) -> list[RemoteCode]:
+def code_of(target: str, revision: str = "main", report: Report = ignore_progress) -> list[RemoteCode]:
     """All code that must run for that target, none where none must; fetches small files alone. Raises InputError."""
     given = options.parse_name(target)  # on the Tokenizer page a name may hold a revision
     target, revision = given.tokenizer, revision if given.revision == options.MAIN else given.revision
@@ -29,7 +29,7 @@ def code_of(target: str, revision: str = "main", report: Report = quiet) -> list
     return [one for one in found if one is not None]
 
 
-def agree(target: str, revision: str = "main", report: Report = quiet) -> list[RemoteCode]:
+def agree(target: str, revision: str = "main", report: Report = ignore_progress) -> list[RemoteCode]:
     """Keep this user's consent to all of it. Raises InputError."""
     found = code_of(target, revision, report)
     for one in found:
@@ -51,6 +51,6 @@ def _folders(name: str, revision: str, report: Report) -> list[Path]:
     path = user_path(name)
     if path.exists() and not path.is_dir():
         return [path.parent.absolute()]
-    here = location.without_weights(name, revision, offline=is_offline(), report=report).folder
-    opened = location.look(name, revision, cache=cache_folder() / "weights", offline=True).folder
+    here = location.locate_without_weights(name, revision, offline=is_offline(), report=report).folder
+    opened = location.locate_small_files(name, revision, cache=cache_folder() / "weights", offline=True).folder
     return list(dict.fromkeys([here, opened]))

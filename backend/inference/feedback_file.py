@@ -48,7 +48,7 @@ def add(
     new = NewRow(
         inputs,
         ("predicted" if "prediction" in inputs else "prediction", answered.get("prediction")),
-        None if answer is None else (columns.get(answer, answer), _told(answer, right, answered)),
+        None if answer is None else (columns.get(answer, answer), _convert_answer(answer, right, answered)),
     )
     file = user_path(path).absolute()
     check_appended(file)
@@ -56,7 +56,7 @@ def add(
     return AddedRow(path=str(file), columns=appended.columns, rows=appended.rows, created=appended.created)
 
 
-def _told(role: str, right: str | None, answered: Mapping[str, Any]) -> Any:
+def _convert_answer(role: str, right: str | None, answered: Mapping[str, Any]) -> Any:
     """The right answer as its column holds it. Raises InputError where it cannot be that."""
     if not right:
         return None

@@ -17,14 +17,14 @@ from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.contract.rpc.generation import never
 from backend.contract.rpc.interactive import AddedRow, Answer
-from backend.contract.spec import validated
+from backend.contract.spec import validate
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.inference import feedback_file, predict
 from backend.inference.model import open_model
 from backend.inference.spec import spec_of
-from backend.inspect.row_lengths import UNLIMITED, without_limits
-from backend.preflight.datasets import quiet
+from backend.inspect.row_lengths import UNLIMITED, remove_limits
+from backend.preflight.datasets import ignore_progress
 from backend.preflight.session import FeatureSession
 from backend.tasks.task import Limit, encode_features, generation, limits, used_columns
 
@@ -54,11 +54,11 @@ class InteractivePredictor:
     """
 
     def __init__(
-        self, target: str, task: str | None = None, changes: Sequence[str] = (), report: Report = quiet
+        self, target: str, task: str | None = None, changes: Sequence[str] = (), report: Report = ignore_progress
     ) -> None:
         opened = open_model(spec_of(target, task, list(changes)), report, accepts_untrained=True)
         self._session, self.device = opened.session, opened.device
-        self.note = _untrained(len(opened.loaded.new_weights), opened.session.task.title)
+        self.note = _untrained_warning(len(opened.loaded.new_weights), opened.session.task.title)
 
     def answer(
         self,
@@ -72,14 +72,14 @@ class InteractivePredictor:
         Raises InputError naming what is missing, and GenerationStopped between two tokens once `stop_requested`.
         """
         started = time.perf_counter()
-        session = _under(self._session, settings or {})
-        typed = _typed(rows, used_columns(session.task), session.columns)
+        session = _with_decoding(self._session, settings or {})
+        typed = _read_typed_rows(rows, used_columns(session.task), session.columns)
         session = replace(session, columns=typed.columns, stop_requested=stop_requested)
         _refuse_unusable(session, typed.rows)
         answers = (
-            _continued(session, typed.rows, settings or {}, say)
+            _continue_texts(session, typed.rows, settings or {}, say)
             if _continues(session)
-            else _predicted(session, typed.rows)
+            else _predict(session, typed.rows)
         )
         seconds = time.perf_counter() - started
         return Answer(
@@ -88,7 +88,7 @@ class InteractivePredictor:
             device=self.device,
             rows=answers,
             note=self.note,
-            cuts=[] if _continues(session) else _cut_sentences(session, typed.rows),
+            cuts=[] if _continues(session) else _truncation_warnings(session, typed.rows),
             seconds=seconds,
             memory_mb=psutil.Process().memory_info().rss / 1e6,
             device_memory_mb=session.engine.device_memory_mb(),
@@ -99,7 +99,7 @@ class InteractivePredictor:
         return feedback_file.add(path, used_columns(self._session.task), self._session.columns, row, right)
 
 
-def _untrained(new_weights: int, task: str) -> str:
+def _untrained_warning(new_weights: int, task: str) -> str:
     if not new_weights:
         return ""
     return message(
@@ -109,17 +109,17 @@ def _untrained(new_weights: int, task: str) -> str:
     )
 
 
-def _under(session: FeatureSession, settings: Mapping[str, Any]) -> FeatureSession:
+def _with_decoding(session: FeatureSession, settings: Mapping[str, Any]) -> FeatureSession:
     """The session under other decoding settings of its task."""
     own = {name: value for name, value in settings.items() if name != "seed"}
     if not own:
         return session
     kind, section = type(session.task), {**session.spec.task, **own}
-    task = kind(validated(kind.Settings, section, "task"))
+    task = kind(validate(kind.Settings, section, "task"))
     return replace(session, task=task, spec=session.spec.model_copy(update={"task": task.settings.model_dump()}))
 
 
-def _typed(rows: Sequence[TypedRow], roles: Sequence[Column], columns: Mapping[str, str]) -> _Typed:
+def _read_typed_rows(rows: Sequence[TypedRow], roles: Sequence[Column], columns: Mapping[str, str]) -> _Typed:
     if not 0 < len(rows) <= MAX_ROWS:
         raise InputError(
             message(
@@ -135,7 +135,7 @@ def _typed(rows: Sequence[TypedRow], roles: Sequence[Column], columns: Mapping[s
                 raise InputError(
                     message("input: {key} is no column of this task; it has {known}", key=repr(key), known=known), key
                 )
-    by_role = [{names[key]: _said(names[key], value) for key, value in row.items()} for row in rows]
+    by_role = [{names[key]: _read_cell(names[key], value) for key, value in row.items()} for row in rows]
     given = [role for role in roles if any(row.get(role.name) not in (None, "", []) for row in by_role)]
     for role in roles:
         if role.required and role.needed_to_predict and role not in given:
@@ -148,7 +148,7 @@ def _typed(rows: Sequence[TypedRow], roles: Sequence[Column], columns: Mapping[s
     )
 
 
-def _said(role: str, value: Any) -> Any:
+def _read_cell(role: str, value: Any) -> Any:
     """Plain text where messages are wanted is what the user says; whoever knows how may write the whole chat as JSON."""
     is_plain = role == "messages" and isinstance(value, str) and value.strip() and not value.lstrip().startswith("[")
     return json.dumps([{"role": "user", "content": value}]) if is_plain else value
@@ -169,7 +169,7 @@ def _refuse_unusable(session: FeatureSession, rows: Rows) -> None:
         raise InputError(message("input: {where}{reason}; write something else", where=where, reason=reason))
 
 
-def _predicted(session: FeatureSession, rows: Rows) -> list[dict[str, Any]]:
+def _predict(session: FeatureSession, rows: Rows) -> list[dict[str, Any]]:
     scored = session.score(rows, session.typed_features(rows), BATCH_SIZE)
     table = scored.predictions.table
     if table["actual"].null_count == table.num_rows:
@@ -182,18 +182,18 @@ def _continues(session: FeatureSession) -> bool:
     return session.task.head is Head.CAUSAL_LM and session.task.evaluates_by == "outputs"
 
 
-def _continued(session: FeatureSession, rows: Rows, settings: Mapping[str, Any], say: Say) -> list[dict[str, Any]]:
+def _continue_texts(session: FeatureSession, rows: Rows, settings: Mapping[str, Any], say: Say) -> list[dict[str, Any]]:
     answers = []
     for row in rows.table.to_pylist():
         pieces = []
-        for piece in _pieces(session, row, settings):
+        for piece in _stream_pieces(session, row, settings):
             pieces.append(piece)
             say(piece)
         answers.append({**row, "prediction": "".join(pieces)})
     return answers
 
 
-def _pieces(session: FeatureSession, cells: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:
+def _stream_pieces(session: FeatureSession, cells: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:
     wanted = generation(session.task, session.tokenizer)
     chosen = replace(wanted, seed=int(settings.get("seed") or 0), stop_requested=session.stop_requested)
     ids = predict.ids_of_prompt(session.task, cells, session.tokenizer)
@@ -202,9 +202,9 @@ def _pieces(session: FeatureSession, cells: Mapping[str, Any], settings: Mapping
     return predict.as_text(session.engine.continue_prompt(ids, chosen), session.tokenizer, ids)
 
 
-def _cut_sentences(session: FeatureSession, rows: Rows) -> list[str]:
+def _truncation_warnings(session: FeatureSession, rows: Rows) -> list[str]:
     """One sentence for each row and limit that loses text, in the rows' order; nothing is written to the disk."""
-    free = without_limits(session)
+    free = remove_limits(session)
     batches = list(encode_features(free.task, rows, free.columns, free.tokenizer, free.facts, to_train=False))
     sentences: list[tuple[int, str]] = []
     for bound in limits(session.task):

@@ -14,12 +14,12 @@ from backend.data.sources.source import Report
 from backend.engines.engine import LoadedModel, LoadRequest
 from backend.engines.initial_weights import NewTokens
 from backend.hardware import devices, planner
-from backend.inference.spec import begun_from, checkpoint_of, note_of
+from backend.inference.spec import checkpoint_of, note_of, start_spec
 from backend.models import inspection
-from backend.models.saved_model import check_base, damaged_note, read_note
+from backend.models.saved_model import check_base, damaged_note_error, read_note
 from backend.preflight import model_options
 from backend.preflight.checks import locate_model
-from backend.preflight.datasets import make_task, model_labels, quiet, with_max_length
+from backend.preflight.datasets import ignore_progress, make_task, model_labels, with_max_length
 from backend.preflight.engine_choice import check_engine
 from backend.preflight.session import FeatureSession, new_tokens
 from backend.preflight.timing import CompileTimer
@@ -41,13 +41,13 @@ class OpenedModel:
     """Where its configuration is."""
 
 
-def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool = False) -> OpenedModel:
+def open_model(spec: RunSpec, report: Report = ignore_progress, *, accepts_untrained: bool = False) -> OpenedModel:
     """Tokenizer and model in place for evaluation.
 
     Raises InputError for weights that were not trained for the task, unless they are accepted: then a new head is drawn.
     """
     task, checkpoint = make_task(spec), checkpoint_of(spec.model.name_or_path)
-    begun = begun_from(checkpoint) if checkpoint is not None else None
+    begun = start_spec(checkpoint) if checkpoint is not None else None
     if begun is not None:
         spec = spec.model_copy(update={"model": begun.model})
     folder = checkpoint.run.model if checkpoint and begun is None else locate_model(spec, report).folder
@@ -84,7 +84,7 @@ def open_model(spec: RunSpec, report: Report = quiet, *, accepts_untrained: bool
             pad_token_id=pad_token_id,
             bos_token_id=tokenizer.bos_token_id,  # type: ignore[arg-type]
             eos_token_id=tokenizer.eos_token_id,  # type: ignore[arg-type]
-            adapter=_in_place(begun) if begun is not None else None,
+            adapter=_adapter_in_place(begun) if begun is not None else None,
             compiling=compiled,
             hardware=planner.engine_settings(spec),
         )
@@ -113,10 +113,10 @@ def _head_facts(task: Task, facts: dict[str, Any], folder: Path) -> HeadFacts:
     try:
         return task.head_facts(facts)
     except (LookupError, TypeError, ValueError, AttributeError):
-        raise damaged_note(folder) from None
+        raise damaged_note_error(folder) from None
 
 
-def _in_place(begun: RunSpec) -> Section | None:
+def _adapter_in_place(begun: RunSpec) -> Section | None:
     """The adapter of a checkpoint: whatever it leaves as, here it stands in its model."""
     settings = model_options.adapter_settings(begun)
     known = settings is not None and "saved" in type(settings).model_fields

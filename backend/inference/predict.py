@@ -22,15 +22,15 @@ from backend.inference.model import open_model
 from backend.inference.spec import spec_of
 from backend.preflight.datasets import (
     choose_columns,
+    drop_unusable,
+    ignore_progress,
     make_source,
     make_task,
     misread,
-    quiet,
     reading,
-    usable,
 )
 from backend.preflight.session import ScoredEvaluation
-from backend.preflight.timing import Timing, timed
+from backend.preflight.timing import Timing, build_timing
 from backend.tasks.task import generation, to_predict, used_columns
 
 BATCH_SIZE = 64
@@ -65,7 +65,7 @@ def evaluate(
     data: Path,
     task: str | None = None,
     changes: list[str] | None = None,
-    report: Report = quiet,
+    report: Report = ignore_progress,
     say: Callable[[str], None] = lambda stage: None,
 ) -> EvaluationResult:
     """Measure a run's or a folder's model on a labelled file.
@@ -74,7 +74,7 @@ def evaluate(
     """
     started = time.perf_counter()
     spec = spec_of(target, task, changes or [], data)
-    notes, rows, scored, timing = _scored(spec, data, report, started, labelled=True, say=say)
+    notes, rows, scored, timing = _score(spec, data, report, started, labelled=True, say=say)
     if not scored.metrics:
         raise InputError(
             message("{data}: no row has a label, so nothing can be measured; use burnish predict instead", data=data),
@@ -89,7 +89,7 @@ def predict(
     output: Path,
     task: str | None = None,
     changes: list[str] | None = None,
-    report: Report = quiet,
+    report: Report = ignore_progress,
     glue: Path | None = None,
     parquet: Path | None = None,
     say: Callable[[str], None] = lambda stage: None,
@@ -104,8 +104,8 @@ def predict(
     if glue is not None:
         check_output(glue, "--glue", data, output)
     spec = spec_of(target, task, changes or [], data)
-    notes, rows, scored, timing = _scored(spec, data, report, started, labelled=False, say=say)
-    table, documents = predictions_file.joined(rows, scored.predictions), scored.predictions.documents
+    notes, rows, scored, timing = _score(spec, data, report, started, labelled=False, say=say)
+    table, documents = predictions_file.join_predictions(rows, scored.predictions), scored.predictions.documents
     with output_errors(output, "--output", output.parent):
         predictions_file.write(table, output, parquet, documents=documents)
     if glue is not None:
@@ -151,7 +151,7 @@ def _answer(spec: RunSpec, prompt: str, seed: int | None) -> Iterator[str]:
         spec = spec.model_copy(update={"training": spec.training.model_copy(update={"seed": seed})})
     role = make_task(spec).columns[0].name
     rows = Rows(pa.table({role: [prompt]}), ("--prompt",), np.zeros(1, np.int32), np.ones(1, np.int64), "typed")
-    usable(make_task(spec), rows, {role: role}, "--prompt", "predicting")
+    drop_unusable(make_task(spec), rows, {role: role}, "--prompt", "predicting")
     session = replace(open_model(spec).session, columns={role: role})
     yield session.score(rows, session.typed_features(rows), 1).predictions.table["prediction"][0].as_py()
 
@@ -183,7 +183,7 @@ def as_text(ids: Iterator[int], tokenizer: Any, prompt_ids: list[int]) -> Iterat
         yield rest
 
 
-def _scored(
+def _score(
     spec: RunSpec,
     data: Path,
     report: Report,
@@ -198,7 +198,7 @@ def _scored(
     rows = source.read_file(user_path(data).absolute(), spec.data, reading(report))
     wrong = misread({"--data": rows}, spec.data)
     columns = choose_columns(task, dict(spec.data.columns), rows, to_predict=not labelled)
-    rows = usable(task, rows, columns, "--data", "measuring" if labelled else "predicting")
+    rows = drop_unusable(task, rows, columns, "--data", "measuring" if labelled else "predicting")
     say("Loading the model")
     opened = open_model(spec, report)
     session = replace(opened.session, columns=columns)
@@ -214,5 +214,5 @@ def _scored(
     batch_size = spec.evaluation.batch_size or BATCH_SIZE
     scored = session.score(rows, source_features, batch_size, lambda done, total: report(done, total, "rows"))
     tokens = int(source_features.lengths.sum())
-    timing = timed(len(rows), tokens, scored.seconds, opened.compiled.seconds, ready - started)
+    timing = build_timing(len(rows), tokens, scored.seconds, opened.compiled.seconds, ready - started)
     return (*(facts.get("notes", ()) if labelled else ()), *filter(None, [wrong])), rows, scored, timing

@@ -42,15 +42,15 @@ def write(
 
     A document of `predictions_test.csv` is called `name_test.json`, one of `mine.csv` `name_mine.json`.
     """
-    _renamed(csv, lambda path: arrow_csv.write_csv(flat(table), path))
+    _write_and_rename(csv, lambda path: arrow_csv.write_csv(flat(table), path))
     if parquet_path is not None:
-        _renamed(parquet_path, lambda path: parquet.write_table(table, path, row_group_size=GROUP_ROWS))
+        _write_and_rename(parquet_path, lambda path: parquet.write_table(table, path, row_group_size=GROUP_ROWS))
     for name, content in (documents or {}).items():
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=1)
-        _renamed(_beside(csv, name), partial(_write_text, text))
+        _write_and_rename(_sibling(csv, name), partial(_write_text, text))
 
 
-def joined(rows: Rows, predictions: Predictions) -> pa.Table:
+def join_predictions(rows: Rows, predictions: Predictions) -> pa.Table:
     """Every input column under its own name, then `prediction`, `actual` where any is known, then the task's own.
 
     An input column named `prediction` or `actual` becomes `input_prediction`, `input_actual`; an own column whose name
@@ -61,19 +61,19 @@ def joined(rows: Rows, predictions: Predictions) -> pa.Table:
         own = own.drop_columns(["actual"])
     columns = {"file": pa.array([rows.files[index] for index in rows.file_index])} if len(rows.files) > 1 else {}
     for name in rows.table.column_names:
-        columns[_free(f"input_{name}" if name in _RESERVED else name, columns)] = rows.table[name]
+        columns[_free_name(f"input_{name}" if name in _RESERVED else name, columns)] = rows.table[name]
     for name in own.column_names:
-        columns[name if name in _RESERVED else _free(name, columns, "predicted_")] = own[name]
+        columns[name if name in _RESERVED else _free_name(name, columns, "predicted_")] = own[name]
     return pa.table(columns)
 
 
-def _free(name: str, taken: dict[str, object], prefix: str = "input_") -> str:
+def _free_name(name: str, taken: dict[str, object], prefix: str = "input_") -> str:
     while name in taken:
         name = prefix + name
     return name
 
 
-def _beside(csv: Path, name: str) -> Path:
+def _sibling(csv: Path, name: str) -> Path:
     suffix, plain = csv.stem.removeprefix("predictions").lstrip("_"), Path(name)
     return csv.with_name(f"{plain.stem}_{suffix}{plain.suffix}" if suffix else name)
 
@@ -82,7 +82,7 @@ def _write_text(text: str, path: Path) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _renamed(path: Path, write_to: Callable[[Path], None]) -> None:
+def _write_and_rename(path: Path, write_to: Callable[[Path], None]) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         write_to(beside)
@@ -190,26 +190,26 @@ def write_table(
 def _csv(table: pa.Table, file: pa.NativeFile, options: TableOptions, report: Callable[[int, int], None]) -> None:
     if options.bom:
         file.write(BOM)
-    names = [_defused(pa.array(table.column_names))[place].as_py() for place in range(table.num_columns)]
-    schema = _prepared(table.slice(0, 0).rename_columns(names if options.defuse else table.column_names), options)
+    names = [_escape_formulas(pa.array(table.column_names))[place].as_py() for place in range(table.num_columns)]
+    schema = _prepare(table.slice(0, 0).rename_columns(names if options.defuse else table.column_names), options)
     with arrow_csv.CSVWriter(file, schema.schema) as writer:
         for start in range(0, table.num_rows, PART_ROWS):
-            part = _prepared(table.slice(start, PART_ROWS), options)
+            part = _prepare(table.slice(start, PART_ROWS), options)
             writer.write_table(part.rename_columns(schema.column_names).cast(schema.schema))
             report(min(table.num_rows, start + PART_ROWS), table.num_rows)
 
 
-def _prepared(part: pa.Table, options: TableOptions) -> pa.Table:
+def _prepare(part: pa.Table, options: TableOptions) -> pa.Table:
     part = flat(part)
     if not options.defuse:
         return part
     for place, field in enumerate(part.schema):
         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            part = part.set_column(place, field.name, _defused(part[field.name]))
+            part = part.set_column(place, field.name, _escape_formulas(part[field.name]))
     return part
 
 
-def _defused(texts: pa.Array) -> pa.Array:
+def _escape_formulas(texts: pa.Array) -> pa.Array:
     """An apostrophe before what a spreadsheet would run. Numbers stay numbers: -0.5 begins with a minus, but is no formula."""
     runs = pc.match_substring_regex(texts, _STARTS)
     return pc.if_else(runs, pc.binary_join_element_wise("'", texts, ""), texts)

@@ -61,9 +61,9 @@ def _of_run(run: RunFolder, model: Path, changes: list[str], data: Path | None) 
     if data is not None:
         values["data"] = _reading(values["data"], user_path(data).absolute())
     hardware = values.get("hardware") or {}
-    wish = spec_file.with_changes({"hardware": {}}, changes)["hardware"].get("engine")
+    wish = spec_file.apply_changes({"hardware": {}}, changes)["hardware"].get("engine")
     values["hardware"] = to_ask(hardware, wish)
-    return resolve(spec_file.with_changes(values, changes), run.path)
+    return resolve(spec_file.apply_changes(values, changes), run.path)
 
 
 def _reading(own: Mapping[str, Any], file: Path) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _of_model(target: str, task: str | None, changes: list[str], generates: bool
         "model": {"name_or_path": target, "trust_remote_code": True},  # a consent is asked for all the same
         "data": {"columns": note["columns"] if note else {}},
     }
-    return resolve(spec_file.with_changes(values, changes), Path.cwd())
+    return resolve(spec_file.apply_changes(values, changes), Path.cwd())
 
 
 def _writing_task(folder: Path) -> str:
@@ -171,7 +171,7 @@ def note_of(checkpoint: CheckpointTarget) -> dict[str, Any]:
     return note
 
 
-def begun_from(checkpoint: CheckpointTarget) -> RunSpec | None:
+def start_spec(checkpoint: CheckpointTarget) -> RunSpec | None:
     """The spec by which its weights are put in place as in training: onto the model that the run began from.
 
     None where the run's `model/` is a whole one of the same shape, which needs nothing else.

@@ -99,10 +99,10 @@ class BatchPreview:
             return self.past.plan.total_steps
         return total_steps(self.spec.training, self.order.steps_per_epoch)
 
-    def with_news(self, folder: RunFolder) -> "BatchPreview":
+    def with_new_events(self, folder: RunFolder) -> "BatchPreview":
         """The same with what the run in `folder` has said by now; itself where that is nothing new."""
         size = _size(folder)
-        return self if size == self.past.size else replace(self, past=past_of(folder))
+        return self if size == self.past.size else replace(self, past=read_history(folder))
 
     def indices(self, step: int) -> np.ndarray:
         """The features of optimizer step `step`, counted from 1. Raises InputError where there is no such step."""
@@ -173,7 +173,7 @@ class BatchPreview:
         return plan.micro_batch_size * plan.replicas if plan else min(self.spec.training.batch_size, len(self.features))
 
 
-def look(spec: RunSpec, stage: Stage, split: str = "train", past: RunHistory | None = None) -> BatchPreview:
+def preview(spec: RunSpec, stage: Stage, split: str = "train", past: RunHistory | None = None) -> BatchPreview:
     """What a training of `spec` sees of a split. Raises InputError; what `stage`'s reports raise ends it."""
     past = past or RunHistory()
     model = locate_small_files(spec, stage("finding the model"))
@@ -190,12 +190,12 @@ def look(spec: RunSpec, stage: Stage, split: str = "train", past: RunHistory | N
     return BatchPreview(session, material, model, split, features, past)
 
 
-def look_at_run(folder: RunFolder, stage: Stage, split: str = "train") -> BatchPreview:
+def preview_run(folder: RunFolder, stage: Stage, split: str = "train") -> BatchPreview:
     """What a run has seen, or will. Raises InputError, also where its files have changed since."""
-    return look(read_run(folder), stage, split, past_of(folder))
+    return preview(read_run(folder), stage, split, read_history(folder))
 
 
-def past_of(folder: RunFolder) -> RunHistory:
+def read_history(folder: RunFolder) -> RunHistory:
     """What the run's events say of its steps; of a step that was taken again the last word."""
     plan: PlanMade | None = None
     device, loaded, steps, size = "", {}, array("d"), _size(folder)

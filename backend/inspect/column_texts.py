@@ -14,8 +14,8 @@ from backend.contract.safe_files import user_path
 from backend.contract.tokens.text_columns import LOOKED_AT, language_column, text_column
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
-from backend.inspect.data_report import subject_of_data
-from backend.preflight.datasets import quiet, reading
+from backend.inspect.data_report import request_of_data
+from backend.preflight.datasets import ignore_progress, reading
 
 AT_ONCE = 1000
 MAX_HELD_OUT = 1000
@@ -42,11 +42,11 @@ class ColumnTexts:
         """The texts to learn from."""
         return self._texts(held_out=False)
 
-    def measured(self) -> Iterator[str]:
+    def held_out_texts(self) -> Iterator[str]:
         """The texts of the rows that are held out; where none are, those of the first thousand rows."""
         return self._texts(held_out=True)
 
-    def without(self, share: float) -> "ColumnTexts":
+    def hold_out(self, share: float) -> "ColumnTexts":
         """The same with that share of the rows held out, spread evenly; none of fewer than two rows."""
         if not share or len(self.rows) < 2:
             return ColumnTexts(self.rows, self.columns)
@@ -68,7 +68,11 @@ class ColumnTexts:
 
 
 def read_column_texts(
-    data: dict[str, Any], columns: list[str] | None, base: Path, report: Report = quiet, field: str = "data.columns"
+    data: dict[str, Any],
+    columns: list[str] | None,
+    base: Path,
+    report: Report = ignore_progress,
+    field: str = "data.columns",
 ) -> ColumnTexts:
     """The training rows of a `data` section; without `columns` all that hold text. Relative paths start at `base`.
 
@@ -89,9 +93,9 @@ def read_column_texts(
     return ColumnTexts(rows, tuple(found))
 
 
-def read_rows(data: dict[str, Any], base: Path, report: Report = quiet) -> Rows:
+def read_rows(data: dict[str, Any], base: Path, report: Report = ignore_progress) -> Rows:
     """The training rows of a `data` section, as they stand. Raises InputError where there are none."""
-    subject = subject_of_data(data, {}, None, base)
+    subject = request_of_data(data, {}, None, base)
     rows = subject.source.read("train", subject.data, reading(report))
     if rows is None:
         raise InputError(message("data.train: name the data, for example a CSV file"), "data.train")
@@ -185,7 +189,7 @@ def read_text_column(
     data: str | Sequence[str] | Mapping[str, Any],
     column: str = "",
     language: str | None = "",
-    report: Report = quiet,
+    report: Report = ignore_progress,
 ) -> TextColumn:
     """Read data files of any kind, or the training rows of a `data` section of any source. Without `column` the one with the longest texts is taken; `language` empty takes a
     column of a usual name and None takes none. Raises InputError."""

@@ -22,7 +22,7 @@ from backend.inspect.data_report import ReportRequest, inputs_of, targets_of
 from backend.inspect.messages import warnings_of
 from backend.models.config import longest_sequence
 from backend.models.inspection import read_config
-from backend.preflight.datasets import choose_columns, misread, quiet, reading
+from backend.preflight.datasets import choose_columns, ignore_progress, misread, reading
 from backend.preflight.resolve import SPLITS
 from backend.tasks.task import Columns, Task, Use
 from backend.tokenizers.loading import open_tokenizer
@@ -43,7 +43,7 @@ class _Split:
     unusable: list[UnusableRow] = field(default_factory=list)
 
 
-def data_glance(subject: ReportRequest, model: str | None = None, report: Report = quiet) -> DataSummary:
+def data_glance(subject: ReportRequest, model: str | None = None, report: Report = ignore_progress) -> DataSummary:
     """All rows that a run on this data would read; `model` gives the tokenizer and the limit. Raises InputError."""
     assert subject.task is not None
     splits, columns = _read(subject, subject.task, report)
@@ -56,21 +56,21 @@ def data_glance(subject: ReportRequest, model: str | None = None, report: Report
         there = [name for name in inputs if name in names]
         numbers[split] = row_numbers(found.rows.table, there, report)
         known = numbers["train"] if split != "train" and there == inputs else None
-        glances.append(_glance(split, found, _Seen(columns, label, numbers[split], known), glances))
+        glances.append(_summarise_split(split, found, _Seen(columns, label, numbers[split], known), glances))
     lengths, notes = _lengths(subject, inputs, splits["train"].rows, model)
     told = DataSummary(splits=glances, lengths=lengths, label_column=label, inputs=inputs, notes=notes)
     wrong = misread({split: found.rows for split, found in splits.items()}, subject.data)
-    return _warned(told, subject.task, wrong)
+    return _add_warnings(told, subject.task, wrong)
 
 
-def unusable_rows(subject: ReportRequest, report: Report = quiet) -> list[tuple[str, UnusableRow]]:
+def unusable_rows(subject: ReportRequest, report: Report = ignore_progress) -> list[tuple[str, UnusableRow]]:
     """Split and row of everything that is left out. Raises InputError."""
     assert subject.task is not None
     splits, _ = _read(subject, subject.task, report)
     return [(split, row) for split, found in splits.items() for row in found.unusable]
 
 
-def _warned(told: DataSummary, task: Task, wrong: str) -> DataSummary:
+def _add_warnings(told: DataSummary, task: Task, wrong: str) -> DataSummary:
     weighs = "class_weights" in type(task).Settings.model_fields if hasattr(type(task), "Settings") else False
     return DataSummary(
         splits=told.splits,
@@ -92,30 +92,30 @@ def _read(subject: ReportRequest, task: Task, report: Report) -> tuple[dict[str,
     if read["train"] is None:
         raise InputError(message("data.train: name the training data, for example a CSV file"), "data.train")
     columns = choose_columns(task, data.columns, read["train"])
-    splits = {split: _parted(task, rows, columns, split) for split, rows in read.items() if rows is not None}
+    splits = {split: _select_parts(task, rows, columns, split) for split, rows in read.items() if rows is not None}
     fraction = data.validation
     if isinstance(fraction, float | int) and 0 < fraction < 1 and len(splits["train"].rows) > 1:
         train = splits["train"]
         name = task.label_column(columns)
         labels = train.rows.table[name] if name and task.split_by == "label" else None
         kept, taken = split_off(train.rows, float(fraction), subject.seed, task.split_by, labels)
-        splits = {"train": _Split(kept, train.unusable), "validation": _Split(taken), **_without_first(splits)}
+        splits = {"train": _Split(kept, train.unusable), "validation": _Split(taken), **_later_splits(splits)}
     return splits, columns
 
 
-def _without_first(splits: dict[str, _Split]) -> dict[str, _Split]:
+def _later_splits(splits: dict[str, _Split]) -> dict[str, _Split]:
     return {split: one for split, one in splits.items() if split not in ("train", "validation")}
 
 
-def _parted(task: Task, rows: Rows, columns: Columns, split: str) -> _Split:
+def _select_parts(task: Task, rows: Rows, columns: Columns, split: str) -> _Split:
     there = {part: column for part, column in columns.items() if column in rows.table.column_names}
     use = _USES[split] if there == dict(columns) else "predicting"
     unusable = task.unusable(rows, there, use)
     places = [(one.place, one.reason) for one in rows.skipped] + [(rows.place(row), reason) for row, reason in unusable]
-    return _Split(rows.without(unusable, f"{rows.fingerprint}-{use}"), [_placed(*one) for one in places])
+    return _Split(rows.without(unusable, f"{rows.fingerprint}-{use}"), [_to_unusable_row(*one) for one in places])
 
 
-def _placed(place: str, reason: str) -> UnusableRow:
+def _to_unusable_row(place: str, reason: str) -> UnusableRow:
     file, _, line = place.rpartition(":")
     return UnusableRow(file, int(line), reason)
 
@@ -130,7 +130,7 @@ class _Seen:
     known: np.ndarray | None
 
 
-def _glance(split: str, found: _Split, seen: _Seen, before: list[SplitSummary]) -> SplitSummary:
+def _summarise_split(split: str, found: _Split, seen: _Seen, before: list[SplitSummary]) -> SplitSummary:
     table = found.rows.table
     labels = _labels(table, seen.label)
     train = before[0].labels if before else labels

@@ -12,12 +12,12 @@ from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.contract.places import cache_folder, is_offline
 from backend.contract.rpc.data import DataReport, SplitReport
-from backend.contract.spec import DataSection, RunSpec, validated
+from backend.contract.spec import DataSection, RunSpec, validate
 from backend.data.rows import Rows
 from backend.data.sources.source import Report, Source
 from backend.data.split import split_off
 from backend.data.split_statistics import CountTokens, SplitMeasure
-from backend.preflight.datasets import choose_columns, make_source, make_task, misread, quiet, reading
+from backend.preflight.datasets import choose_columns, ignore_progress, make_source, make_task, misread, reading
 from backend.preflight.resolve import SPLITS, absolute
 from backend.tasks.task import Columns, Task, Use, used_columns
 from backend.tokenizers.loading import open_tokenizer
@@ -39,7 +39,7 @@ class ReportRequest:
     seed: int = 42
 
 
-def subject_of(spec: RunSpec) -> ReportRequest:
+def request_of_spec(spec: RunSpec) -> ReportRequest:
     """The data, task and tokenizer of a spec; a tokenizer that is not here is done without."""
     return ReportRequest(
         data=spec.data,
@@ -54,14 +54,14 @@ def subject_of(spec: RunSpec) -> ReportRequest:
     )
 
 
-def subject_of_data(data: dict[str, Any], task: dict[str, Any], tokenizer: str | None, base: Path) -> ReportRequest:
+def request_of_data(data: dict[str, Any], task: dict[str, Any], tokenizer: str | None, base: Path) -> ReportRequest:
     """Data by itself: a `data` section, a task section or an empty one, and a tokenizer if tokens are to be counted.
 
     Relative paths are taken from `base`. Raises InputError.
     """
-    section = validated(DataSection, data, "data")
+    section = validate(DataSection, data, "data")
     kind = registry.find("source", section.source, "data.source")
-    settings = validated(kind.Settings, section.model_extra or {}, "data")
+    settings = validate(kind.Settings, section.model_extra or {}, "data")
     values = {**section.model_dump(), **settings.model_dump()}
     paths = {name: absolute(values[name], base) for name in kind.path_fields if values.get(name) is not None}
     name = task.get("type", "")
@@ -69,13 +69,13 @@ def subject_of_data(data: dict[str, Any], task: dict[str, Any], tokenizer: str |
     return ReportRequest(
         data=section.model_copy(update={**settings.model_dump(), **paths}),
         source=kind(settings),
-        task=task_kind(validated(task_kind.Settings, task, "task")) if task_kind else None,
+        task=task_kind(validate(task_kind.Settings, task, "task")) if task_kind else None,
         task_name=name,
         tokenizer=tokenizer,
     )
 
 
-def named(source: str, target: str) -> dict[str, Any]:
+def source_keys(source: str, target: str) -> dict[str, Any]:
     """The `data` section's keys that let a source read one file, folder or data set."""
     kind = registry.find("source", source, "data.source")
     if "train" in kind.path_fields:
@@ -85,7 +85,7 @@ def named(source: str, target: str) -> dict[str, Any]:
     return {"name": target, "train": "train"}
 
 
-def data_report(subject: ReportRequest, report: Report = quiet) -> DataReport:
+def data_report(subject: ReportRequest, report: Report = ignore_progress) -> DataReport:
     """Measure every split that there is. Raises InputError; `report` may raise to stop it."""
     started = time.monotonic()
     count_tokens, notes = _token_counter(subject)
@@ -148,7 +148,7 @@ def _splits(subject: ReportRequest, report: Report) -> tuple[dict[str, _Split], 
         for split, found in rows.items()
     }
     if isinstance(data.validation, float | int) and "train" in rows:
-        kept, taken = _apart(subject, rows["train"], unusable["train"], columns)
+        kept, taken = _split_validation(subject, rows["train"], unusable["train"], columns)
         rows = {"train": kept, "validation": taken, **{split: rows[split] for split in rows.keys() - {"train"}}}
         unusable["validation"] = []
     return {split: (found, unusable[split]) for split, found in rows.items()}, columns
@@ -165,7 +165,9 @@ def _unusable(task: Task | None, rows: Rows, columns: Columns, use: Use) -> list
     return found + [(rows.place(row), reason) for row, reason in task.unusable(rows, there, use)]
 
 
-def _apart(subject: ReportRequest, rows: Rows, unusable: list[tuple[str, str]], columns: Columns) -> tuple[Rows, Rows]:
+def _split_validation(
+    subject: ReportRequest, rows: Rows, unusable: list[tuple[str, str]], columns: Columns
+) -> tuple[Rows, Rows]:
     """Training and validation rows as a run with this fraction has them."""
     task, fraction = subject.task, subject.data.validation
     assert isinstance(fraction, float | int)

@@ -91,7 +91,7 @@ def _lines(look: BatchPreview, indices: np.ndarray) -> list[FeatureLine]:
             int(features.lengths[feature]),
             count,
             label(look, int(feature)),
-            pieces.plain(one[:LINE_TOKENS]) + ("…" if len(one) > LINE_TOKENS else ""),
+            pieces.decode(one[:LINE_TOKENS]) + ("…" if len(one) > LINE_TOKENS else ""),
         )
         for feature, row, part, count, one in zip(indices, rows, parts, targets, ids, strict=True)
     ]
@@ -135,7 +135,7 @@ def _span(look: BatchPreview, feature: int) -> str:
     if start == int(scalars["null_index"][feature]):
         return message("no answer here")
     [ids] = look.features.lists["input_ids"].take(np.array([feature]))
-    return PieceTexts(look.session.tokenizer).plain(ids[start : end + 1])
+    return PieceTexts(look.session.tokenizer).decode(ids[start : end + 1])
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,7 @@ class _Place:
         return {name: np.asarray(values[self.number]) for name, values in self.batch.items()}
 
 
-def shown_feature(
-    look: BatchPreview, feature: int, step: int | None = None, most: int | None = None
-) -> TrainingFeature:
+def view_feature(look: BatchPreview, feature: int, step: int | None = None, most: int | None = None) -> TrainingFeature:
     """One feature as the model gets it: in the batch of its step, or by itself. Raises InputError.
 
     Of its arrays at most the first `most` numbers are told.
@@ -169,12 +167,12 @@ def shown_feature(
         cells=row_cells(look, row),
         values=_values(look, feature, arrays),
         sequences=sequences(look, feature, arrays),
-        arrays={name: _plain(values.reshape(-1)[:most]) for name, values in arrays.items()},
+        arrays={name: _to_json_numbers(values.reshape(-1)[:most]) for name, values in arrays.items()},
         shapes={name: list(values.shape) for name, values in arrays.items()},
     )
 
 
-def _plain(values: np.ndarray) -> list[int | float | None]:
+def _to_json_numbers(values: np.ndarray) -> list[int | float | None]:
     """Numbers as JSON has them, (n,)."""
     flat: list[Any] = values.tolist()
     return [

@@ -19,8 +19,8 @@ from backend.data.lengths import PaddedLengths, count_in_order, count_lengths, c
 from backend.data.order import DataOrder
 from backend.data.rows import Rows
 from backend.inspect.batch_preview import BatchPreview, Stage, row_text
-from backend.inspect.messages import limit_notes, limit_sentence, suggested, unknown_sentence
-from backend.inspect.row_lengths import RowCounts, measured
+from backend.inspect.messages import limit_notes, limit_sentence, suggest_limit, unknown_sentence
+from backend.inspect.row_lengths import RowCounts, count_tokens
 from backend.models.config import longest_sequence
 from backend.models.inspection import read_config
 from backend.tasks.task import Limit, limits
@@ -33,7 +33,7 @@ def training_lengths(look: BatchPreview, stage: Stage) -> TrainingLengths:
     """What the split of a look holds, measured against the settings."""
     started = time.perf_counter()
     session, features = look.session, look.features
-    counts = measured(session, look.rows, features, stage("measuring lengths"))
+    counts = count_tokens(session, look.rows, features, stage("measuring lengths"))
     bounds = limits(session.task)
     measures = [_measure(look, bound, needed) for bound, needed in zip(bounds, counts.needed, strict=True)]
     training = look.spec.training
@@ -71,7 +71,7 @@ def _measure(look: BatchPreview, bound: Limit, needed: np.ndarray) -> LengthMeas
         for one in usual_limits(int(ascending[-1]) if len(found) else 0, limit, most)
         for beyond in [len(found) - int(np.searchsorted(ascending, one, side="right"))]
     ]
-    better = suggested(bound.beyond, limit, losses)
+    better = suggest_limit(bound.beyond, limit, losses)
     return LengthMeasure(
         what=bound.what,
         setting=f"task.{bound.setting}",
@@ -99,12 +99,12 @@ def _unknown(look: BatchPreview, counts: RowCounts) -> UnknownTokens:
         tokens=tokens,
         unknown=unknown,
         rows=rows,
-        worst=_worst(look, counts),
+        worst=_rank_unknown_rows(look, counts),
         sentence=unknown_sentence(token, tokens, unknown, rows, len(look.rows)),
     )
 
 
-def _worst(look: BatchPreview, counts: RowCounts) -> list[UnknownRow]:
+def _rank_unknown_rows(look: BatchPreview, counts: RowCounts) -> list[UnknownRow]:
     """The largest share first; of equal ones those with more unknown tokens."""
     there = np.flatnonzero(counts.unknown)
     share = counts.unknown[there] / np.maximum(1, counts.tokens[there])

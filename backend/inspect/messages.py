@@ -9,7 +9,7 @@ from backend.contract.messages import message, plural
 from backend.contract.rpc.data import DataSummary, SplitSummary
 from backend.contract.rpc.training_data import Beyond, LengthMeasure, Loss
 from backend.inspect.batch_preview import BatchPreview
-from backend.inspect.row_lengths import without_limits
+from backend.inspect.row_lengths import remove_limits
 from backend.tasks.task import Limit
 
 IMBALANCED = 10
@@ -28,10 +28,10 @@ LITTLE = 0.005
 def warnings_of(found: DataSummary, can_weigh: bool) -> list[str]:
     """What is odd about the labels, the splits and the lengths; `can_weigh`: the task could weigh its labels."""
     train, *others = found.splits
-    said = [_imbalance(train, can_weigh), _once(train)]
+    said = [_imbalance(train, can_weigh), _single_labels(train)]
     for split in others:
-        said += [_only_here(split), _overlap(split)]
-    return [sentence for sentence in (*said, _cut(found)) if sentence]
+        said += [_unseen_labels(split), _repeated_rows(split)]
+    return [sentence for sentence in (*said, _truncated_rows(found)) if sentence]
 
 
 def _imbalance(train: SplitSummary, can_weigh: bool) -> str:
@@ -51,7 +51,7 @@ def _imbalance(train: SplitSummary, can_weigh: bool) -> str:
     )
 
 
-def _once(train: SplitSummary) -> str:
+def _single_labels(train: SplitSummary) -> str:
     once = [label for label, count in train.labels.items() if count == 1]
     if not once or train.label_count >= 200 or _OUTSIDE in train.labels:
         return ""
@@ -62,7 +62,7 @@ def _once(train: SplitSummary) -> str:
     )
 
 
-def _only_here(split: SplitSummary) -> str:
+def _unseen_labels(split: SplitSummary) -> str:
     if not split.only_here:
         return ""
     first = ", ".join(f"“{label}”" for label in split.only_here[:3])
@@ -71,7 +71,7 @@ def _only_here(split: SplitSummary) -> str:
     )
 
 
-def _overlap(split: SplitSummary) -> str:
+def _repeated_rows(split: SplitSummary) -> str:
     if not split.in_train or split.in_train < MANY_OVERLAP * split.rows:
         return ""
     share = split.in_train / split.rows
@@ -84,7 +84,7 @@ def _overlap(split: SplitSummary) -> str:
     )
 
 
-def _cut(found: DataSummary) -> str:
+def _truncated_rows(found: DataSummary) -> str:
     lengths = found.lengths
     if lengths is None or not lengths.over or lengths.limit is None:
         return ""
@@ -107,7 +107,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.0995 or share == 0 else f"{100 * share:.1f} %"
 
 
-def suggested(beyond: Beyond, limit: int, losses: Sequence[Loss]) -> int | None:
+def suggest_limit(beyond: Beyond, limit: int, losses: Sequence[Loss]) -> int | None:
     """The smallest usual limit that cuts hardly any row, or none where hardly any is cut now; None where none is better."""
     now = next(one.share for one in losses if one.limit == limit)
     larger = [one for one in losses if one.limit > limit and one.share < now]
@@ -195,12 +195,12 @@ def unknown_sentence(token: str, tokens: int, unknown: int, rows: int, all_rows:
 def limit_notes(look: BatchPreview, measures: Sequence[LengthMeasure]) -> list[str]:
     """What becomes of the rows beside being cut."""
     if measures[0].beyond == "windows":
-        return [*_windows(look), *_lost_answers(look)]
+        return [*_windows(look), *_truncated_answers(look)]
     if "segment" in look.features.table.column_names:
         return _packing(look)
     if measures[0].beyond == "blocks":
         return [message("{rows:,} rows make {features:,} blocks.", rows=len(look.rows), features=len(look.features))]
-    return _nothing_to_learn(look)
+    return _features_without_target(look)
 
 
 def _windows(look: BatchPreview) -> list[str]:
@@ -220,7 +220,7 @@ def _windows(look: BatchPreview) -> list[str]:
     ]
 
 
-def _lost_answers(look: BatchPreview) -> list[str]:
+def _truncated_answers(look: BatchPreview) -> list[str]:
     """Questions whose answer is there, but whole in none of their windows, so that "no answer" is trained."""
     scalars = look.features.scalars
     if "null_index" not in scalars:
@@ -231,7 +231,7 @@ def _lost_answers(look: BatchPreview) -> list[str]:
     answered = (starts != scalars["null_index"]) & (starts != IGNORE)
     held = np.bincount(row[answered], minlength=len(look.rows)) > 0
     cut[several & ~held] = True
-    count = _with_answer(look, np.flatnonzero(cut))
+    count = _count_with_answer(look, np.flatnonzero(cut))
     if not count:
         return []
     return [
@@ -245,11 +245,11 @@ def _lost_answers(look: BatchPreview) -> list[str]:
     ]
 
 
-def _with_answer(look: BatchPreview, rows: np.ndarray) -> int:
+def _count_with_answer(look: BatchPreview, rows: np.ndarray) -> int:
     """How many of these rows have an answer in their context, by encoding them once more without a limit."""
     if not len(rows):
         return 0
-    free = without_limits(look.session)
+    free = remove_limits(look.session)
     found = free.typed_features(look.rows.take(rows, "whole"))
     starts = found.scalars["start_positions"]
     return int(np.count_nonzero((starts != found.scalars["null_index"]) & (starts != IGNORE)))
@@ -269,7 +269,7 @@ def _packing(look: BatchPreview) -> list[str]:
     ]
 
 
-def _nothing_to_learn(look: BatchPreview) -> list[str]:
+def _features_without_target(look: BatchPreview) -> list[str]:
     """Features without any target: of a long prompt nothing of the answer may be left."""
     if look.session.task.head is not Head.CAUSAL_LM or "labels" not in look.features.lists:
         return []

@@ -81,11 +81,11 @@ def prepare(spec: RunSpec, stage: Stage, export: Path | None = None, file_format
             len(rows), len(rows.skipped), len(found), int(found.lengths.sum()), seconds, found.cached
         )
         features[split] = found
-    files = _exported(session, features, model.folder, export, file_format, stage) if export is not None else ()
+    files = _export_features(session, features, model.folder, export, file_format, stage) if export is not None else ()
     return Prepared(splits, material.notes, tuple(files))
 
 
-def _exported(
+def _export_features(
     session: FeatureSession, features: dict[str, Features], model: Path, export: Path, file_format: Format, stage: Stage
 ) -> list[Path]:
     """Written beside and moved into the folder at the end; files of the same names are replaced."""

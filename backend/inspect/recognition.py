@@ -55,12 +55,12 @@ def recognise(paths: Sequence[str], split: str | None = None) -> RecognisedData:
     if not given:
         raise InputError(message("nothing was named; give a file, several files or a folder"))
     if name := _hub_name(given):
-        return _told(
+        return _to_answer(
             _Found("hub", message("a data set of the hub"), {"name": name, "train": "train", "validation": 0.1})
         )
     places = [place for one in given for place in _places_of(one)]
-    found = _known(places) if split is None else None
-    return _told(found or _files(places, split))
+    found = _recognise_source(places) if split is None else None
+    return _to_answer(found or _files(places, split))
 
 
 def _hub_name(given: list[str]) -> str:
@@ -83,7 +83,7 @@ def _places_of(one: str) -> list[Path]:
     return [path.absolute()]
 
 
-def _known(paths: Sequence[Path]) -> _Found | None:
+def _recognise_source(paths: Sequence[Path]) -> _Found | None:
     """What one of the sources says of all of it together."""
     for name, kind in registry.all_of("source").items():
         recognise_all = getattr(kind, "recognise", None)
@@ -96,12 +96,12 @@ def _known(paths: Sequence[Path]) -> _Found | None:
 def _files(paths: list[Path], split: str | None) -> _Found:
     """Files that each hold rows, put into the splits after which they are named."""
     if len(paths) == 1 and paths[0].is_dir() and saved_splits(paths[0]) is not None:
-        return _saved(paths[0], split)
-    files, left_out = _listed(paths)
+        return _recognise_saved(paths[0], split)
+    files, left_out = _list_files(paths)
     kinds, refused = _kinds(files)
     left_out += refused
     if not kinds:
-        raise InputError(_nothing(paths, left_out))
+        raise InputError(_describe_no_data(paths, left_out))
     source = _chosen_source(kinds)
     left_out += [
         IgnoredFile(path.name, message("is {what} and the other files are not", what=what))
@@ -116,7 +116,7 @@ def _files(paths: list[Path], split: str | None) -> _Found:
         for path in unnamed
     ]
     if not splits:
-        raise InputError(_nothing(paths, left_out))
+        raise InputError(_describe_no_data(paths, left_out))
     _, what, task = next(iter(kept.values()))
     found = _Found(source, what, {name: _value(one) for name, one in splits.items()}, task, left_out)
     if source == "files":
@@ -124,7 +124,7 @@ def _files(paths: list[Path], split: str | None) -> _Found:
     return found
 
 
-def _saved(folder: Path, split: str | None) -> _Found:
+def _recognise_saved(folder: Path, split: str | None) -> _Found:
     splits = saved_splits(folder)
     if not splits or split:
         return _Found("files", message("a saved data set"), {split or "train": str(folder)})
@@ -135,7 +135,7 @@ def _saved(folder: Path, split: str | None) -> _Found:
     return _Found("files", message("a saved data set"), data, left_out=left)
 
 
-def _listed(paths: list[Path]) -> tuple[list[Path], list[IgnoredFile]]:
+def _list_files(paths: list[Path]) -> tuple[list[Path], list[IgnoredFile]]:
     """All files, also those of the folders, and the ones that hold no rows by their name."""
     files: list[Path] = []
     left_out: list[IgnoredFile] = []
@@ -211,7 +211,7 @@ def _set_format(found: _Found, files: list[Path]) -> None:
         found.data["format"] = next(iter(kinds))
 
 
-def _nothing(paths: list[Path], left_out: list[IgnoredFile]) -> str:
+def _describe_no_data(paths: list[Path], left_out: list[IgnoredFile]) -> str:
     if not left_out:
         return message("{paths} holds no files; give a folder with files that hold rows", paths=paths[0])
     if len(left_out) == 1 and paths[0].is_file():
@@ -233,13 +233,13 @@ def _nothing(paths: list[Path], left_out: list[IgnoredFile]) -> str:
     )
 
 
-def _told(found: _Found) -> RecognisedData:
+def _to_answer(found: _Found) -> RecognisedData:
     kind = registry.find("source", found.source, "data.source")
     warnings, unreadable = _warnings(found)
     return RecognisedData(
         data={"source": found.source, **found.data},
         source_title=kind.title,
-        words=_words(found),
+        words=_describe(found),
         task=found.task,
         left_out=found.left_out,
         warnings=warnings,
@@ -340,8 +340,8 @@ def _describe_encoding(path: Path, fix: Fix) -> str:
     )
 
 
-def _words(found: _Found) -> str:
-    places, packer = _places(found.data), _packer(found.data)
+def _describe(found: _Found) -> str:
+    places, packer = _describe_places(found.data), _packer(found.data)
     packed = message(", unpacked from {packer}", packer=packer) if packer else ""
     return (
         message("This is {what}: {places}{packed}.", what=found.what, places=places, packed=packed)
@@ -350,16 +350,16 @@ def _words(found: _Found) -> str:
     )
 
 
-def _places(data: dict[str, Any]) -> str:
+def _describe_places(data: dict[str, Any]) -> str:
     parts = [
-        message("{data} for {split}", data=_short(data[split]), split=words)
+        message("{data} for {split}", data=_short_name(data[split]), split=words)
         for split, words in _SPLITS.items()
         if isinstance(data.get(split), str | list)
     ]
     return join(", ", parts)
 
 
-def _short(value: str | list[str]) -> str:
+def _short_name(value: str | list[str]) -> str:
     if isinstance(value, list):
         return message("{name} and {value} more", name=Path(value[0]).name, value=len(value) - 1)
     return Path(value).name

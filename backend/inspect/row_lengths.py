@@ -40,9 +40,9 @@ class RowCounts:
     cached: bool = False
 
 
-def measured(session: FeatureSession, rows: Rows, features: Features, report: Report) -> RowCounts:
+def count_tokens(session: FeatureSession, rows: Rows, features: Features, report: Report) -> RowCounts:
     """The counts of all rows, from the cache where they were made before. Only rows that a limit cuts are tokenised anew."""
-    free, bounds = without_limits(session), limits(session.task)
+    free, bounds = remove_limits(session), limits(session.task)
     key = fingerprint("lengths", VERSION, free.identity(rows), [bound.column for bound in bounds])
     written: list[Path] = []
 
@@ -56,7 +56,7 @@ def measured(session: FeatureSession, rows: Rows, features: Features, report: Re
     return RowCounts(tuple(arrays[:-2]), arrays[-2], arrays[-1], cached=not written)
 
 
-def without_limits(session: FeatureSession) -> FeatureSession:
+def remove_limits(session: FeatureSession) -> FeatureSession:
     """The same, with nothing ever cut."""
     own = session.task.settings
     there = {bound.setting for bound in limits(session.task)} & type(own).model_fields.keys()
@@ -69,19 +69,19 @@ def _sources(session: FeatureSession, free: FeatureSession, rows: Rows, features
     """Features that hold all tokens of every row: those that are there, and of rows that they cut others made without limit."""
     bounds, every = limits(session.task), np.arange(len(rows))
     if "segment" in features.table.column_names or not all(bound.fills for bound in bounds):
-        yield every, _encoded(free, rows)
+        yield every, _encode(free, rows)
         return
     yield every, iter(features.table.to_batches(max_chunksize=1000))
-    cut = np.flatnonzero(_touched(session, rows, features))
+    cut = np.flatnonzero(_may_be_cut(session, rows, features))
     if bounds[0].beyond != "blocks" and len(cut):
-        yield cut, _encoded(free, rows.take(cut, "cut"))
+        yield cut, _encode(free, rows.take(cut, "cut"))
 
 
-def _encoded(free: FeatureSession, rows: Rows) -> Iterator[pa.RecordBatch]:
+def _encode(free: FeatureSession, rows: Rows) -> Iterator[pa.RecordBatch]:
     return encode_features(free.task, rows, free.columns, free.tokenizer, free.facts, to_train=False)
 
 
-def _touched(session: FeatureSession, rows: Rows, features: Features) -> np.ndarray:
+def _may_be_cut(session: FeatureSession, rows: Rows, features: Features) -> np.ndarray:
     """(rows,) bool, whether a limit may have taken something of the row: it is as long as that, or in several windows."""
     owner, settings = features.scalars["row"], session.task.settings
     found = np.bincount(owner, minlength=len(rows)) > 1
@@ -108,7 +108,7 @@ def _write(folder: Path, sources: Iterator[Source], rows: int, task: Any, unknow
         for batch in batches:
             if batch.num_rows:
                 last = int(batch["row"][-1].as_py())
-                _add(arrays, _renamed(batch, which), task, bounds, unknown)
+                _add(arrays, _restore_rows(batch, which), task, bounds, unknown)
                 report(min(len(which), last + 1), len(which), "rows")
     for one in arrays.values():
         one.flush()
@@ -116,7 +116,7 @@ def _write(folder: Path, sources: Iterator[Source], rows: int, task: Any, unknow
     (folder / "facts.json").write_text(json.dumps({"rows": rows, "sizes": sizes}), encoding="utf-8")
 
 
-def _renamed(batch: pa.RecordBatch, which: np.ndarray) -> pa.RecordBatch:
+def _restore_rows(batch: pa.RecordBatch, which: np.ndarray) -> pa.RecordBatch:
     """The batch with the rows' own numbers instead of their places in `which`."""
     renamed = batch.set_column(
         batch.schema.get_field_index("row"), "row", pa.array(which[batch["row"].to_numpy()].astype(np.int32))
@@ -148,7 +148,7 @@ def _add(
             needed[owner] = np.maximum(needed[owner], 0)
             np.add.at(needed, owner, lengths)
         elif bound.column in batch.schema.names:
-            np.maximum.at(needed, batch["row"].to_numpy(), _needed(batch, task, bound))
+            np.maximum.at(needed, batch["row"].to_numpy(), _smallest_limits(batch, task, bound))
             if bound.column != "input_ids":
                 np.add.at(arrays["tokens"], batch["row"].to_numpy(), _lengths(batch[bound.column]))
 
@@ -167,7 +167,7 @@ def _occurrences(column: pa.ListArray, runs: np.ndarray, wanted: int) -> np.ndar
     return before[ends] - before[ends - runs]
 
 
-def _needed(batch: pa.RecordBatch, task: Any, bound: Limit) -> np.ndarray:
+def _smallest_limits(batch: pa.RecordBatch, task: Any, bound: Limit) -> np.ndarray:
     """(features,) the smallest limit at which nothing of a feature is lost."""
     if bound.column == "input_ids" and CHOICE_LENGTHS in batch.schema.names:
         choices = batch[CHOICE_LENGTHS]

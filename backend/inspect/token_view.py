@@ -31,7 +31,7 @@ class PieceTexts:
         """The text of each token by itself; half a character is shown as its piece."""
         return [self._text(int(one)) for one in ids]
 
-    def plain(self, ids: np.ndarray) -> str:
+    def decode(self, ids: np.ndarray) -> str:
         """The text of tokens that follow each other, without special ones."""
         found = self._tokenizer.decode([int(one) for one in ids], skip_special_tokens=True)
         return " ".join(str(found).split())
@@ -119,7 +119,7 @@ def _kinds(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Kind]:
     if head not in (Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION) or "labels" not in arrays:
         return found
     labels = arrays["labels"]
-    outside = _outside(look)
+    outside = _outside_label(look)
     for place in np.flatnonzero(seen).tolist():
         if labels[place] == IGNORE or (head is Head.CAUSAL_LM and place == 0):
             # Of hidden words the others are context, and no less seen for having no label.
@@ -131,7 +131,7 @@ def _kinds(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Kind]:
     return found
 
 
-def _outside(look: BatchPreview) -> int:
+def _outside_label(look: BatchPreview) -> int:
     """The label of words that are no entity, -1 where there is none."""
     names, outside = look.session.facts.get("labels") or [], look.session.facts.get("outside", "O")
     return names.index(outside) if look.session.facts.get("scheme") != "none" and outside in names else -1

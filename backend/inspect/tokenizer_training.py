@@ -32,7 +32,7 @@ class LearnedTokenizer:
     compression: list[Compression]
     seconds: float
 
-    def written(self, output: Path, field: str) -> TrainedTokenizer:
+    def save(self, output: Path, field: str) -> TrainedTokenizer:
         """Write it. Raises InputError where it cannot be written there."""
         saving.save(self.tokenizer, output, field)
         measured = [each if each.tokenizer else _named(each, str(output.absolute())) for each in self.compression]
@@ -51,14 +51,16 @@ def learn(texts: ColumnTexts, settings: TokenizerTraining, compare_with: str | N
     started = time.monotonic()
     other = open_named(compare_with, offline=is_offline()) if compare_with else None
     share = settings.held_out if settings.held_out is not None else HELD_OUT if other is not None else 0.0
-    texts = texts.without(share)
+    texts = texts.hold_out(share)
     made = train(texts, settings, say, len(texts))
     measured = []
     if other is not None or settings.held_out:
         say(MEASURING, 0, 0, "")
-        measured = [measure_compression(made, "", texts.measured())]
+        measured = [measure_compression(made, "", texts.held_out_texts())]
     if other is not None:
-        measured.append(measure_compression(other, options.parse_name(str(compare_with)).tokenizer, texts.measured()))
+        measured.append(
+            measure_compression(other, options.parse_name(str(compare_with)).tokenizer, texts.held_out_texts())
+        )
     return LearnedTokenizer(made, texts, measured, time.monotonic() - started)
 
 

@@ -18,24 +18,24 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
 _PUNCTUATION = str.maketrans("", "", string.punctuation)  # ASCII only: a dash of Unicode stays
 
 
-def normalised(answer: str) -> str:
+def normalise(answer: str) -> str:
     """Lower case, without ASCII punctuation and English articles, single spaces."""
     return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
 
 
 def exact_match(prediction: str, references: Sequence[str]) -> float:
     """1.0 where the prediction equals one of the references; without references, where it is empty."""
-    return max(float(normalised(prediction) == normalised(one)) for one in _or_none(references))
+    return max(float(normalise(prediction) == normalise(one)) for one in _or_none(references))
 
 
 def f1(prediction: str, references: Sequence[str]) -> float:
     """The best F1 over words with one of the references; without references, 1.0 where the prediction is empty."""
-    return max(_f1(normalised(prediction).split(), normalised(one).split()) for one in _or_none(references))
+    return max(_f1(normalise(prediction).split(), normalise(one).split()) for one in _or_none(references))
 
 
 def _or_none(references: Sequence[str]) -> Sequence[str]:
     # A reference that is nothing but articles or punctuation is no reference, unless there is no other.
-    return [one for one in references if normalised(one)] or [""]
+    return [one for one in references if normalise(one)] or [""]
 
 
 def _f1(prediction: list[str], reference: list[str]) -> float:

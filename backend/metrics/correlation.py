@@ -9,7 +9,7 @@ from backend.metrics.metric import Predictions
 
 
 def _score(predictions: Predictions, facts: Any, settings: Any) -> dict[str, float]:
-    known = predictions.labelled()
+    known = predictions.labelled_rows()
     if known.num_rows == 0:
         return {}
     actual, predicted = (known[name].to_numpy().astype(np.float64) for name in ("actual", "prediction"))

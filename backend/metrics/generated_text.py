@@ -54,12 +54,12 @@ def metrics_of_kinds(metrics: Iterable[Metric], kinds: Sequence[Kind]) -> tuple[
 def _of_rows(score: Callable[[list[str], list[str], BleuWords], dict[str, float]]) -> Score:
     """The score of the rows whose text is known, one reference each; none if there is no such row."""
 
-    def scored(predictions: Predictions, facts: Any, settings: Any) -> dict[str, float]:
-        known = predictions.labelled()
+    def score_rows(predictions: Predictions, facts: Any, settings: Any) -> dict[str, float]:
+        known = predictions.labelled_rows()
         written, references = known["prediction"].to_pylist(), known["actual"].to_pylist()
         return score(written, references, getattr(settings, "bleu_words", "auto")) if references else {}
 
-    return scored
+    return score_rows
 
 
 def _bleu(written: list[str], references: list[str], words: BleuWords) -> dict[str, float]:
@@ -71,7 +71,9 @@ def _chrf(written: list[str], references: list[str], words: BleuWords) -> dict[s
 
 
 def _exact_match(written: list[str], references: list[str], words: BleuWords) -> dict[str, float]:
-    hits = sum(_spaced(one) == _spaced(other) for one, other in zip(written, references, strict=True))
+    hits = sum(
+        _normalise_spaces(one) == _normalise_spaces(other) for one, other in zip(written, references, strict=True)
+    )
     return {"exact_match": hits / len(references)}
 
 
@@ -99,7 +101,7 @@ def _sacrebleu(kind: str, references: Sequence[str], words: BleuWords) -> "Sacre
     if kind == "chrf":
         return CHRF()
     # `force` only silences the advice to detokenise; it changes no score.
-    return BLEU(tokenize=_words_for(references) if words == "auto" else words, force=True)
+    return BLEU(tokenize=_choose_tokenization(references) if words == "auto" else words, force=True)
 
 
 def _rouge(written: list[str], references: list[str], words: BleuWords) -> dict[str, float]:
@@ -124,7 +126,7 @@ def _rouge_words(references: Sequence[str]) -> Literal["default", "unicode"]:
     return "default" if latin * 2 >= len(letters) else "unicode"
 
 
-def _words_for(references: Sequence[str]) -> Literal["13a", "zh", "char"]:
+def _choose_tokenization(references: Sequence[str]) -> Literal["13a", "zh", "char"]:
     """13a (that of WMT) where spaces part words; Chinese characters one by one; elsewhere all characters."""
     counts = Counter(_writing(letter) for text in islice(references, _SAMPLE) for letter in text if letter.isalpha())
     spaceless = counts["han"] + counts["other"]
@@ -143,7 +145,7 @@ def _writing(letter: str) -> str:
     return "han" if _HAN.match(letter) else "other" if _OTHER_SPACELESS.match(letter) else "spaced"
 
 
-def _spaced(text: str) -> str:
+def _normalise_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -151,7 +153,7 @@ class _RougeTokenizer:
     """Words of any writing for rouge_score: punctuation parts them, and letters of spaceless writing stand alone."""
 
     def __init__(self) -> None:
-        self._table = _Replacements(_replaced)
+        self._table = _Replacements(_replace)
 
     def tokenize(self, text: str) -> list[str]:
         """The words in lower case."""
@@ -168,7 +170,7 @@ class _Replacements(dict[int, str]):
         return self[codepoint]
 
 
-def _replaced(character: str) -> str:
+def _replace(character: str) -> str:
     if _writing(character) != "spaced" and unicodedata.category(character)[0] == "L":
         return f" {character} "
     return " " if unicodedata.category(character)[0] in "PSZ" else character

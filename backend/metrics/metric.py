@@ -38,7 +38,7 @@ class Predictions:
         above, below = self.sums.get(name, (np.zeros(0), np.zeros(0)))
         return float(above.sum()), float(below.sum())
 
-    def labelled(self) -> pa.Table:
+    def labelled_rows(self) -> pa.Table:
         """The rows whose `actual` is known."""
         return self.table.filter(self.table["actual"].is_valid())
 
@@ -47,10 +47,10 @@ class Predictions:
 def metrics_of(task: str) -> tuple[Metric, ...]:
     """What every evaluation of a task gives: the loss and what is computed with it, then the other files in order."""
     files = [[one for one in metrics if task in one.tasks] for metrics in registry.all_of("metrics").values()]
-    return tuple(metric for metrics in sorted(files, key=_without_loss) for metric in metrics)
+    return tuple(metric for metrics in sorted(files, key=_lacks_loss) for metric in metrics)
 
 
-def _without_loss(metrics: Iterable[Metric]) -> bool:
+def _lacks_loss(metrics: Iterable[Metric]) -> bool:
     return all(metric.name != "loss" for metric in metrics)
 
 
@@ -62,14 +62,14 @@ def measure(metrics: Iterable[Metric], predictions: Predictions, facts: Any, set
     return scores
 
 
-def declared(metrics: Iterable[str | Metric]) -> list[Metric]:
+def declared_metrics(metrics: Iterable[str | Metric]) -> list[Metric]:
     """A task's metrics as values; one that is only named, and that no file declares, has no direction."""
-    known = _by_name()
+    known = _metrics_by_name()
     return [
         one if isinstance(one, Metric) else known.get(one, Metric(one, one, greater_is_better=None)) for one in metrics
     ]
 
 
 @cache
-def _by_name() -> Mapping[str, Metric]:
+def _metrics_by_name() -> Mapping[str, Metric]:
     return {metric.name: metric for metrics in registry.all_of("metrics").values() for metric in metrics}

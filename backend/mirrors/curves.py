@@ -51,7 +51,7 @@ class Curves:
         return ["step", *STEP_COLUMNS, *sorted(self._first_steps.keys() - {*STEP_COLUMNS})]
 
     def __iter__(self) -> Iterator[CurveEvent]:
-        for _, _, event in heapq.merge(self._in_order(), self._late):
+        for _, _, event in heapq.merge(self._order_events(), self._late):
             yield event
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -84,7 +84,7 @@ class Curves:
         self._late.sort(key=lambda one: one[:2])
         self._kept = [*accumulate([math.inf, *reversed(resumed_from)], min)][::-1]
 
-    def _in_order(self) -> Iterator[tuple[int, int, CurveEvent]]:
+    def _order_events(self) -> Iterator[tuple[int, int, CurveEvent]]:
         attempt = 0
         for event, number, is_late in self._read():
             if isinstance(event, events.RunResumed):

@@ -44,7 +44,7 @@ def weights_folder(folder: Path) -> Path:
     Nothing is fetched. Raises InputError where that model is not here, or the adapter is none that can be opened.
     """
     if not is_alone(folder):
-        return _without_adapter(folder)
+        return _hide_adapter(folder)
     check_links(folder)
     read_adapter_config(folder)
     base = base_of(folder)
@@ -57,7 +57,7 @@ def weights_folder(folder: Path) -> Path:
         )
     # Only an absolute name is a folder: a hub id must not be answered by what happens to lie where Burnish was started.
     if Path(base.name).is_absolute() and Path(base.name).is_dir():
-        return _without_adapter(Path(base.name))
+        return _hide_adapter(Path(base.name))
     from huggingface_hub import try_to_load_from_cache  # slow to import, and seldom needed
     from huggingface_hub.utils import HFValidationError
 
@@ -72,14 +72,14 @@ def weights_folder(folder: Path) -> Path:
                 field=_FIELD,
                 folder=folder,
                 name=base.name,
-                base=_way_out(base),
+                base=_suggest_fix(base),
             ),
             _FIELD,
         )
-    return _without_adapter(Path(found).parent)
+    return _hide_adapter(Path(found).parent)
 
 
-def _without_adapter(folder: Path) -> Path:
+def _hide_adapter(folder: Path) -> Path:
     """The folder, for transformers would put an adapter that lies beside a model into it unasked."""
     check_links(folder)
     if (folder / CONFIG).exists():
@@ -96,7 +96,7 @@ def _without_adapter(folder: Path) -> Path:
     return folder
 
 
-def _way_out(base: BaseModel) -> str:
+def _suggest_fix(base: BaseModel) -> str:
     is_folder = Path(base.name).is_absolute() or base.name.startswith((".", "~"))
     return (
         message("put it back")

@@ -31,13 +31,13 @@ _OF_ANOTHER = re.compile(r"from \.\.(\w+)\.modeling_\w+ import")
 _ANY_MODEL = re.compile(r"\bAutoModel\w*\.from_")
 
 
-def why_not(config: dict[str, Any], head: Head) -> str:
+def explain_unsupported(config: dict[str, Any], head: Head) -> str:
     """Why a configuration's architecture cannot do a head, as the end of a sentence; empty where it can."""
     model_type = str(config.get("model_type", ""))
     if not model_type:
         return message("its config.json names no model_type, so nobody can tell what it is")
     if needs_code(config):
-        return _why_own_code_cannot(config, head)
+        return _explain_own_code(config, head)
     if medium := _medium(model_type):
         return message(
             "a {model_type} model is made for {medium}; choose a model for text", model_type=model_type, medium=medium
@@ -71,7 +71,7 @@ def why_not(config: dict[str, Any], head: Head) -> str:
     return ""
 
 
-def _why_own_code_cannot(config: dict[str, Any], head: Head) -> str:
+def _explain_own_code(config: dict[str, Any], head: Head) -> str:
     mapped, wanted = config.get("auto_map"), head.declared.auto_class
     if isinstance(mapped, dict) and wanted in mapped and "AutoConfig" in mapped:
         return ""

@@ -78,9 +78,9 @@ class Renderer:
         head = {"template": template, "special_tokens": dict(special_tokens)}
         found: list[RenderedChat] = []
         with self._lock:
-            for part in _in_requests(chats):
+            for part in _split_requests(chats):
                 asked = [[list(one.messages), one.prompt, list(one.prefixes)] for one in part]
-                found += self._ask(json.dumps(head | {"chats": asked}, default=str), len(part), len(found))
+                found += self._request(json.dumps(head | {"chats": asked}, default=str), len(part), len(found))
         return found
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class Renderer:
             process.stdin.close()
         process.stdout.close()
 
-    def _ask(self, request: str, count: int, before: int) -> Iterator[RenderedChat]:
+    def _request(self, request: str, count: int, before: int) -> Iterator[RenderedChat]:
         process = self._ensure_started()
         assert process.stdin
         assert process.stdout
@@ -151,7 +151,7 @@ def render(template: str, special_tokens: Mapping[str, Any], chats: Sequence[Ren
     return _renderer.render(template, special_tokens, chats)
 
 
-def _in_requests(chats: Sequence[RenderRequest]) -> Iterator[Sequence[RenderRequest]]:
+def _split_requests(chats: Sequence[RenderRequest]) -> Iterator[Sequence[RenderRequest]]:
     start = size = 0
     for number, chat in enumerate(chats):
         length = sum(len(part) for message in chat.messages for part in message.values())

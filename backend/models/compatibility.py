@@ -6,11 +6,11 @@ from functools import cache
 from typing import Any
 
 from backend import catalog, registry
-from backend.contract.catalog import Catalog, EngineEntry, refusal
+from backend.contract.catalog import Catalog, EngineEntry, find_refusal
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.messages import message
-from backend.models.architectures import needs_code, why_not
+from backend.models.architectures import explain_unsupported, needs_code
 
 
 @cache
@@ -126,8 +126,8 @@ def notes(known: ModelFacts, needs: RunNeeds) -> list[str]:
     """What to know before the model is chosen."""
     found = [_OLD_FORMATS[known.weights]] if known.weights in _OLD_FORMATS and not needs.from_scratch else []
     found += [_OWN_CODE] if needs_code(dict(known.config)) else []
-    least, free = _least_bytes(known, needs, whole=True), needs.free_mb * 1e6
-    if needs.free_mb and not needs.partly and free < least and _least_bytes(known, needs, whole=False) <= free:
+    least, free = _minimum_bytes(known, needs, whole=True), needs.free_mb * 1e6
+    if needs.free_mb and not needs.partly and free < least and _minimum_bytes(known, needs, whole=False) <= free:
         found.append(
             message(
                 "To train all of it takes at least {least:.1f} GB, and {free:.1f} GB are free; add an "
@@ -143,7 +143,7 @@ def tasks_of(config: Mapping[str, Any]) -> list[str]:
     """The tasks for which the configuration's architecture has a head."""
     if not config.get("model_type"):
         return []
-    return [name for name, head in _heads().items() if not why_not(dict(config), head)]
+    return [name for name, head in _heads().items() if not explain_unsupported(dict(config), head)]
 
 
 def _format_problem(known: ModelFacts, needs: RunNeeds) -> str:
@@ -163,7 +163,7 @@ def _architecture_problem(known: ModelFacts, needs: RunNeeds) -> str:
             "its config.json names no architecture, so nobody can tell what it is; choose one made for transformers"
         )
     head = _heads().get(needs.task)
-    return why_not(config, head) if head is not None else ""
+    return explain_unsupported(config, head) if head is not None else ""
 
 
 def _engine_problem(known: ModelFacts, needs: RunNeeds) -> str:
@@ -171,22 +171,22 @@ def _engine_problem(known: ModelFacts, needs: RunNeeds) -> str:
     entry, model_type = engines.get(needs.engine), str(known.config.get("model_type", ""))
     if entry is None or entry.missing:
         return ""  # what is wrong with the engine is no model's fault
-    found = refusal(entry, model_type, "")
+    found = find_refusal(entry, model_type, "")
     if found is None:
         return ""
-    others = [other.title for other in engines.values() if other is not entry and _takes(other, model_type)]
+    others = [other.title for other in engines.values() if other is not entry and _supports(other, model_type)]
     return message(
         "{reason}; choose {others}", reason=found.reason, others=" or ".join(others) or message("another model")
     )
 
 
-def _takes(engine: EngineEntry, model_type: str) -> bool:
-    return refusal(engine, model_type, "") is None
+def _supports(engine: EngineEntry, model_type: str) -> bool:
+    return find_refusal(engine, model_type, "") is None
 
 
 def _memory_problem(known: ModelFacts, needs: RunNeeds) -> str:
     """Even with an adapter all weights must lie in memory; that much of the estimate is certain."""
-    least, free = _least_bytes(known, needs, whole=False), needs.free_mb * 1e6
+    least, free = _minimum_bytes(known, needs, whole=False), needs.free_mb * 1e6
     if not needs.free_mb or least <= free:
         return ""
     return message(
@@ -197,7 +197,7 @@ def _memory_problem(known: ModelFacts, needs: RunNeeds) -> str:
     )
 
 
-def _least_bytes(known: ModelFacts, needs: RunNeeds, whole: bool) -> float:
+def _minimum_bytes(known: ModelFacts, needs: RunNeeds, whole: bool) -> float:
     """Weights, and for all that is trained a gradient and what the optimizer keeps; activations come on top."""
     each = 1 + (1 + _state_per_weight(needs.optimizer) if whole else 0)
     return _FLOAT * known.parameters * each

@@ -107,7 +107,7 @@ def config_mistake(folder: Path, error: Exception) -> InputError | None:
     refused = re.match(r"Validation error for field '(\w+)'", str(error))
     path = folder / "config.json"
     key = refused[1] if refused else ""
-    part = next((one for one in _parts(read_table_if_sound(path, CONFIG_LIMIT)) if key in one), None)
+    part = next((one for one in _nested_configs(read_table_if_sound(path, CONFIG_LIMIT)) if key in one), None)
     if part is None or repr(part[key]) not in str(error):  # the value may come from elsewhere, such as a spec
         return None
     value = "null" if part[key] is None else _quote(part[key])
@@ -133,7 +133,7 @@ def check_changed(config: dict[str, Any], changes: dict[str, Any]) -> None:
 
 def problem_of(config: dict[str, Any]) -> str:
     """What no model can have, with the way out; empty where nothing is wrong."""
-    for part in _parts(config):
+    for part in _nested_configs(config):
         if problem := _kinds(part) or _sizes(part) or _labels(part) or _heads(part) or _code(part):
             return message("{problem}; correct it there, or choose another model", problem=problem)
         if any(part.get(name) is not None for name in _QUANTISED):
@@ -160,7 +160,7 @@ _QUANTISED = ("quantization_config", "compression_config")
 _TABLES = {"id2label", "label2id", "auto_map", "task_specific_params"}
 
 
-def _parts(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _nested_configs(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The configuration and those within it, of an encoder or of a text model."""
     rest = [config]
     while rest:

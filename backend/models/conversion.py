@@ -20,7 +20,7 @@ _FIELD = "model.name_or_path"
 
 def convert(folder: Path, cache: Path, report: Report = lambda done, total, unit: None) -> Path:
     """A folder like `folder` with safetensors, made once for its content. Raises InputError where it holds code."""
-    copy = open_or_write(converted_folder(folder, cache), _checked, lambda target: _run(folder, target), report)
+    copy = open_or_write(converted_folder(folder, cache), _check, lambda target: _run(folder, target), report)
     agree_to_copy(folder, copy)
     return copy
 
@@ -47,7 +47,7 @@ def is_converted(folder: Path) -> bool:
     return folder.is_dir() and read_weights(folder).format == "safetensors"
 
 
-def _checked(folder: Path) -> Path:
+def _check(folder: Path) -> Path:
     if not is_converted(folder):
         raise DamagedCacheError
     return folder

@@ -20,7 +20,7 @@ def may_match(name: str, pattern: str) -> bool:
     return matches(name, pattern) or ("." in pattern and matches(name, pattern.partition(".")[2]))
 
 
-def frozen(names: Iterable[str], wishes: list[str | int]) -> set[str]:
+def frozen_names(names: Iterable[str], wishes: list[str | int]) -> set[str]:
     """The names that `model.frozen` takes out of training, as far as names can tell."""
     names = list(names)
     has_decoder = any("decoder" in name.split(".") for name in names)

@@ -110,7 +110,7 @@ def missing_files(model: RemoteModel, files: tuple[str, ...]) -> tuple[str, ...]
     )
 
 
-def left_bytes(model: RemoteModel, files: tuple[str, ...]) -> int:
+def remaining_bytes(model: RemoteModel, files: tuple[str, ...]) -> int:
     """What a download of those files has still to bring."""
     missing = sum(model.sizes.get(name, 0) for name in missing_files(model, files))
     return max(0, missing - hub_transfer.started_bytes(model.name)) if missing else 0
@@ -157,7 +157,7 @@ def _is_fetched_here(model: RemoteModel, name: str) -> bool:
 
 
 def _check_room(model: RemoteModel, files: tuple[str, ...]) -> None:
-    left, free = left_bytes(model, files), hub_transfer.free_bytes()
+    left, free = remaining_bytes(model, files), hub_transfer.free_bytes()
     if left and left + _SPARE_BYTES > free:
         raise InputError(
             message(

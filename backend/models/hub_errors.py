@@ -63,7 +63,7 @@ def model_mistake(name: str, revision: str, error: Exception) -> InputError:
             name=name,
         )
     else:
-        text = _refusal(error) or (
+        text = _describe_status(error) or (
             message(
                 "the hub cannot be reached for {name} ({error}); check the network, or give a folder",
                 name=name,
@@ -86,7 +86,7 @@ def search_mistake(error: Exception) -> InputError:
             )
         )
     return InputError(
-        _refusal(error)
+        _describe_status(error)
         or message(
             "the hub cannot be reached ({error}); check the network, or {here} meanwhile",
             error=_kind(error),
@@ -108,7 +108,7 @@ def status_of(error: Exception) -> int:
     return int(getattr(response, "status_code", 0) or 0)
 
 
-def _refusal(error: Exception) -> str:
+def _describe_status(error: Exception) -> str:
     """What an answer with a bad status means; empty where there was no answer."""
     status = status_of(error)
     if status == 401:
@@ -116,10 +116,11 @@ def _refusal(error: Exception) -> str:
     if status == 403:
         return message("the hub does not let you have this (403); ask its owner, or log in as someone who may")
     if status == 404:
-        return _nothing_there(error)
+        return _describe_not_found(error)
     if status == 429:
         return message(
-            "the hub was asked too often (429); {error}, or log in, which allows more questions", error=_when(error)
+            "the hub was asked too often (429); {error}, or log in, which allows more questions",
+            error=_describe_wait(error),
         )
     if status >= 500:
         return message(
@@ -130,7 +131,7 @@ def _refusal(error: Exception) -> str:
     return message("the hub refused the question ({status})", status=status) if status else ""
 
 
-def _nothing_there(error: Any) -> str:
+def _describe_not_found(error: Any) -> str:
     """Of a hub, of a file that it names, or of the host to which it leads for the file."""
     url, hub = urlsplit(str(error.response.url)), urlsplit(constants.ENDPOINT)
     if url.netloc != hub.netloc:
@@ -149,7 +150,7 @@ def _nothing_there(error: Any) -> str:
     return message("there is no model hub at {endpoint} (404); check HF_ENDPOINT", endpoint=constants.ENDPOINT)
 
 
-def _when(error: Any) -> str:
+def _describe_wait(error: Any) -> str:
     seconds = str(error.response.headers.get("Retry-After", ""))
     return message("wait {seconds} seconds", seconds=seconds) if seconds.isdigit() else message("wait a minute")
 

@@ -37,9 +37,9 @@ def search(query: str, needs: RunNeeds, *, is_offline: bool = False, most: int =
     if is_offline:
         raise offline()
     words = query.strip()
-    usual = {} if words else {"filter": "transformers", "pipeline_tag": _usual(needs.task)}
+    usual = {} if words else {"filter": "transformers", "pipeline_tag": _default_hub_task(needs.task)}
     try:
-        with asked_once():
+        with request_once():
             found = list(
                 HfApi().list_models(search=words or None, sort="downloads", limit=most + 1, expand=WANTED, **usual)
             )
@@ -56,7 +56,7 @@ def details(name: str, revision: str, needs: RunNeeds, *, is_offline: bool = Fal
     if is_offline:
         raise offline()
     try:
-        with asked_once():
+        with request_once():
             info = HfApi().model_info(name, revision=revision, expand=WANTED)
             remote = hub.remote_model(name, revision)
     except (*ERRORS, *MALFORMED) as error:
@@ -67,7 +67,7 @@ def details(name: str, revision: str, needs: RunNeeds, *, is_offline: bool = Fal
         commit=remote.commit,
         files=list(remote.files),
         total_mb=sum(remote.sizes[file] for file in remote.files) / 1e6,
-        left_mb=hub.left_bytes(remote, remote.files) / 1e6,
+        left_mb=hub.remaining_bytes(remote, remote.files) / 1e6,
         free_mb=hub_transfer.free_bytes() / 1e6,
         page=f"{constants.ENDPOINT}/{name}",
     )
@@ -106,7 +106,7 @@ def _mistake(name: str, revision: str, error: Exception) -> InputError:
 
 
 @contextmanager
-def asked_once(seconds: float = SECONDS) -> Iterator[None]:
+def request_once(seconds: float = SECONDS) -> Iterator[None]:
     """Within it the hub library asks once and waits so long; by itself it asks six times and waits for ever.
 
     Raises HubTimeoutError where nothing answers, and the hub library's own error for a bad status.
@@ -130,7 +130,7 @@ def asked_once(seconds: float = SECONDS) -> Iterator[None]:
         del session.request
 
 
-def _usual(task: str) -> str | None:
+def _default_hub_task(task: str) -> str | None:
     """The hub's name of what a task is usually trained from, shown before anything is typed."""
     known = registry.find("task", task, "task.type") if task in registry.names("task") else None
     return getattr(known, "hub_filter", "") or None
@@ -138,7 +138,7 @@ def _usual(task: str) -> str | None:
 
 def choice_of(info: ModelInfo, needs: RunNeeds) -> ModelChoice:
     """One model of the hub as a row of the chooser."""
-    known = known_of(info)
+    known = to_facts(info)
     return ModelChoice(
         name=info.id,
         group="hub",
@@ -155,7 +155,7 @@ def choice_of(info: ModelInfo, needs: RunNeeds) -> ModelChoice:
     )
 
 
-def known_of(info: ModelInfo) -> ModelFacts:
+def to_facts(info: ModelInfo) -> ModelFacts:
     """What the hub says of a model, as far as it decides whether it can be used."""
     names = tuple(file.rfilename for file in info.siblings or [])
     kind, _ = weight_files(names)

@@ -70,7 +70,7 @@ def fetch(file: RemoteFile, arrived: Arrived) -> int:
     for folder in (blob.parent, lock.parent):
         folder.mkdir(parents=True, exist_ok=True)
     part = blob.with_name(blob.name + PART)
-    with _locked(lock, part, arrived):
+    with _hold_lock(lock, part, arrived):
         if blob.exists():
             arrived(file.size)
             return 0
@@ -83,7 +83,7 @@ def fetch(file: RemoteFile, arrived: Arrived) -> int:
 
 
 @contextmanager
-def _locked(path: Path, part: Path, arrived: Arrived) -> Iterator[None]:
+def _hold_lock(path: Path, part: Path, arrived: Arrived) -> Iterator[None]:
     """Another process may fetch the same file: then its progress is told until it is done, or gone."""
     lock = FileLock(path)
     while not lock.is_locked:
@@ -121,7 +121,7 @@ class _PartialFile:
     def add(self, target: IO[bytes], piece: bytes) -> None:
         if self.size + len(piece) > self._file.size:
             self.forget()
-            raise _other_than_promised(self._file)
+            raise _mismatch_error(self._file)
         target.write(piece)
         self._count(piece)
 
@@ -130,7 +130,7 @@ class _PartialFile:
         known = {found.hexdigest() for found in self._sums if 2 * found.digest_size == len(etag)}
         if not self.is_whole or (known and etag.lower() not in known):
             self.forget()
-            raise _other_than_promised(self._file)
+            raise _mismatch_error(self._file)
 
     def _read_again(self) -> None:
         if self._path.stat().st_size > self._file.size:
@@ -146,7 +146,7 @@ class _PartialFile:
         self.size += len(piece)
 
 
-def _other_than_promised(file: RemoteFile) -> InputError:
+def _mismatch_error(file: RemoteFile) -> InputError:
     return InputError(
         message(
             "{field}: what arrived of {name} is not what the hub promised, so it was thrown away; download it again",
@@ -184,7 +184,7 @@ def _fetch_on(url: str, content: _PartialFile, arrived: Arrived) -> None:
             content.forget()
             raise InterruptedDownloadError(message("the file is shorter than what is here"))
         hf_raise_for_status(response)
-        if content.size and not _goes_on(response, content.size):
+        if content.size and not _is_resumed(response, content.size):
             content.forget()  # the server knows no ranges and begins anew
         with content.open() as target:
             for piece in response.iter_bytes():
@@ -194,7 +194,7 @@ def _fetch_on(url: str, content: _PartialFile, arrived: Arrived) -> None:
         raise InterruptedDownloadError(message("the connection ended after {size:,} bytes", size=content.size))
 
 
-def _goes_on(response: Any, start: int) -> bool:
+def _is_resumed(response: Any, start: int) -> bool:
     return response.status_code == 206 and response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
 
 

@@ -10,7 +10,7 @@ from backend.contract.messages import message
 from backend.contract.rpc.models import ModelDescription
 from backend.models import location
 from backend.models.adapter_files import is_alone, weights_folder
-from backend.models.architectures import module_names, needs_code, why_not
+from backend.models.architectures import explain_unsupported, module_names, needs_code
 from backend.models.config import longest_sequence, read_checked
 from backend.models.model_files import read_small, read_table
 from backend.models.remote_code import find_remote_code, may_run
@@ -32,7 +32,7 @@ def describe(
     name_or_path: str, revision: str = "main", task: str = "", *, cache: Path | None = None, offline: bool = False
 ) -> ModelDescription:
     """What a model folder or hub id holds, or its safe copy in `cache`; downloads small files only. Raises InputError."""
-    found = location.look(name_or_path, revision, cache=cache, offline=offline)
+    found = location.locate_small_files(name_or_path, revision, cache=cache, offline=offline)
     head = find("task", task, "task.type").head if task else None
     return describe_folder(found, head)
 
@@ -154,18 +154,18 @@ def _problem(
 ) -> str:
     if reason := config_problem(folder):
         return reason
-    if head is not None and (reason := why_not(config, head)):
+    if head is not None and (reason := explain_unsupported(config, head)):
         return reason
     if weights is not None and weights.problem:
         return weights.problem
     if weights is not None and not is_alone(folder):
-        reason = _lost_rows(folder, config, weights) or _foreign(folder, config, weights)
+        reason = _missing_rows_problem(folder, config, weights) or _foreign(folder, config, weights)
         if reason:
             return reason
     return tokenizer.problem if tokenizer is not None else ""
 
 
-def _lost_rows(folder: Path, config: dict[str, Any], weights: Weights) -> str:
+def _missing_rows_problem(folder: Path, config: dict[str, Any], weights: Weights) -> str:
     """That the weights know more tokens than the configuration, which no framework loads; empty where they do not."""
     rows, tables = _rows(config), {name: shape[0] for name, shape in weights.shapes.items() if name.endswith(_WORDS)}
     if not rows or config.keys() & _FURTHER_VOCABULARIES or not tables or min(tables.values()) <= rows:

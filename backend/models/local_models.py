@@ -23,8 +23,8 @@ _GONE = message("the folder is not there any more; choose another model")
 
 def choices(needs: RunNeeds, recent: Sequence[str], runs: Iterable[RunFolder]) -> list[ModelChoice]:
     """Every model once, by group; of those used before only such as are nowhere else."""
-    cached = {one.name: one for one in in_cache(needs)}
-    groups = [demo(needs), used_before(needs, recent, cached), of_runs(needs, runs), list(cached.values())]
+    cached = {one.name: one for one in cached_models(needs)}
+    groups = [demo(needs), recent_models(needs, recent, cached), of_runs(needs, runs), list(cached.values())]
     found: dict[str, ModelChoice] = {}
     for one in (one for group in groups for one in group):
         found.setdefault(one.name, one)
@@ -36,7 +36,7 @@ def demo(needs: RunNeeds) -> list[ModelChoice]:
     return [of_folder(model.folder, needs, "demo", model.name, use=model.use) for model in DEMO_MODELS]
 
 
-def used_before(needs: RunNeeds, recent: Sequence[str], cached: dict[str, ModelChoice]) -> list[ModelChoice]:
+def recent_models(needs: RunNeeds, recent: Sequence[str], cached: dict[str, ModelChoice]) -> list[ModelChoice]:
     """Folders and hub ids, newest first; a hub model that is not in the cache any more needs a download."""
     found = []
     for name in recent:
@@ -63,7 +63,7 @@ def of_runs(needs: RunNeeds, runs: Iterable[RunFolder]) -> list[ModelChoice]:
     return found
 
 
-def in_cache(needs: RunNeeds) -> list[ModelChoice]:
+def cached_models(needs: RunNeeds) -> list[ModelChoice]:
     """What lies in the hub library's cache, last used first, and what an unfinished download has begun."""
     from huggingface_hub import CacheNotFound, scan_cache_dir  # slow to import
 
@@ -72,7 +72,7 @@ def in_cache(needs: RunNeeds) -> list[ModelChoice]:
     except CacheNotFound:
         return []
     repositories.sort(key=lambda one: (-(one.last_accessed or 0), one.repo_id))
-    found = (_cached(one, needs) for one in repositories)
+    found = (_to_choice(one, needs) for one in repositories)
     return [one for one in found if one is not None]
 
 
@@ -104,7 +104,7 @@ def of_folder(
     )
 
 
-def _cached(repository: Any, needs: RunNeeds) -> ModelChoice | None:
+def _to_choice(repository: Any, needs: RunNeeds) -> ModelChoice | None:
     revisions = sorted(repository.revisions, key=lambda one: ("main" in one.refs, one.last_modified), reverse=True)
     whole = next((one for one in revisions if holds_model(one)), None)
     started = hub_transfer.started_bytes(repository.repo_id) / 1e6

@@ -39,7 +39,7 @@ class ModelLocation:
     """What the hub says of weights that are not here yet (`look`)."""
 
 
-def quiet(done: int, total: int, unit: str) -> None:
+def ignore_progress(done: int, total: int, unit: str) -> None:
     """Tells nobody."""
 
 
@@ -49,36 +49,36 @@ def locate(
     *,
     cache: Path,
     offline: bool = False,
-    report: Report = quiet,
+    report: Report = ignore_progress,
     consent_to_convert: bool = False,
     needs_weights: bool = True,
 ) -> ModelLocation:
     """The model's files, downloaded or converted where that is needed and allowed. Raises InputError."""
-    here = _local(name_or_path, revision)
+    here = _find_local(name_or_path, revision)
     if here is not None and (not needs_weights or read_weights(here.folder).format == "safetensors"):
         return here
     if here is not None and here.found == "folder":
-        return _converted(here, cache, report, consent_to_convert)
+        return _convert(here, cache, report, consent_to_convert)
     pin = _Pin(cache, name_or_path, here.commit if here else revision)
     if pinned := pin.location():
         return pinned
     if here is None or not offline:
-        fetched = _fetched(name_or_path, revision, here, pin, report, offline, needs_weights, consent_to_convert)
+        fetched = _fetch(name_or_path, revision, here, pin, report, offline, needs_weights, consent_to_convert)
         here = fetched or here
     elif needs_weights and _was_only_looked_at(here.folder):
         raise _not_here(name_or_path)
     assert here is not None
-    return _converted(here, cache, report, consent_to_convert)
+    return _convert(here, cache, report, consent_to_convert)
 
 
-def look(
+def locate_small_files(
     name_or_path: str, revision: str = "main", *, cache: Path | None = None, offline: bool = False
 ) -> ModelLocation:
     """The folder, or for a hub model its small files alone, to describe it. Raises InputError.
 
     Where `cache` holds a converted copy of old weights it is that copy, which is what `locate` would take.
     """
-    here = _local(name_or_path, revision)
+    here = _find_local(name_or_path, revision)
     if cache is not None and (copy := _safe_copy(here, name_or_path, revision, cache)):
         return copy
     if here is not None and (here.found == "folder" or offline or read_weights(here.folder).format != "none"):
@@ -86,23 +86,23 @@ def look(
     if offline:
         raise _not_here(name_or_path)
     remote = hub.remote_model(name_or_path, revision)
-    folder = hub.download(remote, remote.small_files, quiet)
+    folder = hub.download(remote, remote.small_files, ignore_progress)
     return ModelLocation(folder, "hub", folder.name, name_or_path, remote)
 
 
-def without_weights(
+def locate_without_weights(
     name_or_path: str,
     revision: str = "main",
     *,
     offline: bool = False,
-    report: Report = quiet,
+    report: Report = ignore_progress,
     needs_tokenizer: bool = True,
 ) -> ModelLocation:
     """The folder with what is here, of a hub model at least its small files: weights are neither fetched nor read.
 
     Raises InputError.
     """
-    here = _local(name_or_path, revision)
+    here = _find_local(name_or_path, revision)
     if here is not None and (here.found == "folder" or offline or not needs_tokenizer or _has_tokenizer(here.folder)):
         return here
     if offline:
@@ -113,7 +113,7 @@ def without_weights(
 
 
 def fetch(
-    name: str, revision: str, *, cache: Path, report: Report = quiet, on_file: "hub.OnFile | None" = None
+    name: str, revision: str, *, cache: Path, report: Report = ignore_progress, on_file: "hub.OnFile | None" = None
 ) -> ModelLocation:
     """All that is needed of a hub model, downloaded into the hub library's cache. Raises InputError.
 
@@ -159,7 +159,7 @@ def must_be_converted(name: str, weights_format: str) -> str:
     )
 
 
-def _local(name: str, revision: str) -> ModelLocation | None:
+def _find_local(name: str, revision: str) -> ModelLocation | None:
     path = user_path(name)
     if path.is_dir():
         check_links(path.absolute())
@@ -197,7 +197,7 @@ def _is_hub_id(name: str) -> bool:
     return True
 
 
-def _fetched(
+def _fetch(
     name: str,
     revision: str,
     here: ModelLocation | None,
@@ -232,7 +232,7 @@ def _check_flax(name: str, folder: Path) -> None:
         raise InputError(message("{field}: {name}: {problem}", field=_FIELD, name=name, problem=problem), _FIELD)
 
 
-def _converted(here: ModelLocation, cache: Path, report: Report, consent: bool) -> ModelLocation:
+def _convert(here: ModelLocation, cache: Path, report: Report, consent: bool) -> ModelLocation:
     kind = read_weights(here.folder).format
     if kind not in OLD_FORMATS:
         return here  # nothing to convert; what is wrong with it is said by `inspection.check`

@@ -112,7 +112,9 @@ def parse_table(content: bytes, path: Path | str, *, unique: bool = False) -> di
         ) from None
     except ValueError as error:  # also bytes that are not UTF-8, and integers of thousands of digits
         raise InputError(
-            message("{path} is no readable JSON table ({error}); download it again", path=path, error=_reason(error))
+            message(
+                "{path} is no readable JSON table ({error}); download it again", path=path, error=_describe_error(error)
+            )
         ) from None
     if not isinstance(found, dict):
         raise InputError(
@@ -147,7 +149,7 @@ def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _reason(error: ValueError) -> str:
+def _describe_error(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
         return message("{msg} in line {lineno}", msg=error.msg, lineno=error.lineno)
     if isinstance(error, UnicodeDecodeError):

@@ -73,7 +73,7 @@ class RemoteCode:
     def agree(self) -> None:
         """Keep this user's consent. Raises InputError where there is nothing that one could agree to."""
         if not self._can_be_agreed:
-            raise InputError(_refusal(self), FIELD)
+            raise InputError(_consent_error(self), FIELD)
         consents.agree(self.name, self.version, self.code, self.files)
 
 
@@ -292,10 +292,10 @@ def _check(found: RemoteCode, wanted: bool) -> None:
             FIELD,
         )
     if not found.is_agreed:
-        raise InputError(_refusal(found), FIELD)
+        raise InputError(_consent_error(found), FIELD)
 
 
-def _refusal(found: RemoteCode) -> str:
+def _consent_error(found: RemoteCode) -> str:
     if found.elsewhere:
         return message(
             "{field}: the code of {name} lies in another repository ({elsewhere}), at no certain "
@@ -349,7 +349,7 @@ def _private_copy(files: dict[str, bytes]) -> Path:
     """
     parent = private_folder("code")
     folder = parent / _digest(dict(sorted(files.items())))[:32]
-    if folder.exists() and _holds(folder, files):
+    if folder.exists() and _has_files(folder, files):
         return folder
     beside = parent / f".{folder.name}.{os.getpid()}"
     try:
@@ -362,7 +362,7 @@ def _private_copy(files: dict[str, bytes]) -> Path:
         try:
             beside.rename(folder)
         except OSError:
-            if not _holds(folder, files):  # else another process has just written the same
+            if not _has_files(folder, files):  # else another process has just written the same
                 raise
     except OSError as error:
         raise InputError(
@@ -378,7 +378,7 @@ def _private_copy(files: dict[str, bytes]) -> Path:
     return folder
 
 
-def _holds(folder: Path, files: dict[str, bytes]) -> bool:
+def _has_files(folder: Path, files: dict[str, bytes]) -> bool:
     here = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if not path.is_dir()}
     return here.keys() == files.keys() and all(read_small(path) == files[name] for name, path in here.items())
 

@@ -76,11 +76,11 @@ def read_note(folder: Path) -> dict[str, Any] | None:
     content = read_small(folder / NOTE, CONFIG_LIMIT)
     note = None if content is None else parse_table(content, folder / NOTE)
     if note is not None and not _is_note(note):
-        raise damaged_note(folder)
+        raise damaged_note_error(folder)
     return note
 
 
-def damaged_note(folder: Path) -> InputError:
+def damaged_note_error(folder: Path) -> InputError:
     """What a person is told of a note that lacks what its task needs."""
     return InputError(
         message(

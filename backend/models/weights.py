@@ -71,11 +71,13 @@ def read_weights(folder: Path) -> Weights:
             return Weights("broken", problem=problem)
         if files and not (kind == "flax" and flax_problem(folder)):
             pointer = next((path for path in files if is_pointer(path)), None)
-            return _pointed(pointer) if pointer else Weights(kind, files)
+            return _lfs_pointer_weights(pointer) if pointer else Weights(kind, files)
     return Weights(
         "none",
         problem=message(
-            "{folder} holds no weights (model.safetensors); {folder_2}", folder=folder, folder_2=_none_way_out(folder)
+            "{folder} holds no weights (model.safetensors); {folder_2}",
+            folder=folder,
+            folder_2=_explain_no_weights(folder),
         ),
     )
 
@@ -105,7 +107,7 @@ def _files(folder: Path, single: str, index: str) -> tuple[tuple[Path, ...], str
     ) if missing else ""
 
 
-def _none_way_out(folder: Path) -> str:
+def _explain_no_weights(folder: Path) -> str:
     if (folder / FLAX).is_file() or (folder / FLAX_INDEX).is_file():
         return flax_problem(folder)
     if (folder / "tf_model.h5").is_file():
@@ -118,7 +120,7 @@ def _read_all(files: tuple[Path, ...]) -> Weights:
     dtypes: dict[str, int] = {}
     for path in files:
         if is_pointer(path):
-            return _pointed(path)
+            return _lfs_pointer_weights(path)
         try:
             header = read_header(path)
         except (ValueError, OSError) as error:
@@ -135,7 +137,7 @@ def _read_all(files: tuple[Path, ...]) -> Weights:
     return Weights("safetensors", files, shapes, max(dtypes, key=lambda name: dtypes[name], default=""))
 
 
-def _pointed(path: Path) -> Weights:
+def _lfs_pointer_weights(path: Path) -> Weights:
     problem = message(
         "{path} is a Git LFS pointer and not the weights; run `git lfs pull` in {parent}", path=path, parent=path.parent
     )

@@ -13,7 +13,7 @@ from backend.hardware import devices, planner
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
 from backend.preflight import model_options
-from backend.preflight.datasets import make_task, quiet, read_material
+from backend.preflight.datasets import ignore_progress, make_task, read_material
 from backend.preflight.engine_choice import check_engine, position
 from backend.preflight.task_facts import FittedFacts
 from backend.tokenizers.loading import open_tokenizer
@@ -32,7 +32,7 @@ def _unheard(sentence: str) -> None:
 
 
 def locate_model(
-    spec: RunSpec, report: Report = quiet, *, local_only: bool = False, convert: bool = False
+    spec: RunSpec, report: Report = ignore_progress, *, local_only: bool = False, convert: bool = False
 ) -> ModelLocation:
     """The model's folder: given, cached, downloaded or converted. Raises InputError."""
     return location.locate(
@@ -46,9 +46,9 @@ def locate_model(
     )
 
 
-def locate_small_files(spec: RunSpec, report: Report = quiet) -> ModelLocation:
+def locate_small_files(spec: RunSpec, report: Report = ignore_progress) -> ModelLocation:
     """The model's folder for looking at data: configuration and tokenizer, but no weights. Raises InputError."""
-    return location.without_weights(
+    return location.locate_without_weights(
         spec.model.name_or_path,
         spec.model.revision,
         offline=is_offline(),
@@ -58,7 +58,7 @@ def locate_small_files(spec: RunSpec, report: Report = quiet) -> ModelLocation:
 
 
 def check(
-    spec: RunSpec, report: Report = quiet, *, convert: bool = False, say: Callable[[str], None] = _unheard
+    spec: RunSpec, report: Report = ignore_progress, *, convert: bool = False, say: Callable[[str], None] = _unheard
 ) -> Checked:
     """Everything that can be known before a run is written: the model's folder, the data, its columns and labels.
 
@@ -119,7 +119,7 @@ def _check_hardware(spec: RunSpec) -> devices.DeviceChoice | None:
     if position(spec).count > 1:
         return None  # one host of a pod sees nothing alone; the run looks when all have met
     if hardware.device != "auto" or hardware.devices or hardware.precision != "auto":
-        found = devices.ask(hardware.engine, environment=hardware.environment)
+        found = devices.query_devices(hardware.engine, environment=hardware.environment)
         return devices.choose(spec, found.devices, found.note)
     return None
 

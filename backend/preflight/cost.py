@@ -20,13 +20,13 @@ from backend.models import location
 from backend.models.location import ModelLocation
 from backend.preflight import measurements, model_options, sample_lengths, time_estimate
 from backend.preflight.checks import check_model, locate_model
-from backend.preflight.datasets import make_task, quiet, read_material
-from backend.preflight.fixes import MemoryFacts, remedies
+from backend.preflight.datasets import ignore_progress, make_task, read_material
+from backend.preflight.fixes import MemoryFacts, memory_fixes
 from backend.preflight.messages import download_note, memory_problems, plan_notes, rate_note
 from backend.preflight.steps import steps_per_epoch, total_steps
 
 
-def plan(spec: RunSpec, here: list[Device], report: Report = quiet, *, is_too_much: bool = False) -> RunPlan:
+def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *, is_too_much: bool = False) -> RunPlan:
     """What training `spec` on one of the devices that are `here` would take. Raises InputError.
 
     With `is_too_much`, as a trial has shown, what needs less memory is told although it should fit.
@@ -56,10 +56,10 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet, *, is_too_mu
         epoch, total_steps(spec.training, epoch), reading, sample.seconds, sample.made(),
     )  # fmt: skip
     known, parts = _time(amounts, model.folder, choice, lengths)
-    seconds, least, most = time_estimate.whole(parts)
+    seconds, least, most = time_estimate.sum_parts(parts)
     fits = needed <= available
     facts = MemoryFacts(model.folder, head, lengths, here)
-    ways = [] if fits and not is_too_much else remedies(spec, facts)
+    ways = [] if fits and not is_too_much else memory_fixes(spec, facts)
     return RunPlan(
         rows=rows,
         features=features,
@@ -78,7 +78,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = quiet, *, is_too_mu
         memory_mb=needed,
         available_mb=available,
         fits=fits,
-        placement=placed(choice.names, split, memory, min(batch_size, micro * split.replicas)),
+        placement=place_parts(choice.names, split, memory, min(batch_size, micro * split.replicas)),
         seconds=seconds,
         least_seconds=least,
         most_seconds=most,
@@ -108,7 +108,7 @@ def model_to_plan(spec: RunSpec, report: Report) -> tuple[ModelLocation, RunSpec
         model = locate_model(spec, report)
         planner.check_new_weights(spec, model.folder)
         return model, spec
-    found = location.look(
+    found = location.locate_small_files(
         spec.model.name_or_path, spec.model.revision, cache=cache_folder() / "weights", offline=is_offline()
     )
     if found.remote is None or found.remote.weights_format == "none":
@@ -144,7 +144,7 @@ def _padding(spec: RunSpec, lengths: np.ndarray) -> float | None:
     return 1 - used / computed if computed else None
 
 
-def placed(names: tuple[str, ...], split: Split, memory: list[PlanPart], rows: int) -> list[Placement]:
+def place_parts(names: tuple[str, ...], split: Split, memory: list[PlanPart], rows: int) -> list[Placement]:
     """What lies on each of several devices in a pass of `rows` rows; devices of one group read the same rows."""
     if split.hosts > 1:
         names = tuple(

@@ -11,7 +11,7 @@ from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.places import cache_folder, is_offline
-from backend.contract.spec import DataSection, RunSpec, validated
+from backend.contract.spec import DataSection, RunSpec, validate
 from backend.data import mojibake
 from backend.data.data_files import ignored_files, split_of
 from backend.data.rows import Rows
@@ -26,24 +26,24 @@ from backend.preflight.task_facts import FittedFacts
 from backend.tasks.task import Columns, Facts, Task, Use, split_key, used_columns
 
 
-def quiet(done: int, total: int, unit: str) -> None:
+def ignore_progress(done: int, total: int, unit: str) -> None:
     """A report that nobody listens to."""
 
 
 def make_task(spec: RunSpec) -> Task:
     """The spec's task with its settings."""
     kind = registry.find("task", spec.task["type"], "task.type")
-    return kind(validated(kind.Settings, spec.task, "task"))
+    return kind(validate(kind.Settings, spec.task, "task"))
 
 
 def make_source(spec: RunSpec) -> Source:
     """The spec's source with its settings."""
     kind = registry.find("source", spec.data.source, "data.source")
     own = {key: value for key, value in (spec.data.model_extra or {}).items() if key in kind.Settings.model_fields}
-    return kind(validated(kind.Settings, own, "data"))
+    return kind(validate(kind.Settings, own, "data"))
 
 
-def reading(report: Report = quiet) -> ReadOptions:
+def reading(report: Report = ignore_progress) -> ReadOptions:
     """How sources read here: the user's cache, and the network unless it is forbidden."""
     return ReadOptions(cache_folder() / "tables", report, offline=is_offline())
 
@@ -68,7 +68,7 @@ class Splits:
 
 
 def read_material(
-    spec: RunSpec, model_folder: Path | None, report: Report = quiet, kept: FittedFacts | None = None
+    spec: RunSpec, model_folder: Path | None, report: Report = ignore_progress, kept: FittedFacts | None = None
 ) -> Splits:
     """Read every split, leave out what cannot be used, fit the task unless `kept` facts are of the same rows. Raises InputError.
 
@@ -81,7 +81,7 @@ def read_material(
     columns, guesses = _choose(task, spec.data.columns, rows["train"], to_predict=False)
     for split in rows:
         _check_columns(task, rows[split], columns, split)
-        rows[split] = usable(task, rows[split], columns, split, _USES[split])
+        rows[split] = drop_unusable(task, rows[split], columns, split, _USES[split])
     if isinstance(spec.data.validation, float | int):
         rows |= _split_off(spec, task, rows["train"], columns)
     fitted = task_facts.fit(task, spec, rows["train"], columns, model_labels(model_folder), kept)
@@ -89,7 +89,7 @@ def read_material(
     for split in sorted(rows.keys() - {"train"}, reverse=True):
         task.check(rows[split], columns, facts, split)
     guessed = guessed_columns(used_columns(task), guesses)
-    notes = (*facts.pop("notes", ()), *filter(None, [guessed, _unread(spec), misread(rows, spec.data)]))
+    notes = (*facts.pop("notes", ()), *filter(None, [guessed, _unread_validation(spec), misread(rows, spec.data)]))
     return Splits(rows, columns, with_max_length(task, facts, model_folder), fitted, notes, guessed)
 
 
@@ -102,7 +102,7 @@ def misread(rows: Mapping[str, Rows], data: DataSection) -> str:
     return ""
 
 
-def _unread(spec: RunSpec) -> str:
+def _unread_validation(spec: RunSpec) -> str:
     """What the folder of the training data holds beside it for validation, where no split of the spec reads it."""
     kind = registry.find("source", spec.data.source, "data.source")
     if "train" not in kind.path_fields or isinstance(spec.data.validation, str | list):
@@ -183,7 +183,7 @@ def _choose(
                 f"data.columns.{role}",
             )
     # What need not be there is not guessed by content: prediction would take any column for the answers.
-    parts = [_asked(column, to_predict) for column in roles.values()]
+    parts = [_column_for(column, to_predict) for column in roles.values()]
     guesses = ColumnGuess(rows.table).guesses(parts, given)
     chosen: dict[str, str] = {}
     for part in parts:
@@ -224,7 +224,7 @@ def _choose(
     return chosen, guesses
 
 
-def _asked(part: Column, to_predict: bool) -> Column:
+def _column_for(part: Column, to_predict: bool) -> Column:
     """The part as it is asked for: where rows are only predicted, what they need not have is not required."""
     return part if part.needed_to_predict or not to_predict else msgspec.structs.replace(part, required=False)
 
@@ -249,7 +249,7 @@ def _check_columns(task: Task, rows: Rows, columns: Columns, split: str) -> None
             )
 
 
-def usable(task: Task, rows: Rows, columns: Columns, split: str, use: Use) -> Rows:
+def drop_unusable(task: Task, rows: Rows, columns: Columns, split: str, use: Use) -> Rows:
     """The rows that can be used; the others are listed in `skipped`. Raises InputError where none is left."""
     use = use if _is_labelled(task, rows, columns) else "predicting"
     unusable = task.unusable(rows, columns, use)
@@ -265,7 +265,9 @@ def usable(task: Task, rows: Rows, columns: Columns, split: str, use: Use) -> Ro
             if unusable
             else message("there are none")
         )
-        raise InputError(message("{split}: no row can be used: {why}", split=split_key(split), why=why), split_key(split))
+        raise InputError(
+            message("{split}: no row can be used: {why}", split=split_key(split), why=why), split_key(split)
+        )
     return kept
 
 

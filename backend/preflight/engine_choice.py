@@ -6,7 +6,7 @@ from typing import Any
 
 from backend import registry
 from backend.catalog_building import engine_entry, missing
-from backend.contract.catalog import refusal
+from backend.contract.catalog import find_refusal
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.messages import message
@@ -35,7 +35,7 @@ def check_engine(spec: RunSpec, folder: Path | None = None, head: Head | None = 
             ),
             "hardware.bridge",
         )
-    found = refusal(entry, model_type, spec.training.optimizer if trains else "")
+    found = find_refusal(entry, model_type, spec.training.optimizer if trains else "")
     if found is not None:
         reason = found.reason
         if found.field == _FIELD and not entry.missing:

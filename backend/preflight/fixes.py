@@ -13,7 +13,7 @@ from backend.contract.heads import Head
 from backend.contract.messages import message
 from backend.contract.run.cost import MemoryFix
 from backend.contract.spec import RunSpec
-from backend.contract.spec_file import with_values
+from backend.contract.spec_file import set_values
 from backend.hardware import devices, planner
 from backend.preflight import model_options, resolve
 
@@ -33,15 +33,15 @@ class MemoryFacts:
     here: list[Device]
 
 
-def remedies(spec: RunSpec, measured: MemoryFacts) -> list[MemoryFix]:
+def memory_fixes(spec: RunSpec, measured: MemoryFacts) -> list[MemoryFix]:
     """Settings with which `spec` needs less memory, the gentlest first; all of them at once where none alone is enough."""
-    now = _needed(spec, measured)
+    now = _memory_needed(spec, measured)
     found = [
         remedy
         for title, changes, note in _candidates(spec, measured)
-        if (remedy := _tried(spec, measured, title, changes, note)) is not None and remedy.memory_mb < now
+        if (remedy := _try_changes(spec, measured, title, changes, note)) is not None and remedy.memory_mb < now
     ]
-    if found and not any(remedy.fits for remedy in found) and (all_of_them := _together(spec, measured, found)):
+    if found and not any(remedy.fits for remedy in found) and (all_of_them := _combine(spec, measured, found)):
         found.append(all_of_them)
     return found
 
@@ -90,7 +90,7 @@ def _shorter(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dict[s
             else message("Hardly any row loses its end.")
         )
         candidate = message("At most {limit} tokens", limit=limit), {"task.max_length": limit}, note
-        tried = _tried(spec, measured, *candidate)
+        tried = _try_changes(spec, measured, *candidate)
         if tried is None:
             return
         if tried.fits or limit // 2 < SHORTEST:
@@ -98,27 +98,29 @@ def _shorter(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dict[s
             return
 
 
-def _together(spec: RunSpec, measured: MemoryFacts, found: list[MemoryFix]) -> MemoryFix | None:
+def _combine(spec: RunSpec, measured: MemoryFacts, found: list[MemoryFix]) -> MemoryFix | None:
     changes = {key: value for remedy in found for key, value in remedy.changes.items()}
     if "adapter" in changes:
         # An adapter has so few weights that its optimizer hardly matters.
         changes = {key: value for key, value in changes.items() if not key.startswith("training.optimizer")}
-    return _tried(spec, measured, message("All of these"), changes, message("Each alone is not enough."))
+    return _try_changes(spec, measured, message("All of these"), changes, message("Each alone is not enough."))
 
 
-def _tried(spec: RunSpec, measured: MemoryFacts, title: str, changes: Mapping[str, Any], note: str) -> MemoryFix | None:
+def _try_changes(
+    spec: RunSpec, measured: MemoryFacts, title: str, changes: Mapping[str, Any], note: str
+) -> MemoryFix | None:
     """What a run with these changes needs; None where they do not go with the model, the engine or the device."""
     try:
-        changed = resolve.resolve(with_values(spec.model_dump(mode="json"), changes), Path("/"))
+        changed = resolve.resolve(set_values(spec.model_dump(mode="json"), changes), Path("/"))
         model_options.check_model_options(changed, measured.folder)
-        needed = _needed(changed, measured)
+        needed = _memory_needed(changed, measured)
         free = planner.available_mb(changed, devices.choose(changed, measured.here).device)
     except InputError:
         return None
     return MemoryFix(title=title, changes=dict(changes), memory_mb=needed, fits=needed <= free, note=note)
 
 
-def _needed(spec: RunSpec, measured: MemoryFacts) -> float:
+def _memory_needed(spec: RunSpec, measured: MemoryFacts) -> float:
     choice = devices.choose(spec, measured.here)
     split = planner.split(spec, measured.folder, len(choice.names))
     limit = spec.task.get("max_length") or int(measured.lengths.max())

@@ -69,7 +69,7 @@ def key_of(spec: RunSpec, folder: Path, device: str, precision: str) -> str:
     for section, names in SCALES.items():
         values[section] = {name: value for name, value in values[section].items() if name not in names}
     config = {name: value for name, value in read_config(folder, spec).items() if name not in _NAMES}
-    return f"{throughput_key(spec, folder, device, precision)} {fingerprint(values, _plain(config))[:12]}"
+    return f"{throughput_key(spec, folder, device, precision)} {fingerprint(values, _to_json(config))[:12]}"
 
 
 def _fits(one: Measurement, mean_length: float, longest: int) -> bool:
@@ -77,7 +77,7 @@ def _fits(one: Measurement, mean_length: float, longest: int) -> bool:
     return all(abs(known - wanted) <= ALIKE * max(known, wanted) for known, wanted in pairs)
 
 
-def _plain(config: dict[str, Any]) -> Any:
+def _to_json(config: dict[str, Any]) -> Any:
     """Without numbers that JSON does not know, which some configurations hold."""
     return json.loads(json.dumps(config), parse_constant=str)
 

@@ -34,7 +34,7 @@ COUNTS = "cut_"
 
 def rate_note(spec: RunSpec) -> list[str]:
     """The sentence, where there is something to say; optimizers that others add, and Adafactor's own scales, are not judged."""
-    rate, usual = spec.training.learning_rate, _usual(spec.training, adapted=spec.adapter is not None)
+    rate, usual = spec.training.learning_rate, _usual_range(spec.training, adapted=spec.adapter is not None)
     if usual is None or usual.least <= rate <= usual.most:
         return []
     if rate > usual.most:
@@ -54,7 +54,7 @@ def rate_note(spec: RunSpec) -> list[str]:
     ]
 
 
-def _usual(training: TrainingSection, *, adapted: bool) -> UsualRange | None:
+def _usual_range(training: TrainingSection, *, adapted: bool) -> UsualRange | None:
     usual = ALL_WEIGHTS.get(training.optimizer)
     return ADAPTER if usual is not None and adapted and training.optimizer in ("adamw", "adam") else usual
 

@@ -10,8 +10,8 @@ from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.metrics import base_metric
-from backend.contract.spec import RunSpec, validated
-from backend.metrics.metric import declared
+from backend.contract.spec import RunSpec, validate
+from backend.metrics.metric import declared_metrics
 from backend.tasks.task import Task
 
 _FIELD = "evaluation.metrics"
@@ -27,7 +27,7 @@ class MetricDirections:
     def of(cls, spec: RunSpec) -> "MetricDirections":
         """Those of the run's task and of the metrics that its spec adds."""
         kind = registry.find("task", spec.task["type"], "task.type")
-        return cls(_declared(spec, kind(validated(kind.Settings, spec.task, "task"))))
+        return cls(_directions(spec, kind(validate(kind.Settings, spec.task, "task"))))
 
     def greater_is_better(self, name: str) -> bool | None:
         """Of a metric or a variant such as `dev/f1_macro`."""
@@ -50,7 +50,7 @@ def check(spec: RunSpec, task: Task) -> None:
                 ),
                 _FIELD,
             )
-    best, directions = spec.evaluation.best_metric, MetricDirections(_declared(spec, task))
+    best, directions = spec.evaluation.best_metric, MetricDirections(_directions(spec, task))
     if best is not None and base_metric(best, directions.known) is None:
         raise InputError(
             message(
@@ -89,22 +89,22 @@ def _refuse_undeclared(best: str | None, known: Mapping[str, bool | None]) -> No
     )
 
 
-def _declared(spec: RunSpec, task: Task) -> dict[str, bool | None]:
-    found = {metric.name: metric.greater_is_better for metric in declared(task.metrics)}
+def _directions(spec: RunSpec, task: Task) -> dict[str, bool | None]:
+    found = {metric.name: metric.greater_is_better for metric in declared_metrics(task.metrics)}
     for name in spec.evaluation.metrics:
         direction = registry.find("metric", name, _FIELD).greater_is_better
         found[name] = direction if isinstance(direction, bool) else None
     return found
 
 
-def measured(spec: RunSpec, table: pa.Table) -> dict[str, float]:
+def compute_metrics(spec: RunSpec, table: pa.Table) -> dict[str, float]:
     """What the chosen metrics say of a table of predictions: each under its own name, variants with a suffix."""
     found: dict[str, float] = {}
     for name in spec.evaluation.metrics:
         scores: dict[str, Any] = registry.find("metric", name, _FIELD).score(table)
-        found |= {_under(name, key): float(value) for key, value in scores.items()}
+        found |= {_prefix_key(name, key): float(value) for key, value in scores.items()}
     return found
 
 
-def _under(name: str, key: str) -> str:
+def _prefix_key(name: str, key: str) -> str:
     return key if key == name or key.startswith(f"{name}_") else f"{name}_{key}"

@@ -8,7 +8,7 @@ from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.places import is_offline
-from backend.contract.spec import RunSpec, Section, validated
+from backend.contract.spec import RunSpec, Section, validate
 from backend.models import inspection
 from backend.models.frozen_parameters import may_match
 from backend.models.remote_code import check_config, decides_code, open_config
@@ -39,7 +39,7 @@ def optimizer_options(spec: RunSpec) -> Section:
                 ),
                 key,
             )
-    return validated(kind.Settings, given, "training.optimizer_options")
+    return validate(kind.Settings, given, "training.optimizer_options")
 
 
 def adapter_settings(spec: RunSpec) -> Section | None:
@@ -53,7 +53,7 @@ def adapter_settings(spec: RunSpec) -> Section | None:
         raise InputError(
             message("model.frozen: an adapter leaves every weight of the model frozen already"), "model.frozen"
         )
-    return validated(kind.Settings, spec.adapter, "adapter")
+    return validate(kind.Settings, spec.adapter, "adapter")
 
 
 def check_model_options(spec: RunSpec, folder: Path) -> None:

@@ -10,7 +10,7 @@ from backend.contract.messages import message
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import user_path
 from backend.contract.safe_text import escape_controls, join_surrogates
-from backend.contract.spec import RunSpec, run_spec, validated
+from backend.contract.spec import RunSpec, run_spec, validate
 from backend.data.sources.source import Source
 from backend.preflight import metrics, model_options
 from backend.tasks.task import Task
@@ -20,7 +20,7 @@ SPLITS = ("train", "validation", "test")
 
 def read_spec(path: Path, changes: list[str] | None = None) -> RunSpec:
     """The spec in a file with `--set` changes, complete and with absolute paths. Raises InputError."""
-    values = spec_file.with_changes(spec_file.read(path), changes or [])
+    values = spec_file.apply_changes(spec_file.read(path), changes or [])
     return resolve(values, path.absolute().parent)
 
 
@@ -32,7 +32,7 @@ def read_run(
     `kept` is another spec in the folder, of an earlier attempt. `to_write` is for whoever starts an attempt in it.
     """
     folder.check(to_write=to_write)
-    values = spec_file.with_changes(spec_file.read_run(kept or folder.spec), changes or [])
+    values = spec_file.apply_changes(spec_file.read_run(kept or folder.spec), changes or [])
     return resolve(values, folder.path)
 
 
@@ -43,9 +43,9 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
     task = registry.find("task", spec.task["type"], "task.type")
     source = registry.find("source", spec.data.source, "data.source")
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
-    settings = validated(task.Settings, spec.task, "task")
-    data = validated(source.Settings, spec.data.model_extra or {}, "data")
-    hardware = validated(engine.Settings, spec.hardware.model_extra or {}, "hardware")
+    settings = validate(task.Settings, spec.task, "task")
+    data = validate(source.Settings, spec.data.model_extra or {}, "data")
+    hardware = validate(engine.Settings, spec.hardware.model_extra or {}, "hardware")
     model_options.optimizer_options(spec)
     adapter = model_options.adapter_settings(spec)
     if spec.hardware.processes > 1:

@@ -15,14 +15,14 @@ from backend.contract.versions import installed_versions
 from backend.data.cache import DamagedCacheError, open_or_write
 from backend.data.features import are_made
 from backend.data.fingerprint import fingerprint
-from backend.data.row_cache import mapped_array, read_facts
+from backend.data.row_cache import map_array, read_facts
 from backend.data.rows import Rows
 from backend.data.sources.source import Report
 from backend.models.location import ModelLocation
 from backend.preflight.datasets import Splits
 from backend.preflight.messages import truncation_notes
 from backend.preflight.session import FeatureSession, open_session
-from backend.tasks.task import encoded
+from backend.tasks.task import encode_features
 from backend.tokenizers.loading import files_fingerprint
 
 SAMPLE_ROWS = 2000
@@ -67,7 +67,7 @@ def measure(spec: RunSpec, material: Splits, model: ModelLocation, report: Repor
     return open_or_write(cache_folder() / "lengths" / key, _open, write, report)
 
 
-def sampled(rows: Rows) -> Rows:
+def sample_rows(rows: Rows) -> Rows:
     """As many as are looked at, from everywhere in the data: the first ones may be the shortest."""
     if len(rows) <= SAMPLE_ROWS:
         return rows
@@ -76,9 +76,11 @@ def sampled(rows: Rows) -> Rows:
 
 def _tokenise(session: FeatureSession, material: Splits) -> SampleLengths:
     train = material.rows["train"]
-    sample = sampled(train)
+    sample = sample_rows(train)
     started = time.perf_counter()
-    batches = list(encoded(session.task, sample, session.columns, session.tokenizer, session.facts, to_train=True))
+    batches = list(
+        encode_features(session.task, sample, session.columns, session.tokenizer, session.facts, to_train=True)
+    )
     seconds = (time.perf_counter() - started) / len(sample)
     lengths = [len(ids) for batch in batches for ids in batch.column("input_ids")]
     which = message("training rows") if len(sample) == len(train) else message("training rows that were looked at")
@@ -102,6 +104,6 @@ def _open(folder: Path) -> SampleLengths:
     facts = read_facts(folder)
     del facts["sizes"]
     try:
-        return SampleLengths(lengths=mapped_array(folder / "lengths.bin", np.int64), **facts)
+        return SampleLengths(lengths=map_array(folder / "lengths.bin", np.int64), **facts)
     except (OSError, TypeError) as error:
         raise DamagedCacheError(str(folder)) from error

@@ -22,8 +22,8 @@ from backend.data.sources.source import Report
 from backend.engines.engine import Batch, Engine
 from backend.engines.initial_weights import NewTokens
 from backend.models.location import ModelLocation
-from backend.preflight.datasets import Splits, make_task, quiet
-from backend.preflight.metrics import measured
+from backend.preflight.datasets import Splits, ignore_progress, make_task
+from backend.preflight.metrics import compute_metrics
 from backend.tasks.task import (
     Columns,
     Facts,
@@ -76,13 +76,13 @@ class FeatureSession:
     stop_requested: Callable[[], bool] = never
     """Asked while answers are computed, which then raise GenerationStopped."""
 
-    def features(self, rows: Rows, report: Report = quiet, *, to_train: bool = False) -> Features:
+    def features(self, rows: Rows, report: Report = ignore_progress, *, to_train: bool = False) -> Features:
         """The rows' features, from the cache where they were made before.
 
         What a task draws is drawn anew in every epoch of training, and here once for everything else.
         """
         return features(
-            lambda: self._made(rows, to_train=to_train),
+            lambda: self._make_features(rows, to_train=to_train),
             self._key(rows, to_train=to_train),
             cache_folder() / "features",
             report,
@@ -95,11 +95,11 @@ class FeatureSession:
 
     def sampled_features(self, rows: Rows, *, to_train: bool = False) -> Features:
         """The same as `features` of a few rows; nothing is kept on the disk."""
-        return load_into_memory(self._made(rows, to_train=to_train))
+        return load_into_memory(self._make_features(rows, to_train=to_train))
 
-    def _made(self, rows: Rows, *, to_train: bool) -> Iterator[pa.RecordBatch]:
+    def _make_features(self, rows: Rows, *, to_train: bool) -> Iterator[pa.RecordBatch]:
         fixed = draws(self.task) and not to_train
-        return self._drawn(self._encoded(rows)) if fixed else self._encoded(rows, to_train=to_train)
+        return self._draw(self._encode(rows)) if fixed else self._encode(rows, to_train=to_train)
 
     def _key(self, rows: Rows, *, to_train: bool) -> dict[str, Any]:
         return {
@@ -126,10 +126,10 @@ class FeatureSession:
         """Features of rows that a person typed; nothing is kept on the disk."""
         return self.sampled_features(rows)
 
-    def _encoded(self, rows: Rows, *, to_train: bool = False) -> Iterator[pa.RecordBatch]:
+    def _encode(self, rows: Rows, *, to_train: bool = False) -> Iterator[pa.RecordBatch]:
         return encode_features(self.task, rows, self.columns, self.tokenizer, self.facts, to_train=to_train)
 
-    def _drawn(self, encoded: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _draw(self, encoded: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         done = 0
         for batch in encoded:
             names = [field.name for field in batch.schema if pa.types.is_list(field.type)]
@@ -186,18 +186,18 @@ class FeatureSession:
 
     def _outputs(self, source: Features, batch_size: int, tick: Tick) -> Outputs:
         writes = self.task.evaluates_by == "generate"
-        passes = [self._evaluated] if not writes or "labels" in source.lists else []
-        passes += [self._written] if writes else []
+        passes = [self._evaluate] if not writes or "labels" in source.lists else []
+        passes += [self._generate] if writes else []
         outputs: Outputs = {}
         for number, answers in enumerate(passes):
 
-            def tell(done: int, number: int = number) -> None:
+            def report_done(done: int, number: int = number) -> None:
                 tick((number * len(source) + done) // len(passes), len(source))
 
-            outputs |= answers(source, batch_size, tell)
+            outputs |= answers(source, batch_size, report_done)
         return outputs
 
-    def _evaluated(self, source: Features, batch_size: int, tell: Callable[[int], None]) -> Outputs:
+    def _evaluate(self, source: Features, batch_size: int, tell: Callable[[int], None]) -> Outputs:
         def answers() -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
             done = 0
             for indices, batch in batches.evaluation_batches(source, batch_size, **self._padding):
@@ -209,7 +209,7 @@ class FeatureSession:
 
         return batches.restore_order(answers(), source, self.task.head)
 
-    def _written(self, source: Features, batch_size: int, tell: Callable[[int], None]) -> Outputs:
+    def _generate(self, source: Features, batch_size: int, tell: Callable[[int], None]) -> Outputs:
         settings = replace(
             generation(self.task, self.tokenizer), seed=self.spec.training.seed, stop_requested=self.stop_requested
         )
@@ -219,20 +219,20 @@ class FeatureSession:
             tell(len(written))
         return {"generated": [written[number] for number in range(len(source))]}
 
-    def _measured(self, predictions: Predictions) -> dict[str, float]:
+    def _compute_metrics(self, predictions: Predictions) -> dict[str, float]:
         """The task's metrics and, where anything can be measured, those of installed packages."""
         found = self.task.score(predictions, self.facts)
-        return {**found, **measured(self.spec, predictions.table)} if found else found
+        return {**found, **compute_metrics(self.spec, predictions.table)} if found else found
 
     def _metrics(self, predictions: Predictions, rows: Rows) -> dict[str, float]:
         """Of several files also each file's own, as `file/metric` or as the source names them."""
         if len(rows.files) == 1 or len(rows.files) > MAX_FILES_APART:
-            return self._measured(predictions)
+            return self._compute_metrics(predictions)
         names = rows.metric_names or tuple(f"{file}/{{metric}}" for file in rows.files)
-        metrics = {} if rows.metric_names else self._measured(predictions)
+        metrics = {} if rows.metric_names else self._compute_metrics(predictions)
         for number, name in enumerate(names):
             own = predictions.take(np.flatnonzero(rows.file_index == number))
-            found = self._measured(own) if own.table.num_rows else {}
+            found = self._compute_metrics(own) if own.table.num_rows else {}
             metrics |= {name.replace("{metric}", metric): value for metric, value in found.items()}
         return metrics
 
@@ -259,7 +259,7 @@ def new_tokens(spec: RunSpec, tokenizer: Any, folder: Path) -> NewTokens:
     """Which tokens the run's `tokenizer` has beyond the one of the model in `folder`, and how their rows begin."""
     if spec.model.initialise == "from_config":
         return NewTokens()  # every row is new
-    own = _own_tokenizer(spec, folder) if _adds_tokens(spec) else None
+    own = _load_trained_tokenizer(spec, folder) if _adds_tokens(spec) else None
     if own is not None and not extends(tokenizer, own):
         return NewTokens()  # another vocabulary altogether: no row is known to belong to anything
     pieces = replaced_pieces(tokenizer, own)
@@ -273,7 +273,7 @@ def _adds_tokens(spec: RunSpec) -> bool:
     return spec.model.tokenizer is not None or bool(options.get(ADDED) or options.get(ADDED_SPECIAL))
 
 
-def _own_tokenizer(spec: RunSpec, folder: Path) -> Any:
+def _load_trained_tokenizer(spec: RunSpec, folder: Path) -> Any:
     """The tokenizer that the model was trained with; None where its folder has none that opens."""
     given = spec.model.tokenizer_options if spec.model.tokenizer is None else {}
     options = {name: value for name, value in given.items() if name not in (ADDED, ADDED_SPECIAL)}

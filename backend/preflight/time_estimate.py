@@ -100,22 +100,22 @@ def measured_parts(amounts: Amounts, measured: Measurement) -> list[TimePart]:
             message(
                 "{total_steps:,} × {step_seconds}",
                 total_steps=amounts.total_steps,
-                step_seconds=_each(measured.step_seconds),
+                step_seconds=_format_seconds(measured.step_seconds),
             ),
             steadiness,
         ),
     ]
     each = measured.evaluation_row_seconds
     if amounts.evaluations and each is not None:
-        part = _evaluated("Evaluations", amounts.evaluations * amounts.evaluated * each, measured)
-        part = _later(part, measured.first_evaluation_seconds)
-        parts.append(_over(part, amounts.evaluated, amounts.evaluations))
-    parts += _written(amounts, measured)
+        part = _evaluation_part("Evaluations", amounts.evaluations * amounts.evaluated * each, measured)
+        part = _add_once(part, measured.first_evaluation_seconds)
+        parts.append(_with_rows(part, amounts.evaluated, amounts.evaluations))
+    parts += _saving_parts(amounts, measured)
     if amounts.predicted and each is not None:
-        part = _evaluated("Predictions", amounts.predicted * each, measured)
-        part = part if amounts.evaluations else _later(part, measured.first_evaluation_seconds)
-        parts.append(_over(part, amounts.predicted))
-    return [_alone(part, measured) for part in _stopped_early(amounts, parts)]
+        part = _evaluation_part("Predictions", amounts.predicted * each, measured)
+        part = part if amounts.evaluations else _add_once(part, measured.first_evaluation_seconds)
+        parts.append(_with_rows(part, amounts.predicted))
+    return [_widen_for_load(part, measured) for part in _allow_early_stop(amounts, parts)]
 
 
 def expected_parts(amounts: Amounts, tokens_per_second: float | None) -> list[TimePart]:
@@ -137,13 +137,13 @@ def expected_parts(amounts: Amounts, tokens_per_second: float | None) -> list[Ti
     ]
     if amounts.evaluations:
         evaluated = part("Evaluations", amounts.evaluations * amounts.evaluated * a_row, "", FORWARD)
-        parts.append(_over(evaluated, amounts.evaluated, amounts.evaluations))
+        parts.append(_with_rows(evaluated, amounts.evaluated, amounts.evaluations))
     if amounts.predicted:
-        parts.append(_over(part("Predictions", amounts.predicted * a_row, "", FORWARD), amounts.predicted))
+        parts.append(_with_rows(part("Predictions", amounts.predicted * a_row, "", FORWARD), amounts.predicted))
     return parts
 
 
-def whole(parts: list[TimePart]) -> tuple[float | None, float | None, float | None]:
+def sum_parts(parts: list[TimePart]) -> tuple[float | None, float | None, float | None]:
     """Seconds of all parts, at least and at most; None where training is not known."""
     if any(part.seconds is None for part in parts):
         return None, None, None
@@ -169,7 +169,7 @@ def _tokenising(amounts: Amounts) -> TimePart:
     left = sum(count for split, count in amounts.rows.items() if split not in amounts.tokenised)
     if not left:
         return _part("Tokenising", 0.0, "done before", ROUGH)
-    return _over(_part("Tokenising", left * amounts.tokenising, "", ROUGH), left)
+    return _with_rows(_part("Tokenising", left * amounts.tokenising, "", ROUGH), left)
 
 
 def _compiling(measured: Measurement) -> list[TimePart]:
@@ -188,19 +188,19 @@ def _compiling(measured: Measurement) -> list[TimePart]:
     ]
 
 
-def _evaluated(name: str, seconds: float, measured: Measurement) -> TimePart:
+def _evaluation_part(name: str, seconds: float, measured: Measurement) -> TimePart:
     if measured.writes:
         return TimePart(name, seconds * SOON, "", seconds * SOONER, seconds * (1 + ROUGH))
     return _part(name, seconds, "", ROUGH)
 
 
-def _later(part: TimePart, seconds: float) -> TimePart:
+def _add_once(part: TimePart, seconds: float) -> TimePart:
     """The part with seconds that come once, however much there is to do."""
     whole, least, most = (one or 0.0 for one in (part.seconds, part.least, part.most))
     return msgspec.structs.replace(part, seconds=whole + seconds, least=least + seconds, most=most + seconds)
 
 
-def _over(part: TimePart, rows: int, times: int = 1) -> TimePart:
+def _with_rows(part: TimePart, rows: int, times: int = 1) -> TimePart:
     """The part with the rows that it goes over, each so many times."""
     words = (
         message("{rows:,} rows", rows=rows)
@@ -210,13 +210,13 @@ def _over(part: TimePart, rows: int, times: int = 1) -> TimePart:
     return msgspec.structs.replace(part, rows=rows, times=times, words=words)
 
 
-def _written(amounts: Amounts, measured: Measurement) -> list[TimePart]:
+def _saving_parts(amounts: Amounts, measured: Measurement) -> list[TimePart]:
     """The checkpoints, and the model at the end."""
     least, most = amounts.checkpoints
     parts = []
     if most and measured.checkpoint_seconds is not None:
         each = measured.checkpoint_seconds
-        words = message("{least} × {each}", least=_between(least, most), each=_each(each))
+        words = message("{least} × {each}", least=_format_range(least, most), each=_format_seconds(each))
         low, high = least * each * (1 - ROUGH), most * each * (1 + ROUGH)
         parts.append(TimePart("Checkpoints", (least + most) / 2 * each, words, low, high))
     if measured.saving_seconds is not None:
@@ -224,14 +224,14 @@ def _written(amounts: Amounts, measured: Measurement) -> list[TimePart]:
     return parts
 
 
-def _alone(part: TimePart, measured: Measurement) -> TimePart:
+def _widen_for_load(part: TimePart, measured: Measurement) -> TimePart:
     """What others took of the processor while it was measured, a run may have."""
     if measured.others < BUSY or part.least is None:
         return part
     return msgspec.structs.replace(part, least=part.least * (1 - measured.others))
 
 
-def _stopped_early(amounts: Amounts, parts: list[TimePart]) -> list[TimePart]:
+def _allow_early_stop(amounts: Amounts, parts: list[TimePart]) -> list[TimePart]:
     """With early stopping training may end after so many evaluations as must be worse, and the first."""
     patience = amounts.spec.training.early_stopping
     if patience is None or not amounts.evaluations:
@@ -245,9 +245,9 @@ def _stopped_early(amounts: Amounts, parts: list[TimePart]) -> list[TimePart]:
     ]
 
 
-def _between(least: int, most: int) -> str:
+def _format_range(least: int, most: int) -> str:
     return f"{least:,}" if least == most else f"{least:,}–{most:,}"
 
 
-def _each(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     return f"{seconds:.2g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"

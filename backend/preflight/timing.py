@@ -34,7 +34,7 @@ class CompileTimer:
             self.programs += 1
 
 
-def timed(rows: int, tokens: int, seconds: float, compiling: float, startup: float) -> Timing:
+def build_timing(rows: int, tokens: int, seconds: float, compiling: float, startup: float) -> Timing:
     """`seconds` are those of all rows with `compiling` among them."""
     computing = max(seconds - compiling, 1e-9)
     return Timing(computing, rows / computing, tokens / computing, startup, compiling)

@@ -209,7 +209,7 @@ class Seq2SeqLm:
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Loss, its exponential and the share of tokens hit under teacher forcing; BLEU and the like of what was written."""
-        if predictions.labelled().num_rows == 0:
+        if predictions.labelled_rows().num_rows == 0:
             return {}
         return measure(self.metrics, predictions, facts, self.settings)
 

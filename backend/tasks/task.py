@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from backend.contract.catalog import Column, plays_a_part
+from backend.contract.catalog import Column, is_used
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.metrics import Metric
 from backend.contract.rpc.generation import GenerationSettings
@@ -231,7 +231,7 @@ def encode_features(
 
 def used_columns(task: Task) -> tuple[Column, ...]:
     """The columns that play a part under the task's settings."""
-    return tuple(column for column in task.columns if plays_a_part(column, lambda name: getattr(task.settings, name)))
+    return tuple(column for column in task.columns if is_used(column, lambda name: getattr(task.settings, name)))
 
 
 def split_key(split: str) -> str:

@@ -255,10 +255,10 @@ class TokenClassification:
         if self.settings.faulty_tags == "refuse":
             raise InputError(
                 message(
-                    "{split}: {find_invalid} tags do not follow {scheme}; {first}; correct them, or set "
+                    "{split}: {offending} tags do not follow {scheme}; {first}; correct them, or set "
                     "task.faulty_tags: repair",
                     split=split_key(split),
-                    offending=len(find_invalid),
+                    offending=len(offending),
                     scheme=scheme,
                     first=first,
                 ),
@@ -266,9 +266,9 @@ class TokenClassification:
             )
         return [
             message(
-                "{split}: {find_invalid} tags did not follow {scheme} and were repaired; {first}",
+                "{split}: {offending} tags did not follow {scheme} and were repaired; {first}",
                 split=split_key(split),
-                offending=len(find_invalid),
+                offending=len(offending),
                 scheme=scheme,
                 first=first,
             )

@@ -36,7 +36,7 @@ def propose(tokenizer: "PreTrainedTokenizerBase", extension: Extension) -> Propo
     seen: set[str] = set()
     found = []
     for text, special in wanted:
-        found.append(_proposed(tokenizer, text, special, again=text in seen))
+        found.append(_propose(tokenizer, text, special, again=text in seen))
         seen.add(text)
     return ProposedTokens(tokens=found, vocabulary=len(tokenizer))
 
@@ -105,7 +105,7 @@ def count(
     return Counted(counts, rows, tokens, found.total())
 
 
-def _proposed(tokenizer: "PreTrainedTokenizerBase", text: str, special: bool, *, again: bool) -> ProposedToken:
+def _propose(tokenizer: "PreTrainedTokenizerBase", text: str, special: bool, *, again: bool) -> ProposedToken:
     if problem := _problem(text, again=again):
         return ProposedToken(text, special, [], [], problem=problem)
     ids = list(pieces_of(tokenizer, text))
@@ -133,7 +133,7 @@ def _id_of(tokenizer: "PreTrainedTokenizerBase", text: str) -> int | None:
 
 def pieces_of(tokenizer: "PreTrainedTokenizerBase", text: str) -> tuple[int, ...]:
     """The ids that stand for `text` now, without what only marks a space before it and without unknown ones."""
-    return _telling(tokenizer, list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]))
+    return _known_ids(tokenizer, list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]))
 
 
 def replaced_pieces(
@@ -149,11 +149,11 @@ def replaced_pieces(
     if not added:
         return {}
     encode = (
-        _without(tokenizer, first)
+        _encoder_without(tokenizer, first)
         if own is None
         else lambda text: list(own(text, add_special_tokens=False)["input_ids"])
     )
-    return {place: _telling(own or tokenizer, encode(text)) for place, text in sorted(added.items())}
+    return {place: _known_ids(own or tokenizer, encode(text)) for place, text in sorted(added.items())}
 
 
 def first_new(tokenizer: "PreTrainedTokenizerBase") -> int:
@@ -172,7 +172,7 @@ def extends(tokenizer: "PreTrainedTokenizerBase", own: "PreTrainedTokenizerBase"
     return all(ids.get(token) == place for token, place in own.get_vocab().items())
 
 
-def _without(tokenizer: "PreTrainedTokenizerBase", first: int) -> Encode:
+def _encoder_without(tokenizer: "PreTrainedTokenizerBase", first: int) -> Encode:
     """The tokenizer as it would be without what was added from the id `first` on."""
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
@@ -185,7 +185,7 @@ def _without(tokenizer: "PreTrainedTokenizerBase", first: int) -> Encode:
     return lambda text: list(before.encode(text, add_special_tokens=False).ids)
 
 
-def _telling(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> tuple[int, ...]:
+def _known_ids(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> tuple[int, ...]:
     unknown = vocabulary_of(tokenizer).unknown
     known = [place for place in ids if place != unknown]
     return tuple(place for place in known if str(tokenizer.decode([place])).strip()) or tuple(known)

@@ -38,15 +38,15 @@ def answer_tokenize(
     tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, report: Report
 ) -> Tokens | dict[str, str]:
     """The answer, or `{"arrow": PATH}`. Raises InputError."""
-    table = short(tokenizer, question)
+    table = tokenize_short(tokenizer, question)
     if table is None:
-        return {"arrow": _written_in_blocks(tokenizer, question, report)}
+        return {"arrow": _write_blocks(tokenizer, question, report)}
     if len(table.columns["piece"]) <= MAX_IN_JSON and table.rest.bytes <= _MAX_BYTES:
         return table.answer()
-    return {"arrow": _written(table)}
+    return {"arrow": _write_table(table)}
 
 
-def short(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) -> Table | None:
+def tokenize_short(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) -> Table | None:
     """The tokens of a text that is not long; None of a long one. Raises InputError."""
     if question.messages is not None:
         said = chat.render_chat(tokenizer, question.messages, question.chat_template, question.generation_prompt)
@@ -65,7 +65,7 @@ def short(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) -> T
     return tokenize.tokenize(tokenizer, text, question, question.pair)
 
 
-def _written(table: Table) -> str:
+def _write_table(table: Table) -> str:
     import pyarrow as pa
 
     made = pa.table({name: pa.array(values) for name, values in table.columns.items()})
@@ -75,7 +75,7 @@ def _written(table: Table) -> str:
     return str(path)
 
 
-def _written_in_blocks(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, report: Report) -> str:
+def _write_blocks(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, report: Report) -> str:
     source = File(question.file) if question.file is not None else Text(question.text or "")
     stream = Stream(tokenizer, source, question.special_tokens)
     with unfinished_file() as (file, path):
@@ -96,7 +96,7 @@ def _write(stream: Stream, report: Report, file: IO[bytes], large: bool) -> None
         for arrays in stream.arrays(report):
             writer.write_batch(batch(arrays))
         empty = batch({name: np.zeros(0) for name in kinds})
-        writer.write_batch(empty, custom_metadata=_metadata(stream.rest()))
+        writer.write_batch(empty, custom_metadata=_metadata(stream.facts()))
 
 
 def _metadata(rest: Tokens) -> dict[bytes, bytes]:

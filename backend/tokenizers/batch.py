@@ -57,7 +57,7 @@ def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> Token
     there = np.unique(ids[ids >= 0]).tolist()
     known = vocabulary_of(tokenizer)
     lengths = mask.sum(1).tolist()
-    whole = _uncut(tokenizer, list(texts), second, options, rows)
+    whole = _full_lengths(tokenizer, list(texts), second, options, rows)
     notes = surrogate_notes(sum(replaced))
     if by_hand:
         notes = (
@@ -94,7 +94,7 @@ def _width(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, rows: li
     return -(-longest // multiple) * multiple
 
 
-def _uncut(
+def _full_lengths(
     tokenizer: "PreTrainedTokenizerBase",
     texts: list[str],
     pairs: list[str] | None,

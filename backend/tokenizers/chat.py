@@ -35,16 +35,16 @@ def render_chat(
     own = template or template_among(tokenizer.chat_template)
     source = own or plain_template(tokenizer)
     turns = [{"role": one.role, "content": one.content} for one in messages]
-    text, places = _rendered(tokenizer, turns, source, generation_prompt)
+    text, places = _render(tokenizer, turns, source, generation_prompt)
     return Chat(text, tuple(places), () if own else (NOTE,))
 
 
 def plain_template(tokenizer: "PreTrainedTokenizerBase") -> str:
     """What takes its place, here and in training, where it has none."""
-    return PLAIN_WITH_BEGINNING if _begins(tokenizer) else PLAIN
+    return PLAIN_WITH_BEGINNING if _adds_bos(tokenizer) else PLAIN
 
 
-def _rendered(
+def _render(
     tokenizer: "PreTrainedTokenizerBase", turns: list[dict[str, str]], source: str, prompt: bool
 ) -> tuple[str, list[MessageSpan]]:
     """The text and where each message lies; no places where the template writes a beginning otherwise, or refuses it."""
@@ -69,10 +69,10 @@ def _rendered(
         (parts,) = render(template, special, [RenderRequest(turns, prompt, prefixes)])
     except TemplateRefusal:
         return whole.text, []
-    return whole.text, _places(turns, parts.ends)
+    return whole.text, _message_spans(turns, parts.ends)
 
 
-def _places(turns: list[dict[str, str]], ends: Sequence[int | None]) -> list[MessageSpan]:
+def _message_spans(turns: list[dict[str, str]], ends: Sequence[int | None]) -> list[MessageSpan]:
     found, begin = [], 0
     for turn, end in zip(turns, ends, strict=True):
         if end is None or end < begin:
@@ -82,6 +82,6 @@ def _places(turns: list[dict[str, str]], ends: Sequence[int | None]) -> list[Mes
     return found
 
 
-def _begins(tokenizer: "PreTrainedTokenizerBase") -> bool:
+def _adds_bos(tokenizer: "PreTrainedTokenizerBase") -> bool:
     first = tokenizer("")["input_ids"][:1]
     return tokenizer.bos_token_id is not None and first == [tokenizer.bos_token_id]

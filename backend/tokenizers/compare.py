@@ -64,7 +64,7 @@ class _Cut:
 def compare_text(tokenizers: Tokenizers, text: str, special_tokens: bool = True) -> TextComparison:
     """Every tokenizer's tokens of the whole text."""
     text = replace_surrogates(text)[0]
-    cut = [_cut(tokenizer, text, special_tokens) for _, tokenizer in tokenizers]
+    cut = [_tokenize(tokenizer, text, special_tokens) for _, tokenizer in tokenizers]
     solid = _solid_before(text)
     differing, places = _differences([solid[each.spans] for each in cut])
     return TextComparison(
@@ -98,7 +98,7 @@ def _tokens(number: int, cut: _Cut, text: str, lines: list[int], differing: np.n
         )  # fmt: skip
 
 
-def _cut(tokenizer: "PreTrainedTokenizerBase", text: str, special_tokens: bool) -> _Cut:
+def _tokenize(tokenizer: "PreTrainedTokenizerBase", text: str, special_tokens: bool) -> _Cut:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         ids = list(tokenizer(text, add_special_tokens=special_tokens, truncation=False, verbose=False)["input_ids"])
@@ -161,7 +161,7 @@ class _Sums:
     sizes: np.ndarray = field(default_factory=lambda: np.zeros(4, np.int64))
     """Rows, words, characters, bytes."""
 
-    def told(self, language: str) -> LanguageCounts:
+    def to_counts(self, language: str) -> LanguageCounts:
         rows, words, characters, octets = self.sizes.tolist()
         return LanguageCounts(
             language=language,
@@ -209,8 +209,8 @@ def compare_data(
         tokenizers=[name for name, _ in tokenizers],
         column=column,
         language_column=language_column,
-        total=_total(sums, len(counters)).told(""),
-        languages=_by_rows(sums) if language_column else [],
+        total=_total(sums, len(counters)).to_counts(""),
+        languages=_sort_by_rows(sums) if language_column else [],
         spreads=[summarise_counts(each) for each in lengths],
         bins=bins,
         histograms=[_histogram(each, bins) for each in lengths],
@@ -227,19 +227,19 @@ def _total(sums: dict[str, _Sums], tokenizers: int) -> _Sums:
     return whole
 
 
-def _by_rows(sums: dict[str, _Sums]) -> list[LanguageCounts]:
-    told = [each.told(name) for name, each in sums.items()]
+def _sort_by_rows(sums: dict[str, _Sums]) -> list[LanguageCounts]:
+    told = [each.to_counts(name) for name, each in sums.items()]
     return sorted(told, key=lambda one: (-one.rows, one.language))
 
 
 def _bins(lengths: list[Counter[int]]) -> list[int]:
     """Begins of the bars, all as wide as a whole number of tokens, and the end of the last."""
-    longest = max((_reaching(each) for each in lengths if each), default=0)
+    longest = max((_covering_length(each) for each in lengths if each), default=0)
     width = longest // BARS + 1
     return list(range(0, longest + width + 1, width))
 
 
-def _reaching(lengths: Counter[int]) -> int:
+def _covering_length(lengths: Counter[int]) -> int:
     """The length that nearly all rows do not exceed."""
     wanted, seen = SHOWN_SHARE * lengths.total(), 0
     for length in sorted(lengths):

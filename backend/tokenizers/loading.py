@@ -47,7 +47,7 @@ def open_tokenizer(
     `options` are given at construction, where alone most take effect, and checked against the class (`tokenizers.options`). Code that
     comes with it runs only where this user has agreed to it (`models.remote_code`). Raises InputError in one sentence with the way out.
     """
-    wanted = _checked_options(options or {})
+    wanted = _check_options(options or {})
     options = given_at_construction(wanted)
     path = user_path(name_or_path)
     if _is_file(path, name_or_path) and not single_files.belongs_to_folder(path):
@@ -124,7 +124,7 @@ def files_fingerprint(name_or_path: str) -> str:
 # Opening
 
 
-def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
+def _check_options(options: dict[str, Any]) -> dict[str, Any]:
     for name in options:
         if name in _NOT_OPTIONS:
             raise InputError(
@@ -143,7 +143,7 @@ def _from_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase"
         raise InputError(
             message("{path}: pickled tokenizers are never opened; {elsewhere}", path=path, elsewhere=ELSEWHERE), FIELD
         )
-    return _opened(lambda: single_files.open_file(path, options), path.parent, str(path), options)
+    return _open(lambda: single_files.open_file(path, options), path.parent, str(path), options)
 
 
 def _is_file(path: Path, name: str) -> bool:
@@ -170,7 +170,7 @@ def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> "PreTraine
             str(code or folder), local_files_only=True, trust_remote_code=code is not None, **ignored, **options
         )
 
-    tokenizer = _opened(build, folder, name, options)
+    tokenizer = _open(build, folder, name, options)
     tokenizer.name_or_path = str(folder)
     if not _has_vocabulary(folder, type(tokenizer).vocab_files_names.values()):
         raise _no_tokenizer(folder, name)  # transformers builds one of a handful of special tokens instead of failing
@@ -217,7 +217,7 @@ def _is_half(names: set[str]) -> bool:
     return not whole and len(BPE & names) == 1
 
 
-def _opened(
+def _open(
     build: Callable[[], "PreTrainedTokenizerBase"], folder: Path, name: str, options: dict[str, Any]
 ) -> "PreTrainedTokenizerBase":
     try:

@@ -64,7 +64,7 @@ def blocks(tokenizer: "PreTrainedTokenizerBase", read: Read, size: int) -> Itera
             more = read(width + AROUND)
             text, over = text + more, not more
         found = encode(tokenizer, text if over else text[: begin + width + AROUND], None, PLAIN)
-        cut = len(text) if over else _cut(tokenizer, found, text, begin, begin + width)
+        cut = len(text) if over else _find_cut(tokenizer, found, text, begin, begin + width)
         if cut is None:
             width *= 2
             continue
@@ -72,7 +72,7 @@ def blocks(tokenizer: "PreTrainedTokenizerBase", read: Read, size: int) -> Itera
         last = len(found) if over else int(np.searchsorted(found.start, cut))
         if start and first < len(found):
             words -= int(found.word[first])
-        yield Block(_part(found, first, last, words), text, start, byte_start, start + cut)
+        yield Block(_slice_columns(found, first, last, words), text, start, byte_start, start + cut)
         if over:
             return
         words += int(found.word[last]) if last < len(found) else int(found.word[-1:].sum()) + 1
@@ -81,17 +81,17 @@ def blocks(tokenizer: "PreTrainedTokenizerBase", read: Read, size: int) -> Itera
         text, begin, start, width = text[keep:], cut - keep, start + keep, size
 
 
-def _part(found: Columns, first: int, last: int, words: int) -> Columns:
+def _slice_columns(found: Columns, first: int, last: int, words: int) -> Columns:
     part = Columns(**{one.name: getattr(found, one.name)[first:last] for one in fields(Columns)})
     return replace(part, word=np.where(part.word == NOWHERE, NOWHERE, part.word + words))
 
 
-def _cut(tokenizer: "PreTrainedTokenizerBase", found: Columns, text: str, begin: int, near: int) -> int | None:
+def _find_cut(tokenizer: "PreTrainedTokenizerBase", found: Columns, text: str, begin: int, near: int) -> int | None:
     """A place not far before `near` at which the text may be cut; None where no place is good."""
-    return next((place for place in _places(text, begin, near) if _agrees(tokenizer, found, text, place)), None)
+    return next((place for place in _cut_candidates(text, begin, near) if _agrees(tokenizer, found, text, place)), None)
 
 
-def _places(text: str, begin: int, near: int) -> list[int]:
+def _cut_candidates(text: str, begin: int, near: int) -> list[int]:
     """Ends of lines first, then of words, then anywhere between two characters that a reader tells apart."""
     low = max(begin + AROUND, near - NEAR)
     gaps = [match.start() for match in _GAP.finditer(text, low, near)][::-1]
@@ -108,7 +108,10 @@ def _agrees(tokenizer: "PreTrainedTokenizerBase", found: Columns, text: str, pla
     """Whether a token begins here, and the text around it alone gives the same tokens."""
     low = place - AROUND
     alone = encode(tokenizer, text[low : place + AROUND], None, PLAIN)
-    one, other = _around(found, place), _around(replace(alone, start=alone.start + low, end=alone.end + low), place)
+    one, other = (
+        _columns_around(found, place),
+        _columns_around(replace(alone, start=alone.start + low, end=alone.end + low), place),
+    )
     within = (one.start < place) & (one.end > place)
     same = len(one) == len(other) and all(
         np.array_equal(getattr(one, name), getattr(other, name)) for name in ("ids", "start", "end")
@@ -116,9 +119,9 @@ def _agrees(tokenizer: "PreTrainedTokenizerBase", found: Columns, text: str, pla
     return bool(len(one) and same and not within.any())
 
 
-def _around(columns: Columns, place: int) -> Columns:
+def _columns_around(columns: Columns, place: int) -> Columns:
     first, last = np.searchsorted(columns.start, [place - AGREED, place + AGREED])
-    return _part(columns, int(first), int(last), 0)
+    return _slice_columns(columns, int(first), int(last), 0)
 
 
 class Stream:
@@ -139,7 +142,7 @@ class Stream:
 
     def _arrays(self, report: Report) -> Iterator[Arrays]:
         if not self._tokenizer.is_fast:
-            yield self._whole()
+            yield self._encode_whole()
             return
         before, after, kind = _ends(self._tokenizer) if self._special else (None, None, 0)
         if before is not None and len(before):
@@ -150,11 +153,11 @@ class Stream:
         if after is not None and len(after):
             yield self._tables.arrays(after, [])
 
-    def rest(self) -> Tokens:
+    def facts(self) -> Tokens:
         """All but the columns."""
         source = self._source
         told = tokenize.about(self._tokenizer, tokenize.surrogate_notes(source.replaced))
-        return self._tables.finished(
+        return self._tables.finish(
             msgspec.structs.replace(
                 told,
                 sources=[source.text] if isinstance(source, Text) else [],
@@ -163,7 +166,7 @@ class Stream:
             )
         )
 
-    def _whole(self) -> Arrays:
+    def _encode_whole(self) -> Arrays:
         """A tokenizer without offsets gets the text at once, since nobody could tell where a cut is safe."""
         text = "".join(iter(lambda: self._source.read(_MANY), ""))
         columns = encode(self._tokenizer, text, None, TokenOptions(special_tokens=self._special))

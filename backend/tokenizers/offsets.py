@@ -30,8 +30,8 @@ def spans(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int], text: str) -
         sizes = [1 if len(one) == 1 else len(one.encode() if of_bytes else one) for one in pieces]
         places = byte_places(text) if of_bytes else np.arange(len(text) + 1, dtype=np.int64)
         if sum(sizes) == places[-1]:
-            return _counted(np.array(sizes, np.int64), places)
-    return _looked_for(tokenizer, ids, pieces, text)
+            return _spans_of_sizes(np.array(sizes, np.int64), places)
+    return _search_pieces(tokenizer, ids, pieces, text)
 
 
 def is_of_bytes(tokenizer: "PreTrainedTokenizerBase") -> bool:
@@ -39,21 +39,21 @@ def is_of_bytes(tokenizer: "PreTrainedTokenizerBase") -> bool:
     return type(tokenizer).__name__ in _BYTES
 
 
-def _counted(sizes: np.ndarray, places: np.ndarray) -> np.ndarray:
+def _spans_of_sizes(sizes: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Spans of tokens of these sizes, in the units of `places`, where the characters begin."""
     ends = np.cumsum(sizes)
     begins = np.searchsorted(places, ends - sizes, side="right") - 1
     return np.stack([begins, np.searchsorted(places, ends, side="left")], 1)
 
 
-def _looked_for(
+def _search_pieces(
     tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int], pieces: Sequence[str], text: str
 ) -> np.ndarray:
     special = set(tokenizer.all_special_ids)
-    folded, origin = _folded(text)
+    folded, origin = _fold(text)
     found, end = np.zeros((len(pieces), 2), np.int64), 0
     for number, (token, piece) in enumerate(zip(ids, pieces, strict=True)):
-        wanted = piece if token in special else _plain(str(tokenizer.decode([token])) or piece)
+        wanted = piece if token in special else _fold_piece(str(tokenizer.decode([token])) or piece)
         start = folded.find(wanted, end, end + 20 + 4 * len(wanted)) if wanted else -1
         if start < 0:
             found[number] = (end, end)
@@ -64,11 +64,11 @@ def _looked_for(
     return np.stack([origin[found[:, 0]], ends], 1)
 
 
-def _plain(piece: str) -> str:
-    return _folded(piece.translate(_SPACES).removeprefix("##").removesuffix("</w>").removesuffix("@@").strip())[0]
+def _fold_piece(piece: str) -> str:
+    return _fold(piece.translate(_SPACES).removeprefix("##").removesuffix("</w>").removesuffix("@@").strip())[0]
 
 
-def _folded(text: str) -> tuple[str, np.ndarray]:
+def _fold(text: str) -> tuple[str, np.ndarray]:
     """Compatibility forms and case made one, and for every character the one of the text that it came from."""
     parts = [unicodedata.normalize("NFKC", sign).casefold() for sign in text]
     sizes = np.array([len(part) for part in parts], np.int64)

@@ -38,8 +38,8 @@ def given_at_construction(options: dict[str, Any]) -> dict[str, Any]:
 
 def check(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any], name: str) -> None:
     """Raises InputError for an option that would do nothing: transformers itself ignores what it does not know."""
-    taken = _taken(tokenizer)
-    known = sorted({*taken, *_COMMON, *_by_steps(tokenizer)})
+    taken = _constructor_defaults(tokenizer)
+    known = sorted({*taken, *_COMMON, *_options_of_steps(tokenizer)})
     for option, value in options.items():
         if option not in known:
             near = get_close_matches(option, known, 3)
@@ -75,12 +75,12 @@ def apply(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any]) -> None
         tokenizer.add_special_tokens({"additional_special_tokens": list(dict.fromkeys([*known, *special]))})
 
 
-def taken(tokenizer: "PreTrainedTokenizerBase") -> list[TokenizerOption]:
+def list_options(tokenizer: "PreTrainedTokenizerBase") -> list[TokenizerOption]:
     """Every option worth a field, with its present value."""
-    defaults = _taken(tokenizer)
+    defaults = _constructor_defaults(tokenizer)
     found: list[TokenizerOption] = []
-    for name in sorted({*defaults, *_COMMON, *_by_steps(tokenizer)} - {"use_fast", "model_input_names"}):
-        value = _in_force(tokenizer, name, defaults.get(name))
+    for name in sorted({*defaults, *_COMMON, *_options_of_steps(tokenizer)} - {"use_fast", "model_input_names"}):
+        value = _current_value(tokenizer, name, defaults.get(name))
         if name.endswith("_token"):
             found.append(TokenizerOption(name, "text", None if value is None else str(value)))
         elif name in _SIDES:
@@ -94,7 +94,7 @@ def taken(tokenizer: "PreTrainedTokenizerBase") -> list[TokenizerOption]:
     return found
 
 
-def _in_force(tokenizer: "PreTrainedTokenizerBase", name: str, default: Any) -> Any:
+def _current_value(tokenizer: "PreTrainedTokenizerBase", name: str, default: Any) -> Any:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if name == "do_lower_case" and hasattr(getattr(backend, "normalizer", None), "lowercase"):
         return backend.normalizer.lowercase  # type: ignore[union-attr]
@@ -108,7 +108,7 @@ def _in_force(tokenizer: "PreTrainedTokenizerBase", name: str, default: Any) -> 
     return tokenizer.init_kwargs.get(name, default) if value is None else value
 
 
-def _taken(tokenizer: "PreTrainedTokenizerBase") -> dict[str, Any]:
+def _constructor_defaults(tokenizer: "PreTrainedTokenizerBase") -> dict[str, Any]:
     """Option → default of the constructors of the tokenizer's class and those above it."""
     found: dict[str, Any] = {}
     for kind in type(tokenizer).__mro__:
@@ -119,7 +119,7 @@ def _taken(tokenizer: "PreTrainedTokenizerBase") -> dict[str, Any]:
     return found
 
 
-def _by_steps(tokenizer: "PreTrainedTokenizerBase") -> set[str]:
+def _options_of_steps(tokenizer: "PreTrainedTokenizerBase") -> set[str]:
     """Options that a stored normaliser or pre-tokenizer takes where the class is a general one."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:

@@ -9,7 +9,7 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.places import runs_folder
 from backend.contract.run.folder import RunFolder, find_run
-from backend.contract.spec import ModelSection, validated
+from backend.contract.spec import ModelSection, validate
 from backend.contract.tokens import options as tokenizer_name
 
 FIELD = "model.tokenizer"
@@ -54,7 +54,7 @@ def _run(name: str) -> RunFolder | None:
 
 
 def _of_spec(run: RunFolder, options: dict[str, Any]) -> ResolvedTokenizer:
-    model = validated(ModelSection, spec_file.read_run(run.spec).get("model") or {}, "model")
+    model = validate(ModelSection, spec_file.read_run(run.spec).get("model") or {}, "model")
     return ResolvedTokenizer(
         _absolute(model.tokenizer or model.name_or_path, run.path),
         model.revision,

@@ -46,7 +46,7 @@ def save(tokenizer: "PreTrainedTokenizerBase", folder: Path, field: str) -> None
     check_free(folder, field)
     with output_errors(folder, field, folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with _beside(folder) as made:
+        with _scratch_folder(folder) as made:
             tokenizer.save_pretrained(made)
             _flush(made)
             check_free(folder, field)
@@ -54,7 +54,7 @@ def save(tokenizer: "PreTrainedTokenizerBase", folder: Path, field: str) -> None
 
 
 @contextmanager
-def _beside(folder: Path) -> Iterator[Path]:
+def _scratch_folder(folder: Path) -> Iterator[Path]:
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     made.chmod(0o777 & ~_mask())
     try:

@@ -21,7 +21,7 @@ _NORMAL, _UNKNOWN, _CONTROL, _USER = 1, 2, 3, 4
 
 def tokenizer(path: Path) -> Tokenizer:
     """A tokenizer that gives the pieces of sentencepiece itself. Raises InputError."""
-    stored = _stored(path)
+    stored = _read_model(path)
     _check_normaliser(stored, path)
     trainer, rules = stored.trainer_spec, stored.normalizer_spec
     pieces = [(one.piece, one.score) for one in stored.pieces]
@@ -64,7 +64,7 @@ def check(path: Path) -> None:
     All else is said by whoever needs the file: it may be of another kind, or lie there for nothing.
     """
     try:
-        stored = _stored(path)
+        stored = _read_model(path)
     except InputError:
         return
     _check_normaliser(stored, path)
@@ -78,7 +78,7 @@ def _check_normaliser(stored: Any, path: Path) -> None:
         )
 
 
-def _stored(path: Path) -> Any:
+def _read_model(path: Path) -> Any:
     try:
         from google.protobuf.message import DecodeError  # these are optional packages
         from sentencepiece import sentencepiece_model_pb2
@@ -94,13 +94,13 @@ def _stored(path: Path) -> Any:
     try:
         stored.ParseFromString(read_small(path, MAX_VOCABULARY) or b"")
     except DecodeError:
-        raise _damaged(path) from None
+        raise _damaged_error(path) from None
     if not stored.pieces:
-        raise _damaged(path)
+        raise _damaged_error(path)
     return stored
 
 
-def _damaged(path: Path) -> InputError:
+def _damaged_error(path: Path) -> InputError:
     return InputError(
         message("{path}: this file is no SentencePiece model, or it is damaged; fetch it again", path=path),
         "model.tokenizer",

@@ -50,7 +50,7 @@ def open_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
             if not size
             else message("it is too large for one; name {known}", known=_KNOWN),
         )
-    built, note = _built(path, options)
+    built, note = _build(path, options)
     if not built.get_vocab_size():
         raise _mistake(path, message("this tokenizer is damaged (it has no pieces); fetch it again"))
     from transformers import PreTrainedTokenizerFast  # heavy: loads whatever framework is installed
@@ -63,12 +63,12 @@ def open_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
     return tokenizer
 
 
-def _built(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
+def _build(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
     if path.name in ("vocab.json", "merges.txt"):
         check_link(path.with_name("merges.txt" if path.name == "vocab.json" else "vocab.json"), path.parent)
         return _of_merges(path.parent), ""
     if path.suffix == ".json":
-        return _whole(path), ""
+        return _read_tokenizer_json(path), ""
     if tiktoken_file.is_one(path):
         return tiktoken_file.tokenizer(path)
     if path.suffix == ".txt":
@@ -78,7 +78,7 @@ def _built(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
     raise _mistake(path, message("this file is no tokenizer; name its folder, or {known}", known=_KNOWN))
 
 
-def _whole(path: Path) -> Tokenizer:
+def _read_tokenizer_json(path: Path) -> Tokenizer:
     try:
         values = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError):

@@ -23,21 +23,23 @@ TOO_SHORT = message(
 
 def encode(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, options: Any) -> Columns:
     """As `encoding.encode`; word ids are told only for words that were split before."""
-    parts = list(_parts(tokenizer, text, pair, options))
+    parts = list(_encode_windows(tokenizer, text, pair, options))
     width = max(len(one) for one in parts)
-    return join_columns([_padded(tokenizer, one, number, width, options) for number, one in enumerate(parts)])
+    return join_columns([_pad(tokenizer, one, number, width, options) for number, one in enumerate(parts)])
 
 
 def encode_rows(
     tokenizer: "PreTrainedTokenizerBase", rows: Sequence[tuple[str, str | None]], options: Any
 ) -> list[Columns]:
     """As `encoding.encode_rows`."""
-    parts = [next(_parts(tokenizer, *row, options)) for row in rows]
+    parts = [next(_encode_windows(tokenizer, *row, options)) for row in rows]
     width = max((len(one) for one in parts), default=0)
-    return [_padded(tokenizer, one, 0, width, options) for one in parts]
+    return [_pad(tokenizer, one, 0, width, options) for one in parts]
 
 
-def _parts(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, options: Any) -> Iterator[Columns]:
+def _encode_windows(
+    tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, options: Any
+) -> Iterator[Columns]:
     sources = [text] if pair is None else [text, pair]
     told = [_text(tokenizer, one, options.pre_split) for one in sources]
     lengths = [len(ids) for ids, _, _ in told]
@@ -45,7 +47,7 @@ def _parts(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, op
     side = options.truncation_side or tokenizer.truncation_side
     room = None if options.max_length is None else options.max_length - added
     for kept in _windows(lengths, room, options, side):
-        yield _prepared(tokenizer, told, kept, options)
+        yield _prepare(tokenizer, told, kept, options)
 
 
 def check_stride(stride: int, room: int) -> None:
@@ -83,7 +85,7 @@ def _windows(lengths: Sequence[int], room: int | None, options: Any, side: str) 
     if excess <= 0:
         yield whole
     elif not options.windows:
-        yield _cut(lengths, excess, options.truncation, side)
+        yield _truncate(lengths, excess, options.truncation, side)
     else:
         which = 1 if options.truncation == "only_second" else 0
         width = lengths[which] - excess
@@ -92,7 +94,7 @@ def _windows(lengths: Sequence[int], room: int | None, options: Any, side: str) 
             yield [span if number == which else one for number, one in enumerate(whole)]
 
 
-def _cut(lengths: Sequence[int], excess: int, strategy: str, side: str) -> list[Span]:
+def _truncate(lengths: Sequence[int], excess: int, strategy: str, side: str) -> list[Span]:
     left = list(lengths)
     if strategy != "longest_first" or len(left) == 1:
         which = 1 if strategy == "only_second" else 0
@@ -115,7 +117,7 @@ def _steps(length: int, width: int, stride: int, side: str) -> Iterator[Span]:
         begin += width - stride
 
 
-def _prepared(tokenizer: "PreTrainedTokenizerBase", told: Any, kept: list[Span], options: Any) -> Columns:
+def _prepare(tokenizer: "PreTrainedTokenizerBase", told: Any, kept: list[Span], options: Any) -> Columns:
     ids = [one[0][low:high] for one, (low, high) in zip(told, kept, strict=True)]
     second = ids[1] if len(ids) == 2 else None
     made = tokenizer.prepare_for_model(  # type: ignore[attr-defined]
@@ -123,7 +125,7 @@ def _prepared(tokenizer: "PreTrainedTokenizerBase", told: Any, kept: list[Span],
         return_attention_mask=False, verbose=False,
     )  # fmt: skip
     whole = list(made["input_ids"])
-    own = _own_places(whole, ids)
+    own = _content_slices(whole, ids)
     sequence, word = np.full(len(whole), NOWHERE), np.full(len(whole), NOWHERE)
     places = np.zeros((len(whole), 2), np.int64)
     for number, (here, one, (low, high)) in enumerate(zip(own, told, kept, strict=True)):
@@ -135,7 +137,7 @@ def _prepared(tokenizer: "PreTrainedTokenizerBase", told: Any, kept: list[Span],
     )  # fmt: skip
 
 
-def _own_places(whole: list[int], texts: list[list[int]]) -> list[slice]:
+def _content_slices(whole: list[int], texts: list[list[int]]) -> list[slice]:
     """Where each text's ids lie among those with special tokens; a text is never broken up."""
     found, begin = [], 0
     for number, ids in enumerate(texts):
@@ -147,7 +149,7 @@ def _own_places(whole: list[int], texts: list[list[int]]) -> list[slice]:
     return found
 
 
-def _padded(tokenizer: "PreTrainedTokenizerBase", one: Columns, window: int, width: int, options: Any) -> Columns:
+def _pad(tokenizer: "PreTrainedTokenizerBase", one: Columns, window: int, width: int, options: Any) -> Columns:
     size = width if options.padding == "longest" else len(one)
     if options.padding == "max_length":
         size = max(len(one), options.max_length or int(tokenizer.model_max_length))
@@ -158,11 +160,11 @@ def _padded(tokenizer: "PreTrainedTokenizerBase", one: Columns, window: int, wid
     ahead = (options.padding_side or tokenizer.padding_side) == "left"
     pad: Any = tokenizer.pad_token_id or 0
 
-    def filled(values: np.ndarray, value: int) -> np.ndarray:
+    def fill(values: np.ndarray, value: int) -> np.ndarray:
         return np.pad(values, (missing, 0) if ahead else (0, missing), constant_values=value)
 
     return Columns(
-        filled(one.ids, pad), filled(one.sequence, NOWHERE), filled(one.start, 0), filled(one.end, 0),
-        filled(one.word, NOWHERE), filled(one.type, tokenizer.pad_token_type_id), filled(one.mask, 0),
+        fill(one.ids, pad), fill(one.sequence, NOWHERE), fill(one.start, 0), fill(one.end, 0),
+        fill(one.word, NOWHERE), fill(one.type, tokenizer.pad_token_type_id), fill(one.mask, 0),
         np.full(size, window),
     )  # fmt: skip

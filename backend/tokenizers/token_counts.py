@@ -73,7 +73,7 @@ def count_pieces(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], rep
     return totals
 
 
-def in_order_of(ids: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def counts_of_ids(ids: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """The counts by id as counts of these ids; 0 for those that never occurred."""
     found = np.zeros(len(ids), np.int64)
     known = ids < len(counts)

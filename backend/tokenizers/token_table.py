@@ -105,7 +105,7 @@ class Tables:
             "window": columns.window.astype(np.int32),
         }
 
-    def finished(self, rest: Tokens) -> Tokens:
+    def finish(self, rest: Tokens) -> Tokens:
         """`rest` with the pieces and counts of all blocks."""
         return msgspec.structs.replace(rest, pieces=self.pieces, **msgspec.structs.asdict(self.counts))
 

@@ -38,7 +38,7 @@ def tokenize(
         *(replace_surrogates(one) for one in ([text] if pair is None else [text, pair])), strict=True
     )
     columns = encode(tokenizer, sources[0], sources[1] if pair is not None else None, options)
-    whole = _whole(tokenizer, sources, options, columns)
+    whole = _encode_untruncated(tokenizer, sources, options, columns)
     own = [whole.ids[(whole.sequence == number) & (whole.mask == 1)].tolist() for number in range(len(sources))]
     rest = replace(
         about(tokenizer, (*notes, *surrogate_notes(sum(replaced)))),
@@ -49,12 +49,12 @@ def tokenize(
     tables = Tables(tokenizer)
     tables.counts += TokenTotals(
         text_tokens=sum(len(one) for one in own),
-        left_out=_left_out(whole, columns, options),
+        left_out=_count_truncated(whole, columns, options),
         characters=sum(len(one) for one in sources),
         bytes=sum(len(one.encode()) for one in sources),
         words=sum(len(one.split()) for one in sources),
     )
-    return Table(tables.arrays(columns, list(sources)), tables.finished(rest))
+    return Table(tables.arrays(columns, list(sources)), tables.finish(rest))
 
 
 def describe(tokenizer: "PreTrainedTokenizerBase", named: ResolvedTokenizer) -> TokenizerDescription:
@@ -81,7 +81,7 @@ def describe(tokenizer: "PreTrainedTokenizerBase", named: ResolvedTokenizer) -> 
         stored=options.stored_options(tokenizer),
         chat_template=own or chat.plain_template(tokenizer),
         chat_template_is_plain=not own,
-        options=options.taken(tokenizer),
+        options=options.list_options(tokenizer),
         notes=[note for note in (named.note, opening_note(tokenizer)) if note],
     )
 
@@ -122,7 +122,7 @@ FIRST, UNSURE = 2_000, 200
 def round_trip(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], ids: Sequence[Sequence[int]]) -> RoundTrip:
     """Whether the ids of every text, special tokens that were added left out, decode to it."""
     for sequence, (text, own) in enumerate(zip(texts, ids, strict=True)):
-        decoded, place = _compared(tokenizer, text, own)
+        decoded, place = _compare_decoded(tokenizer, text, own)
         if place is not None:
             begin = max(0, place - BEFORE)
             return RoundTrip(
@@ -132,7 +132,7 @@ def round_trip(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], ids: 
     return RoundTrip(same=True)
 
 
-def _compared(tokenizer: "PreTrainedTokenizerBase", text: str, ids: Sequence[int]) -> tuple[str, int | None]:
+def _compare_decoded(tokenizer: "PreTrainedTokenizerBase", text: str, ids: Sequence[int]) -> tuple[str, int | None]:
     """What the ids decode to, as far as it matters, and the first difference; a lossy tokenizer shows it in the beginning."""
     if len(ids) > FIRST:
         decoded = str(tokenizer.decode(list(ids[:FIRST]), skip_special_tokens=False))
@@ -191,7 +191,7 @@ def _texts(columns: dict[str, np.ndarray], sources: list[str]) -> list[str]:
     return ["" if which == NOWHERE else sources[which][start:end] for which, start, end in rows]
 
 
-def _whole(
+def _encode_untruncated(
     tokenizer: "PreTrainedTokenizerBase", sources: tuple[str, ...], options: TokenOptions, columns: Columns
 ) -> Columns:
     """The tokens when nothing is cut off."""
@@ -201,7 +201,7 @@ def _whole(
     return encode(tokenizer, sources[0], sources[1] if len(sources) > 1 else None, uncut)
 
 
-def _left_out(whole: Columns, columns: Columns, options: TokenOptions) -> int:
+def _count_truncated(whole: Columns, columns: Columns, options: TokenOptions) -> int:
     if options.max_length is None or options.windows:
         return 0
     return int((whole.sequence != NOWHERE).sum() - (columns.sequence != NOWHERE).sum())

@@ -106,7 +106,7 @@ def encode_blocks(
     check(tokenizer, options, False)
     parts = _blocks(texts)
     if not tokenizer.is_fast:
-        yield from (_joined(encode_rows(tokenizer, part, None, options)) for part in parts)
+        yield from (_join_rows(encode_rows(tokenizer, part, None, options)) for part in parts)
         return
     with ThreadPoolExecutor(1) as ahead:
         coming = None
@@ -155,7 +155,7 @@ def _read_out(encodings: list[Any]) -> Rows:
     )
 
 
-def _joined(rows: list[Any]) -> Rows:
+def _join_rows(rows: list[Any]) -> Rows:
     begins = np.cumsum([0, *(len(row) for row in rows)])
     return Rows(
         begins,

@@ -55,11 +55,11 @@ def train(texts: Iterable[str], settings: TokenizerTraining, say: Say, total: in
     seen = _Seen(say, total, SILENT if settings.kind == "unigram" else LEARNING)
     try:
         with report_progress(trainer, say):
-            tokenizer.train_from_iterator(seen.told(texts), trainer)
+            tokenizer.train_from_iterator(seen.watch(texts), trainer)
     except InputError:
         raise
     except Exception as error:  # that is what the Rust trainer raises
-        raise _refusal(error, settings, has_letters=seen.letters > 0) from None
+        raise _training_error(error, settings, has_letters=seen.letters > 0) from None
     if not seen.letters:
         raise _no_text()
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -99,7 +99,7 @@ def _check(settings: TokenizerTraining, specials: list[str]) -> None:
         )
 
 
-def _refusal(error: Exception, settings: TokenizerTraining, *, has_letters: bool) -> InputError:
+def _training_error(error: Exception, settings: TokenizerTraining, *, has_letters: bool) -> InputError:
     if not has_letters:
         return _no_text()
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
@@ -125,16 +125,16 @@ class _Seen:
     def __init__(self, say: Say, total: int, learning: str) -> None:
         self._say, self._total, self._learning, self.letters = say, total, learning, 0
 
-    def told(self, texts: Iterable[str]) -> Iterator[str]:
+    def watch(self, texts: Iterable[str]) -> Iterator[str]:
         for number, text in enumerate(texts, 1):
             self.letters += len(text.strip())
             if number % 1000 == 0 or number == self._total:
                 self._say(READING, number, self._total, "texts")
-            yield from _parts(text)
+            yield from _split_text(text)
         self._say(self._learning, 0, 0, "")
 
 
-def _parts(text: str) -> Iterator[str]:
+def _split_text(text: str) -> Iterator[str]:
     """A long text cut before white space, so that its words stay whole. Raises InputError for a word longer than a part."""
     start = 0
     while len(text) - start > MAX_PART:
@@ -168,11 +168,11 @@ def _bpe(settings: TokenizerTraining, specials: list[str], unknown: str) -> Made
 def _bpe_trainer(settings: TokenizerTraining, specials: list[str], alphabet: list[str]) -> Any:
     return trainers.BpeTrainer(
         vocab_size=settings.vocabulary, min_frequency=settings.min_frequency, special_tokens=specials,
-        initial_alphabet=alphabet, limit_alphabet=_room(settings, specials), show_progress=False,
+        initial_alphabet=alphabet, limit_alphabet=_alphabet_limit(settings, specials), show_progress=False,
     )  # fmt: skip
 
 
-def _room(settings: TokenizerTraining, specials: list[str]) -> int:
+def _alphabet_limit(settings: TokenizerTraining, specials: list[str]) -> int:
     """How many signs there is room for; beyond them the rarest are unknown, where else more pieces would be made."""
     forms = 2 if settings.kind == "wordpiece" else 1  # at the beginning of a word and within
     return (settings.vocabulary - len(specials)) // forms
@@ -187,7 +187,7 @@ def _unigram(settings: TokenizerTraining, specials: list[str], unknown: str) -> 
 
 def _wordpiece(settings: TokenizerTraining, specials: list[str], unknown: str) -> Made:
     trainer = trainers.WordPieceTrainer(
-        vocab_size=settings.vocabulary, min_frequency=settings.min_frequency, special_tokens=specials, limit_alphabet=_room(settings, specials), show_progress=False,
+        vocab_size=settings.vocabulary, min_frequency=settings.min_frequency, special_tokens=specials, limit_alphabet=_alphabet_limit(settings, specials), show_progress=False,
     )  # fmt: skip
     return Tokenizer(models.WordPiece(unk_token=unknown)), trainer
 
@@ -211,7 +211,7 @@ def set_steps(tokenizer: Tokenizer, settings: TokenizerTraining) -> None:
         tokenizer.normalizer = normalizers.Sequence(steps) if len(steps) > 1 else steps[0]
     borders = _BORDERS[settings.kind](settings)
     if settings.split_digits:
-        borders = _with_digits(settings, borders)
+        borders = _add_digit_splitter(settings, borders)
     tokenizer.pre_tokenizer = borders[0] if len(borders) == 1 else pre_tokenizers.Sequence(borders)
     tokenizer.decoder = _decoder(settings)
 
@@ -262,7 +262,7 @@ def _spaces_marked(settings: TokenizerTraining) -> list[Any]:
     return [marked, pre_tokenizers.Split(_SIGN, "isolated")] if settings.pre_tokenizer == "punctuation" else [marked]
 
 
-def _words(settings: TokenizerTraining) -> list[Any]:
+def _word_pre_tokenizers(settings: TokenizerTraining) -> list[Any]:
     if settings.pre_tokenizer == "none":
         raise InputError(
             message("pre_tokenizer: WordPiece cuts words, so it needs borders; choose another one"), "pre_tokenizer"
@@ -272,9 +272,9 @@ def _words(settings: TokenizerTraining) -> list[Any]:
     return [pre_tokenizers.BertPreTokenizer()]
 
 
-def _with_digits(settings: TokenizerTraining, borders: list[Any]) -> list[Any]:
+def _add_digit_splitter(settings: TokenizerTraining, borders: list[Any]) -> list[Any]:
     digits = pre_tokenizers.Digits(individual_digits=True)
     return [digits, *borders] if settings.kind == "byte_bpe" else [*borders, digits]  # bytes are no digits any more
 
 
-_BORDERS = {"byte_bpe": _bytes, "bpe": _spaces_marked, "unigram": _spaces_marked, "wordpiece": _words}
+_BORDERS = {"byte_bpe": _bytes, "bpe": _spaces_marked, "unigram": _spaces_marked, "wordpiece": _word_pre_tokenizers}

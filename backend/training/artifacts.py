@@ -62,7 +62,7 @@ def predict(
     csv, parquet = folder.predictions(split), folder.predictions(split, "parquet")
     if opened.hosts.is_first:
         predictions_file.write(
-            predictions_file.joined(rows, scored.predictions), csv, parquet, scored.predictions.documents
+            predictions_file.join_predictions(rows, scored.predictions), csv, parquet, scored.predictions.documents
         )
     log.write(
         PredictionsWritten(

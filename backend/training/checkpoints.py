@@ -67,9 +67,9 @@ class Checkpoints:
 
         Raises OSError (disk full), or Blocked, after taking the half-written folder away; older checkpoints are untouched.
         """
-        return self.begin(step, write).result().path
+        return self.start_save(step, write).result().path
 
-    def begin(
+    def start_save(
         self, step: int, write: Callable[[Path], Finish | None], keep: int | None = None, best_step: int | None = None
     ) -> "Future[SavedCheckpoint]":
         """The same beside the caller: `write` returns once training may continue, and what it returns ends the writing.
@@ -78,21 +78,21 @@ class Checkpoints:
         newest `keep` and the best one are removed.
         """
         final = self._folder.checkpoint(step)
-        name = self._hosts.agree(lambda: None if self._is_whole(step) else _made_beside(final).name)
+        name = self._hosts.agree(lambda: None if self._is_whole(step) else _make_scratch(final).name)
         if name is None:
-            return self._writer.submit(self._saved, step, final, keep, best_step)
+            return self._writer.submit(self._finish_save, step, final, keep, best_step)
         beside = final.with_name(name)
-        with _removed_if_it_fails(beside):
+        with _remove_on_error(beside):
             finish = write(beside)
         put = self._put_in_place if self._hosts.is_first else _wait_for_own_part
 
         def complete() -> SavedCheckpoint:
             put(step, beside, final, finish)
-            return self._saved(step, final, keep, best_step)
+            return self._finish_save(step, final, keep, best_step)
 
         return self._writer.submit(complete)
 
-    def _saved(self, step: int, final: Path, keep: int | None, best_step: int | None) -> SavedCheckpoint:
+    def _finish_save(self, step: int, final: Path, keep: int | None, best_step: int | None) -> SavedCheckpoint:
         return SavedCheckpoint(
             final, self.remove_older(step, keep, best_step) if keep is not None else RemovedCheckpoints([], [])
         )
@@ -113,7 +113,7 @@ class Checkpoints:
             self._hashed.add(step)
         return step in self._hashed
 
-    def written_by(self, step: int) -> str:
+    def engine_of(self, step: int) -> str:
         """The engine that saved the step; nothing of a checkpoint that does not say so, which only older ones are."""
         return str(_manifest(self._folder.checkpoint(step)).get("engine", ""))
 
@@ -143,7 +143,7 @@ class Checkpoints:
         delete(self._folder.checkpoints.glob(".step-*"))
 
     def _put_in_place(self, step: int, beside: Path, final: Path, finish: Finish | None) -> None:
-        with _removed_if_it_fails(beside):
+        with _remove_on_error(beside):
             if finish is not None:
                 finish()
             flush_to_disk(beside)
@@ -155,7 +155,7 @@ class Checkpoints:
         flush_folder(final.parent)
 
 
-def _made_beside(final: Path) -> Path:
+def _make_scratch(final: Path) -> Path:
     beside = final.with_name(f".{final.name}.{os.getpid()}")
     final.parent.mkdir(exist_ok=True)  # never the run folder itself: where that was deleted, it stays away
     beside.mkdir()
@@ -168,7 +168,7 @@ def _wait_for_own_part(step: int, beside: Path, final: Path, finish: Finish | No
 
 
 @contextmanager
-def _removed_if_it_fails(beside: Path) -> Iterator[None]:
+def _remove_on_error(beside: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
@@ -258,11 +258,11 @@ class CheckpointWriter:
         """Whether this step was the last to be saved, or pending."""
         return step == self._last
 
-    def begin(self, step: int, best_step: int | None) -> None:
+    def start_save(self, step: int, best_step: int | None) -> None:
         """Save this step while training continues. Waits for the one before, and raises OSError where that failed."""
         self.finish()
         started = time.perf_counter()
-        saved = self._checkpoints.begin(step, self._save, self._keep, best_step)
+        saved = self._checkpoints.start_save(step, self._save, self._keep, best_step)
         self._pending = _PendingSave(step, best_step, saved, time.perf_counter() - started)
         self._last = step
 
@@ -271,7 +271,7 @@ class CheckpointWriter:
             write_json(path / NOTE, self._note)
         return self._engine.save(path)
 
-    def look(self) -> None:
+    def report_finished(self) -> None:
         """Say so where the last one is whole by now."""
         if self._pending is not None and self._pending.saved.done():
             self.finish()

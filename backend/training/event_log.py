@@ -75,7 +75,7 @@ class EventLog:
     def flush(self) -> None:
         """Hand everything that waits to the system, in one write unless the disk takes only a part of it."""
         if self._waiting and not self._is_lost and not self._is_in_place():
-            self._begin_anew()
+            self._start_new_file()
         while rest := b"".join(self._waiting):
             count = self._file.write(rest)
             self._size += count
@@ -113,7 +113,7 @@ class EventLog:
         except OSError:
             return True  # nobody knows
 
-    def _begin_anew(self) -> None:
+    def _start_new_file(self) -> None:
         before = self._file
         try:
             self._open_in_place()

@@ -42,7 +42,7 @@ INTERRUPTION_MESSAGE = message(
 def run(folder: RunFolder) -> int:
     """Train the run in `folder`, from its last checkpoint if there is one. Returns the exit code; events tell the rest."""
     registry.all_of("failure")  # loaded while there is memory and a disk to load them from
-    log, hosts, whole = EventLog(folder.events), Hosts(), folder.whole()
+    log, hosts, whole = EventLog(folder.events), Hosts(), folder.main_folder()
     requests = Requests(whole, hosts)
     attempt = TrainingAttempt(whole, log, requests, hosts)
     try:
@@ -52,7 +52,7 @@ def run(folder: RunFolder) -> int:
             log.write(attempt.ended)
         except Exception as error:
             traceback.print_exc()  # into process.log, for whoever mends it
-            attempt.write_failure(hosts.cause(requests.cause(error)))
+            attempt.write_failure(hosts.cause(requests.explain(error)))
     finally:  # a full disk may keep the last event from being written; the others must hear of the end all the same
         hosts.leave(attempt.ended.state, attempt.ended.message)
         log.close()
@@ -87,7 +87,7 @@ class TrainingAttempt:
             opened = set_up_run(self.folder, spec, self.log, self.stages, self.hosts)
             self.hosts.go_together()
         except Interrupted as wish:
-            return self._ended(wish.request)
+            return self._end_on_request(wish.request)
         self.step = opened.from_step
         training = TrainingLoop(self, opened)
         try:
@@ -99,11 +99,11 @@ class TrainingAttempt:
                 training.finish_saving()
             raise
         if request is not None:
-            return self._ended_early(request, training, opened)
+            return self._end_early(request, training, opened)
         try:
-            return self._finished(training, opened)
+            return self._finish(training, opened)
         except Interrupted as wish:  # training is complete; what is left is made again at a resume
-            return self._ended(wish.request)
+            return self._end_on_request(wish.request)
 
     def write_failure(self, error: Exception) -> None:
         """Write the final event for an exception, in any case: without memory, looking for its cause may raise as well."""
@@ -118,9 +118,9 @@ class TrainingAttempt:
         count = hosts_of(spec).count
         if count > 1:
             self.stages.start("meeting hosts", count, "hosts")
-        self.hosts.join(spec, self.folder, lambda come: self.stages.report(come, count, "hosts"), self._lost)
+        self.hosts.join(spec, self.folder, lambda come: self.stages.report(come, count, "hosts"), self._on_host_lost)
 
-    def _lost(self, error: Exception) -> None:
+    def _on_host_lost(self, error: Exception) -> None:
         """Another host is gone, and this one waits for what it should have computed, from which nothing wakes it."""
         try:
             self.write_failure(error)
@@ -128,14 +128,14 @@ class TrainingAttempt:
         finally:
             end_at_once()
 
-    def _ended(self, request: str) -> RunFinished:
+    def _end_on_request(self, request: str) -> RunFinished:
         self.answer(request)
         return self._end_as(request)
 
-    def _ended_early(self, request: str, training: "TrainingLoop", opened: RunSetup) -> RunFinished:
+    def _end_early(self, request: str, training: "TrainingLoop", opened: RunSetup) -> RunFinished:
         """A checkpoint keeps the last weights; stop also leaves them as `model/`."""
         self.answer(request)
-        self.stages.quiet()
+        self.stages.stop_interrupting()
         self.stages.start("saving")
         if self.step > 0:
             training.checkpoint()
@@ -148,7 +148,7 @@ class TrainingAttempt:
         message = INTERRUPTION_MESSAGE if request == "interrupt" else ""
         return RunFinished(time=time.time(), state=ENDS[request], step=self.step, message=message, best_step=best_step)
 
-    def _finished(self, training: "TrainingLoop", opened: RunSetup) -> RunFinished:
+    def _finish(self, training: "TrainingLoop", opened: RunSetup) -> RunFinished:
         """The best weights (else the last) become `model/`, predict the validation data and score the test data once."""
         best = training.best_step()
         if best is not None and best != self.step:
@@ -175,7 +175,7 @@ class TrainingAttempt:
     def answer(self, request: str) -> None:
         """Say that a request was seen and take it away."""
         self.log.write(RequestAnswered(time=time.time(), request=request, step=self.step))
-        self.requests.answered(request)
+        self.requests.close(request)
 
 
 class TrainingLoop:
@@ -206,8 +206,8 @@ class TrainingLoop:
         self._attempt.stages.start("training", self._total, "steps")
         self._pending.resume_clock()
         while self._attempt.step < self._total and not self._best.should_stop():
-            self._one_step()
-            self._saving.look()
+            self._train_step()
+            self._saving.report_finished()
             request = self._attempt.requests.pending()
             if request in ENDS:
                 return request
@@ -222,7 +222,7 @@ class TrainingLoop:
         self.finish_saving()
         return None
 
-    def _one_step(self) -> None:
+    def _train_step(self) -> None:
         step = self._attempt.step + 1
         features = self._opened.features["train"]
         rate = learning_rate(step, self._total, self._spec.training)
@@ -282,7 +282,7 @@ class TrainingLoop:
         is_best = split == "validation" and self._best.apply(dict(metrics), step)
         if split == "validation" and self._best.lacks(metrics) and not self._told:
             self._told = True
-            stages.warn("best_metric", _without_metric(self._best.metric, list(metrics)))
+            stages.warn("best_metric", _missing_metric_message(self._best.metric, list(metrics)))
         if split == "validation" and len(rows):
             seed, columns = self._spec.training.seed, self._session.columns
             numbers = self._opened.numbers(split)
@@ -306,7 +306,7 @@ class TrainingLoop:
         if self._saving.has(self._attempt.step):
             return
         self._pending.read()
-        self._saving.begin(self._attempt.step, self.best_step())
+        self._saving.start_save(self._attempt.step, self.best_step())
         self._pending.resume_clock()
 
     def finish_saving(self) -> None:
@@ -324,7 +324,7 @@ class TrainingLoop:
             measured_run.remember(self._attempt.folder, self._opened, steps, self._pending.seconds)
 
 
-def _without_metric(metric: str, there: list[str]) -> str:
+def _missing_metric_message(metric: str, there: list[str]) -> str:
     return message(
         "evaluation.best_metric: evaluations give no {metric}, so none of them counts as better; there are {there}",
         metric=repr(metric),

@@ -57,17 +57,17 @@ def measure_events(
         steps=steps,
         step_seconds=seconds / steps,
         starting_seconds=max(0.0, events[0].time - started) if started is not None and begun else None,
-        loading_seconds=_between(events, "loading model", ModelLoaded),
+        loading_seconds=_seconds_between(events, "loading model", ModelLoaded),
         compile_seconds=sum(compiled) / len(compiled) if compiled else 0.0,
         programs=len(compiled),
         compiled=len(compiled),
         evaluation_row_seconds=sum(event.seconds for event in evaluations) / rows if rows else None,
         checkpoint_seconds=sum(checkpoints) / len(checkpoints) if checkpoints else None,
-        saving_seconds=_between(events, "saving", ModelExported),
+        saving_seconds=_seconds_between(events, "saving", ModelExported),
     )
 
 
-def _between(events: Sequence[AnyEvent], stage: str, end: type[AnyEvent]) -> float | None:
+def _seconds_between(events: Sequence[AnyEvent], stage: str, end: type[AnyEvent]) -> float | None:
     """Seconds from the first beginning of a stage to the first such event after it."""
     begun = next((event.time for event in events if isinstance(event, StageStarted) and event.stage == stage), None)
     ended = next((event.time for event in events if isinstance(event, end) and event.time >= (begun or 0.0)), None)

@@ -24,25 +24,25 @@ class Requests:
 
     def pending(self) -> str | None:
         """The most urgent open request, or None. Raises RunFailed where the run folder was deleted."""
-        return self._hosts.agree(self._look)
+        return self._hosts.agree(self._find_open)
 
-    def _look(self) -> str | None:
+    def _find_open(self) -> str | None:
         now = time.monotonic()
         if now - self._looked < self._interval:
             return None
         self._looked = now
         if not self._folder.exists():
-            raise self._gone()
+            raise self._folder_gone_error()
         return next((kind for kind in self._folder.requests() if self._is_open(kind)), None)
 
     def _is_open(self, kind: str) -> bool:
         return kind not in self._kept or self._folder.request_time(kind) != self._kept[kind]
 
-    def cause(self, error: Exception) -> Exception:
+    def explain(self, error: Exception) -> Exception:
         """What ended the run: whatever fails in a folder that is gone fails because it is gone."""
-        return error if self._folder.exists() else self._gone()
+        return error if self._folder.exists() else self._folder_gone_error()
 
-    def _gone(self) -> RunFailed:
+    def _folder_gone_error(self) -> RunFailed:
         return RunFailed(
             message(
                 "the run folder {path} was deleted or moved while the run was going on; nothing more can be "
@@ -54,7 +54,7 @@ class Requests:
 
     def interrupt(self) -> None:
         """Raises Interrupted if the run is asked to end; called from within long stages."""
-        request = self.pending() if self._hosts.are_together else self._heard_alone()
+        request = self.pending() if self._hosts.are_together else self._pending_before_start()
         if request in ENDS:
             raise Interrupted(request)
 
@@ -65,12 +65,12 @@ class Requests:
         else:
             self._hosts.check()
 
-    def _heard_alone(self) -> str | None:
+    def _pending_before_start(self) -> str | None:
         """Before the first step hosts go at their own pace: the first hears, and the others end because it did."""
         self._hosts.check()
-        return self._look() if self._hosts.is_first else None
+        return self._find_open() if self._hosts.is_first else None
 
-    def answered(self, request: str) -> None:
+    def close(self, request: str) -> None:
         """Take the request away; its event is written."""
         if not self._hosts.is_first:
             return

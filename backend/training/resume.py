@@ -109,7 +109,7 @@ def rows_of_a_pass(folder: RunFolder, work: planner.TrainingLoad, device: str, f
         "hardware.micro_batch_size": hardware.micro_batch_size,
         "hardware.memory_limit": hardware.memory_limit,
     }
-    kept = _kept_plan(folder)
+    kept = _read_plan(folder)
     rows = kept.get("micro_batch_size")
     if rows is not None and kept.get("decided_by") == decided_by:
         if rows == 1 or hardware.micro_batch_size is not None or work.fits(rows, free_mb):
@@ -134,7 +134,7 @@ def _deviation(rows: int, before: int | None, why: str) -> str:
     )
 
 
-def _kept_plan(folder: RunFolder) -> dict[str, Any]:
+def _read_plan(folder: RunFolder) -> dict[str, Any]:
     """What `plan.json` says, or nothing if there is none that can be used."""
     try:
         with os.fdopen(open_inside(folder.path, folder.plan.name, os.O_RDONLY), "rb") as file:

@@ -13,7 +13,7 @@ from backend.contract.messages import message
 from backend.contract.run.events import RowsSampled, SampledRow
 from backend.data.fingerprint import generator
 from backend.data.rows import Rows
-from backend.inference.predictions_file import joined
+from backend.inference.predictions_file import join_predictions
 from backend.tasks.task import Columns, Predictions
 
 EACH = 3
@@ -59,9 +59,9 @@ def _values(
     rows: Rows, predictions: Predictions, columns: Columns, chosen: Sequence[tuple[str, int]]
 ) -> list[dict[str, Any]]:
     places = np.array([place for _, place in chosen], np.int64)
-    table = joined(rows.take(places, f"{rows.fingerprint}-samples"), predictions.take(places))
+    table = join_predictions(rows.take(places, f"{rows.fingerprint}-samples"), predictions.take(places))
     first = {*_READ, *columns.values()}
-    return [_fitting({name: short(value) for name, value in row.items()}, first) for row in table.to_pylist()]
+    return [_fitting({name: shorten(value) for name, value in row.items()}, first) for row in table.to_pylist()]
 
 
 def _fitting(row: dict[str, Any], first: Set[str]) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _fitting(row: dict[str, Any], first: Set[str]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name in kept}
 
 
-def short(value: Any) -> Any:
+def shorten(value: Any) -> Any:
     """A value as an event may hold it: plain JSON, not too long."""
     if isinstance(value, str):
         return value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}…"
@@ -91,7 +91,7 @@ def ratings(table: pa.Table, places: np.ndarray) -> tuple[str, dict[int, float]]
     names = table.column_names
     wanted = [name for name in names if name in _READ or name.startswith("probability_")]
     some = table.select(wanted).take(pa.array(places, pa.int64())).to_pylist()
-    measure, rate = _way(names, some)
+    measure, rate = _ranking(names, some)
     found = {int(place): rate(row) for place, row in zip(places, some, strict=True)}
     return measure, {place: value for place, value in found.items() if value is not None and np.isfinite(value)}
 
@@ -99,20 +99,20 @@ def ratings(table: pa.Table, places: np.ndarray) -> tuple[str, dict[int, float]]
 _READ = ("prediction", "actual", "loss", "lost_words")
 
 
-def _way(names: Sequence[str], some: Sequence[Mapping[str, Any]]):
+def _ranking(names: Sequence[str], some: Sequence[Mapping[str, Any]]):
     first = next((row["actual"] for row in some if row.get("actual") is not None), None)
     if "loss" in names:
         return "loss", lambda row: None if row["loss"] is None else -float(row["loss"])
     if any(name.startswith("probability_") for name in names):
         return message("probability of the right answer"), lambda row: row.get(f"probability_{row['actual']}")
     if isinstance(first, int | float) and not isinstance(first, bool):
-        return "difference", _nearness
+        return "difference", _closeness
     if "lost_words" in names:
         return message("right tags"), _same_words
-    return message("words in common"), _words_in_common
+    return message("words in common"), _word_f1
 
 
-def _nearness(row: Mapping[str, Any]) -> float | None:
+def _closeness(row: Mapping[str, Any]) -> float | None:
     predicted, actual = row["prediction"], row["actual"]
     return None if predicted is None or actual is None else -abs(float(predicted) - float(actual))
 
@@ -125,7 +125,7 @@ def _same_words(row: Mapping[str, Any]) -> float | None:
     return same / max(len(predicted), len(actual), 1)
 
 
-def _words_in_common(row: Mapping[str, Any]) -> float | None:
+def _word_f1(row: Mapping[str, Any]) -> float | None:
     """F1 of the words; of several right answers the one that is nearest."""
     if row["actual"] is None:
         return None

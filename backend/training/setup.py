@@ -75,7 +75,7 @@ class RunSetup:
 
     def numbers(self, split: str) -> np.ndarray:
         """Which rows of their split those are that are measured during training."""
-        return _chosen(len(self.rows[split]), len(self.evaluated[split][0]), self.session.spec.training.seed)
+        return _sample_rows(len(self.rows[split]), len(self.evaluated[split][0]), self.session.spec.training.seed)
 
 
 def set_up_run(folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageReporter, hosts: Hosts) -> RunSetup:
@@ -123,7 +123,7 @@ def set_up_run(folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageRep
         session=session,
         rows=material.rows,
         features=features,
-        evaluated=_evaluated(session, material, features, spec, stages),
+        evaluated=_sample_evaluated(session, material, features, spec, stages),
         order=order,
         plan=plan,
         best=resume.best_so_far(spec, earlier, from_step),
@@ -162,7 +162,7 @@ def _tokenise(session: FeatureSession, material: Splits, stages: StageReporter) 
         split: session.features(rows, stages.report, to_train=split == "train") for split, rows in material.rows.items()
     }
     for split, rows in material.rows.items():
-        stages.loaded(split, rows, features[split], _label_counts(session, rows))
+        stages.report_loaded(split, rows, features[split], _label_counts(session, rows))
         for note in truncation_notes(features[split].table.to_batches(), message("{split} rows", split=split)):
             stages.warn("truncation", note)
     return features
@@ -271,7 +271,7 @@ def _plan(
     )
 
 
-def _evaluated(
+def _sample_evaluated(
     session: FeatureSession, material: Splits, features: dict[str, Features], spec: RunSpec, stages: StageReporter
 ) -> dict[str, tuple[Rows, Features]]:
     """The rows that are measured during training, drawn once from the seed where only some are wanted."""
@@ -285,13 +285,13 @@ def _evaluated(
         if (count is None or count >= len(rows)) and not (split == "train" and apart):
             found[split] = rows, features[split]
             continue
-        chosen = _chosen(len(rows), len(rows) if count is None else count, spec.training.seed)
+        chosen = _sample_rows(len(rows), len(rows) if count is None else count, spec.training.seed)
         some = rows.take(chosen, f"{rows.fingerprint}-{count}-{spec.training.seed}")
         found[split] = some, session.features(some, stages.report)
     return found
 
 
-def _chosen(rows: int, count: int, seed: int) -> np.ndarray:
+def _sample_rows(rows: int, count: int, seed: int) -> np.ndarray:
     """The numbers of those rows that are measured, ascending."""
     return np.sort(np.random.default_rng(seed).permutation(rows)[:count]) if count < rows else np.arange(rows)
 

@@ -55,7 +55,7 @@ def with_settings(folder: RunFolder, spec: RunSpec, changes: list[str]) -> SpecC
                 ),
                 key,
             )
-    changed = resolve(spec_file.with_changes(spec.model_dump(mode="json"), changes), folder.path)
+    changed = resolve(spec_file.apply_changes(spec.model_dump(mode="json"), changes), folder.path)
     return SpecChange(changed, folder.path / f"spec.before-{folder.next_attempt()}.yaml")
 
 
@@ -79,7 +79,7 @@ def with_engine(
         return None
     step = checkpoints.latest()
     if step is not None:
-        writer = checkpoints.written_by(step) or spec.hardware.engine
+        writer = checkpoints.engine_of(step) or spec.hardware.engine
         if writer not in (engine, *kind.continues):
             raise InputError(
                 message(
@@ -98,13 +98,13 @@ def with_engine(
                     step=step,
                 )
             )
-    earlier = _kept_with(folder, engine)
+    earlier = _spec_copy(folder, engine)
     hardware = read_run(folder, kept=earlier).hardware if earlier.is_file() else _for_engine(spec, engine)
     changed = {**spec.model_dump(mode="json"), "hardware": hardware.model_dump(mode="json")}
-    return SpecChange(resolve(changed, folder.path), _kept_with(folder, spec.hardware.engine))
+    return SpecChange(resolve(changed, folder.path), _spec_copy(folder, spec.hardware.engine))
 
 
-def _kept_with(folder: RunFolder, engine: str) -> Path:
+def _spec_copy(folder: RunFolder, engine: str) -> Path:
     """Where the spec stays that the run had with an engine: with its hardware the run comes back to it to the bit."""
     return folder.path / f"spec.{engine}.yaml"
 
@@ -145,7 +145,7 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
                 error=error,
             )
         ) from None
-    was, now = _dotted(before.model_dump(mode="json")), _dotted(spec.model_dump(mode="json"))
+    was, now = _flatten(before.model_dump(mode="json")), _flatten(spec.model_dump(mode="json"))
     changed = [key for key in sorted(was.keys() | now.keys()) if was.get(key) != now.get(key)]
     found = [
         key for key in changed if not (_is_harmless(key, was, now) or (other_engine and key.startswith("hardware.")))
@@ -180,7 +180,7 @@ def _is_harmless(key: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> bo
     return key in _SAME_RESULT or key.startswith("hardware.environment.")
 
 
-def _dotted(values: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten(values: Mapping[str, Any]) -> dict[str, Any]:
     return dict(_flat(values, ""))
 
 

@@ -57,31 +57,31 @@ class StageReporter:
         """What `build` gives. It runs on a thread of its own, so that a wish to end the run is heard meanwhile."""
         started, before = time.perf_counter(), self._stage
 
-        def look() -> None:
+        def check_compiling() -> None:
             self._on_wait()
             if self._stage is before and time.perf_counter() - started >= SHOWN_SECONDS:
                 self.start("compiling")
 
-        program = run_beside(build, look, "compiling")
+        program = run_beside(build, check_compiling, "compiling")
         if self._stage is not before:
             self.start(*before)
-        self._tell_compiled(time.perf_counter() - started)
+        self._report_compiled(time.perf_counter() - started)
         return program
 
-    def _tell_compiled(self, seconds: float) -> None:
+    def _report_compiled(self, seconds: float) -> None:
         self._compilations += 1
         self._compiling_seconds += seconds
         self._log.write(ProgramCompiled(time=time.time(), count=self._compilations, seconds=seconds))
 
-    def quiet(self) -> None:
+    def stop_interrupting(self) -> None:
         """From here on nothing interrupts: the run is ending."""
-        self._on_report = self._on_wait = _nothing
+        self._on_report = self._on_wait = _ignore
 
     def warn(self, code: str, message: str) -> None:
         """Something a person should know."""
         self._log.write(Warned(time=time.time(), code=code, message=message))
 
-    def loaded(self, split: str, rows: Rows, features: Features, labels: dict[str, int]) -> None:
+    def report_loaded(self, split: str, rows: Rows, features: Features, labels: dict[str, int]) -> None:
         """One split is read; every reason for skipped rows gets an event with the first hundred places."""
         now = time.time()
         self._log.append(
@@ -97,5 +97,5 @@ class StageReporter:
             self._log.append(RowsSkipped(time=now, split=split, reason=reason, count=len(places), places=places[:100]))
 
 
-def _nothing() -> None:
+def _ignore() -> None:
     """Nobody is asked any more."""

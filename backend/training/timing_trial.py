@@ -23,9 +23,9 @@ from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.preflight import engine_choice, measurements
 from backend.preflight.cost import model_to_plan
-from backend.preflight.datasets import Splits, quiet, read_material
+from backend.preflight.datasets import Splits, ignore_progress, read_material
 from backend.preflight.measurements import peak_mb
-from backend.preflight.sample_lengths import sampled
+from backend.preflight.sample_lengths import sample_rows
 from backend.preflight.session import FeatureSession, open_session
 from backend.preflight.steps import evaluation_rows, training_order
 from backend.preflight.timing import CompileTimer
@@ -154,10 +154,10 @@ def _open_trial(spec: RunSpec, begun: float, tell: Tell) -> Trial:
     engine, choice = kind.create(), devices.choose(spec, kind.devices())
     starting = time.time() - begun
     tell("data", 0, 0)
-    model, planned = model_to_plan(spec, quiet)
-    material = read_material(planned, model.folder, quiet)
+    model, planned = model_to_plan(spec, ignore_progress)
+    material = read_material(planned, model.folder, ignore_progress)
     session = open_session(planned, material, model, engine)
-    train = session.sampled_features(sampled(material.rows["train"]), to_train=True)
+    train = session.sampled_features(sample_rows(material.rows["train"]), to_train=True)
     validation = _read_validation(session, material)
     tell("model", 0, 0)
     started, compiled = time.perf_counter(), CompileTimer()
@@ -184,7 +184,7 @@ def _read_validation(session: FeatureSession, material: Splits) -> tuple[Rows, F
     there = next((material.rows[split] for split in ("validation", "test") if split in material.rows), None)
     if there is None:
         return None
-    rows = sampled(there)
+    rows = sample_rows(there)
     return rows, session.sampled_features(rows)
 
 
@@ -343,7 +343,7 @@ def _time_writing(trial: Trial, run: RunFolder) -> tuple[float, float]:
     """Seconds for which a checkpoint keeps training waiting, and those of the model. Raises OSError (disk full)."""
     engine = trial.session.engine
     started = time.perf_counter()
-    begun = Checkpoints(run, engine=trial.session.spec.hardware.engine).begin(1, engine.save)
+    begun = Checkpoints(run, engine=trial.session.spec.hardware.engine).start_save(1, engine.save)
     waited = time.perf_counter() - started
     begun.result()
     run.model.mkdir()

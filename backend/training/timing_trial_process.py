@@ -17,7 +17,7 @@ from backend.contract.catalog import Device
 from backend.contract.errors import InputError, RunFailed
 from backend.contract.messages import learn, message
 from backend.contract.processes import python_command
-from backend.contract.redaction import redacted
+from backend.contract.redaction import redact
 from backend.contract.rpc.protocol import ErrorReply, Progress
 from backend.contract.run.cost import MeasuredTime
 from backend.contract.spec import RunSpec
@@ -50,8 +50,8 @@ def measure_in_process(spec: RunSpec, here: list[Device], tell: Callable[[Progre
     planned = cost.plan(spec, here)
     if planned.problems:
         raise InputError(planned.problems[0])
-    with _started(spec) as process:
-        outcome, words = _heard(process, tell)
+    with _start_process(spec) as process:
+        outcome, words = _read_answers(process, tell)
         code = process.wait() if outcome is None else 0
     if outcome is None and code == KILLED:
         outcome = MeasuredTime(shortage=MESSAGE)
@@ -71,7 +71,7 @@ def measure_in_process(spec: RunSpec, here: list[Device], tell: Callable[[Progre
 
 
 @contextmanager
-def _started(spec: RunSpec) -> "Iterator[subprocess.Popen[bytes]]":
+def _start_process(spec: RunSpec) -> "Iterator[subprocess.Popen[bytes]]":
     places.remove_leftover_scratch({process.pid for process in process_tree.processes()})
     process = subprocess.Popen(
         python_command("backend", "_measure", str(time.time())),
@@ -97,7 +97,9 @@ def _started(spec: RunSpec) -> "Iterator[subprocess.Popen[bytes]]":
         places.remove_scratch(process.pid)
 
 
-def _heard(process: "subprocess.Popen[bytes]", tell: Callable[[Progress], None]) -> tuple[MeasuredTime | None, str]:
+def _read_answers(
+    process: "subprocess.Popen[bytes]", tell: Callable[[Progress], None]
+) -> tuple[MeasuredTime | None, str]:
     """What the process found, None where it ended without a word, and its last words. Raises what it says."""
     assert process.stdout
     assert process.stderr
@@ -121,5 +123,5 @@ def _heard(process: "subprocess.Popen[bytes]", tell: Callable[[Progress], None])
 
 def _listen(pipe: IO[bytes], words: deque[str]) -> None:
     for line in pipe:
-        if text := redacted(line.decode("utf-8", "replace")).strip():
+        if text := redact(line.decode("utf-8", "replace")).strip():
             words.append(text)

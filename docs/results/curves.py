@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from backend.commands.command import named_run
+from backend.commands.command import requested_run
 from backend.mirrors.curves import Curves
 from docs.results.experiments import HERE
 
@@ -29,7 +29,7 @@ def draw(run: str, path: Path) -> Path:
     import pyqtgraph
     from pyqtgraph.exporters import SVGExporter
 
-    rows = list(Curves(named_run(run).events, run).rows())
+    rows = list(Curves(requested_run(run).events, run).rows())
     plot = pyqtgraph.PlotWidget(title=path.stem)
     plot.resize(*_SIZE)
     plot.addLegend(offset=(-10, 10))

@@ -16,7 +16,7 @@ from backend.contract.spec import (
     Section,
     TrainingSection,
 )
-from backend.metrics.metric import declared
+from backend.metrics.metric import declared_metrics
 
 OPEN_SECTIONS = {"source": DataSection, "engine": HardwareSection}
 """Kinds whose own settings stand beside those of a section of the contract."""
@@ -81,7 +81,7 @@ def test_forms_get_plain_json():
 def test_task_defaults_are_a_fragment_of_a_spec(name: str):
     task = registry.find("task", name, "task.type")
     assert set(task.defaults) <= set(RunSpec.model_fields)
-    directions = {metric.name: metric.greater_is_better for metric in declared(task.metrics)}
+    directions = {metric.name: metric.greater_is_better for metric in declared_metrics(task.metrics)}
     assert directions[task.default_metric] is not None
     assert None not in directions.values()
 
@@ -111,6 +111,6 @@ def test_task_has_examples_of_its_own_columns(name: str):
 
 
 def test_the_catalog_says_what_tasks_declare():
-    for entry in catalog_building.built({}).tasks:
+    for entry in catalog_building.build_catalog({}).tasks:
         task = registry.find("task", entry.name, "task.type")
         assert (tuple(entry.examples), entry.trained_architecture) == (task.examples, task.trained_architecture)

@@ -52,7 +52,7 @@ def main() -> None:
 def _case(case: str, folder: Path, seconds: float, *, again: bool) -> None:
     task, _, engine = case.partition(":")
     material = made(task, folder / "material")
-    spec = spec_file.with_values(material.spec, {**TRAINING, "hardware.engine": engine})
+    spec = spec_file.set_values(material.spec, {**TRAINING, "hardware.engine": engine})
     path = folder / "spec.json"
     path.write_text(json.dumps(spec), encoding="utf-8")
     environment = {"BURNISH_CACHE": str(folder / "cache"), "BURNISH_RUNS": str(folder / "runs")}

@@ -203,11 +203,11 @@ def write_events(run: Path, seconds: float) -> int:
     """Append EVENTS_A_SECOND events every second, in groups of a few, holding the run's lock like a supervisor."""
     from backend.contract.run import events
     from backend.contract.run.folder import RunFolder
-    from backend.contract.run.lock import locked
+    from backend.contract.run.lock import hold_lock
 
     folder = RunFolder(run)
     begin, step = time.perf_counter(), 0
-    with locked(folder.lock), folder.events.open("ab", buffering=0) as file:
+    with hold_lock(folder.lock), folder.events.open("ab", buffering=0) as file:
         while (gone := time.perf_counter() - begin) < seconds:
             due = int(gone * EVENTS_A_SECOND)
             if due > step:

@@ -3,17 +3,17 @@
 import pytest
 
 from backend.contract.errors import InputError
-from backend.contract.spec import HardwareSection, validated
+from backend.contract.spec import HardwareSection, validate
 from backend.contract.spec.environment import VARIABLES
 
 
 def environment(**values: str) -> dict[str, str]:
-    return validated(HardwareSection, {"environment": values}, "hardware").environment
+    return validate(HardwareSection, {"environment": values}, "hardware").environment
 
 
 def refused(values: dict[str, str]) -> str:
     with pytest.raises(InputError) as refusal:
-        validated(HardwareSection, {"environment": values}, "hardware")
+        validate(HardwareSection, {"environment": values}, "hardware")
     assert refusal.value.field is not None
     assert refusal.value.field.startswith("hardware.environment")
     sentence = str(refusal.value)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.commands.command import add_changes
-from backend.contract.run.fixes import RunFix, less_memory
+from backend.contract.run.fixes import RunFix, find_memory_fix
 
 RUN = Path("/runs/my run")
 
@@ -39,7 +39,7 @@ RUN = Path("/runs/my run")
     ],
 )
 def test_a_mend_is_said_in_words_and_as_a_command(mend: RunFix, words: str, command: str):
-    assert (mend.words(), mend.command(RUN)) == (words, command)
+    assert (mend.describe(), mend.command(RUN)) == (words, command)
 
 
 def test_a_value_that_a_shell_would_read_comes_through_the_command_as_it_was():
@@ -55,8 +55,8 @@ def test_a_value_that_a_shell_would_read_comes_through_the_command_as_it_was():
 
 def test_what_costs_least_is_proposed_first():
     on = {"training.gradient_checkpointing": True}
-    assert less_memory({}, 8, 512, can_resume=True) == RunFix({"hardware.micro_batch_size": 4}, resume=True)
-    assert less_memory({}, 1, 512, can_resume=False) == RunFix({"training.gradient_checkpointing": True})
+    assert find_memory_fix({}, 8, 512, can_resume=True) == RunFix({"hardware.micro_batch_size": 4}, resume=True)
+    assert find_memory_fix({}, 1, 512, can_resume=False) == RunFix({"training.gradient_checkpointing": True})
     # Shorter texts are other data, so nothing can go on.
-    assert less_memory(on, 1, 512, can_resume=True) == RunFix({"task.max_length": 256})
-    assert less_memory(on, 1, 40, can_resume=True) is None
+    assert find_memory_fix(on, 1, 512, can_resume=True) == RunFix({"task.max_length": 256})
+    assert find_memory_fix(on, 1, 40, can_resume=True) is None

@@ -32,7 +32,7 @@ METRICS = metrics_table(
 
 
 def test_every_metric_that_any_run_has_is_a_column_of_the_csv():
-    rows = list(csv.reader(io.StringIO(METRICS.written("csv"), newline="")))
+    rows = list(csv.reader(io.StringIO(METRICS.format("csv"), newline="")))
     assert rows == [
         ["run", "note", "accuracy", "f1"],
         ["a, b", "x | y", "0.123457", ""],
@@ -41,7 +41,7 @@ def test_every_metric_that_any_run_has_is_a_column_of_the_csv():
 
 
 def test_a_bar_in_a_cell_does_not_split_it_in_markdown():
-    assert METRICS.written("markdown").splitlines()[:3] == [
+    assert METRICS.format("markdown").splitlines()[:3] == [
         "| run | note | accuracy | f1 |",
         "| --- | --- | --- | --- |",
         "| a, b | x \\| y | 0.123457 | – |",

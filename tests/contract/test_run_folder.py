@@ -26,7 +26,7 @@ from backend.contract.run.folder import (
     slug,
     write_json,
 )
-from backend.contract.run.lock import RunLocked, is_locked, locked, take_lock
+from backend.contract.run.lock import RunLocked, hold_lock, is_locked, take_lock
 
 NOON = datetime(2026, 11, 21, 12, 0)
 HOLDER = (
@@ -112,7 +112,7 @@ def test_lock_is_free_when_its_holder_is_killed(run: RunFolder):
         process.kill()
         process.wait()
         assert not is_locked(run.lock)
-        with locked(run.lock):
+        with hold_lock(run.lock):
             assert is_locked(run.lock)
     assert not is_locked(run.lock)
 
@@ -197,11 +197,11 @@ def test_run_copied_from_another_host_without_events_is_lost(run: RunFolder):
 def test_most_urgent_request_comes_first(run: RunFolder):
     run.request("checkpoint")
     run.request("stop")
-    assert run.requested() == "stop"
+    assert run.open_request() == "stop"
     run.clear_request("stop")
-    assert run.requested() == "checkpoint"
+    assert run.open_request() == "checkpoint"
     run.clear_requests()
-    assert run.requested() is None
+    assert run.open_request() is None
 
 
 def test_damaged_record_is_no_record(run: RunFolder):
@@ -258,7 +258,7 @@ def test_a_waiting_file_that_cannot_be_read_waits_longest(run: RunFolder) -> Non
 def test_only_a_run_that_a_process_carries_is_queued(run: RunFolder) -> None:
     run.join_queue()
     assert not run.is_queued()
-    with locked(run.lock):
+    with hold_lock(run.lock):
         assert run.is_queued()
     run.leave_queue()
     run.leave_queue()

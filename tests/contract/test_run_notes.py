@@ -39,6 +39,6 @@ def test_a_folder_that_takes_no_file_says_so(tmp_path: Path):
 def test_two_who_change_different_words_keep_both(tmp_path: Path):
     folder, seen = RunFolder(tmp_path), RunNotes("first", ("paper",))
     write_notes(folder, seen)
-    change_notes(folder, lambda stored: stored.edited(seen, RunNotes("better", ("paper",))))
-    change_notes(folder, lambda stored: stored.edited(seen, RunNotes("first", ("paper", "baseline"))))
+    change_notes(folder, lambda stored: stored.merge_edits(seen, RunNotes("better", ("paper",))))
+    change_notes(folder, lambda stored: stored.merge_edits(seen, RunNotes("first", ("paper", "baseline"))))
     assert read_notes(folder) == RunNotes("better", ("paper", "baseline"))

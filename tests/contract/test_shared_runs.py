@@ -23,7 +23,7 @@ from backend.contract.run.folder import (
     host_id,
     run_folders,
 )
-from backend.contract.run.lock import locked
+from backend.contract.run.lock import hold_lock
 from backend.contract.spec import RunSpec, run_spec
 from backend.training.checkpoints import Checkpoints
 from backend.training.event_log import EventLog
@@ -82,7 +82,7 @@ def made(runs: Path, name: str) -> RunFolder:
 
 @pytest.mark.parametrize("mode", [0o444, 0o000])
 def test_anothers_run_is_alive_while_it_goes_on_whether_or_not_its_lock_can_be_read(theirs: RunFolder, mode: int):
-    with locked(theirs.lock):
+    with hold_lock(theirs.lock):
         theirs.lock.chmod(mode)
         with another_user():
             assert theirs.life() == "alive"
@@ -108,7 +108,7 @@ def test_a_run_waits_for_anothers_and_begins_when_that_is_over(runs: Path, their
     with another_user():
         mine = made(runs, "mine")
         mine.join_queue()
-    with locked(theirs.lock), another_user(), locked(mine.lock):
+    with hold_lock(theirs.lock), another_user(), hold_lock(mine.lock):
         before = queue.take_turn(mine)
         assert before is not None
         assert before.path == theirs.path

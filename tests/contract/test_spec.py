@@ -18,7 +18,7 @@ MINIMAL: dict[str, Any] = {
 
 
 def changed(*changes: str):
-    return run_spec(spec_file.with_changes(MINIMAL, list(changes)))
+    return run_spec(spec_file.apply_changes(MINIMAL, list(changes)))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_set_reaches_any_depth_and_leaves_the_rest():
 
 def test_set_does_not_touch_what_it_was_given():
     values = {"training": {"epochs": 1}}
-    spec_file.with_changes(values, ["training.epochs=2"])
+    spec_file.apply_changes(values, ["training.epochs=2"])
     assert values == {"training": {"epochs": 1}}
 
 
@@ -154,7 +154,7 @@ def test_set_without_key_or_value_shows_how_to_write_it(change: str):
 
 def test_set_below_a_single_value_is_refused():
     with pytest.raises(InputError, match="seed is a single value"):
-        spec_file.with_changes({"training": {"seed": 1}}, ["training.seed.x=1"])
+        spec_file.apply_changes({"training": {"seed": 1}}, ["training.seed.x=1"])
 
 
 @pytest.mark.parametrize("section", ["task", "model", "data"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.contract.time_span import ago, in_words
+from backend.contract.time_span import ago, format_span
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from backend.contract.time_span import ago, in_words
     ],
 )
 def test_no_more_digits_are_told_than_are_known(least, most, words):
-    assert in_words(least, most) == words
+    assert format_span(least, most) == words
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_a_checkpoint_on_request_is_saved_and_stop_keeps_one_and_a_model_and_end
     assert last_event(folder).state == "stopped"
     assert Checkpoints(folder).latest() == last_event(folder).step
     assert (folder.model / "model.safetensors").is_file()
-    assert folder.requested() is None
+    assert folder.open_request() is None
 
 
 def test_pause_ends_as_paused_and_resume_goes_on_from_there_until_it_is_finished(burnish: Burnish):

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlparse
 from app.core import json_schema
 from app.core.draft.draft import Draft
 from app.core.i18n import inside, tr
-from backend.contract.catalog import Column, SourceEntry, TaskEntry, plays_a_part
+from backend.contract.catalog import Column, SourceEntry, TaskEntry, is_used
 from backend.contract.rpc.data import DataPreview
 
 SplitKind = Literal["files", "names", "own", "fixed"]
@@ -74,7 +74,7 @@ def used_parts(task: TaskEntry, draft: Draft) -> list[Column]:
     return [
         part
         for part in task.columns
-        if plays_a_part(part, lambda name: draft.get(f"task.{name}", defaults.get(name)))
+        if is_used(part, lambda name: draft.get(f"task.{name}", defaults.get(name)))
     ]  # fmt: skip
 
 

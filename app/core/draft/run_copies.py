@@ -14,7 +14,7 @@ from app.core.backend_messages import translate_messages
 from app.core.draft.draft import Draft, Values, read_draft
 from app.core.draft.draft_settings import differences
 from app.core.runs.run_library import RunSummary
-from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE, Catalog, EngineEntry, refusal
+from backend.contract.catalog import DEVICES_OF_EVERY_ENGINE, Catalog, EngineEntry, find_refusal
 from backend.contract.errors import InputError
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import MAX_SPEC, check_inside, open_inside, read_regular
@@ -108,7 +108,9 @@ def offer_engine(catalog: Catalog, run: RunFolder) -> EngineOffer | None:
     other = _other(catalog, draft) if draft is not None else None
     if draft is None or other is None:
         return None
-    found = translate_messages(refusal(other, _model_type(run, draft), str(draft.get("training.optimizer", "adamw"))))
+    found = translate_messages(
+        find_refusal(other, _model_type(run, draft), str(draft.get("training.optimizer", "adamw")))
+    )
     reason = f"{found.reason[:1].upper()}{found.reason[1:]}." if found else ""
     own = draft.get("hardware.engine", "torch")
     return EngineOffer(other.name, other.title, reason, continues=not reason and own in other.continues)

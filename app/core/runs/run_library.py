@@ -147,7 +147,7 @@ class RunLibrary:
     def annotate(self, path: Path, notes: RunNotes) -> None:
         """Write what of a run's note and tags was changed, and show both at once. Raises InputError where that is not possible."""
         seen = next((RunNotes(run.note, run.tags) for run in self.runs if run.path == path), None)
-        notes = change_notes(RunFolder(path), lambda stored: stored.edited(seen or stored, notes))
+        notes = change_notes(RunFolder(path), lambda stored: stored.merge_edits(seen or stored, notes))
         self.runs = [replace(run, note=notes.note, tags=notes.tags) if run.path == path else run for run in self.runs]
 
     def refresh(self) -> list[RunSummary]:
@@ -290,7 +290,7 @@ def summarise(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunSumm
         step=state.step,
         total_steps=state.total_steps,
         message=outcome.message,
-        has_predictions=bool(folder.predicted() if outcome.lacks_events else state.predictions),
+        has_predictions=bool(folder.prediction_names() if outcome.lacks_events else state.predictions),
         metrics=_metrics(state),
         can_resume=outcome.can_resume,
         queued_since=folder.queued_since() if outcome.waits else None,

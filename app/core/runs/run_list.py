@@ -74,12 +74,12 @@ def matching(runs: Sequence[RunSummary], words: str) -> list[RunSummary]:
     """Those in which every word is found; `#word` means a tag."""
     if not words.strip():
         return list(runs)
-    return [run for run in runs if search.found(words, _texts(run), run.tags)]
+    return [run for run in runs if search.matches(words, _texts(run), run.tags)]
 
 
 def sorted_runs(runs: Sequence[RunSummary], column: str, *, descending: bool) -> list[RunSummary]:
     """Runs by one of COLUMNS; those without a value come last either way, equal ones stay as they are."""
-    return search.ordered(runs, _VALUES[column], descending=descending)
+    return search.sort_items(runs, _VALUES[column], descending=descending)
 
 
 def task_words(run: RunSummary) -> str:

@@ -9,7 +9,7 @@ from app.core.backend_messages import translate_message
 from app.core.backend_words import begun
 from app.core.i18n import tr
 from app.core.runs.run_state import RunState
-from backend.contract.run.fixes import RunFix, fewer_rows
+from backend.contract.run.fixes import RunFix, halve_batch
 from backend.contract.run.folder import GROWTH_SECONDS, ExitRecord, Life, RunFolder
 
 RESUMABLE = ("stopped", "paused", "interrupted", "failed", "lost")
@@ -180,7 +180,7 @@ def _mend_of_kill(record: ExitRecord, state: RunState) -> RunFix | None:
     plan = state.plan if state.planned_attempt == state.attempt == record.attempt else None
     if plan is None or state.stage != "training" or _signal_name(-record.returncode) != "SIGKILL":
         return None
-    return fewer_rows(plan.micro_batch_size, can_resume=bool(state.checkpoints))
+    return halve_batch(plan.micro_batch_size, can_resume=bool(state.checkpoints))
 
 
 def _exit_words(record: ExitRecord) -> str:

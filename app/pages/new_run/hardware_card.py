@@ -18,7 +18,7 @@ from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.icon_label import IconToolButton
 from app.widgets.progress import ThinProgressBar
-from backend.contract.catalog import Device, EngineEntry, refusal
+from backend.contract.catalog import Device, EngineEntry, find_refusal
 from backend.contract.rpc.models import ModelDescription
 from backend.contract.rpc.plan import DeviceList, RunPlan
 
@@ -152,7 +152,7 @@ class HardwareCard(Card):
 
     def _against(self, engine: EngineEntry) -> str:
         model_type = self._model.model_type if self._model is not None else ""
-        refused = translate_messages(refusal(engine, model_type, ""))
+        refused = translate_messages(find_refusal(engine, model_type, ""))
         if refused is None:
             return ""
         if engine.missing:

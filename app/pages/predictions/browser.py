@@ -129,7 +129,7 @@ class PredictionsBrowser(QWidget):
         self.run = Path(path)
         self.task = read_run_task(self.run)
         self._list_runs()
-        self.filters.offer_splits(RunFolder(self.run).predicted(), name)
+        self.filters.offer_splits(RunFolder(self.run).prediction_names(), name)
         self._open()
         self.predictable.emit(not self.further.is_busy)
         self.run_shown.emit()

@@ -301,7 +301,7 @@ class Page(QWidget):
         if self.watcher is None:
             return
         state, outcome = self.watcher.state, self.watcher.outcome
-        has_predictions = bool(self.watcher.folder.predicted() if outcome.lacks_events else state.predictions)
+        has_predictions = bool(self.watcher.folder.prediction_names() if outcome.lacks_events else state.predictions)
         self.controls.show_usable(outcome, self.watcher.is_caught_up, has_predictions)
 
     # What can be asked of it

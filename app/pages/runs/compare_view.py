@@ -128,7 +128,7 @@ class CompareView(QWidget):
         """Write the table of metrics: as Markdown where the name ends so, else as CSV."""
         form = "markdown" if Path(path).suffix.lower() in (".md", ".markdown") else "csv"
         try:
-            Path(path).write_text(self._metrics().written(form), encoding="utf-8", newline="")
+            Path(path).write_text(self._metrics().format(form), encoding="utf-8", newline="")
         except OSError as error:
             self.message.emit(
                 "error",

@@ -20,7 +20,7 @@ class TextRows:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
-    def written(self, form: str) -> str:
+    def format(self, form: str) -> str:
         """As `csv` (RFC 4180) or as `markdown`, with a final line feed."""
         return self._csv() if form == "csv" else self._markdown()
 
@@ -33,14 +33,14 @@ class TextRows:
 
     def _markdown(self) -> str:
         lines = [self.header, tuple("---" for _ in self.header), *self.rows]
-        return "".join(f"| {' | '.join(map(_in_cell, line))} |\n" for line in lines)
+        return "".join(f"| {' | '.join(map(_escape_cell, line))} |\n" for line in lines)
 
 
 def settings_table(specs: Mapping[str, Mapping[str, Any]], *, everything: bool = False) -> TextRows:
     """A row for each setting in which the runs (name → spec) differ, or for every one that any of them has."""
     columns = [dict(_flat(spec)) for spec in specs.values()]
     keys = [key for key in dict.fromkeys(key for column in columns for key in column) if key not in _LEFT_OUT]
-    rows = [(key, *(_shown(column.get(key)) for column in columns)) for key in keys]
+    rows = [(key, *(_format_value(column.get(key)) for column in columns)) for key in keys]
     shown = [row for row in rows if everything or len(set(row[1:])) > 1]
     return TextRows(("Setting", *specs), tuple(shown))
 
@@ -68,11 +68,11 @@ def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any
             yield key, value
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None or value in ({}, []):
         return ABSENT  # empty, or not in this spec: either way the default holds
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _in_cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")

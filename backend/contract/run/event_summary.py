@@ -108,14 +108,14 @@ def _landmarks(data: bytes) -> list[AnyEvent]:
     begun = 0  # of the first line that was not given yet
     for match in _OTHER_THAN_STEPS.finditer(data):
         start = match.start()
-        found += _between(data, begun, start)
+        found += _read_between(data, begun, start)
         begun = data.find(b"\n", start) + 1
         found.append(decode(data[start:begun]))
-    found += _between(data, begun, len(data))
+    found += _read_between(data, begun, len(data))
     return [event for event in found if event is not None]
 
 
-def _between(data: bytes, begun: int, end: int) -> list[AnyEvent | None]:
+def _read_between(data: bytes, begun: int, end: int) -> list[AnyEvent | None]:
     """The last step of some lines, and what came after it, which tells the time, unless it is long: sampled rows."""
     if begun >= end:
         return []

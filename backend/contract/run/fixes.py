@@ -35,14 +35,14 @@ class RunFix(msgspec.Struct, frozen=True, omit_defaults=True):
     resume: bool = False
     convert_weights: bool = False
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """What a button says: `Restart with micro_batch_size 4`."""
         if self.convert_weights:
             return message("Convert the weights and restart")
         if not self.changes:
             return "Retry"
         settings = " and ".join(
-            message("{key} {value}", key=key.rpartition(".")[2], value=_said(value))
+            message("{key} {value}", key=key.rpartition(".")[2], value=_format_value(value))
             for key, value in self.changes.items()
         )
         return (
@@ -54,7 +54,7 @@ class RunFix(msgspec.Struct, frozen=True, omit_defaults=True):
     def arguments(self, run: Path) -> list[str]:
         """What follows `burnish` on a command line that does the same for the run in that folder."""
         begin = ["resume", str(run)] if self.resume else ["train", str(run / "spec.yaml")]
-        changes = [f"--set={key}={_written(value)}" for key, value in self.changes.items()]
+        changes = [f"--set={key}={_format_setting(value)}" for key, value in self.changes.items()]
         return [*begin, *changes, *(["--convert-weights"] if self.convert_weights else [])]
 
     def command(self, run: Path) -> str:
@@ -62,7 +62,7 @@ class RunFix(msgspec.Struct, frozen=True, omit_defaults=True):
         return shlex.join(["burnish", *self.arguments(run)])
 
 
-def less_memory(
+def find_memory_fix(
     settings: Mapping[str, Any], micro_batch_size: int | None, longest: int | None, *, can_resume: bool
 ) -> RunFix | None:
     """What needs less memory and costs least: fewer rows at once, then activations computed twice, then shorter texts.
@@ -70,7 +70,7 @@ def less_memory(
     `settings` are dotted keys; `micro_batch_size` and `longest` (tokens) are those that the run had. None where nothing
     of this is left.
     """
-    if micro_batch_size is not None and (mend := fewer_rows(micro_batch_size, can_resume=can_resume)):
+    if micro_batch_size is not None and (mend := halve_batch(micro_batch_size, can_resume=can_resume)):
         return mend
     if not settings.get("training.gradient_checkpointing"):
         return RunFix({"training.gradient_checkpointing": True}, resume=can_resume)
@@ -79,7 +79,7 @@ def less_memory(
     return None
 
 
-def fewer_rows(micro_batch_size: int, *, can_resume: bool) -> RunFix | None:
+def halve_batch(micro_batch_size: int, *, can_resume: bool) -> RunFix | None:
     """Half as many rows at once; None where there is only one."""
     return (
         RunFix({"hardware.micro_batch_size": micro_batch_size // 2}, resume=can_resume)
@@ -88,11 +88,11 @@ def fewer_rows(micro_batch_size: int, *, can_resume: bool) -> RunFix | None:
     )
 
 
-def _said(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _written(value: Any) -> str:
+def _format_setting(value: Any) -> str:
     return value if isinstance(value, str) and value.isidentifier() else json.dumps(value, ensure_ascii=False)

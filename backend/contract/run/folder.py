@@ -118,7 +118,7 @@ class RunFolder:
         stem = "predictions" if split == "validation" else f"predictions_{split}"
         return self.path / f"{stem}.{suffix}"
 
-    def predicted(self) -> list[str]:
+    def prediction_names(self) -> list[str]:
         """What there are predictions of: `validation`, `test`, then the names of further files, the newest first."""
         found: dict[str, float] = {}
         for path in self.path.glob("predictions*.parquet"):
@@ -144,7 +144,7 @@ class RunFolder:
         """What host `number` of this run writes; the first writes the run itself."""
         return RunFolder(self.path / f"{_HOST}{number}") if number else self
 
-    def whole(self) -> "RunFolder":
+    def main_folder(self) -> "RunFolder":
         """The run to which this folder belongs: itself, or that of which it is a host's."""
         run = RunFolder(self.path.parent)
         number = self.path.name.removeprefix(_HOST)
@@ -157,7 +157,7 @@ class RunFolder:
         assert kind in REQUESTS, kind
         os.close(open_inside(self.path, kind, os.O_WRONLY | os.O_CREAT))
 
-    def requested(self) -> str | None:
+    def open_request(self) -> str | None:
         """The most urgent open request."""
         return next(iter(self.requests()), None)
 

@@ -70,7 +70,7 @@ def _open_for_all(path: Path) -> int:
 
 
 @contextmanager
-def locked(path: Path, *, of_all_users: bool = False) -> Iterator[None]:
+def hold_lock(path: Path, *, of_all_users: bool = False) -> Iterator[None]:
     """Hold the lock for a block. Raises RunLocked."""
     descriptor = take_lock(path, of_all_users=of_all_users)
     try:

@@ -22,7 +22,7 @@ class RunNotes(msgspec.Struct, frozen=True):
     note: str = ""
     tags: tuple[str, ...] = ()
 
-    def edited(self, before: "RunNotes", after: "RunNotes") -> "RunNotes":
+    def merge_edits(self, before: "RunNotes", after: "RunNotes") -> "RunNotes":
         """These with what a person changed who saw `before` and wrote `after`; the rest may be another window's."""
         note = after.note if after.note != before.note else self.note
         return RunNotes(note, after.tags if after.tags != before.tags else self.tags)

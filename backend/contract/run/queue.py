@@ -5,7 +5,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from backend.contract.run.folder import RunFolder, run_folders
-from backend.contract.run.lock import locked
+from backend.contract.run.lock import hold_lock
 
 DECIDING = ".queue.lock"
 """In the runs' folder; held by whoever finds out whether it is its turn, so that two never do at once."""
@@ -49,7 +49,7 @@ def is_ahead(other: RunFolder, folder: RunFolder) -> bool:
 def take_turn(folder: RunFolder) -> RunFolder | None:
     """Let a run leave the queue if it is its turn; otherwise one that it waits for. Raises RunLocked while another decides."""
     runs = folder.path.parent
-    with locked(runs / DECIDING, of_all_users=True):
+    with hold_lock(runs / DECIDING, of_all_users=True):
         before = next(iter(queue_of(runs).ahead(folder)), None)
         if before is None:
             folder.leave_queue()

@@ -49,7 +49,7 @@ _CLASS = re.compile(r"[A-Z][A-Za-z0-9]{1,30}(?:Model|For[A-Z][A-Za-z]{2,40}|LMHe
 def report(folder: RunFolder) -> str:
     """Versions, settings, the events' end and the log's tracebacks, as Markdown: numbers and our own words, no one else's."""
     said = landmarks(folder.events)
-    last_events = events.decode_all(_tail(folder.events).split(b"\n"))
+    last_events = events.decode_all(_read_tail(folder.events).split(b"\n"))
     is_cut = any(isinstance(event, events.Warned) and event.code == TOO_LONG for event in said)
     ends_only = (
         ["Of events.jsonl only the beginning and the end were read, for it is larger than any run writes."]
@@ -58,16 +58,16 @@ def report(folder: RunFolder) -> str:
     )
     parts = [
         "# Report on a run",
-        "\n\n".join([_how_it_ended(folder, said), *ends_only]),
+        "\n\n".join([_describe_end(folder, said), *ends_only]),
         f"## Versions\n\n{_versions(said)}",
-        f"## Settings\n\n{_fenced(_settings(folder), 'yaml')}",
-        f"## Last events\n\n{_fenced(_last(list(last_events)), 'json')}",
-        f"## Tracebacks of process.log\n\n{_fenced(_tracebacks(folder))}",
+        f"## Settings\n\n{_fence(_settings(folder), 'yaml')}",
+        f"## Last events\n\n{_fence(_last(list(last_events)), 'json')}",
+        f"## Tracebacks of process.log\n\n{_fence(_tracebacks(folder))}",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _how_it_ended(folder: RunFolder, said: list[events.AnyEvent]) -> str:
+def _describe_end(folder: RunFolder, said: list[events.AnyEvent]) -> str:
     ends = [event for event in said if isinstance(event, events.RunFinished | events.RunResumed)]
     end = ends[-1] if ends else None  # where another attempt began after it, an end says nothing of how it stands now
     if isinstance(end, events.RunFinished):
@@ -143,11 +143,11 @@ def _public(name: str, value: Any) -> Any:
 
 
 def _tracebacks(folder: RunFolder) -> str:
-    lines = list(traceback_lines(_tail(folder.log).decode("utf-8", "replace").splitlines()))
+    lines = list(traceback_lines(_read_tail(folder.log).decode("utf-8", "replace").splitlines()))
     return "\n".join(lines[-LAST_LINES:]) or "There are none."
 
 
-def _tail(path: Path) -> bytes:
+def _read_tail(path: Path) -> bytes:
     try:
         with open_unlinked(path) as file:
             file.seek(max(0, file.seek(0, 2) - TAIL_BYTES))
@@ -156,5 +156,5 @@ def _tail(path: Path) -> bytes:
         return b""
 
 
-def _fenced(text: str, kind: str = "") -> str:
+def _fence(text: str, kind: str = "") -> str:
     return f"```{kind}\n{text}\n```"

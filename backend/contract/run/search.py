@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 
 
-def found(words: str, texts: Iterable[str], tags: Sequence[str]) -> bool:
+def matches(words: str, texts: Iterable[str], tags: Sequence[str]) -> bool:
     """Whether every word stands in some text or tag, in any case; `#word` is the beginning of a tag."""
     folded_tags = [tag.casefold() for tag in tags]
     folded = [*(text.casefold() for text in texts), *folded_tags]
@@ -19,7 +19,7 @@ def found(words: str, texts: Iterable[str], tags: Sequence[str]) -> bool:
     )
 
 
-def ordered(items: Iterable[Item], value: Callable[[Item], Any], *, descending: bool) -> list[Item]:
+def sort_items(items: Iterable[Item], value: Callable[[Item], Any], *, descending: bool) -> list[Item]:
     """Items by a value; those without one (None, empty, not a number) come last either way, equal ones stay as they are."""
     valued = [(value(item), item) for item in items]
     known = [pair for pair in valued if not _is_absent(pair[0])]

@@ -5,7 +5,7 @@ from backend.contract.spec.evaluation import EvaluationSection
 from backend.contract.spec.hardware import HardwareSection
 from backend.contract.spec.model import ModelSection
 from backend.contract.spec.run_spec import RunSpec, run_spec
-from backend.contract.spec.section import Section, validated
+from backend.contract.spec.section import Section, validate
 from backend.contract.spec.training import TrainingSection
 
 __all__ = [
@@ -17,5 +17,5 @@ __all__ = [
     "Section",
     "TrainingSection",
     "run_spec",
-    "validated",
+    "validate",
 ]

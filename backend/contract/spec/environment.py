@@ -80,12 +80,12 @@ _PLATFORMS = re.compile(r"(cpu|gpu|cuda|rocm|tpu)?(,(cpu|gpu|cuda|rocm|tpu))*")
 _SHOWN = 40
 
 
-def refusal(environment: Mapping[str, str]) -> str:
+def find_problem(environment: Mapping[str, str]) -> str:
     """Why a spec may not set these variables to these values, as one sentence; empty if it may."""
-    return next(filter(None, (_refusal(name, value) for name, value in environment.items())), "")
+    return next(filter(None, (_find_problem(name, value) for name, value in environment.items())), "")
 
 
-def _refusal(name: str, value: str) -> str:
+def _find_problem(name: str, value: str) -> str:
     if name not in VARIABLES:
         return _not_allowed(name)
     if len(value) > _LONGEST:
@@ -108,7 +108,7 @@ def _refusal(name: str, value: str) -> str:
         return message(
             "{unknown} in {name} is not a flag that a spec may set, as flags can write files; set it in "
             "your own environment if you mean it",
-            unknown=_short(unknown),
+            unknown=_shorten(unknown),
             name=name,
         )
     return ""
@@ -118,7 +118,7 @@ def _not_allowed(name: str) -> str:
     if not _NAME.fullmatch(name) or len(name) > _SHOWN:
         return message(
             "{name} is not a variable that a spec may set; docs/settings.md lists those that it may",
-            name=ascii(_short(name)),
+            name=ascii(_shorten(name)),
         )
     return message(
         "{name} cannot be set in a spec: only variables that tune computation can (docs/settings.md "
@@ -134,5 +134,5 @@ def _is_known_flag(word: str) -> bool:
     return found[1] != "xla_force_host_platform_device_count" or _PROCESSORS.fullmatch(word) is not None
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
-from backend.contract.spec.environment import VARIABLES, refusal
+from backend.contract.spec.environment import VARIABLES, find_problem
 from backend.contract.spec.section import Section
 from backend.contract.spec.training import ADVANCED, HIDDEN
 
@@ -53,6 +53,6 @@ class HardwareSection(Section):
     @field_validator("environment")
     @classmethod
     def _only_tunes(cls, values: dict[str, str]) -> dict[str, str]:
-        if reason := refusal(values):
+        if reason := find_problem(values):
             raise ValueError(reason)
         return values

@@ -10,7 +10,7 @@ from backend.contract.spec.data import DataSection
 from backend.contract.spec.evaluation import EvaluationSection
 from backend.contract.spec.hardware import HardwareSection
 from backend.contract.spec.model import ModelSection
-from backend.contract.spec.section import Section, validated
+from backend.contract.spec.section import Section, validate
 from backend.contract.spec.training import TrainingSection
 from backend.contract.versions import SPEC_VERSION
 
@@ -55,4 +55,4 @@ def run_spec(values: dict[str, Any]) -> RunSpec:
             ),
             "version",
         )
-    return validated(RunSpec, values)
+    return validate(RunSpec, values)

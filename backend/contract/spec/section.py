@@ -25,7 +25,7 @@ class Section(BaseModel):
 AnySection = TypeVar("AnySection", bound=Section)
 
 
-def validated(section: type[AnySection], values: dict[str, Any], prefix: str = "") -> AnySection:
+def validate(section: type[AnySection], values: dict[str, Any], prefix: str = "") -> AnySection:
     """The section made from `values`. Raises InputError that names the key, the value and the valid choices."""
     try:
         return section.model_validate(values)
@@ -36,20 +36,20 @@ def validated(section: type[AnySection], values: dict[str, Any], prefix: str = "
 def _first_mistake(section: type[Section], error: ValidationError, prefix: str) -> tuple[str, str]:
     mistakes = error.errors(include_url=False)
     mistake, names = mistakes[0], _names(mistakes[0])
-    key = ".".join([*filter(None, [prefix]), *map(_shown, names)])
+    key = ".".join([*filter(None, [prefix]), *map(_format_key, names)])
     if mistake["type"] == "extra_forbidden":
-        owner, base = _owner(section, names[:-1]), ".".join(filter(None, [prefix, *names[:-1]]))
-        near = get_close_matches(names[-1], _offered(owner), 1)
+        owner, base = _section_of(section, names[:-1]), ".".join(filter(None, [prefix, *names[:-1]]))
+        near = get_close_matches(names[-1], _offered_names(owner), 1)
         known = (
             message("did you mean {near}?", near=near[0])
             if near
-            else message("{base} knows {owner}", base=base or "a spec", owner=", ".join(_offered(owner)))
+            else message("{base} knows {owner}", base=base or "a spec", owner=", ".join(_offered_names(owner)))
         )
         return message("{key}: there is no such setting; {known}", key=key, known=known), key
     if mistake["type"] == "missing":
         return message("{key}: this setting is needed and has no default", key=key), key
     # A union has one mistake for each of its members.
-    reasons = reduce(_either, dict.fromkeys(_reason(other) for other in mistakes if _names(other) == names))
+    reasons = reduce(_either, dict.fromkeys(_to_reason(other) for other in mistakes if _names(other) == names))
     if isinstance(mistake["input"], dict):  # settings that do not go together; they are more than one value
         return message("{key}: {reasons}", key=key, reasons=reasons), key
     return message(
@@ -57,7 +57,7 @@ def _first_mistake(section: type[Section], error: ValidationError, prefix: str) 
     ), key
 
 
-def _offered(section: type[Section]) -> list[str]:
+def _offered_names(section: type[Section]) -> list[str]:
     extras = ((name, field.json_schema_extra) for name, field in section.model_fields.items())
     return [name for name, extra in extras if not (isinstance(extra, dict) and extra.get("hidden"))]
 
@@ -68,7 +68,7 @@ def _names(mistake: ErrorDetails) -> list[str]:
     return [str(part) for part in before if _is_key(part)] + ([str(last)] if is_surely_key or _is_key(last) else [])
 
 
-def _shown(name: str) -> str:
+def _format_key(name: str) -> str:
     """A key as a sentence can hold it: one without visible letters in quotes."""
     return name if name.isprintable() and name.strip() else ascii(name)
 
@@ -77,7 +77,7 @@ def _either(first: str, second: str) -> str:
     return message("{first}, or {second}", first=first, second=second)
 
 
-def _reason(mistake: ErrorDetails) -> str:
+def _to_reason(mistake: ErrorDetails) -> str:
     said = mistake["msg"].removeprefix("Value error, ")
     said = said if said[:2].isupper() else said[0].lower() + said[1:]
     known = _known_reason(mistake["type"], mistake.get("ctx", {}))
@@ -139,7 +139,7 @@ _REASONS = {
 _TYPE_NAMES = {"int", "float", "str", "bool", "none", "list", "dict"}
 
 
-def _owner(section: type[Section], names: list[str]) -> type[Section]:
+def _section_of(section: type[Section], names: list[str]) -> type[Section]:
     for name in names:
         annotation = section.model_fields[name].annotation
         if not (isinstance(annotation, type) and issubclass(annotation, Section)):

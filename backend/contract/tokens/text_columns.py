@@ -13,13 +13,13 @@ Cells = Sequence[str | None]
 
 def text_column(columns: Sequence[str], rows: Sequence[Cells]) -> str:
     """The one with the longest usual cell among the first rows; empty where there are no columns."""
-    lengths = _usual_lengths(columns, rows)
+    lengths = _median_lengths(columns, rows)
     return max(columns, key=lengths.__getitem__, default="")
 
 
 def likely_texts(columns: Sequence[str], rows: Sequence[Cells]) -> list[str]:
     """That column, and those with cells nearly as long, such as translations; none where all cells are empty or numbers."""
-    lengths = _usual_lengths(columns, rows)
+    lengths = _median_lengths(columns, rows)
     longest = max(lengths.values(), default=0)
     if not longest:
         return []
@@ -32,11 +32,11 @@ def language_column(columns: Sequence[str]) -> str:
     return next((name for name in columns if name.lower() in LANGUAGE_NAMES), "")
 
 
-def _usual_lengths(columns: Sequence[str], rows: Sequence[Cells]) -> dict[str, int]:
+def _median_lengths(columns: Sequence[str], rows: Sequence[Cells]) -> dict[str, int]:
     """Of each column the middle length of its cells; numbers count as nothing."""
     looked_at = rows[:LOOKED_AT]
     return {
-        name: _middle([len(cell) if cell and not _is_number(cell) else 0 for cell in _column(looked_at, place)])
+        name: _median([len(cell) if cell and not _is_number(cell) else 0 for cell in _column(looked_at, place)])
         for place, name in enumerate(columns)
     }
 
@@ -45,7 +45,7 @@ def _column(rows: Sequence[Cells], place: int) -> list[str | None]:
     return [row[place] for row in rows if place < len(row)]
 
 
-def _middle(lengths: list[int]) -> int:
+def _median(lengths: list[int]) -> int:
     return sorted(lengths)[len(lengths) // 2] if lengths else 0
 
 

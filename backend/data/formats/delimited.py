@@ -78,7 +78,12 @@ class Delimited:
                 yield line, row
             else:
                 self.skipped.append(
-                    (line, message("{row} where {expected}", row=_cells(len(row)), expected=self._describe_expected(width)))
+                    (
+                        line,
+                        message(
+                            "{row} where {expected}", row=_cells(len(row)), expected=self._describe_expected(width)
+                        ),
+                    )
                 )
 
     def _describe_expected(self, width: int) -> str:

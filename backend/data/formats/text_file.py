@@ -157,7 +157,10 @@ def describe_mixed(paths: Sequence[Path]) -> str:
         return ""
     kinds = join(
         "; ",
-        (message("{encoding}: {names}", encoding=encoding, names=_list_few(names)) for encoding, names in found.items()),
+        (
+            message("{encoding}: {names}", encoding=encoding, names=_list_few(names))
+            for encoding, names in found.items()
+        ),
     )
     odd = [name for encoding, names in found.items() if encoding != UTF_8 for name in names]
     return message(

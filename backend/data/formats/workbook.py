@@ -258,8 +258,8 @@ def _check_size(path: Path) -> None:
         if size > MAX_BYTES:
             raise InputError(_describe_too_large(path, message("{size:,} bytes unpacked", size=size)))
         shared = _shared_text_lengths(packed)
-        if len(count_shared) > MAX_CELLS:
-            raise InputError(_describe_too_large(path, message("{count_shared:,} texts", shared=len(count_shared))))
+        if len(shared) > MAX_CELLS:
+            raise InputError(_describe_too_large(path, message("{shared:,} texts", shared=len(shared))))
         for one in packed.infolist():
             with packed.open(one) as content:
                 extent = _SheetExtent(shared)
@@ -273,7 +273,7 @@ def _check_size(path: Path) -> None:
             if extent.characters > MAX_BYTES:
                 raise InputError(
                     _describe_too_large(
-                        path, message("{characters:,} characters of count_repeated text", characters=extent.characters)
+                        path, message("{characters:,} characters of repeated text", characters=extent.characters)
                     )
                 )
 

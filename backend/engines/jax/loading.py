@@ -105,7 +105,11 @@ def _load_stored(model: Model, stored: Any, config: Any, loading: LoadRequest, r
             message("{field}: {folder}", field=FIELD, folder=foreign_weights(loading.folder, config.model_type)), FIELD
         )
     resized = loading.new_tokens.describe(rows, config.vocab_size)
-    spare = model.token_names if config.vocab_size == rows and loading.new_tokens.tokens_in_spare_rows(rows) else frozenset()
+    spare = (
+        model.token_names
+        if config.vocab_size == rows and loading.new_tokens.tokens_in_spare_rows(rows)
+        else frozenset()
+    )
     parameters: Values = {}
     for name, values in found.items():
         wanted = model.shapes[name]

@@ -10,7 +10,7 @@ import optax
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.messages import message
-from backend.contract.spec import TrainingSection, validated
+from backend.contract.spec import TrainingSection, validate
 from backend.engines.jax.model import Parameters
 
 State = Any
@@ -38,7 +38,7 @@ class Optimizer:
     def __init__(self, training: TrainingSection, undecayed: frozenset[str], rates: Mapping[str, float]) -> None:
         self._limit, self._rates = training.max_gradient_norm, rates
         kind = registry.find("optimizer", training.optimizer, "training.optimizer")
-        options = validated(kind.Settings, training.optimizer_options, "training.optimizer_options")
+        options = validate(kind.Settings, training.optimizer_options, "training.optimizer_options")
         decays = {name: 0.0 if name in undecayed else training.weight_decay for name in rates}
         self._rule = _rule(training, options, decays)
 

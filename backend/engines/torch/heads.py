@@ -26,7 +26,7 @@ from backend.contract.messages import message
 from backend.engines.engine import Batch
 from backend.engines.torch.inputs import align_ends, check_packing, check_window, model_inputs, tensor
 from backend.engines.torch.target_logits import TargetLogits
-from backend.models.architectures import BEAM_CLASSES, why_not
+from backend.models.architectures import BEAM_CLASSES, explain_unsupported
 
 _NEVER = -1e30  # the logit that XLNet's own head gives to what is masked
 _BEAM_OUTPUTS = ("start_top_log_probs", "start_top_index", "end_top_log_probs", "end_top_index", "cls_logits")
@@ -185,7 +185,7 @@ class BeamQuestionAnswering:
     @staticmethod
     def model_class(config: PreTrainedConfig) -> Any:
         """The architecture's own class. Raises InputError where it has none."""
-        if reason := why_not({"model_type": config.model_type}, Head.QUESTION_ANSWERING_BEAM):
+        if reason := explain_unsupported({"model_type": config.model_type}, Head.QUESTION_ANSWERING_BEAM):
             raise InputError(message("model.name_or_path: {reason}", reason=reason), "model.name_or_path")
         return getattr(transformers, BEAM_CLASSES[config.model_type])
 

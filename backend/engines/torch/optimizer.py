@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from backend import registry
-from backend.contract.spec import TrainingSection, validated
+from backend.contract.spec import TrainingSection, validate
 from backend.engines.layer_depth import LayerDepths
 from backend.engines.torch.optimizers.optimizer import Groups
 from backend.engines.torch.precision import Precision
@@ -28,7 +28,7 @@ class Optimizer:
         by_name = layer_depths(model).rates(training.layer_decay)
         self._word_rate = by_name[words.name] if words is not None else 1.0
         kind = registry.find("optimizer", training.optimizer, "training.optimizer")
-        options = validated(kind.Settings, training.optimizer_options, OPTIONS)
+        options = validate(kind.Settings, training.optimizer_options, OPTIONS)
         self._inner: Any = kind.make(_groups(model, self._named, by_name, training), training, options)
         # The fused kernel divides by `grad_scale` as it reads a gradient, which saves a pass over all of them.
         self._fused = bool(self._inner.defaults.get("fused"))

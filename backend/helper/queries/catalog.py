@@ -24,7 +24,7 @@ def _demo_spec(arguments: Arguments, tell: Tell) -> Any:
 def _devices(arguments: Arguments, tell: Tell) -> DeviceList:
     from backend.hardware import devices
 
-    return devices.ask(str(arguments.get("engine") or "torch"))
+    return devices.query_devices(str(arguments.get("engine") or "torch"))
 
 
 def _doctor(arguments: Arguments, tell: Tell) -> Any:

@@ -6,7 +6,7 @@
 from pathlib import Path
 from typing import Any
 
-from backend.contract.catalog import Column, plays_a_part
+from backend.contract.catalog import Column, is_used
 from backend.contract.errors import Fix, InputError
 from backend.contract.messages import message
 from backend.contract.output_file import whole_file
@@ -29,7 +29,7 @@ def _preview(arguments: Arguments, tell: Tell) -> DataPreview:
     from backend.preflight.column_guess import ColumnGuess
 
     section, kind, rows = _training_rows(arguments, tell)
-    parts = _parts(arguments.get("task"))
+    parts = _task_columns(arguments.get("task"))
     guess = ColumnGuess(rows.table)
     guesses, alone = guess.guesses(parts, section.columns), guess.guesses(parts, {})
     columns = {part: one.column for part, one in guesses.items() if one.column is not None}
@@ -51,11 +51,11 @@ def _preview(arguments: Arguments, tell: Tell) -> DataPreview:
         skipped=[message("{place}: {reason}", place=one.place, reason=one.reason) for one in rows.skipped[:100]],
         files=list(rows.files),
         passed_over=ignored_files(section.train) if "train" in kind.path_fields else [],
-        fix=_other_sheet(section) if rows.sheets else None,
+        fix=_suggest_sheet(section) if rows.sheets else None,
     )
 
 
-def _other_sheet(section: Any) -> Fix | None:
+def _suggest_sheet(section: Any) -> Fix | None:
     """The way to the sheet that is meant if the one that is read looks like a title page; none if a person chose it."""
     from backend.data.formats.workbook import suggest_sheet
 
@@ -66,13 +66,13 @@ def _other_sheet(section: Any) -> Fix | None:
 def _training_rows(arguments: Arguments, tell: Tell) -> tuple[Any, Any, Any]:
     """The `data` section with whole paths, its source and the training rows. Raises InputError."""
     from backend import registry  # these load the data room
-    from backend.contract.spec import DataSection, validated
+    from backend.contract.spec import DataSection, validate
     from backend.preflight import datasets
 
-    section = validated(DataSection, require(arguments, "data", dict), "data")
+    section = validate(DataSection, require(arguments, "data", dict), "data")
     kind = registry.find("source", section.source, "data.source")
-    settings = validated(kind.Settings, section.model_extra or {}, "data")
-    section = _with_paths(section, settings, kind)
+    settings = validate(kind.Settings, section.model_extra or {}, "data")
+    section = _resolve_paths(section, settings, kind)
     rows = kind(settings).read("train", section, datasets.reading(reporting(tell)))
     if rows is None:
         raise InputError(message("data.train: name the training data, for example a CSV file"), "data.train")
@@ -96,7 +96,7 @@ def _reason(one: Any, alone: Any) -> str:
     return alone.reason if alone is not None and alone.column == one.column else one.reason
 
 
-def _with_paths(section: Any, settings: Any, kind: Any) -> Any:
+def _resolve_paths(section: Any, settings: Any, kind: Any) -> Any:
     from backend.preflight import resolve
 
     values = {**section.model_dump(), **settings.model_dump()}
@@ -108,23 +108,23 @@ def _with_paths(section: Any, settings: Any, kind: Any) -> Any:
     )
 
 
-def _parts(task: Any) -> list[Column]:
+def _task_columns(task: Any) -> list[Column]:
     """The parts that play under the task's settings; none where no task is named."""
     from backend import registry
 
     name = task.get("type") if isinstance(task, dict) else task
     if not name:
         return []
-    return _playing(registry.find("task", str(name), "task.type"), task if isinstance(task, dict) else {})
+    return _columns_in_use(registry.find("task", str(name), "task.type"), task if isinstance(task, dict) else {})
 
 
-def _playing(kind: Any, settings: dict[str, Any]) -> list[Column]:
+def _columns_in_use(kind: Any, settings: dict[str, Any]) -> list[Column]:
     """The task's columns under these settings, as far as they are given: a form is still being filled."""
     fields = kind.Settings.model_fields
     return [
         column
         for column in kind.columns
-        if plays_a_part(column, lambda name: settings.get(name, fields[name].default))
+        if is_used(column, lambda name: settings.get(name, fields[name].default))
     ]  # fmt: skip
 
 
@@ -151,12 +151,12 @@ def _report(arguments: Arguments, tell: Tell) -> DataReport:
 
     folder = Path(str(arguments.get("folder") or Path.home()))
     if arguments.get("spec"):
-        subject = data_report.subject_of(resolve.resolve(require(arguments, "spec", dict), folder))
+        subject = data_report.request_of_spec(resolve.resolve(require(arguments, "spec", dict), folder))
     else:
         task = arguments.get("task") or {}
         section = task if isinstance(task, dict) else {"type": str(task)}
         tokenizer = arguments.get("tokenizer")
-        subject = data_report.subject_of_data(
+        subject = data_report.request_of_data(
             require(arguments, "data", dict), section, str(tokenizer) if tokenizer else None, folder
         )
     return data_report.data_report(subject, reporting(tell))
@@ -169,21 +169,21 @@ def _recognise(arguments: Arguments, tell: Tell) -> RecognisedData:
     return recognise([str(one) for one in require(arguments, "paths", list)], str(split) if split else None)
 
 
-def _subject(arguments: Arguments) -> Any:
+def _report_request(arguments: Arguments) -> Any:
     from backend.inspect import data_report
 
     task = arguments.get("task") or {}
     section = task if isinstance(task, dict) else {"type": str(task)}
     if not section.get("type"):
         raise InputError(message("task.type: name the task, which says which rows can be used"), "task.type")
-    return data_report.subject_of_data(require(arguments, "data", dict), section, None, Path.home())
+    return data_report.request_of_data(require(arguments, "data", dict), section, None, Path.home())
 
 
-def _glance(arguments: Arguments, tell: Tell) -> DataSummary:
+def _summarise_data(arguments: Arguments, tell: Tell) -> DataSummary:
     from backend.inspect.data_glance import data_glance  # loads the data room
 
     model = arguments.get("model")
-    return data_glance(_subject(arguments), str(model) if model else None, reporting(tell))
+    return data_glance(_report_request(arguments), str(model) if model else None, reporting(tell))
 
 
 def _export_unusable(arguments: Arguments, tell: Tell) -> ExportedFile:
@@ -191,7 +191,7 @@ def _export_unusable(arguments: Arguments, tell: Tell) -> ExportedFile:
 
     from backend.inspect.data_glance import unusable_rows
 
-    found = unusable_rows(_subject(arguments), reporting(tell))
+    found = unusable_rows(_report_request(arguments), reporting(tell))
     output = user_path(require(arguments, "output"))
     with whole_file(output) as beside, beside.open("w", newline="", encoding="utf-8-sig") as file:
         writer = csv.writer(file)
@@ -214,7 +214,7 @@ QUERIES = (
     Query("preview_data", _preview),
     Query("data_report", _report),
     Query("recognise_data", _recognise),
-    Query("data_glance", _glance, warm_by="model"),
+    Query("data_glance", _summarise_data, warm_by="model"),
     Query("data_row", _row),
     Query("export_unusable", _export_unusable),
 )

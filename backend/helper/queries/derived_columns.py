@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 PROBABILITY = "probability_"
 
 
-def with_all_columns(table: "pa.Table") -> "pa.Table":
+def add_all_columns(table: "pa.Table") -> "pa.Table":
     """The table with every derived column that can be computed and whose name no column bears."""
     for name in _DERIVED:
         if name != "wrong_tags" or not {"lost_words", "predicted_lost_words"}.isdisjoint(table.column_names):
-            table = with_column(table, name)
+            table = add_column(table, name)
     return table
 
 
-def with_column(table: "pa.Table", name: str) -> "pa.Table":
+def add_column(table: "pa.Table", name: str) -> "pa.Table":
     """The table with a derived column where its name is asked for, no column bears it, and it can be computed."""
     derive = _DERIVED.get(name)
     column = derive(table) if derive and name not in table.column_names else None
     return table if column is None else table.append_column(name, column)
 
 
-def at_threshold(table: "pa.Table", label: str, threshold: float) -> "pa.Table":
+def apply_threshold(table: "pa.Table", label: str, threshold: float) -> "pa.Table":
     """The table with the column of what each prediction becomes where `label` is predicted from a probability on.
 
     Below it the most probable of the other labels is predicted.
@@ -58,7 +58,7 @@ def _confidence(table: "pa.Table") -> Any:
     return compute.max_element_wise(*[table[name] for name in names]) if names else None
 
 
-def _right(table: "pa.Table") -> Any:
+def _is_correct(table: "pa.Table") -> Any:
     """Whether the prediction is the actual value, as text; none where nothing is known."""
     import pyarrow as pa
     import pyarrow.compute as compute
@@ -116,4 +116,4 @@ def _differing(predicted: list[str] | None, actual: list[str] | None) -> int | N
     return max(len(predicted), len(actual)) - same
 
 
-_DERIVED = {"confidence": _confidence, RIGHT: _right, "error": _error, "wrong_tags": _wrong_tags}
+_DERIVED = {"confidence": _confidence, RIGHT: _is_correct, "error": _error, "wrong_tags": _wrong_tags}

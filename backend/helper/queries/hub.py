@@ -6,7 +6,7 @@ import time
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.places import cache_folder, is_offline
-from backend.contract.redaction import HIDDEN, TOKEN_VARIABLES, redacted, token_file
+from backend.contract.redaction import HIDDEN, TOKEN_VARIABLES, redact, token_file
 from backend.contract.rpc.models import DownloadedModel, HubAccount, HubModel, HubSearch
 from backend.contract.rpc.protocol import Progress
 from backend.helper.query import Arguments, Query, Tell, require
@@ -69,7 +69,7 @@ def _account(arguments: Arguments, tell: Tell) -> HubAccount:
     from backend.data.hub_answers import install_limits  # slow to import, as the library that it guards
 
     install_limits()
-    known = {"from_environment": _in_environment(), "token_file": str(token_file())}
+    known = {"from_environment": _is_in_environment(), "token_file": str(token_file())}
     token = hub.get_token()
     if not token:
         return HubAccount(**known)
@@ -78,7 +78,7 @@ def _account(arguments: Arguments, tell: Tell) -> HubAccount:
     try:
         told = hub.whoami(token)
     except (hub.errors.HfHubHTTPError, OSError, InputError) as error:
-        return HubAccount(has_token=True, note=_why(error, token), **known)
+        return HubAccount(has_token=True, note=_describe_error(error, token), **known)
     return HubAccount(
         name=str(told.get("name") or ""),
         full_name=str(told.get("fullname") or ""),
@@ -102,7 +102,7 @@ def _login(arguments: Arguments, tell: Tell) -> HubAccount:
     try:
         hub.login(token, skip_if_logged_in=False)
     except (hub.errors.HfHubHTTPError, OSError, ValueError) as error:
-        raise InputError(_why(error, token), "token") from None  # its traceback would hold the token
+        raise InputError(_describe_error(error, token), "token") from None  # its traceback would hold the token
     return _account({}, tell)
 
 
@@ -115,24 +115,24 @@ def _logout(arguments: Arguments, tell: Tell) -> HubAccount:
     try:
         hub.logout(name)
     except OSError:
-        if not _in_environment():  # otherwise the answer says that a variable still holds one
+        if not _is_in_environment():  # otherwise the answer says that a variable still holds one
             raise
     return _account({}, tell)
 
 
-def _in_environment() -> bool:
+def _is_in_environment() -> bool:
     return any(os.environ.get(name) for name in TOKEN_VARIABLES)
 
 
-def _why(error: Exception, token: str) -> str:
+def _describe_error(error: Exception, token: str) -> str:
     """Why the hub did not say who it is, in a sentence without the token."""
     response = getattr(error, "response", None)
     if response is not None and response.status_code in (401, 403):
         return UNKNOWN_TOKEN
     if isinstance(error, InputError):
-        return redacted(str(error).replace(token, HIDDEN))
+        return redact(str(error).replace(token, HIDDEN))
     first = next(iter(str(error).splitlines()), type(error).__name__)
-    return redacted(f"the hub cannot be asked now ({first.replace(token, HIDDEN)}); try again later")
+    return redact(f"the hub cannot be asked now ({first.replace(token, HIDDEN)}); try again later")
 
 
 QUERIES = (

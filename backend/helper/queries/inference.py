@@ -34,7 +34,7 @@ def _answer(arguments: Arguments, tell: Tell, stop_requested: Callable[[], bool]
     target, task = require(arguments, "target"), str(arguments.get("task") or "")
     opening = {name: value for name, value in settings.items() if name not in _DECODING}
     _remember(tell)
-    answerer = _opened(target, task, json.dumps(opening, sort_keys=True), _version(target))
+    answerer = _open_predictor(target, task, json.dumps(opening, sort_keys=True), _version(target))
     told: list[str] = []
 
     def say(piece: str) -> None:
@@ -54,7 +54,7 @@ def _remember(tell: Tell) -> None:
 
 
 @lru_cache(maxsize=1)
-def _opened(target: str, task: str, settings: str, version: str) -> "InteractivePredictor":
+def _open_predictor(target: str, task: str, settings: str, version: str) -> "InteractivePredictor":
     from backend.hardware import claims
     from backend.inference import interactive  # loads the framework
 
@@ -158,7 +158,7 @@ def _run(arguments: Arguments) -> RunFolder:
     run = find_run(name, runs_folder())
     if run is None:
         raise InputError(message("{name}: there is no such run any more", name=name), "run")
-    return run.whole()
+    return run.main_folder()
 
 
 def _data(arguments: Arguments) -> Path:
@@ -167,7 +167,7 @@ def _data(arguments: Arguments) -> Path:
 
 def _add_row(arguments: Arguments, tell: Tell) -> AddedRow:
     from backend import registry
-    from backend.contract.spec import validated
+    from backend.contract.spec import validate
     from backend.inference import feedback_file
     from backend.tasks.task import used_columns
 
@@ -176,7 +176,7 @@ def _add_row(arguments: Arguments, tell: Tell) -> AddedRow:
     known = {name: value for name, value in section.items() if name in kind.Settings.model_fields}
     return feedback_file.add(
         Path(require(arguments, "path")),
-        used_columns(kind(validated(kind.Settings, known, "task"))),
+        used_columns(kind(validate(kind.Settings, known, "task"))),
         arguments.get("columns") or {},
         require(arguments, "row", dict),
         arguments.get("right"),

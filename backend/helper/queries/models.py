@@ -19,7 +19,7 @@ def _choices(arguments: Arguments, tell: Tell) -> ModelChoices:
     return ModelChoices(local_models.choices(wanted, recent, run_folders(runs_folder())))
 
 
-def _cached(arguments: Arguments, tell: Tell) -> CachedModels:
+def _list_cached(arguments: Arguments, tell: Tell) -> CachedModels:
     from huggingface_hub import CacheNotFound, scan_cache_dir
 
     from backend.models.local_models import holds_model
@@ -104,7 +104,7 @@ QUERIES = (
     Query("describe_model", _describe),
     Query("convert_model", _convert),
     Query("model_choices", _choices),
-    Query("cached_models", _cached),
+    Query("cached_models", _list_cached),
     Query("model_code", _model_code),
     Query("agree_to_code", _agree_to_code),
 )

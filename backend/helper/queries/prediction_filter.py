@@ -12,7 +12,7 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.rpc.predictions import RIGHT, PredictionRows
 from backend.helper.queries import predictions
-from backend.helper.queries.derived_columns import with_column
+from backend.helper.queries.derived_columns import add_column
 from backend.helper.query import Arguments, Query, Tell, require
 
 if TYPE_CHECKING:
@@ -31,17 +31,17 @@ _WORD = (r"(?:^|[^\pL\pN_])", r"(?:$|[^\pL\pN_])")
 def _filter(arguments: Arguments, tell: Tell) -> PredictionRows:
     import pyarrow as pa
 
-    rows = chosen_rows(arguments, tell)
-    return PredictionRows(arrow=_written(pa.table({"row": whole_numbers(rows)})), count=len(rows))
+    rows = select_rows(arguments, tell)
+    return PredictionRows(arrow=_write_pages(pa.table({"row": whole_numbers(rows)})), count=len(rows))
 
 
-def chosen_rows(arguments: Arguments, tell: Tell = lambda progress: None) -> "np.ndarray":
+def select_rows(arguments: Arguments, tell: Tell = lambda progress: None) -> "np.ndarray":
     """Numbers of the rows that fit, in the order asked for. Raises InputError."""
     import numpy as np
 
     path = require(arguments, "parquet")
     table = predictions.read(path, tell)
-    keep = _kept(table, arguments)
+    keep = _filter_mask(table, arguments)
     sort_by = arguments.get("sort_by")
     if not sort_by:
         return np.flatnonzero(keep)
@@ -54,7 +54,7 @@ def _order(version: str, path: str, column: str, descending: bool) -> "np.ndarra
     """All rows in the order of a column; rows without a value come last."""
     import pyarrow.compute as compute
 
-    table = with_column(predictions.read(path), column)
+    table = add_column(predictions.read(path), column)
     _check(table, column)
     key = table[column]
     if _is_text(key) and _has_few_values(key):
@@ -74,33 +74,33 @@ def _ranks(column: Any) -> Any:
     return compute.index_in(column, values) if len(values) else pa.nulls(len(column), pa.int32())
 
 
-def _kept(table: "pa.Table", arguments: Arguments) -> "np.ndarray":
+def _filter_mask(table: "pa.Table", arguments: Arguments) -> "np.ndarray":
     import numpy as np
 
     keep = np.ones(table.num_rows, dtype=bool)
     right = arguments.get("right")
     if right is not None:
-        table = with_column(table, RIGHT)
+        table = add_column(table, RIGHT)
         if RIGHT not in table.column_names:
             raise InputError(message("there are no actual values in this file to compare the predictions with"))
         keep &= _flags(table[RIGHT] if right else _not(table[RIGHT]))
     for name in ("actual", "prediction"):
         if arguments.get(name) is not None:
-            keep &= _compared(table, {"column": name, "is": "is", "value": str(arguments[name])})
+            keep &= _compare(table, {"column": name, "is": "is", "value": str(arguments[name])})
     for condition in arguments.get("conditions") or []:
-        keep &= _compared(table, condition)
+        keep &= _compare(table, condition)
     if arguments.get("text"):
         keep &= _containing(table, arguments)
     return keep
 
 
-def _compared(table: "pa.Table", condition: Any) -> "np.ndarray":
+def _compare(table: "pa.Table", condition: Any) -> "np.ndarray":
     """One condition: `is`, `is_not`, `at_least`, `above`, `at_most` or `below` a value; a value of none is an empty cell."""
     import pyarrow as pa
     import pyarrow.compute as compute
 
     name, operation, value = str(condition["column"]), str(condition["is"]), condition.get("value")
-    table = with_column(table, name)
+    table = add_column(table, name)
     _check(table, name)
     column = table[name]
     if value is None:
@@ -134,12 +134,12 @@ def _containing(table: "pa.Table", arguments: Arguments) -> "np.ndarray":
     if chosen:
         _check(table, str(chosen))
     found = np.zeros(table.num_rows, dtype=bool)
-    for name in [str(chosen)] if chosen else _searched(table):
-        found |= _matched(_as_text(table[name]), matches)
+    for name in [str(chosen)] if chosen else _searched_columns(table):
+        found |= _match(_as_text(table[name]), matches)
     return found
 
 
-def _searched(table: "pa.Table") -> list[str]:
+def _searched_columns(table: "pa.Table") -> list[str]:
     """Columns in which a text is looked for where none is named: fractions are hardly meant."""
     import pyarrow as pa
 
@@ -179,18 +179,18 @@ def _matching(arguments: Arguments) -> list[_Match]:
     return [*([] if regex else plain), ("match_substring_regex", options)]
 
 
-def _matched(column: Any, matches: list[_Match]) -> "np.ndarray":
+def _match(column: Any, matches: list[_Match]) -> "np.ndarray":
     import numpy as np
     import pyarrow.compute as compute
 
     if _has_few_values(column):
         values = compute.call_function("unique", [column])
-        places = np.flatnonzero(_matched(values, matches))
+        places = np.flatnonzero(_match(values, matches))
         return _flags(compute.is_in(column, value_set=values.take(whole_numbers(places)), skip_nulls=True))
     (function, options), *rest = matches
     found = _flags(compute.call_function(function, [column], options))
     if rest and found.any():
-        found[found] = _matched(column.take(whole_numbers(np.flatnonzero(found))), rest)
+        found[found] = _match(column.take(whole_numbers(np.flatnonzero(found))), rest)
     return found
 
 
@@ -242,7 +242,7 @@ def _check(table: "pa.Table", column: str) -> None:
         )
 
 
-def _written(table: "pa.Table") -> str:
+def _write_pages(table: "pa.Table") -> str:
     import pyarrow as pa
 
     descriptor, path = tempfile.mkstemp(prefix="burnish-", suffix=".arrow")

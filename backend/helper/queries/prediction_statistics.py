@@ -193,7 +193,7 @@ def _numbers(arguments: Arguments, tell: Tell) -> NumberStatistics:
         raise InputError(message("no row of this file has an actual number to compare with"))
     actual, predicted = actual[rows], predicted[rows]
     error = predicted - actual
-    shown = _shown(np.abs(error))
+    shown = _sample_points(np.abs(error))
     return NumberStatistics(
         rows=len(rows),
         pearson=_correlation(actual, predicted),
@@ -207,7 +207,7 @@ def _numbers(arguments: Arguments, tell: Tell) -> NumberStatistics:
     )
 
 
-def _shown(distance: "np.ndarray") -> "np.ndarray":
+def _sample_points(distance: "np.ndarray") -> "np.ndarray":
     """Places of the rows that are drawn: all, or evenly spaced ones and the furthest off."""
     import numpy as np
 
@@ -265,24 +265,24 @@ def spans(tags: list[str]) -> set[tuple[str, int, int]]:
     Source: the CoNLL-2000 script conlleval.pl (https://www.clips.uantwerpen.be/conll2000/chunking/output.html). A tag
     without a scheme (`NOUN`) is an entity of one word.
     """
-    parts = [_parted(tag) for tag in tags]
+    parts = [_split_tag(tag) for tag in tags]
     found, begin = set(), 0
     for place, (present, following) in enumerate(pairwise([*parts, ("O", "")])):
-        if place == 0 or _begins(parts[place - 1], present):
+        if place == 0 or _is_start(parts[place - 1], present):
             begin = place
-        if present[0] != "O" and _begins(present, following):
+        if present[0] != "O" and _is_start(present, following):
             found.add((present[1], begin, place + 1))
     return found
 
 
-def _parted(tag: str) -> tuple[str, str]:
+def _split_tag(tag: str) -> tuple[str, str]:
     if tag in ("O", ""):
         return ("O", "")
     letter, dash, kind = tag.partition("-")
     return (letter, kind) if dash and letter in "BIESLU" else ("S", tag)
 
 
-def _begins(before: tuple[str, str], present: tuple[str, str]) -> bool:
+def _is_start(before: tuple[str, str], present: tuple[str, str]) -> bool:
     """Whether something else begins with `present`."""
     return (
         present[0] in "BSUO" or before[0] in "ESLUO" or before[1] != present[1]

@@ -16,7 +16,7 @@ from backend.contract.places import cache_folder
 from backend.contract.rpc.predictions import AT_THRESHOLD, PredictionPages
 from backend.contract.rpc.protocol import ExportedFile, Progress
 from backend.contract.safe_files import open_unlinked, user_path
-from backend.helper.queries.derived_columns import at_threshold, with_all_columns, with_column
+from backend.helper.queries.derived_columns import add_all_columns, add_column, apply_threshold
 from backend.helper.query import Arguments, Query, Tell, require
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ VERSION = 1
 def _open_predictions(arguments: Arguments, tell: Tell) -> PredictionPages:
     path = Path(require(arguments, "parquet"))
     pages = _pages_of(path, tell)
-    return PredictionPages(arrow=str(pages), rows=_mapped(str(pages), pages.stat().st_mtime_ns).num_rows)
+    return PredictionPages(arrow=str(pages), rows=_map_pages(str(pages), pages.stat().st_mtime_ns).num_rows)
 
 
 def read(path: str, tell: Tell = lambda progress: None) -> "pa.Table":
@@ -44,9 +44,9 @@ def read(path: str, tell: Tell = lambda progress: None) -> "pa.Table":
     # Not read_table, which would load pandas: that takes longer than a small file.
     with open_file(Path(path)) as file:
         if file.metadata.num_rows <= SMALL:
-            return with_all_columns(file.read())
+            return add_all_columns(file.read())
     pages = _pages_of(Path(path), tell)
-    return _mapped(str(pages), pages.stat().st_mtime_ns)
+    return _map_pages(str(pages), pages.stat().st_mtime_ns)
 
 
 def read_columns(path: str, columns: list[str]) -> "pa.Table":
@@ -115,11 +115,11 @@ def _write(path: Path, pages: Path, tell: Tell) -> None:
     try:
         with open_file(path) as file:
             total = file.metadata.num_rows
-            first = with_all_columns(file.read_row_group(0)).combine_chunks()  # one batch for each row group
+            first = add_all_columns(file.read_row_group(0)).combine_chunks()  # one batch for each row group
             with pa.ipc.new_file(str(beside), first.schema) as writer:
                 writer.write_table(first)
                 for group in range(1, file.num_row_groups):
-                    writer.write_table(with_all_columns(file.read_row_group(group)).combine_chunks())
+                    writer.write_table(add_all_columns(file.read_row_group(group)).combine_chunks())
                     tell(Progress(first.num_rows * (group + 1), total, "rows"))
         beside.replace(pages)
     finally:
@@ -134,7 +134,7 @@ def _forget_older(folder: Path) -> None:
 
 
 @lru_cache(maxsize=2)
-def _mapped(pages: str, written: int) -> "pa.Table":
+def _map_pages(pages: str, written: int) -> "pa.Table":
     import pyarrow as pa
 
     return pa.ipc.open_file(pa.memory_map(pages)).read_all()
@@ -186,13 +186,13 @@ def export(request: ExportRequest, report: Callable[[int, int], None] = lambda d
                 formats=" or ".join(FORMATS),
             )
         )
-    table = _shaped(request)
+    table = _export_table(request)
     options = predictions_file.TableOptions(request.format == "csv", request.bom, request.defuse)
     predictions_file.write_table(table, request.output, options, report)
     return ExportedFile(path=str(request.output), rows=table.num_rows)
 
 
-def _shaped(request: ExportRequest) -> "pa.Table":
+def _export_table(request: ExportRequest) -> "pa.Table":
     import numpy as np
 
     with open_file(Path(request.parquet)) as file:
@@ -200,9 +200,9 @@ def _shaped(request: ExportRequest) -> "pa.Table":
     table = read(request.parquet)
     columns = list(request.columns or own)
     for name in columns:
-        table = with_column(table, name)
+        table = add_column(table, name)
     if request.threshold is not None:
-        table = at_threshold(table, *request.threshold)
+        table = apply_threshold(table, *request.threshold)
         if AT_THRESHOLD in table.column_names and AT_THRESHOLD not in columns:
             columns.insert(columns.index("prediction") + 1 if "prediction" in columns else len(columns), AT_THRESHOLD)
     missing = [name for name in columns if name not in table.column_names]

@@ -56,7 +56,7 @@ def _clear(arguments: Arguments, tell: Tell) -> ClearedCache:
             "parts",
         )
     alive = [run for run in run_folders(runs_folder()) if run.life() == "alive"]
-    begun = min((_begun(run) for run in alive), default=None)
+    begun = min((_started_at(run) for run in alive), default=None)
     freed, kept, failed = 0, 0, list[str]()
     for number, name in enumerate(names):
         tell(Progress(number, len(names), "parts"))
@@ -65,7 +65,7 @@ def _clear(arguments: Arguments, tell: Tell) -> ClearedCache:
     return ClearedCache(freed=freed, kept=kept, kept_for=[run.name for run in alive] if kept else [], failed=failed)
 
 
-def _begun(run: RunFolder) -> float:
+def _started_at(run: RunFolder) -> float:
     """When its present attempt began; a run that has said nothing yet may use everything."""
     process = run.process_record()
     return process.started if process is not None else 0.0

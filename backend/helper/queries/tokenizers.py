@@ -85,7 +85,7 @@ def _describe(arguments: Arguments, tell: Tell) -> TokenizerDescription:
     from backend.tokenizers import tokenize
 
     named = _resolve(arguments)
-    return tokenize.describe(_opened(named), named)
+    return tokenize.describe(_open_named(named), named)
 
 
 def _compare_text(arguments: Arguments, tell: Tell) -> TextComparison:
@@ -140,7 +140,7 @@ def _question(arguments: Arguments, kind: type[Any]) -> Any:
 
 def open_tokenizer(arguments: Arguments) -> Any:
     """The tokenizer that a question names; the last few are kept open. Raises InputError."""
-    return _opened(_resolve(arguments))
+    return _open_named(_resolve(arguments))
 
 
 def _resolve(arguments: Arguments) -> Any:
@@ -150,13 +150,13 @@ def _resolve(arguments: Arguments) -> Any:
     return resolve.resolve_name(require(arguments, "tokenizer"), str(arguments.get("revision") or "main"), options)
 
 
-def _opened(named: Any) -> Any:
+def _open_named(named: Any) -> Any:
     age = _age(named.name_or_path) + consents.changed_at()
-    return _kept(named.name_or_path, named.revision, json.dumps(named.options, sort_keys=True), age)
+    return _open_cached(named.name_or_path, named.revision, json.dumps(named.options, sort_keys=True), age)
 
 
 @lru_cache(KEPT)
-def _kept(name: str, revision: str, options: str, age: float) -> Any:
+def _open_cached(name: str, revision: str, options: str, age: float) -> Any:
     from backend.contract.places import is_offline
     from backend.tokenizers import loading
 
@@ -173,21 +173,21 @@ def _age(name: str) -> float:
 
 
 def _train(arguments: Arguments, tell: Tell) -> TrainedTokenizer:
-    from backend.contract.spec import validated  # these load the data room and the tokenizers library
+    from backend.contract.spec import validate  # these load the data room and the tokenizers library
     from backend.contract.spec.tokenizer_training import TokenizerTraining
     from backend.inspect import tokenizer_training
     from backend.tokenizers import saving
 
     output = _output(arguments)
     saving.check_free(output, OUTPUT)
-    settings = validated(TokenizerTraining, require(arguments, "settings", dict), SETTINGS)
+    settings = validate(TokenizerTraining, require(arguments, "settings", dict), SETTINGS)
     tell(Progress(text="Reading the data"))
     texts = _texts(arguments, tell)
     other = str(arguments.get("compare_with") or "") or None
     learnt = tokenizer_training.learn(
         texts, settings, other, lambda stage, done, total, unit: tell(Progress(done, total, unit, stage))
     )
-    return learnt.written(output, OUTPUT)
+    return learnt.save(output, OUTPUT)
 
 
 def _propose(arguments: Arguments, tell: Tell) -> ProposedTokens:
@@ -200,7 +200,7 @@ def _count(arguments: Arguments, tell: Tell) -> TokenCounts:
     from backend.tokenizers import added_tokens
 
     started = time.monotonic()
-    before, after = open_tokenizer(arguments), _opened_anew(arguments)
+    before, after = open_tokenizer(arguments), _open_fresh(arguments)
     extension = _extension(arguments)
     added_tokens.extend(after, extension)
     tell(Progress(text="Reading the data"))
@@ -221,7 +221,7 @@ def _extend(arguments: Arguments, tell: Tell) -> TrainedTokenizer:
 
     started, output = time.monotonic(), _output(arguments)
     saving.check_free(output, OUTPUT)
-    tokenizer = _opened_anew(arguments)
+    tokenizer = _open_fresh(arguments)
     added = added_tokens.extend(tokenizer, _extension(arguments))
     saving.save(tokenizer, output, OUTPUT)
     return TrainedTokenizer(
@@ -229,7 +229,7 @@ def _extend(arguments: Arguments, tell: Tell) -> TrainedTokenizer:
     )  # fmt: skip
 
 
-def _opened_anew(arguments: Arguments) -> Any:
+def _open_fresh(arguments: Arguments) -> Any:
     """A tokenizer of its own, as it is going to be changed."""
     from backend.contract.places import is_offline
     from backend.tokenizers import loading

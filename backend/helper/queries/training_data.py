@@ -25,16 +25,16 @@ MAX_NUMBERS = 12_000
 def _lengths(arguments: Arguments, tell: Tell) -> TrainingLengths:
     from backend.inspect.length_report import training_lengths  # loads the data room
 
-    return training_lengths(_look(arguments, tell), _stages(tell))
+    return training_lengths(_preview(arguments, tell), _stages(tell))
 
 
 def _rows(arguments: Arguments, tell: Tell) -> TrainingRows:
     from backend.inspect import feature_view
 
-    look = _look(arguments, tell)
+    look = _preview(arguments, tell)
     start, count = int(arguments.get("start") or 0), int(arguments.get("count") or PAGE)
     if arguments.get("step") is not None:
-        return feature_view.rows_of_step(_with_news(look, arguments), int(arguments["step"]), start, count)
+        return feature_view.rows_of_step(_with_new_events(look, arguments), int(arguments["step"]), start, count)
     if arguments.get("row") is not None:
         start = int(look.features_of(int(arguments["row"]))[0])
     return feature_view.rows_in_order(look, start, count)
@@ -45,20 +45,22 @@ def _feature(arguments: Arguments, tell: Tell) -> TrainingFeature:
 
     step = arguments.get("step")
     feature = int(require(arguments, "feature", int))
-    return feature_view.shown_feature(_look(arguments, tell), feature, None if step is None else int(step), MAX_NUMBERS)
+    return feature_view.view_feature(
+        _preview(arguments, tell), feature, None if step is None else int(step), MAX_NUMBERS
+    )
 
 
-def _look(arguments: Arguments, tell: Tell) -> "BatchPreview":
+def _preview(arguments: Arguments, tell: Tell) -> "BatchPreview":
     """Of a run (`run`) or of a spec (`spec`, `folder`); `asked` changes when files are to be looked at anew."""
     _present["tell"] = tell
     subject = {name: arguments.get(name) for name in ("run", "spec", "folder", "asked")}
-    return _opened(json.dumps(subject, sort_keys=True), str(arguments.get("split") or "train"))
+    return _open_preview(json.dumps(subject, sort_keys=True), str(arguments.get("split") or "train"))
 
 
-def _with_news(look: "BatchPreview", arguments: Arguments) -> "BatchPreview":
+def _with_new_events(look: "BatchPreview", arguments: Arguments) -> "BatchPreview":
     """The same; of a run that goes on with what it has said since."""
     run = find_run(str(arguments["run"]), runs_folder()) if arguments.get("run") else None
-    return look.with_news(run.whole()) if run is not None else look
+    return look.with_new_events(run.main_folder()) if run is not None else look
 
 
 _present: dict[str, Tell] = {}
@@ -66,7 +68,7 @@ _present: dict[str, Tell] = {}
 
 
 @lru_cache(maxsize=2)
-def _opened(subject: str, split: str) -> "BatchPreview":
+def _open_preview(subject: str, split: str) -> "BatchPreview":
     from backend.inspect import batch_preview
     from backend.preflight import resolve
 
@@ -75,9 +77,9 @@ def _opened(subject: str, split: str) -> "BatchPreview":
         run = find_run(asked["run"], runs_folder())
         if run is None:
             raise InputError(message("{asked}: there is no such run any more", asked=asked["run"]), "run")
-        return batch_preview.look_at_run(run.whole(), _stages(_present["tell"]), split)
+        return batch_preview.preview_run(run.main_folder(), _stages(_present["tell"]), split)
     spec = resolve.resolve(require(asked, "spec", dict), Path(str(asked["folder"] or Path.home())))
-    return batch_preview.look(spec, _stages(_present["tell"]), split)
+    return batch_preview.preview(spec, _stages(_present["tell"]), split)
 
 
 def _stages(tell: Tell) -> "Any":

@@ -69,14 +69,14 @@ def _find(arguments: Arguments, tell: Tell) -> FoundRows:
         descending=bool(arguments.get("descending")),
     )
     rows = find(table, search)
-    return FoundRows(_written(folder, rows.astype("int32")), len(rows))
+    return FoundRows(_write_numbers(folder, rows.astype("int32")), len(rows))
 
 
 def _origin(arguments: Arguments, tell: Tell) -> PieceOrigin:
     from backend.tokenizers.vocabulary import piece_origin
 
     folder = Path(require(arguments, "folder"))
-    pieces = _opened(str(folder), "pieces")
+    pieces = _open_table(str(folder), "pieces")
     row = int(require(arguments, "row", int))
     values = {name: pieces[name][row].as_py() for name in pieces.column_names}
     kind = (pieces.schema.metadata or {}).get(b"kind", b"").decode()
@@ -94,7 +94,7 @@ def _origin(arguments: Arguments, tell: Tell) -> PieceOrigin:
 
 
 def _convert(arguments: Arguments, tell: Tell) -> Conversion:
-    pieces, ids = _both_ways(require(arguments, "folder"))
+    pieces, ids = _piece_maps(require(arguments, "folder"))
     if isinstance(arguments.get("ids"), list):
         numbers = [int(one) for one in require_list(arguments, "ids", MAX_IDS)]
         return Conversion(ids=list(numbers), pieces=[pieces.get(one) for one in numbers])
@@ -106,7 +106,7 @@ def _convert(arguments: Arguments, tell: Tell) -> Conversion:
 def _count(arguments: Arguments, tell: Tell) -> PieceCounts:
     from backend.helper.query import reporting
     from backend.inspect.column_texts import read_text_column
-    from backend.tokenizers.token_counts import count_pieces, in_order_of
+    from backend.tokenizers.token_counts import count_pieces, counts_of_ids
 
     started = time.monotonic()
     folder = Path(require(arguments, "folder"))
@@ -116,8 +116,8 @@ def _count(arguments: Arguments, tell: Tell) -> PieceCounts:
     tokenizer = open_tokenizer(arguments)
     total = len(column)
     by_id = count_pieces(tokenizer, column.texts(), lambda done: tell(Progress(done, total, "rows")))
-    counts = in_order_of(_opened(str(folder), "pieces")["id"].to_numpy(), by_id)
-    path = _written(folder, counts)
+    counts = counts_of_ids(_open_table(str(folder), "pieces")["id"].to_numpy(), by_id)
+    path = _write_numbers(folder, counts)
     Path(path).replace(folder / f"{FREQUENCY}.npy")
     return PieceCounts(
         path=str(folder / f"{FREQUENCY}.npy"),
@@ -152,7 +152,7 @@ def _table_of(arguments: Arguments) -> "tuple[Path, pa.Table]":
 
     folder = Path(require(arguments, "folder"))
     name = str(arguments.get("table") or "pieces")
-    table = _opened(str(folder), name)
+    table = _open_table(str(folder), name)
     counts = folder / f"{FREQUENCY}.npy"
     if name == "pieces" and counts.is_file():
         table = table.append_column(FREQUENCY, pa.array(np.load(counts)))
@@ -160,7 +160,7 @@ def _table_of(arguments: Arguments) -> "tuple[Path, pa.Table]":
 
 
 @lru_cache(2 * KEPT)
-def _opened(folder: str, name: str) -> "pa.Table":
+def _open_table(folder: str, name: str) -> "pa.Table":
     import pyarrow as pa
 
     if name not in TABLES:
@@ -176,12 +176,12 @@ def _opened(folder: str, name: str) -> "pa.Table":
 def _merges(folder: str) -> "Merges":
     from backend.tokenizers.vocabulary.piece_origin import merges_of
 
-    return merges_of(_opened(folder, "pieces"), _opened(folder, "merges"))
+    return merges_of(_open_table(folder, "pieces"), _open_table(folder, "merges"))
 
 
 @lru_cache(KEPT)
-def _both_ways(folder: str) -> tuple[dict[int, str], dict[str, int]]:
-    table = _opened(folder, "pieces")
+def _piece_maps(folder: str) -> tuple[dict[int, str], dict[str, int]]:
+    table = _open_table(folder, "pieces")
     table = table.filter(table["piece"].is_valid())
     ids, pieces = table["id"].to_pylist(), table["piece"].to_pylist()
     return dict(zip(ids, pieces, strict=True)), dict(zip(pieces, ids, strict=True))
@@ -208,7 +208,7 @@ def _write_table(table: "pa.Table", folder: Path, name: str) -> None:
     np.save(folder / f"{name}.offsets.npy", np.stack(offsets))
 
 
-def _written(folder: Path, numbers: "np.ndarray") -> str:
+def _write_numbers(folder: Path, numbers: "np.ndarray") -> str:
     import numpy as np
 
     descriptor, path = tempfile.mkstemp(suffix=".npy", dir=folder)

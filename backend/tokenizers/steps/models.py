@@ -10,7 +10,7 @@ import msgspec
 
 from backend.contract.messages import message
 from backend.contract.tokens.steps import ChosenPiece, Merge, WordTrace
-from backend.tokenizers.vocabulary.pieces import merged
+from backend.tokenizers.vocabulary.pieces import merge_pieces
 
 if TYPE_CHECKING:
     from backend.tokenizers.vocabulary.pieces import Vocabulary
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def trace(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
     """How the word was cut; the pieces are always the library's own."""
-    told = _KINDS.get(known.kind, _whole)(word, start, end, known)
+    told = _KINDS.get(known.kind, _trace_word)(word, start, end, known)
     tokens = known.model.tokenize(word)
     pieces, ids = [token.value for token in tokens], [token.id for token in tokens]
     if told.ids == ids:
@@ -30,7 +30,7 @@ def trace(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
     )  # fmt: skip
 
 
-def _whole(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
+def _trace_word(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
     tokens = known.model.tokenize(word)
     is_there = word in [token.value for token in tokens]
     return WordTrace(
@@ -86,7 +86,7 @@ def _trace_bpe(word: str, start: int, end: int, known: "Vocabulary") -> WordTrac
             sentence=message("The whole word is a piece of the vocabulary, and this model looks there before it merges."),
         )  # fmt: skip
     symbols, unknown = _symbols(word, known)
-    merges, pieces = _merged(symbols, known.pairs, model.continuing_subword_prefix or "")
+    merges, pieces = _merge_symbols(symbols, known.pairs, model.continuing_subword_prefix or "")
     ids = [known.stored["vocab"].get(piece, -1) for piece in pieces]
     return WordTrace(
         word=word, start=start, end=end, pieces=pieces, ids=ids, symbols=symbols, merges=merges,
@@ -116,7 +116,7 @@ def _symbols(word: str, known: "Vocabulary") -> tuple[list[str], list[str]]:
     return symbols, unknown
 
 
-def _merged(symbols: list[str], pairs: Pairs, prefix: str) -> tuple[list[Merge], list[str]]:
+def _merge_symbols(symbols: list[str], pairs: Pairs, prefix: str) -> tuple[list[Merge], list[str]]:
     """Always the pair of the lowest rank, the leftmost of equal ones (Sennrich et al. 2016)."""
     now: list[str | None] = list(symbols)
     after, before = list(range(1, len(symbols) + 1)), list(range(-1, len(symbols) - 1))
@@ -134,7 +134,7 @@ def _merged(symbols: list[str], pairs: Pairs, prefix: str) -> tuple[list[Merge],
         if second >= len(now) or now[place] != left or now[second] != right:
             continue  # another merge has taken one of them
         merges.append(Merge(rank, left, right, bisect_left(alive, place)))
-        now[place], now[second] = merged(left, right, prefix), None
+        now[place], now[second] = merge_pieces(left, right, prefix), None
         alive.pop(bisect_left(alive, second))
         after[place] = after[second]
         if after[place] < len(now):
@@ -180,10 +180,10 @@ Way = tuple[float, _Edge | None, int]
 def _trace_unigram(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
     """The best and the second best way through every piece that fits somewhere (Kudo 2018)."""
     edges = _edges(word, known)
-    ways = _ways(word, edges)
-    best, second = _way(ways, len(word), 0), _way(ways, len(word), 1)
+    ways = _best_paths(word, edges)
+    best, second = _follow_path(ways, len(word), 0), _follow_path(ways, len(word), 1)
     taken = {(edge.start, edge.end) for edge in best}
-    pieces = _fused(best, known)
+    pieces = _fuse_unknown(best, known)
     choices = [
         ChosenPiece(edge.piece, edge.start, edge.end, edge.score, ways[edge.start][0][0] + edge.score, (edge.start, edge.end) in taken)
         for place in range(len(word))
@@ -213,7 +213,7 @@ def _edges(word: str, known: "Vocabulary") -> list[list[_Edge]]:
     return found
 
 
-def _ways(word: str, edges: list[list[_Edge]]) -> list[list[Way]]:
+def _best_paths(word: str, edges: list[list[_Edge]]) -> list[list[Way]]:
     """The two best ways to every place."""
     ways: list[list[Way]] = [[(0.0, None, 0)], *([] for _ in word)]
     for start, here in enumerate(edges):
@@ -225,7 +225,7 @@ def _ways(word: str, edges: list[list[_Edge]]) -> list[list[Way]]:
     return ways
 
 
-def _way(ways: list[list[Way]], place: int, which: int) -> list[_Edge]:
+def _follow_path(ways: list[list[Way]], place: int, which: int) -> list[_Edge]:
     found: list[_Edge] = []
     while place and which < len(ways[place]):
         _, edge, which = ways[place][which]
@@ -235,7 +235,7 @@ def _way(ways: list[list[Way]], place: int, which: int) -> list[_Edge]:
     return found[::-1]
 
 
-def _fused(best: list[_Edge], known: "Vocabulary") -> list[str]:
+def _fuse_unknown(best: list[_Edge], known: "Vocabulary") -> list[str]:
     """Neighbours without a piece are one unknown token, or the bytes of each where the model falls back on them."""
     pieces: list[str] = []
     last_known = True

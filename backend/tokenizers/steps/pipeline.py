@@ -45,19 +45,19 @@ def steps(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) -> Toke
     told = TokenizerSteps(text=subject.text, pair=subject.pair, shortened=subject.shortened, notes=subject.notes)
     if backend is None:
         found = [_unknown_step(tokenizer), _python_model_step(tokenizer, _parts(tokenizer, plain))]
-        added = _processed_parts(tokenizer, subject)
+        added = _post_processed_parts(tokenizer, subject)
         found += [_python_post_processor(added)] if added != found[-1].parts else []
         return msgspec.structs.replace(told, steps=found)
     known = vocabulary_of(tokenizer)
-    whole = _beginnings(subject)
-    stretches, first = _added(backend, whole)
+    whole = _initial_stretches(subject)
+    stretches, first = _split_added(backend, whole)
     found = [_split(whole)] if len(whole) > 1 else []
     found += [first] if first else []
-    found += _normalised(backend, stretches)
-    splits, further = _parted(backend, stretches, subject.text)
+    found += _normalise(backend, stretches)
+    splits, further = _pre_tokenize(backend, stretches, subject.text)
     found += further
-    found.append(_modelled(tokenizer, backend, plain))
-    found += _processed(tokenizer, backend, subject, found[-1])
+    found.append(_model_step(tokenizer, backend, plain))
+    found += _post_process(tokenizer, backend, subject, found[-1])
     return msgspec.structs.replace(told, steps=found, words=_traces(splits, known))
 
 
@@ -67,7 +67,7 @@ def _traces(splits: Sequence[_Stretch], known: Vocabulary) -> list[Any]:
     return [trace(one.text, one.start, one.end, known) for one in ordered]
 
 
-def _beginnings(subject: Subject) -> list[_Stretch]:
+def _initial_stretches(subject: Subject) -> list[_Stretch]:
     """What goes through the steps by itself: the text, or each of its words."""
     text = subject.text
     if not subject.pre_split:
@@ -86,13 +86,13 @@ def _split(whole: list[_Stretch]) -> Step:
 # Added tokens
 
 
-def _added(backend: Any, whole: Sequence[_Stretch]) -> tuple[list[_Stretch], Step | None]:
+def _split_added(backend: Any, whole: Sequence[_Stretch]) -> tuple[list[_Stretch], Step | None]:
     """The text cut at added tokens; those that are looked for in normalised text are found on the way too."""
     added = backend.get_added_tokens_decoder()
     seeker = Tokenizer(models.WordLevel({_NOTHING: 0}, unk_token=_NOTHING))
     seeker.normalizer = backend.normalizer
     for token in (added[number] for number in sorted(added)):
-        (seeker.add_special_tokens if token.special else seeker.add_tokens)([_copied(token)])
+        (seeker.add_special_tokens if token.special else seeker.add_tokens)([_copy_token(token)])
     seeker.encode_special_tokens = backend.encode_special_tokens
     numbers = {token.content: number for number, token in added.items()}
     found = [cut for one in whole for cut in _cut_at_added(seeker, numbers, one)]
@@ -107,18 +107,18 @@ def _cut_at_added(seeker: Any, numbers: dict[str, int], one: _Stretch) -> list[_
     stretches = [_Stretch(piece, start, end, numbers[piece]) for piece, (start, end), number in rows if number]
     return [
         _Stretch(cut.text, one.start + cut.start, one.start + cut.end, cut.token, one.first)
-        for cut in _with_what_lies_between(stretches, one.text)
+        for cut in _fill_gaps(stretches, one.text)
     ]
 
 
-def _copied(token: AddedToken) -> AddedToken:
+def _copy_token(token: AddedToken) -> AddedToken:
     return AddedToken(
         token.content, single_word=token.single_word, lstrip=token.lstrip, rstrip=token.rstrip,
         normalized=token.normalized, special=token.special,
     )  # fmt: skip
 
 
-def _with_what_lies_between(tokens: list[_Stretch], text: str) -> list[_Stretch]:
+def _fill_gaps(tokens: list[_Stretch], text: str) -> list[_Stretch]:
     whole: list[_Stretch] = []
     end = 0
     for one in [*tokens, _Stretch("", len(text), len(text))]:
@@ -133,7 +133,7 @@ def _with_what_lies_between(tokens: list[_Stretch], text: str) -> list[_Stretch]
 # Normaliser and pre-tokenizer
 
 
-def _normalised(backend: Any, stretches: Sequence[_Stretch]) -> list[Step]:
+def _normalise(backend: Any, stretches: Sequence[_Stretch]) -> list[Step]:
     found: list[Step] = []
     now = [one.text for one in stretches]
     for normalizer in _flat(backend.normalizer):
@@ -147,7 +147,7 @@ def _normalised(backend: Any, stretches: Sequence[_Stretch]) -> list[Step]:
     return found
 
 
-def _parted(backend: Any, stretches: Sequence[_Stretch], text: str) -> tuple[list[_Stretch], list[Step]]:
+def _pre_tokenize(backend: Any, stretches: Sequence[_Stretch], text: str) -> tuple[list[_Stretch], list[Step]]:
     """What the model gets, and the pre-tokenizer's steps."""
     chain = _flat(backend.pre_tokenizer)
     found: list[Step] = []
@@ -188,18 +188,18 @@ def _flat(step: Any) -> list[Any]:
 # Model and post-processor
 
 
-def _modelled(tokenizer: Any, backend: Any, plain: Columns) -> Step:
+def _model_step(tokenizer: Any, backend: Any, plain: Columns) -> Step:
     return _step("model", type(backend.model).__name__, backend.model, _parts(tokenizer, plain))
 
 
-def _processed_parts(tokenizer: Any, subject: Subject) -> list[StepPart]:
+def _post_processed_parts(tokenizer: Any, subject: Subject) -> list[StepPart]:
     return _parts(tokenizer, encode(tokenizer, *subject.both, subject.options(subject.special_tokens)))
 
 
-def _processed(tokenizer: Any, backend: Any, subject: Subject, before: Step) -> list[Step]:
+def _post_process(tokenizer: Any, backend: Any, subject: Subject, before: Step) -> list[Step]:
     if backend.post_processor is None:
         return []
-    parts = _processed_parts(tokenizer, subject)
+    parts = _post_processed_parts(tokenizer, subject)
     chain = _flat_processors(backend.post_processor)
     names = " and ".join(name for name, _ in chain)
     changed = [(one.id, one.type) for one in parts] != [(one.id, one.type) for one in before.parts]

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from backend.contract.messages import message
 from backend.contract.tokens.vocabulary import MergeNode, PieceOrigin
-from backend.tokenizers.vocabulary.pieces import merged
+from backend.tokenizers.vocabulary.pieces import merge_pieces
 
 LONGEST = 200
 """Signs of a piece whose merges are looked for; longer ones are none that training makes."""
@@ -49,7 +49,7 @@ def origin_by_merges(piece: str, merges: Merges) -> PieceOrigin:
     """The merges that make a piece of its single signs, applied as the tokenizer does: the lowest rank first."""
     if len(piece) > LONGEST:
         return PieceOrigin(sentence=message("Too long to be looked into: more than {longest} signs.", longest=LONGEST))
-    nodes = [_Node(sign) for sign in _signs(piece, merges)]
+    nodes = [_Node(sign) for sign in _initial_characters(piece, merges)]
     while len(nodes) > 1:
         ranked = [(merges.ranks.get((left.piece, right.piece)), at) for at, (left, right) in enumerate(pairwise(nodes))]
         known = [(rank, at) for rank, at in ranked if rank is not None]
@@ -57,7 +57,7 @@ def origin_by_merges(piece: str, merges: Merges) -> PieceOrigin:
             break
         rank, at = min(known)
         left, right = nodes[at : at + 2]
-        nodes[at : at + 2] = [_Node(merged(left.piece, right.piece, merges.prefix), rank, (left, right))]
+        nodes[at : at + 2] = [_Node(merge_pieces(left.piece, right.piece, merges.prefix), rank, (left, right))]
     parts = [part for node in nodes for part in _parts(node, 0, merges.texts)]
     if len(nodes) > 1:
         ends = " + ".join(merges.texts.get(node.piece, node.piece) for node in nodes)
@@ -122,7 +122,7 @@ def _prefix(pairs: list[tuple[str, str]], made: list[str]) -> str:
     return next((right[:size] for right, size in lost if size), "")
 
 
-def _signs(piece: str, merges: Merges) -> list[str]:
+def _initial_characters(piece: str, merges: Merges) -> list[str]:
     """The single signs that a word begins as, each with what marks its place in the word."""
     begins = not merges.prefix or not piece.startswith(merges.prefix)
     plain = piece.removeprefix(merges.prefix)

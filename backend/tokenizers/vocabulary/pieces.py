@@ -93,7 +93,7 @@ class Vocabulary:
         prefix = self.model.continuing_subword_prefix or ""
         ranks: dict[str, int] = {}
         for (left, right), rank in self.pairs.items():
-            ranks.setdefault(merged(left, right, prefix), rank)
+            ranks.setdefault(merge_pieces(left, right, prefix), rank)
         return ranks
 
     @cached_property
@@ -202,7 +202,7 @@ class Writing:
         return _utf8(piece)
 
 
-def merged(left: str, right: str, prefix: str) -> str:
+def merge_pieces(left: str, right: str, prefix: str) -> str:
     """What a merge of BPE makes; `prefix` is what a piece bears that goes on a word, which the right one loses."""
     return left + right.removeprefix(prefix)
 
@@ -212,7 +212,7 @@ def writing_of(values: dict[str, Any]) -> Writing:
     steps = [*_steps(values.get("decoder")), *_steps(values.get("pre_tokenizer"))]
     kinds = {step.get("type") for step in steps}
     model = values.get("model") or {}
-    replaced = [_replaced(step) for step in steps]
+    replaced = [_space_character(step) for step in steps]
     prefixes = [step.get("prefix") for step in steps if step.get("type") == "WordPiece"]
     suffixes = [step.get("suffix") for step in steps if step.get("type") == "BPEDecoder"]
     return Writing(
@@ -249,7 +249,7 @@ def _steps(step: Any) -> Iterator[dict[str, Any]]:
         yield from _steps(each)
 
 
-def _replaced(step: dict[str, Any]) -> str:
+def _space_character(step: dict[str, Any]) -> str:
     """The sign that a step takes for a space."""
     if step.get("type") == "Metaspace":
         return step.get("replacement") or SPACE_SIGN

@@ -16,7 +16,7 @@ import pyarrow as pa
 from backend.contract.messages import message
 from backend.contract.tokens.vocabulary import TYPES
 from backend.models.model_files import read_table_if_sound
-from backend.tokenizers.vocabulary.pieces import Writing, merged, writing_by_pieces, writing_of
+from backend.tokenizers.vocabulary.pieces import Writing, merge_pieces, writing_by_pieces, writing_of
 from backend.tokenizers.vocabulary.scripts import scripts_of
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _read(tokenizer: "PreTrainedTokenizerBase") -> VocabularyTables:
     pieces = [by_id[number] for number in ids]
     writing = writing_of(values) if values else writing_by_pieces(tokenizer, pieces)
     merges = _merges(model)
-    made = [merged(left, right, model.get("continuing_subword_prefix") or "") for left, right in merges or []]
+    made = [merge_pieces(left, right, model.get("continuing_subword_prefix") or "") for left, right in merges or []]
     added, special = _added(tokenizer)
     contents = [piece.encode("utf-8", "surrogatepass") if number in added else writing.content(piece)
                 for number, piece in zip(ids, pieces, strict=True)]  # fmt: skip

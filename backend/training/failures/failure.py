@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from backend import registry
-from backend.contract.errors import InputError, LibraryPanic, RunFailed, plain_reason
+from backend.contract.errors import InputError, LibraryPanic, RunFailed, describe_system_error
 from backend.contract.messages import message
-from backend.contract.redaction import redacted
+from backend.contract.redaction import redact
 from backend.contract.run.event_summary import landmarks
 from backend.contract.run.events import AnyEvent, PlanMade, RunFinished, RunResumed, RunStarted, StageStarted
 from backend.contract.run.fixes import RunFix
@@ -131,14 +131,14 @@ class Recogniser(Protocol):
 
 def failure_event(error: BaseException, step: int, context: FailureContext) -> RunFinished:
     """The final event for an exception: a sentence, a stable code, and what helps where that is known."""
-    code, failure = recognise_failure(error, context) or _own(error, context)
+    code, failure = recognise_failure(error, context) or _recognise(error, context)
     return RunFinished(
         time=time.time(),
         state="failed",
         step=step,
-        message=redacted(failure.message),
+        message=redact(failure.message),
         code=code,
-        hint=redacted(failure.hint),
+        hint=redact(failure.hint),
         mend=failure.mend,
     )
 
@@ -147,7 +147,7 @@ def unknown_failure_event(error: BaseException, step: int, context: FailureConte
     """The final event where even telling what happened fails, for example without memory; it looks at nothing of the run."""
     code, failure = _unknown(error, context)
     return RunFinished(
-        time=time.time(), state="failed", step=step, message=redacted(failure.message), code=code, hint=failure.hint
+        time=time.time(), state="failed", step=step, message=redact(failure.message), code=code, hint=failure.hint
     )
 
 
@@ -160,7 +160,7 @@ def recognise_failure(error: BaseException, context: FailureContext) -> tuple[st
     return None
 
 
-def _own(error: BaseException, context: FailureContext) -> tuple[str, Failure]:
+def _recognise(error: BaseException, context: FailureContext) -> tuple[str, Failure]:
     if isinstance(error, RunFailed):
         return error.code, Failure(str(error), error.hint)
     if isinstance(error, InputError):
@@ -168,7 +168,7 @@ def _own(error: BaseException, context: FailureContext) -> tuple[str, Failure]:
             str(error), message("Change {field} and start again.", field=error.field) if error.field else ""
         )
     if isinstance(error, LibraryPanic):
-        return "input", Failure(plain_reason(error) or str(error))
+        return "input", Failure(describe_system_error(error) or str(error))
     return _unknown(error, context)
 
 

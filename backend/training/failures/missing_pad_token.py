@@ -23,11 +23,11 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
             and not own
             and any(words in str(each) for words in (*_OF_TOKENIZER, _OF_MODEL))
         ):
-            return Failure(MESSAGE, HINT, _mend(context))
+            return Failure(MESSAGE, HINT, _fix(context))
     return None
 
 
-def _mend(context: FailureContext) -> RunFix | None:
+def _fix(context: FailureContext) -> RunFix | None:
     """The end of a text fills: filler is known by the attention mask, so no real token is mistaken for it."""
     folder = context.model
     token = end_token(folder) if folder else ""

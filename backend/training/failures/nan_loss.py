@@ -22,7 +22,7 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
         return None
     if context.can_resume:
         problem = message("{problem}; checkpoints from before it are kept", problem=problem)
-    return Failure(problem, _hint(context), _mend(context))
+    return Failure(problem, _hint(context), _fix(context))
 
 
 def _message(error: BaseException) -> str:
@@ -45,7 +45,7 @@ def _hint(context: FailureContext) -> str:
     return message("Lower training.learning_rate, add training.warmup, or compute in float32 (hardware.precision).")
 
 
-def _mend(context: FailureContext) -> RunFix | None:
+def _fix(context: FailureContext) -> RunFix | None:
     """A new run from the beginning: weights that led to this are no good start."""
     if _is_half(context):
         return RunFix({"hardware.precision": "float32"})
@@ -59,7 +59,7 @@ def _is_half(context: FailureContext) -> bool:
 
 def _never_a_number(problem: str, context: FailureContext) -> Failure:
     """No weight was changed yet, so neither learning rate nor warm-up is to blame, and going on would give the same."""
-    unsound = _unsound(context)
+    unsound = _find_unsound(context)
     if unsound is not None:
         return Failure(
             message(
@@ -90,7 +90,7 @@ def _never_a_number(problem: str, context: FailureContext) -> Failure:
     )
 
 
-def _unsound(context: FailureContext) -> UnsoundTensor | None:
+def _find_unsound(context: FailureContext) -> UnsoundTensor | None:
     if context.model is None or context.setting("model.initialise") == "from_config":
         return None
     try:

@@ -5,7 +5,7 @@ import errno
 from backend.contract.errors import RunFailed
 from backend.contract.messages import message
 from backend.contract.run.events import PlanMade
-from backend.contract.run.fixes import RunFix, less_memory
+from backend.contract.run.fixes import RunFix, find_memory_fix
 from backend.preflight.steps import evaluation_rows
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
@@ -26,18 +26,18 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     if context.plan is None:
         return Failure(message, BEFORE_TRAINING)
     if context.stage in ("evaluating", "predicting"):
-        return Failure(message, OF_EVALUATION, _smaller_evaluation(context, context.plan))
+        return Failure(message, OF_EVALUATION, _halve_evaluation_batch(context, context.plan))
     settings = {_TWICE: context.setting(_TWICE)}
-    mend = less_memory(settings, context.plan.micro_batch_size, context.longest, can_resume=context.can_resume)
+    mend = find_memory_fix(settings, context.plan.micro_batch_size, context.longest, can_resume=context.can_resume)
     return Failure(message, HINT, mend)
 
 
-def _smaller_evaluation(context: FailureContext, plan: PlanMade) -> RunFix | None:
+def _halve_evaluation_batch(context: FailureContext, plan: PlanMade) -> RunFix | None:
     """Half as many rows at once; what helps training is no help here, except for shorter texts."""
     rows = evaluation_rows(context.setting("evaluation.batch_size"), plan.micro_batch_size, plan.replicas)
     if rows > 1:
         return RunFix({"evaluation.batch_size": rows // 2}, resume=context.can_resume)
-    return less_memory({_TWICE: True}, None, context.longest, can_resume=context.can_resume)
+    return find_memory_fix({_TWICE: True}, None, context.longest, can_resume=context.can_resume)
 
 
 def _message(error: BaseException) -> str:

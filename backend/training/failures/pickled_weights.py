@@ -22,12 +22,12 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
             return Failure(MORE_THAN_NUMBERS, ELSEWHERE)
         if isinstance(each, InputError) and CONVERT_OPTION in str(each):
             return Failure(str(each), "", RunFix(convert_weights=True))
-        if isinstance(each, ValueError | OSError) and _says_so(str(each)):
+        if isinstance(each, ValueError | OSError) and _mentions_pickle(str(each)):
             return Failure(MESSAGE, HINT, RunFix(convert_weights=True) if context.is_convertible else None)
     return None
 
 
-def _says_so(words: str) -> bool:
+def _mentions_pickle(words: str) -> bool:
     return "torch.load" in words or "no file named model.safetensors" in words
 
 

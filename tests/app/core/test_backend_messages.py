@@ -12,7 +12,7 @@ from app.core.backend_messages import FIELDS, NAMES, translate_message, translat
 from app.core.backend_words import said
 from app.core.runs.run_state import RunState
 from app.services import backend_client
-from backend.contract.catalog import EngineEntry, refusal
+from backend.contract.catalog import EngineEntry, find_refusal
 from backend.contract.messages import join, learn, message, plural, table_of
 from backend.contract.resources import resource
 from backend.contract.rpc.data import DataPreview
@@ -20,7 +20,7 @@ from backend.contract.rpc.interactive import Answer
 from backend.contract.rpc.models import ModelChoice
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.run import events
-from backend.contract.spec.section import validated
+from backend.contract.spec.section import validate
 from backend.contract.spec.training import TrainingSection
 
 CODES = [code for code in i18n.languages() if code != i18n.ENGLISH]
@@ -92,7 +92,7 @@ def test_words_of_burnish_are_translated_and_a_key_is_not(german: None):
 
 def test_what_pydantic_says_of_a_value_is_translated(german: None):
     with pytest.raises(ValueError, match="greater than") as refused:
-        validated(TrainingSection, {"epochs": -1}, "training")
+        validate(TrainingSection, {"epochs": -1}, "training")
     assert translate_message(str(refused.value)) == (
         "training.epochs: -1 ist nicht nutzbar: der Wert muss größer als 0 sein"
     )
@@ -115,7 +115,7 @@ def test_a_slip_of_a_translator_leaves_the_message_english(monkeypatch: pytest.M
 
 def test_why_an_engine_does_not_do_is_translated(german: None):
     engine = EngineEntry(name="jax", title="JAX", description="", settings={}, architectures=["bert"])
-    why = translate_messages(refusal(engine, "zebra", ""))
+    why = translate_messages(find_refusal(engine, "zebra", ""))
     assert why is not None
     assert why.reason == "die Engine JAX kennt die Architektur 'zebra' nicht"
 

@@ -62,7 +62,7 @@ def test_the_command_carries_every_value_through_shell_and_yaml(tmp_path: Path, 
     draft.set(key, value)
     words = shlex.split(draft.command())
     assert words[:3] == ["burnish", "train", str(spec)]
-    changed = spec_file.with_changes(spec_file.read(Path(words[2])), words[4::2])
+    changed = spec_file.apply_changes(spec_file.read(Path(words[2])), words[4::2])
     inner: object = changed
     for name in key.split("."):
         assert isinstance(inner, dict)

@@ -12,7 +12,7 @@ from app.services.job import Jobs
 from app.services.run_watcher import RunWatcher
 from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
-from backend.contract.run.lock import locked
+from backend.contract.run.lock import hold_lock
 
 START_MS = 120_000
 
@@ -76,7 +76,7 @@ def test_a_queued_run_waits_until_it_is_told_to_start_now(qtbot, jobs, tmp_path:
     other.spec.write_text("name: other\n")
     started: list[str] = []
     refused: list[str] = []
-    with locked(other.lock):
+    with hold_lock(other.lock):
         jobs.start(tiny_spec(), started.append, refused.append, queue=True)
         qtbot.waitUntil(lambda: bool(started or refused), timeout=START_MS)
         assert refused == []

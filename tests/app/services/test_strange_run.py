@@ -102,13 +102,13 @@ def test_configuration_that_lies_elsewhere_is_not_read(sound: RunFolder, make: C
     folder = sound.model if of_run else sound.path.with_name("model")
     folder.mkdir()
     make(folder / "config.json")
-    values = spec_file.with_changes(spec_file.read(sound.spec), [f"model.name_or_path={folder}"])
+    values = spec_file.apply_changes(spec_file.read(sound.spec), [f"model.name_or_path={folder}"])
     sound.spec.write_text(spec_file.dump(values), encoding="utf-8")
     assert reason(sound) == ""
 
 
 def test_model_that_is_a_link_is_not_followed(sound: RunFolder):
     sound.model.symlink_to("../outside")
-    values = spec_file.with_changes(spec_file.read(sound.spec), ["model.name_or_path=x"])
+    values = spec_file.apply_changes(spec_file.read(sound.spec), ["model.name_or_path=x"])
     sound.spec.write_text(spec_file.dump(values), encoding="utf-8")
     assert reason(sound) == ""

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from backend.commands.follow import INTERRUPTED_EXIT_CODE, EventReader, Follower, RunOutcome, in_words, tell
+from backend.commands.follow import (
+    INTERRUPTED_EXIT_CODE,
+    EventReader,
+    Follower,
+    RunOutcome,
+    format_metrics,
+    report_outcome,
+)
 from backend.commands.screen import ProgressScreen
 from backend.contract.run import events
 from backend.contract.run.fixes import RunFix
@@ -161,7 +168,9 @@ def test_an_interrupted_run_ends_with_a_code_of_its_own_and_the_command_that_res
         events.encode(events.RunFinished(time=1, state="interrupted", step=3, message="it was told to end"))
     )
 
-    assert tell(Follower(run, EventReader(run.events), Lines()).watch(), as_json=False) == INTERRUPTED_EXIT_CODE
+    assert (
+        report_outcome(Follower(run, EventReader(run.events), Lines()).watch(), as_json=False) == INTERRUPTED_EXIT_CODE
+    )
     last = capsys.readouterr().err.splitlines()[-1]
     assert last == "reviews interrupted: it was told to end. Resume it with: burnish resume reviews"
 
@@ -169,14 +178,14 @@ def test_an_interrupted_run_ends_with_a_code_of_its_own_and_the_command_that_res
 def test_variants_of_very_many_metrics_are_counted_and_not_told():
     metrics: dict[str, float | None] = {"loss": 0.3, "f1": 0.5, "accuracy": 0.9}
     metrics |= {f"f1_{number}": 0.1 for number in range(20)}
-    assert in_words(metrics) == "f1 0.5, accuracy 0.9, loss 0.3, and 20 more"
+    assert format_metrics(metrics) == "f1 0.5, accuracy 0.9, loss 0.3, and 20 more"
 
 
 def test_few_metrics_are_all_told():
-    assert in_words({"loss": 0.3, "f1": 0.5, "f1_macro": 0.4}) == "f1 0.5, f1_macro 0.4, loss 0.3"
+    assert format_metrics({"loss": 0.3, "f1": 0.5, "f1_macro": 0.4}) == "f1 0.5, f1_macro 0.4, loss 0.3"
 
 
 def test_the_way_out_is_said_with_values_as_they_are(tmp_path: Path, capsys):
     mend = RunFix({"model.tokenizer_options.pad_token": "[PAD]"})
-    tell(RunOutcome(RunFolder(tmp_path), "failed", mend=mend), as_json=False)
+    report_outcome(RunOutcome(RunFolder(tmp_path), "failed", mend=mend), as_json=False)
     assert capsys.readouterr().err.startswith("start again with pad_token [PAD] by: burnish train")

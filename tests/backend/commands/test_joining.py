@@ -38,30 +38,30 @@ def nowhere() -> str:
 
 
 def test_it_gets_a_folder_of_its_own_with_the_same_spec(run: RunFolder, listening: str):
-    own = joining.joined(run.path, Position(1, 2, listening, 10))
+    own = joining.join(run.path, Position(1, 2, listening, 10))
     assert own.path == run.path / "host-1"
     assert own.spec.read_text(encoding="utf-8") == "name: novels\n"
-    assert own.whole().path == run.path
+    assert own.main_folder().path == run.path
 
 
 def test_it_waits_until_the_next_attempt_begins(run: RunFolder, listening: str):
     run.write_exit_record(ExitRecord(1, 1, 0.0))
     later = threading.Timer(0.3, lambda: run.write_process_record(ProcessRecord(2, "h", "b", 1, 2, 0.0)))
     later.start()
-    joining.joined(run.path, Position(1, 2, listening, 30))
+    joining.join(run.path, Position(1, 2, listening, 30))
     assert (run.host(1).path / "ready.json").read_text(encoding="utf-8").split() == ["{", '"attempt":', "2", "}"]
 
 
 def test_a_run_that_nobody_begins_is_said(tmp_path: Path):
     with pytest.raises(InputError, match=r"no run was begun there within 0\.1 seconds; start the first host"):
-        joining.joined(tmp_path / "novels", Position(1, 2, nowhere(), 0.1))
+        joining.join(tmp_path / "novels", Position(1, 2, nowhere(), 0.1))
     assert not (tmp_path / "novels").exists()
 
 
 def test_a_first_host_that_cannot_be_reached_is_said_and_not_left_waiting(run: RunFolder):
     where = nowhere()
     with pytest.raises(InputError, match=f"^hardware.coordinator: nobody answers at {where} within") as refusal:
-        joining.joined(run.path, Position(1, 2, where, 0.1))
+        joining.join(run.path, Position(1, 2, where, 0.1))
     assert refusal.value.field == "hardware.coordinator"
     assert not (run.host(1).path / "ready.json").exists()
 
@@ -73,7 +73,7 @@ def test_a_first_host_that_ends_meanwhile_is_said(run: RunFolder):
         InputError,
         match="the first host ended before this one took part; resume the run on all hosts with: burnish resume",
     ):
-        joining.joined(run.path, Position(1, 2, nowhere(), 60))
+        joining.join(run.path, Position(1, 2, nowhere(), 60))
     assert not (run.host(1).path / "ready.json").exists()
 
 

@@ -14,7 +14,7 @@ from backend.commands.runs import MISSING, NO_CURVES, summary
 from backend.contract.run import events
 from backend.contract.run.event_summary import CHUNK_BYTES
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
-from backend.contract.run.lock import locked
+from backend.contract.run.lock import hold_lock
 
 RECORDED = Path(__file__).parents[2] / "data" / "recorded"
 
@@ -172,7 +172,7 @@ def step(number: int) -> events.StepFinished:
 def test_run_with_a_lock_is_running(folder: RunFolder) -> None:
     write(folder, STARTED, PLAN, step(7))
 
-    with locked(folder.lock):
+    with hold_lock(folder.lock):
         found = summary(folder)
 
     assert (found.state, found.step, found.total_steps) == ("running", 7, 40)
@@ -189,7 +189,7 @@ def test_a_paused_run_that_waits_is_queued_and_lost_if_it_is_killed_there(folder
     write(folder, STARTED, PLAN, step(7), events.RunFinished(time=4, state="paused", step=7))
     folder.join_queue()
 
-    with locked(folder.lock):
+    with hold_lock(folder.lock):
         waiting = summary(folder)
     killed = summary(folder)
 

@@ -138,17 +138,17 @@ def test_codec_that_is_no_encoding_of_text_is_refused(
 
 
 def test_memory_that_is_not_enough_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypatch):
-    from backend.contract.errors import plain_reason
+    from backend.contract.errors import describe_system_error
 
     failed_import = ImportError("libtorch.so: failed to map segment from shared object: Cannot allocate memory")
-    assert all("not enough memory" in str(plain_reason(error)) for error in (MemoryError(), failed_import))
-    assert plain_reason(ImportError("No module named 'torch'")) is None
+    assert all("not enough memory" in str(describe_system_error(error)) for error in (MemoryError(), failed_import))
+    assert describe_system_error(ImportError("No module named 'torch'")) is None
 
 
 def test_full_disk_is_one_sentence():
-    from backend.contract.errors import plain_reason
+    from backend.contract.errors import describe_system_error
 
-    assert plain_reason(OSError(28, os.strerror(28), "table.arrow")) == (
+    assert describe_system_error(OSError(28, os.strerror(28), "table.arrow")) == (
         "table.arrow: the disk is full; make room, or choose another folder"
     )
 

@@ -234,6 +234,6 @@ def test_supervisor_says_which_spec_is_missing(run: RunFolder, capsys) -> None:
 def test_resume_refuses_a_spec_that_was_edited(run: RunFolder, capsys) -> None:
     values = spec_file.read(run.spec)
     (run.path / "spec.started.yaml").write_text(spec_file.dump(values))
-    run.spec.write_text(spec_file.dump(spec_file.with_changes(values, ["training.learning_rate=0.5"])))
+    run.spec.write_text(spec_file.dump(spec_file.apply_changes(values, ["training.learning_rate=0.5"])))
     assert main(["resume", str(run.path), "--detach"]) == 2
     assert "training.learning_rate (it was" in capsys.readouterr().err

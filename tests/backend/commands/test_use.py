@@ -124,7 +124,7 @@ def of_windows_file(run: Path, tmp_path: Path) -> Path:
     spec = folder / "spec.yaml"
     spec.write_text(
         spec_file.dump(
-            spec_file.with_changes(spec_file.read(spec), ["data.encoding=windows-1252", "data.delimiter=';'"])
+            spec_file.apply_changes(spec_file.read(spec), ["data.encoding=windows-1252", "data.delimiter=';'"])
         ),
         encoding="utf-8",
     )
@@ -186,4 +186,4 @@ def test_a_further_file_is_predicted_into_the_run_and_never_over_another(run: Pa
     assert [stage for stage in told if stage] == [
         "Starting", "Reading the file", "Loading the model", "Tokenising", "Predicting",
     ]  # fmt: skip
-    assert RunFolder(run).predicted() == ["validation", "my-reviews-2", "my-reviews"]
+    assert RunFolder(run).prediction_names() == ["validation", "my-reviews-2", "my-reviews"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.contract.errors import InputError
-from backend.contract.run.lock import locked
+from backend.contract.run.lock import hold_lock
 from backend.data.appended_row import NewRow, append_row
 
 ROW = NewRow({"text": 'a "good"; film'}, ("prediction", "pos"), ("label", None))
@@ -116,7 +116,7 @@ def test_file_that_another_program_holds_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text("text,label\n", encoding="utf-8")
 
-    with locked(path), pytest.raises(InputError, match="is being written by another program"):
+    with hold_lock(path), pytest.raises(InputError, match="is being written by another program"):
         append_row(path, RIGHT)
 
 

@@ -175,7 +175,7 @@ def test_a_request_that_cannot_be_deleted_is_answered_once(place: Path):
     requests = Requests(run, interval=0.0)
     assert requests.pending() == "checkpoint"
     locked(place)
-    requests.answered("checkpoint")
+    requests.close("checkpoint")
     assert requests.pending() is None
     os.utime(place / "checkpoint", (1, 1))  # asked again
     assert requests.pending() == "checkpoint"
@@ -186,7 +186,7 @@ def test_a_run_goes_on_beside_an_old_checkpoint_that_cannot_be_deleted_and_warns
     engine: Any = SimpleNamespace(save=filled_with("weights"))
     saving = CheckpointWriter(folder, log, engine, Checkpoints(folder), keep=1)
     for step in (1, 2, 3, 4):
-        saving.begin(step, None)
+        saving.start_save(step, None)
         saving.finish()
         if step == 1:
             locked(folder.checkpoint(1))
@@ -206,7 +206,7 @@ def test_a_run_goes_on_without_the_checkpoint_whose_place_is_blocked(place: Path
     engine: Any = SimpleNamespace(save=filled_with("again"))
     saving = CheckpointWriter(folder, log, engine, Checkpoints(folder), keep=1)
     for step in (1, 2):
-        saving.begin(step, None)
+        saving.start_save(step, None)
         saving.finish()
     log.close()
 

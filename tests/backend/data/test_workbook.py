@@ -9,7 +9,7 @@ import pytest
 from backend import registry
 from backend.contract.errors import InputError
 from backend.data.formats import workbook
-from backend.inspect.data_report import data_report, subject_of_data
+from backend.inspect.data_report import data_report, request_of_data
 from backend.inspect.recognition import recognise
 from backend.preflight.datasets import choose_columns
 
@@ -320,8 +320,8 @@ def test_a_damaged_workbook_is_refused_in_one_sentence(desk, name: str):
 def test_which_of_several_sheets_is_read_is_said(desk):
     other = f'<row r="1">{text("A1", "play")}</row><row r="2">{text("A2", "Hamlet")}</row>'
     path = xlsx(desk.folder / "a.xlsx", ("Films", "visible", FILMS), ("Plays", "visible", other))
-    subject = subject_of_data({"train": str(path)}, {}, None, desk.folder)
-    chosen = subject_of_data({"train": str(path), "sheet": "Plays"}, {}, None, desk.folder)
+    subject = request_of_data({"train": str(path)}, {}, None, desk.folder)
+    chosen = request_of_data({"train": str(path), "sheet": "Plays"}, {}, None, desk.folder)
     words = "a.xlsx: the sheet “Films” is read; data.sheet reads another one: “Plays”."
 
     assert recognise([str(path)]).warnings == [words]

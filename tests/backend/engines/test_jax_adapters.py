@@ -127,7 +127,7 @@ def test_the_plan_counts_what_auto_trains(name: str, tiny: Tiny):
     head = next(head for head in (Head.CAUSAL_LM, Head.SEQ2SEQ_LM) if head in find_family({"model_type": name}).heads)
     _, loaded = opened("torch", tiny(name), head, adapter=Settings(), pad_token_id=PADDING.get(name, 0))
     shapes = {key: value.shape for key, value in load_file(tiny(name) / "model.safetensors").items()}
-    assert loaded.trainable == Lora.trained(Settings(), shapes, name)
+    assert loaded.trainable == Lora.count_trainable(Settings(), shapes, name)
 
 
 @pytest.mark.parametrize(
@@ -375,8 +375,8 @@ def test_a_plan_counts_an_embedding_that_is_named():
     shapes = {"bert.embeddings.word_embeddings.weight": (60, 16), "bert.encoder.layer.0.query.weight": (16, 16)}
     named = Settings(targets=["word_embeddings"], rank=4, dora=True)
     Lora.check(named, shapes, "bert")
-    assert Lora.trained(named, shapes, "bert") == 4 * (60 + 16) + 16
-    assert Lora.trained(Settings(targets="all-linear", rank=4), shapes, "bert") == 4 * (16 + 16)
+    assert Lora.count_trainable(named, shapes, "bert") == 4 * (60 + 16) + 16
+    assert Lora.count_trainable(Settings(targets="all-linear", rank=4), shapes, "bert") == 4 * (16 + 16)
 
 
 TABLES: dict[str, tuple[str, dict[str, Any]]] = {

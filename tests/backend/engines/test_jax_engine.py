@@ -20,7 +20,7 @@ from backend.engines.jax.compilation import CompiledPrograms
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.jax.model import find_family
 from backend.engines.torch.engine import TorchEngine
-from backend.models.architectures import why_not
+from backend.models.architectures import explain_unsupported
 from tests.backend.engines.head_batches import facts, head_batch, part_of
 from tests.backend.engines.material import loading
 from tests.backend.engines.tiny_models import ENDS, MODELS, PADDING
@@ -123,7 +123,7 @@ REFUSED = {("bart", Head.MASKED_LM), ("mbart", Head.MASKED_LM)}  # which transfo
 
 def test_every_head_that_transformers_has_for_a_family_is_known():
     configurations = {name: AutoConfig.for_model(name).to_dict() for name in NAMES}
-    there = {(name, head) for name in NAMES for head in Head if not why_not(configurations[name], head)}
+    there = {(name, head) for name in NAMES for head in Head if not explain_unsupported(configurations[name], head)}
     assert there - set(KNOWN) == REFUSED
 
 

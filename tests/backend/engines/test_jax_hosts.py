@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from backend.contract.errors import InputError
-from backend.contract.spec.section import validated
+from backend.contract.spec.section import validate
 from backend.engines.hosts import Position
 from backend.engines.jax import JaxEntry, Settings, cluster
 from tests.backend.engines.material import BERT_TINY, VOCABULARY
@@ -134,7 +134,7 @@ def test_a_host_that_is_not_told_who_it_is_is_refused(
 @pytest.mark.parametrize("address", ["10.0.0.1", "10.0.0.1:", ":8476", "host:http", "host:70000"])
 def test_an_address_without_a_port_is_refused(address: str):
     with pytest.raises(InputError, match=r"hardware\.coordinator: .* such as 10\.0\.0\.1:8476"):
-        validated(Settings, {"coordinator": address}, "hardware")
+        validate(Settings, {"coordinator": address}, "hardware")
 
 
 @pytest.mark.parametrize(

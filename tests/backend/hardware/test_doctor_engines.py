@@ -10,7 +10,7 @@ from backend.contract.catalog import Device, EngineEntry
 from backend.contract.processes import python_command
 from backend.contract.rpc.plan import DeviceList
 from backend.hardware import doctor_engines
-from backend.hardware.doctor_engines import clashes, present, seen, unseen
+from backend.hardware.doctor_engines import clashes, hidden_devices, present, visible_devices
 
 JAX = EngineEntry("jax", "JAX", "", {})
 TORCH = EngineEntry("torch", "PyTorch", "", {})
@@ -38,16 +38,19 @@ def test_without_any_engine_the_command_is_there(monkeypatch: pytest.MonkeyPatch
 
 def test_what_jax_sees_is_listed_as_jaxs():
     chips = [Device("tpu", number, "TPU v4", 32000, 31000, ["float32", "bfloat16"]) for number in range(2)]
-    said = [one.text for one in seen(JAX, DeviceList([*chips, Device("cpu", 0, "Processor", 8000, 4000, ["float32"])]))]
+    said = [
+        one.text
+        for one in visible_devices(JAX, DeviceList([*chips, Device("cpu", 0, "Processor", 8000, 4000, ["float32"])]))
+    ]
     assert said[1] == "JAX sees tpu 1: TPU v4, 31.0 GB free, float32, bfloat16"
     assert said[2].startswith("JAX sees cpu 0: Processor")
 
 
 @pytest.mark.parametrize(("kind", "build"), [("tpu", "jax[tpu]==0.10.2"), ("cuda", "jax[cuda13]==0.10.2")])
 def test_an_accelerator_that_jax_does_not_see_is_mended_by_its_build(kind: str, build: str):
-    [found] = unseen(DeviceList([Device("cpu", 0, "Processor", 1, 1)]), {kind}, "0.10.2")
+    [found] = hidden_devices(DeviceList([Device("cpu", 0, "Processor", 1, 1)]), {kind}, "0.10.2")
     assert build in found.mend
-    assert list(unseen(DeviceList([Device(kind, 0, "it", 1, 1)]), {kind}, "0.10.2")) == []
+    assert list(hidden_devices(DeviceList([Device(kind, 0, "it", 1, 1)]), {kind}, "0.10.2")) == []
 
 
 def test_chips_are_told_from_network_cards(tmp_path: Path):

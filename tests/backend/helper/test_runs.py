@@ -32,7 +32,7 @@ def demo(**changes: Any) -> dict[str, Any]:
     values["model"] = {"name_or_path": str(resource("demo", "bert-tiny"))}
     folder = resource("demo", "sentiment")
     values["data"] |= {"train": str(folder / "train.csv"), "validation": str(folder / "validation.csv")}
-    return spec_file.with_values(values, changes)
+    return spec_file.set_values(values, changes)
 
 
 def trial(asked) -> int:

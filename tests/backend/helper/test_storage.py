@@ -12,7 +12,7 @@ from filelock import FileLock
 from backend.contract.errors import InputError
 from backend.contract.rpc.storage import ClearedCache, StorageUse
 from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
-from backend.contract.run.lock import locked
+from backend.contract.run.lock import hold_lock
 from backend.data.cache import open_or_write
 from backend.helper.queries.storage import QUERIES
 
@@ -81,7 +81,7 @@ def test_only_the_parts_that_are_named_are_cleared(cache: Path):
 def test_what_a_live_run_may_read_stays_and_the_run_is_named(cache: Path, tmp_path: Path):
     before, since = kept(cache, "features", "old", hours_ago=5), kept(cache, "features", "used", hours_ago=1)
     run = alive(tmp_path / "runs", hours_ago=2)
-    with locked(run.lock):
+    with hold_lock(run.lock):
         cleared = clear("features")
     assert (before.exists(), since.exists()) == (False, True)
     assert cleared.kept >= 8192

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from backend.contract.errors import InputError
-from backend.importing.determined import imported, recognises
+from backend.importing.determined import import_config, recognises
 
 SQUAD: dict[str, Any] = {
     "description": "bert_squad",
@@ -54,7 +54,7 @@ def test_an_experiment_is_known_by_its_hyperparameters():
 
 
 def test_the_numbers_are_taken_over():
-    spec = imported(SQUAD).spec
+    spec = import_config(SQUAD).spec
     assert spec["training"] == {
         "batch_size": 12, "learning_rate": 3e-5, "weight_decay": 0.0, "adam_epsilon": 1e-8, "schedule": "linear",
         "drop_last": True, "max_gradient_norm": None, "epochs": 2,
@@ -67,7 +67,7 @@ def test_the_numbers_are_taken_over():
 
 
 def test_nothing_is_left_unnamed():
-    result = imported(changed(hyperparameters={"my_own": 7}, data={"other": "x"}, future_section={"a": 1}))
+    result = import_config(changed(hyperparameters={"my_own": 7}, data={"other": "x"}, future_section={"a": 1}))
     assert result.unmatched == ["hyperparameters.my_own: 7", "data.other: x", "future_section: {'a': 1}"]
 
 
@@ -80,7 +80,7 @@ def test_nothing_is_left_unnamed():
     ],
 )
 def test_the_length_keeps_its_unit(length: dict[str, int], expected: dict[str, int]):
-    training = imported(changed(searcher={"max_length": length})).spec["training"]
+    training = import_config(changed(searcher={"max_length": length})).spec["training"]
     assert expected.items() <= training.items()
 
 
@@ -90,7 +90,7 @@ def test_aggregated_batches_make_one_larger_step():
         optimizations={"aggregation_frequency": 3},
         searcher={"max_length": {"batches": 16500}},
     )
-    training = imported(experiment).spec["training"]
+    training = import_config(experiment).spec["training"]
     assert (training["batch_size"], training["max_steps"], training["warmup"]) == (48, 5500, 540)
 
 
@@ -99,7 +99,7 @@ def test_a_search_is_named():
         hyperparameters={"learning_rate": {"type": "log", "base": 10, "minval": -5, "maxval": -4}},
         searcher={"name": "adaptive_asha"},
     )
-    unmatched = imported(experiment).unmatched
+    unmatched = import_config(experiment).unmatched
     assert any(line.startswith("searcher.name: adaptive_asha") for line in unmatched)
     assert any(line.startswith("hyperparameters.learning_rate: a range to search") for line in unmatched)
 
@@ -108,18 +108,18 @@ def test_permutation_modelling_is_named():
     experiment = changed(
         hyperparameters={"model_mode": "masked-lm"}, data={"plm_probability": 0.15, "max_span_length": 5}
     )
-    assert any("permutation language modelling" in line for line in imported(experiment).unmatched)
+    assert any("permutation language modelling" in line for line in import_config(experiment).unmatched)
 
 
 @pytest.mark.parametrize("mode", ["next-sentence", "pretraining", "base"])
 def test_a_model_without_counterpart_is_refused(mode: str):
     with pytest.raises(InputError, match=f"model_mode: '{mode}' has no counterpart"):
-        imported(changed(hyperparameters={"model_mode": mode}))
+        import_config(changed(hyperparameters={"model_mode": mode}))
 
 
 def test_a_missing_batch_size_is_refused():
     with pytest.raises(InputError, match="global_batch_size: it is missing"):
-        imported(changed(hyperparameters={"global_batch_size": None}))
+        import_config(changed(hyperparameters={"global_batch_size": None}))
 
 
 def test_sts_b_is_a_regression():
@@ -127,14 +127,14 @@ def test_sts_b_is_a_regression():
         hyperparameters={"model_mode": "sequence-classification", "finetuning_task": "stsb"},
         data={"dataset_name": "glue", "dataset_config_name": "stsb"},
     )
-    spec = imported(experiment).spec
+    spec = import_config(experiment).spec
     assert spec["task"]["type"] == "text_regression"
     assert spec["data"]["columns"] == {"text": "sentence1", "text_pair": "sentence2", "label": "label"}
 
 
 def test_weights_from_scratch_are_asked_for():
     experiment = changed(hyperparameters={"use_pretrained_weights": False})
-    assert imported(experiment).spec["model"]["initialise"] == "from_config"
+    assert import_config(experiment).spec["model"]["initialise"] == "from_config"
 
 
 @pytest.mark.parametrize(
@@ -148,4 +148,4 @@ def test_weights_from_scratch_are_asked_for():
 )
 def test_what_is_no_number_is_named(sections: dict[str, Any], key: str):
     with pytest.raises(InputError, match=f"{key}: .* is no number"):
-        imported(changed(**sections))
+        import_config(changed(**sections))

@@ -3,7 +3,7 @@
 import pytest
 
 from backend.contract.errors import InputError
-from backend.importing.example_scripts import from_command, imported
+from backend.importing.example_scripts import from_command, import_arguments
 
 GLUE = """
 export TASK=mrpc   # a comment
@@ -17,7 +17,7 @@ python examples/pytorch/text-classification/run_glue.py \\
 def of(command: str):
     """What a command line becomes."""
     values, script = from_command(command)
-    return imported(values, script)
+    return import_arguments(values, script)
 
 
 def test_a_command_over_several_lines_is_read():
@@ -74,12 +74,13 @@ def test_languages_are_kept_where_the_tokenizer_has_tokens_for_them(model: str, 
 
 
 def test_the_script_is_told_by_its_arguments():
-    assert imported({"model_name_or_path": "m", "mlm_probability": 0.15}).spec["task"]["type"] == "masked_lm"
+    assert import_arguments({"model_name_or_path": "m", "mlm_probability": 0.15}).spec["task"]["type"] == "masked_lm"
 
 
 def test_no_max_steps_is_minus_one():
     assert (
-        "max_steps" not in imported({"model_name_or_path": "m", "task_name": "rte", "max_steps": -1}).spec["training"]
+        "max_steps"
+        not in import_arguments({"model_name_or_path": "m", "task_name": "rte", "max_steps": -1}).spec["training"]
     )
 
 
@@ -88,11 +89,11 @@ def test_the_best_model_is_kept_by_its_metric():
         "model_name_or_path": "m", "task_name": "cola", "load_best_model_at_end": True, "eval_strategy": "steps", "eval_steps": 50,
         "metric_for_best_model": "eval_matthews_correlation",
     }  # fmt: skip
-    assert imported(arguments).spec["evaluation"] == {"every": 50, "best_metric": "matthews"}
+    assert import_arguments(arguments).spec["evaluation"] == {"every": 50, "best_metric": "matthews"}
 
 
 def test_what_has_no_counterpart_is_named():
-    result = imported(
+    result = import_arguments(
         {"model_name_or_path": "m", "task_name": "rte", "deepspeed": "zero3.json", "optim": "galore_adamw"}
     )
     assert result.unmatched == ["optim: galore_adamw (AdamW is taken)", "deepspeed: zero3.json"]
@@ -101,7 +102,7 @@ def test_what_has_no_counterpart_is_named():
 @pytest.mark.parametrize("script", ["run_plm", "run_speech_recognition", None])
 def test_a_script_without_counterpart_is_refused(script: str | None):
     with pytest.raises(InputError, match="has no counterpart"):
-        imported({"model_name_or_path": "m"}, script)
+        import_arguments({"model_name_or_path": "m"}, script)
 
 
 def test_an_open_quote_is_one_sentence():
@@ -110,23 +111,23 @@ def test_an_open_quote_is_one_sentence():
 
 
 def test_fewer_measured_rows_leave_the_training_rows_whole():
-    spec = imported({"model_name_or_path": "m", "task_name": "rte", "max_eval_samples": 100}).spec
+    spec = import_arguments({"model_name_or_path": "m", "task_name": "rte", "max_eval_samples": 100}).spec
     assert "max_rows" not in spec["data"]
     assert spec["evaluation"]["max_rows"] == 100
 
 
 def test_fewer_training_rows_are_so_many_whatever_is_measured():
     arguments = {"model_name_or_path": "m", "task_name": "rte", "max_train_samples": 50, "max_eval_samples": 100}
-    result = imported(arguments)
+    result = import_arguments(arguments)
     assert result.spec["data"]["max_rows"] == 50
     assert any("cuts every split" in note for note in result.notes)
 
 
 def test_a_number_in_quotes_is_a_number():
     arguments = {"model_name_or_path": "m", "task_name": "rte", "per_device_train_batch_size": "4"}
-    assert imported(arguments).spec["training"]["batch_size"] == 4
+    assert import_arguments(arguments).spec["training"]["batch_size"] == 4
 
 
 def test_what_is_no_number_is_named():
     with pytest.raises(InputError, match="learning_rate: 'high' is no number"):
-        imported({"model_name_or_path": "m", "task_name": "rte", "learning_rate": "high"})
+        import_arguments({"model_name_or_path": "m", "task_name": "rte", "learning_rate": "high"})

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from backend.contract.errors import InputError
-from backend.importing.pymarlin import imported, recognises
+from backend.importing.pymarlin import import_config, recognises
 
 FIRST: dict[str, Any] = {
     "dmod": {"input_dir": "RTE", "output_dir": "processed"},
@@ -36,7 +36,7 @@ def test_both_layouts_are_known():
 
 
 def test_the_first_example_reads_a_glue_folder():
-    spec = imported(FIRST).spec
+    spec = import_config(FIRST).spec
     assert spec["data"] == {"source": "glue", "folder": "RTE", "task": "rte"}
     assert spec["model"] == {"name_or_path": "roberta-base"}
     assert (spec["training"]["batch_size"], spec["training"]["epochs"], spec["training"]["learning_rate"]) == (
@@ -47,11 +47,11 @@ def test_the_first_example_reads_a_glue_folder():
 
 
 def test_what_nobody_knows_is_named():
-    assert imported(FIRST).unmatched == ["trainer.max_train_steps_per_epoch: 5"]
+    assert import_config(FIRST).unmatched == ["trainer.max_train_steps_per_epoch: 5"]
 
 
 def test_the_plugin_names_columns_labels_and_metric():
-    spec = imported(PLUGIN).spec
+    spec = import_config(PLUGIN).spec
     assert spec["data"] == {
         "train": "train.csv",
         "validation": "dev.csv",
@@ -62,20 +62,20 @@ def test_the_plugin_names_columns_labels_and_metric():
 
 
 def test_clipping_that_was_off_stays_off():
-    assert imported(PLUGIN).spec["training"]["max_gradient_norm"] is None
+    assert import_config(PLUGIN).spec["training"]["max_gradient_norm"] is None
 
 
 def test_distillation_is_named():
-    assert "distill: distillation has no counterpart" in imported(PLUGIN).unmatched
+    assert "distill: distillation has no counterpart" in import_config(PLUGIN).unmatched
 
 
 def test_a_single_label_is_a_score():
     config = {**PLUGIN, "data": {**PLUGIN["data"], "labels_list": [None]}}
-    spec = imported(config).spec
+    spec = import_config(config).spec
     assert spec["task"]["type"] == "text_regression"
     assert spec["data"]["columns"] == {"text": "tweet", "label": "mood"}
 
 
 def test_a_config_without_data_is_refused():
     with pytest.raises(InputError, match=r"dmod\.input_dir"):
-        imported({**FIRST, "dmod": {}})
+        import_config({**FIRST, "dmod": {}})

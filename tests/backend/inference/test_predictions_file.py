@@ -11,7 +11,7 @@ import pyarrow.parquet as parquet
 from backend.contract.run.folder import RunFolder
 from backend.data.rows import Rows
 from backend.inference import predictions_file
-from backend.inference.predictions_file import GROUP_ROWS, free_name, joined, write
+from backend.inference.predictions_file import GROUP_ROWS, free_name, join_predictions, write
 from backend.tasks.task import Predictions
 
 
@@ -28,7 +28,7 @@ def predictions(**columns: list) -> Predictions:
 
 def test_clashing_names_are_told_apart():
     rows = rows_of(text=["a"], prediction=["old"], actual=["older"], probability_yes=["0.1"])
-    table = joined(rows, predictions(prediction=["yes"], actual=["no"], probability_yes=[0.9]))
+    table = join_predictions(rows, predictions(prediction=["yes"], actual=["no"], probability_yes=[0.9]))
     assert table.column_names == [
         "text", "input_prediction", "input_actual", "probability_yes", "prediction", "actual",
         "predicted_probability_yes",
@@ -37,31 +37,36 @@ def test_clashing_names_are_told_apart():
 
 def test_actual_is_left_out_where_no_row_has_one():
     unknown = Predictions(pa.table({"prediction": ["x"], "actual": pa.nulls(1, pa.string())}))
-    assert joined(rows_of(text=["a"]), unknown).column_names == ["text", "prediction"]
+    assert join_predictions(rows_of(text=["a"]), unknown).column_names == ["text", "prediction"]
 
 
 def test_several_files_are_named_in_the_first_column():
-    table = joined(rows_of(("a.csv", "b.csv"), text=["x", "y"]), predictions(prediction=["p", "q"], actual=["p", "q"]))
+    table = join_predictions(
+        rows_of(("a.csv", "b.csv"), text=["x", "y"]), predictions(prediction=["p", "q"], actual=["p", "q"])
+    )
     assert table["file"].to_pylist() == ["a.csv", "b.csv"]
 
 
 def test_awkward_text_survives_the_csv(tmp_path: Path):
     texts = ['say "no", twice', "two\nlines", "=1+1", "ශ්‍රී ලංකාව", "", "None"]
-    table = joined(rows_of(text=texts), predictions(prediction=texts, actual=texts))
+    table = join_predictions(rows_of(text=texts), predictions(prediction=texts, actual=texts))
     write(table, tmp_path / "predictions.csv")
     with (tmp_path / "predictions.csv").open(encoding="utf-8", newline="") as file:
         assert [row["text"] for row in csv.DictReader(file)] == texts
 
 
 def test_lists_become_json_in_the_csv(tmp_path: Path):
-    write(joined(rows_of(tags=[["a", "b"]]), predictions(prediction=["p"], actual=["p"])), tmp_path / "predictions.csv")
+    write(
+        join_predictions(rows_of(tags=[["a", "b"]]), predictions(prediction=["p"], actual=["p"])),
+        tmp_path / "predictions.csv",
+    )
     assert '"[""a"", ""b""]"' in (tmp_path / "predictions.csv").read_text()
 
 
 def test_the_parquet_twin_comes_in_small_row_groups(tmp_path: Path):
     many = [str(number) for number in range(GROUP_ROWS + 1)]
     write(
-        joined(rows_of(text=many), predictions(prediction=many, actual=many)),
+        join_predictions(rows_of(text=many), predictions(prediction=many, actual=many)),
         tmp_path / "p.csv",
         tmp_path / "p.parquet",
     )
@@ -85,7 +90,7 @@ def test_what_was_predicted_is_listed_validation_first_then_the_newest(tmp_path:
         path.touch()
         os.utime(path, (number, number))
     (tmp_path / "predictions_only-csv.csv").touch()
-    assert folder.predicted() == ["validation", "test", "new", "old"]
+    assert folder.prediction_names() == ["validation", "test", "new", "old"]
 
 
 def glue_rows(files: tuple[str, ...] = ("test.tsv",), **columns: list) -> Rows:

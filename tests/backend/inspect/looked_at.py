@@ -8,8 +8,8 @@ from typing import Any
 
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec
-from backend.inspect.batch_preview import BatchPreview, look
-from backend.preflight.datasets import quiet
+from backend.inspect.batch_preview import BatchPreview, preview
+from backend.preflight.datasets import ignore_progress
 from backend.preflight.resolve import resolve
 
 BERT, GPT2, MARIAN = (str(resource("demo", name)) for name in ("bert-tiny", "austen-gpt2", "eng-spa-marian"))
@@ -72,7 +72,7 @@ def spec(folder: Path, kind: str, training: dict[str, Any] | None = None, **task
 
 def looked(folder: Path, kind: str, training: dict[str, Any] | None = None, **task: Any) -> BatchPreview:
     """The training data of such a spec."""
-    return look(spec(folder, kind, training, **task), lambda name: quiet)
+    return preview(spec(folder, kind, training, **task), lambda name: ignore_progress)
 
 
 def _labels(count: int) -> list[str]:

@@ -12,10 +12,10 @@ from backend.contract.run.events import DataLoaded, PlanMade, StepFinished
 from backend.contract.run.folder import RunFolder
 from backend.data.batches import Batch
 from backend.engines.torch.engine import TorchEngine
-from backend.inspect.batch_preview import look, look_at_run
-from backend.inspect.feature_view import rows_of_step, shown_feature
+from backend.inspect.batch_preview import preview, preview_run
+from backend.inspect.feature_view import rows_of_step, view_feature
 from backend.inspect.length_report import training_lengths
-from backend.preflight.datasets import quiet
+from backend.preflight.datasets import ignore_progress
 from backend.preflight.resolve import resolve
 from backend.training import loop
 from backend.training.event_log import EventLog
@@ -46,7 +46,7 @@ def trained(own_cache: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fi
 
 def test_every_step_shows_what_the_engine_was_given(trained: tuple[RunFolder, list]):
     folder, given = trained
-    look = look_at_run(folder, lambda name: quiet)
+    look = preview_run(folder, lambda name: ignore_progress)
     for number in range(1, STEPS + 1):
         for shown, real in zip(look.passes(number), given[number - 1], strict=True):
             assert shown.keys() == real.keys()
@@ -56,7 +56,7 @@ def test_every_step_shows_what_the_engine_was_given(trained: tuple[RunFolder, li
     assert (rows.step.loss is not None, rows.step.differs, len(rows.step.shapes)) == (True, "", 2)
     for place, line in enumerate(rows.lines):
         number, row = divmod(place, 3)
-        shown = shown_feature(look, line.feature, 2)
+        shown = view_feature(look, line.feature, 2)
         assert shown.arrays["input_ids"] == given[1][number]["input_ids"][row].tolist()
         assert shown.arrays["labels"] == given[1][number]["labels"][row].tolist()
 
@@ -68,16 +68,16 @@ def test_rows_are_padded_as_the_runs_engine_pads(own_cache: Path, engine: str, d
     table(own_cache, {"text": ["town " * 130, "town"] * 4, "label": ["good", "bad"] * 4})
     values = spec(own_cache, "classified", {"batch_size": 8}, max_length=256).model_dump()
     values["hardware"] = {"engine": engine, "device": device}
-    shown = look(resolve(values, own_cache), lambda name: quiet)
+    shown = preview(resolve(values, own_cache), lambda name: ignore_progress)
     assert [one["input_ids"].shape for one in shown.passes(1)] == [(8, width)]
-    [chosen] = [rule for rule in training_lengths(shown, lambda name: quiet).padding if rule.chosen]
+    [chosen] = [rule for rule in training_lengths(shown, lambda name: ignore_progress).padding if rule.chosen]
     assert chosen.padding == pytest.approx(1 - 4 * (132 + 3) / (8 * width))
 
 
 def test_other_data_than_the_run_had_is_refused(own_cache: Path):
     folder = _begun(own_cache, fingerprint="other")
     with pytest.raises(InputError, match="is not what it was when the run began"):
-        look_at_run(folder, lambda name: quiet)
+        preview_run(folder, lambda name: ignore_progress)
 
 
 def test_what_the_removed_bridge_trained_can_be_looked_at(own_cache: Path):
@@ -92,12 +92,12 @@ def test_what_the_removed_bridge_trained_can_be_looked_at(own_cache: Path):
         )
     )
     log.close()
-    assert len(look_at_run(folder, lambda name: quiet).passes(1)) == 1
+    assert len(preview_run(folder, lambda name: ignore_progress).passes(1)) == 1
 
 
 def test_a_count_of_tokens_that_differs_is_told(own_cache: Path):
     folder = _begun(own_cache, tokens=9999)
-    step = rows_of_step(look_at_run(folder, lambda name: quiet), 1).step
+    step = rows_of_step(preview_run(folder, lambda name: ignore_progress), 1).step
     assert step is not None
     assert step.differs.startswith("The run counted 9,999 tokens in this step and these rows have")
 
@@ -144,11 +144,11 @@ def test_the_block_that_holds_a_row_is_found(own_cache: Path):
 
 def test_a_run_that_goes_on_tells_its_newest_losses(own_cache: Path):
     folder = _begun(own_cache, tokens=1)
-    look = look_at_run(folder, lambda name: quiet)
-    assert look.with_news(folder) is look
+    look = preview_run(folder, lambda name: ignore_progress)
+    assert look.with_new_events(folder) is look
     log = EventLog(folder.events)
     log.append(_step(2, 0.25, tokens=7))
     log.close()
-    newer = look.with_news(folder)
+    newer = look.with_new_events(folder)
     assert newer.features is look.features
     assert newer.past.step(2) == (7, 0.25)

@@ -38,8 +38,8 @@ def test_words_are_joined_and_messages_follow_each_other(lines):
 
 
 def test_held_out_rows_are_spread_and_not_learnt_from(lines):
-    texts = read(lines, ["text"]).without(0.1)
-    measured = list(texts.measured())
+    texts = read(lines, ["text"]).hold_out(0.1)
+    measured = list(texts.held_out_texts())
     assert measured == ["row 0", "row 10", "row 20", "row 30"]
     assert not set(measured) & set(texts)
     assert len(list(texts)) == len(texts) == 36
@@ -47,7 +47,7 @@ def test_held_out_rows_are_spread_and_not_learnt_from(lines):
 
 def test_without_held_out_rows_the_first_are_measured(lines):
     texts = read(lines, ["text"])
-    assert list(texts.measured()) == list(texts)
+    assert list(texts.held_out_texts()) == list(texts)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec
 from backend.inspect.pretokenize import prepare
-from backend.preflight.datasets import quiet
+from backend.preflight.datasets import ignore_progress
 from backend.preflight.resolve import resolve
 
 NER = Path(__file__).parents[2] / "data" / "ner"
@@ -28,20 +28,20 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunSpec:
 
 
 def test_second_time_is_cached_and_another_length_is_not(spec: RunSpec):
-    first, again = (prepare(spec, lambda name: quiet) for _ in range(2))
-    other = prepare(spec.model_copy(update={"task": {**spec.task, "max_length": 16}}), lambda name: quiet)
+    first, again = (prepare(spec, lambda name: ignore_progress) for _ in range(2))
+    other = prepare(spec.model_copy(update={"task": {**spec.task, "max_length": 16}}), lambda name: ignore_progress)
     assert [one.splits["train"].cached for one in (first, again, other)] == [False, True, False]
     assert other.splits["train"].features > first.splits["train"].features == 60
 
 
 def test_another_way_to_decode_needs_no_new_features(spec: RunSpec):
-    prepare(spec, lambda name: quiet)
+    prepare(spec, lambda name: ignore_progress)
     changed = spec.model_copy(update={"task": {**spec.task, "written_scheme": "IOBES"}})
-    assert prepare(changed, lambda name: quiet).splits["train"].cached
+    assert prepare(changed, lambda name: ignore_progress).splits["train"].cached
 
 
 def test_arrays_and_what_they_mean_are_written(spec: RunSpec, tmp_path: Path):
-    found = prepare(spec, lambda name: quiet, tmp_path / "arrays")
+    found = prepare(spec, lambda name: ignore_progress, tmp_path / "arrays")
     note = json.loads((tmp_path / "arrays" / "features.json").read_text(encoding="utf-8"))
     labels = np.load(tmp_path / "arrays" / "train_labels.npy")
     assert len(labels) == found.splits["train"].features
@@ -55,7 +55,7 @@ def test_interruption_leaves_nothing_half_written(spec: RunSpec, tmp_path: Path,
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        prepare(spec, lambda name: interrupted if name == stage else quiet, tmp_path / "arrays")
+        prepare(spec, lambda name: interrupted if name == stage else ignore_progress, tmp_path / "arrays")
     left = [path.name for path in tmp_path.iterdir() if path.name != "cache"]
     assert left == []
     assert list(tmp_path.glob("cache/features/*.part")) == []
@@ -66,11 +66,11 @@ def test_arrays_that_lie_there_are_not_overwritten(spec: RunSpec, tmp_path: Path
     kept.parent.mkdir()
     kept.write_bytes(b"of another day")
     with pytest.raises(InputError, match=r"--export: .*arrays holds \.npy files already; name another folder"):
-        prepare(spec, lambda name: quiet, kept.parent)
+        prepare(spec, lambda name: ignore_progress, kept.parent)
     assert kept.read_bytes() == b"of another day"
 
 
 def test_export_into_a_file_is_refused(spec: RunSpec, tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"--export: .* must be a folder"):
-        prepare(spec, lambda name: quiet, tmp_path / "file")
+        prepare(spec, lambda name: ignore_progress, tmp_path / "file")

@@ -12,7 +12,7 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.rpc.data import RecognisedData
 from backend.inspect import recognition
-from backend.inspect.data_report import data_report, subject_of_data
+from backend.inspect.data_report import data_report, request_of_data
 from backend.inspect.recognition import recognise
 
 DATA = Path(__file__).parents[2] / "data"
@@ -232,7 +232,7 @@ def test_texts_with_commas_under_one_name_are_one_column(tmp_path: Path, rows: s
     assert found.warnings[0].startswith(
         "a.csv names one column and its rows hold commas, so every line is read as one text"
     )
-    report = data_report(subject_of_data(found.data, {}, None, tmp_path / "cache"))
+    report = data_report(request_of_data(found.data, {}, None, tmp_path / "cache"))
     assert report.splits["train"].rows == 2
     assert report.splits["train"].unusable == 0
 
@@ -249,7 +249,7 @@ def test_ordinary_table_keeps_its_delimiter(tmp_path: Path, content: str):
 def test_one_column_without_a_usable_row_says_the_way_out(tmp_path: Path):
     path = written(tmp_path, a_dot_csv="text\nNo, never\nWell, well\n") / "a.csv"
     with pytest.raises(InputError, match=r"if every line is one text, set data\.delimiter to a character"):
-        data_report(subject_of_data({"train": str(path)}, {}, None, tmp_path / "cache"))
+        data_report(request_of_data({"train": str(path)}, {}, None, tmp_path / "cache"))
 
 
 CHANCE = bytes((number * 37 + number // 7) % 128 or 1 for number in range(4000))
@@ -266,7 +266,7 @@ def test_bytes_of_chance_are_no_rows(tmp_path: Path, name: str):
 def test_every_source_refuses_bytes_of_chance(tmp_path: Path, source: dict[str, str]):
     (tmp_path / "a.csv").write_bytes(CHANCE)
     with pytest.raises(InputError, match="holds control characters as no text does"):
-        data_report(subject_of_data({"train": str(tmp_path / "a.csv"), **source}, {}, None, tmp_path / "cache"))
+        data_report(request_of_data({"train": str(tmp_path / "a.csv"), **source}, {}, None, tmp_path / "cache"))
 
 
 def test_text_cut_at_a_control_character_is_text(tmp_path: Path):
@@ -281,7 +281,7 @@ def test_lost_letters_are_counted_and_shown(tmp_path: Path):
 
     assert "has 3 replacement characters (U+FFFD)" in warning
     assert "“Sch\ufffdne” in a.csv:3; export the data again" in warning
-    assert data_report(subject_of_data({"train": str(tmp_path / "a.csv")}, {}, None, tmp_path)).notes == [warning]
+    assert data_report(request_of_data({"train": str(tmp_path / "a.csv")}, {}, None, tmp_path)).notes == [warning]
 
 
 def test_text_that_reads_well_is_not_warned_of(tmp_path: Path):

@@ -11,8 +11,8 @@ from backend.data.features import Features
 from backend.data.rows import Rows
 from backend.inspect import row_lengths
 from backend.inspect.length_report import training_lengths
-from backend.inspect.row_lengths import measured
-from backend.preflight.datasets import quiet
+from backend.inspect.row_lengths import count_tokens
+from backend.preflight.datasets import ignore_progress
 from backend.tasks.task import encode_features
 from tests.backend.inspect.looked_at import looked
 
@@ -40,10 +40,10 @@ def test_rows_beyond_a_limit_are_those_that_the_encoding_cuts(
     whole = session.typed_features(cut.rows)
     loses = _lengths(cut.features) < _lengths(whole)
 
-    counts = measured(cut.session, cut.rows, cut.features, quiet)
+    counts = count_tokens(cut.session, cut.rows, cut.features, ignore_progress)
     assert loses.any()
     assert np.array_equal(np.asarray(counts.needed[0]) > limit, loses)
-    assert training_lengths(cut, lambda name: quiet).measures[0].rows_beyond(limit) == loses.sum()
+    assert training_lengths(cut, lambda name: ignore_progress).measures[0].rows_beyond(limit) == loses.sum()
 
 
 def _lengths(features: Features) -> np.ndarray:
@@ -51,7 +51,9 @@ def _lengths(features: Features) -> np.ndarray:
 
 
 def test_targets_have_a_limit_of_their_own(own_cache: Path):
-    found = training_lengths(looked(own_cache, "translated", max_length=120, max_target_length=20), lambda name: quiet)
+    found = training_lengths(
+        looked(own_cache, "translated", max_length=120, max_target_length=20), lambda name: ignore_progress
+    )
     sources, targets = found.measures
     cut = looked(own_cache, "translated", max_length=120, max_target_length=20).features.scalars["cut_target"]
     assert sources.rows_beyond(sources.limit) == 0
@@ -62,7 +64,7 @@ def test_targets_have_a_limit_of_their_own(own_cache: Path):
 @pytest.mark.parametrize(("kind", "task"), [("tagged", {"max_length": 16}), ("asked", {"max_length": 64})])
 def test_windows_lose_nothing_and_are_counted(own_cache: Path, kind: str, task: dict[str, Any]):
     look = looked(own_cache, kind, **task)
-    [measure] = training_lengths(look, lambda name: quiet).measures
+    [measure] = training_lengths(look, lambda name: ignore_progress).measures
     parts = np.bincount(look.features.scalars["row"])
     assert measure.rows_beyond(measure.limit) == np.count_nonzero(parts > 1) > 0
     assert measure.suggestion is None
@@ -72,7 +74,7 @@ def test_windows_lose_nothing_and_are_counted(own_cache: Path, kind: str, task: 
 def test_rows_of_blocks_are_measured_without_a_second_tokenising(own_cache: Path, monkeypatch: pytest.MonkeyPatch):
     look = looked(own_cache, "blocks")
     monkeypatch.setattr(row_lengths, "encoded", _never)
-    counts = measured(look.session, look.rows, look.features, quiet)
+    counts = count_tokens(look.session, look.rows, look.features, ignore_progress)
     end = look.session.tokenizer.eos_token_id
     texts = look.rows.table["text"].to_pylist()
     assert counts.needed[0].tolist() == [
@@ -83,7 +85,10 @@ def test_rows_of_blocks_are_measured_without_a_second_tokenising(own_cache: Path
 def test_what_no_limit_touches_is_not_tokenised_again(own_cache: Path, monkeypatch: pytest.MonkeyPatch):
     look = looked(own_cache, "pairs", max_length=400)
     monkeypatch.setattr(row_lengths, "encoded", _never)
-    assert measured(look.session, look.rows, look.features, quiet).needed[0].tolist() == look.features.lengths.tolist()
+    assert (
+        count_tokens(look.session, look.rows, look.features, ignore_progress).needed[0].tolist()
+        == look.features.lengths.tolist()
+    )
 
 
 def test_only_rows_that_are_cut_are_tokenised_again(own_cache: Path, monkeypatch: pytest.MonkeyPatch):
@@ -95,7 +100,7 @@ def test_only_rows_that_are_cut_are_tokenised_again(own_cache: Path, monkeypatch
         return encode_features(task, rows, *arguments, **options)
 
     monkeypatch.setattr(row_lengths, "encoded", counting)
-    measured(look.session, look.rows, look.features, quiet)
+    count_tokens(look.session, look.rows, look.features, ignore_progress)
     lengths = look.features.lists["labels"].lengths
     assert anew == [np.count_nonzero((look.features.lengths >= 20) | (lengths >= 25))]
     assert 0 < anew[0] < len(look.rows)
@@ -103,10 +108,10 @@ def test_only_rows_that_are_cut_are_tokenised_again(own_cache: Path, monkeypatch
 
 def test_another_limit_finds_the_lengths_that_were_measured(own_cache: Path, monkeypatch: pytest.MonkeyPatch):
     first = looked(own_cache, "classified", max_length=10)
-    assert not measured(first.session, first.rows, first.features, quiet).cached
+    assert not count_tokens(first.session, first.rows, first.features, ignore_progress).cached
     other = looked(own_cache, "classified", max_length=14)
     monkeypatch.setattr(row_lengths, "encoded", _never)
-    assert measured(other.session, other.rows, other.features, quiet).cached
+    assert count_tokens(other.session, other.rows, other.features, ignore_progress).cached
 
 
 def test_interrupted_measuring_leaves_nothing_half_done(own_cache: Path):
@@ -116,9 +121,9 @@ def test_interrupted_measuring_leaves_nothing_half_done(own_cache: Path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        measured(look.session, look.rows, look.features, stopped)
+        count_tokens(look.session, look.rows, look.features, stopped)
     assert not list((own_cache / "cache" / "lengths").glob("*/")) or not list(own_cache.glob("cache/lengths/*.part"))
-    assert not measured(look.session, look.rows, look.features, quiet).cached
+    assert not count_tokens(look.session, look.rows, look.features, ignore_progress).cached
 
 
 def _never(*arguments: Any, **options: Any) -> Any:

@@ -13,7 +13,7 @@ import pytest
 from backend import process_tree
 from backend.contract.run import queue
 from backend.contract.run.folder import RunFolder
-from backend.contract.run.lock import RunLocked, locked
+from backend.contract.run.lock import RunLocked, hold_lock
 from backend.launchers.local import LAUNCHER
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -130,21 +130,21 @@ def test_when_several_wait_for_the_same_end_only_one_begins(folder: RunFolder, r
 def test_a_run_with_a_second_name_in_its_folder_does_not_wait_for_itself(folder: RunFolder, alias: str) -> None:
     folder.path.with_name(alias).symlink_to(folder.path)
     folder.join_queue()
-    with locked(folder.lock):
+    with hold_lock(folder.lock):
         assert queue.take_turn(folder) is None
 
 
 def test_whoever_joins_after_the_clock_was_put_back_waits_behind_the_others(folder: RunFolder, run) -> None:
     later = run("before-it-by-name")
     folder.join_queue(after=time.time() + 3600)
-    with locked(folder.lock), locked(later.lock):
+    with hold_lock(folder.lock), hold_lock(later.lock):
         queue.join(later)
         assert waiting(folder) == [folder.name, later.name]
 
 
 def test_while_one_decides_nobody_else_does(folder: RunFolder) -> None:
     folder.join_queue()
-    with locked(folder.path.parent / queue.DECIDING), pytest.raises(RunLocked):
+    with hold_lock(folder.path.parent / queue.DECIDING), pytest.raises(RunLocked):
         queue.take_turn(folder)
 
     assert queue.take_turn(folder) is None

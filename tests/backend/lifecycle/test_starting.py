@@ -126,7 +126,7 @@ def test_request_of_a_person_reaches_the_run_folder(folder: RunFolder, supervise
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert folder.requested() == kind
+    assert folder.open_request() == kind
 
 
 def test_stop_now_ends_an_engine_that_does_not_listen(folder: RunFolder, supervise, until) -> None:

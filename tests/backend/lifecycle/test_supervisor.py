@@ -224,7 +224,7 @@ def test_old_requests_do_not_reach_a_new_attempt(folder: RunFolder, supervise) -
 
     supervise("pass").wait()
 
-    assert folder.requested() is None
+    assert folder.open_request() is None
 
 
 def test_running_run_refuses_a_second_supervisor(folder: RunFolder, supervise, until) -> None:

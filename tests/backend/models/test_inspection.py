@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.models import inspection
-from backend.models.architectures import why_not
+from backend.models.architectures import explain_unsupported
 from backend.models.config import longest_sequence
 from tests.backend.models.conftest import BERT_TINY
 
@@ -205,7 +205,7 @@ def test_a_length_over_the_positions_is_refused(folder):
     ],
 )
 def test_an_architecture_that_cannot_do_the_task_is_refused_by_name(config, head, words):
-    assert words in why_not(config, head)
+    assert words in explain_unsupported(config, head)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_an_architecture_that_cannot_do_the_task_is_refused_by_name(config, head
     ],
 )  # fmt: skip
 def test_an_architecture_that_can_do_the_task_passes(config, head):
-    assert why_not(config, head) == ""
+    assert explain_unsupported(config, head) == ""
 
 
 @pytest.mark.parametrize(

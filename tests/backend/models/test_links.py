@@ -47,8 +47,8 @@ def refused(folder: Path) -> list[str]:
     """What every way in says of the folder."""
     ways = (
         lambda: location.locate(str(folder), cache=folder.parent / "cache", offline=True),
-        lambda: location.look(str(folder), offline=True),
-        lambda: location.without_weights(str(folder), offline=True),
+        lambda: location.locate_small_files(str(folder), offline=True),
+        lambda: location.locate_without_weights(str(folder), offline=True),
         lambda: inspection.check(folder, Head.SEQUENCE_CLASSIFICATION),
         lambda: weights_folder(folder),
         lambda: open_tokenizer(str(folder), offline=True),
@@ -72,7 +72,7 @@ def test_file_that_is_a_link_out_of_the_folder_is_refused(folder: Path, secret: 
 def test_link_to_nothing_itself_or_a_device_is_one_sentence(folder: Path, target: str) -> None:
     linked(folder / "chat_template.jinja", target)
     if target in ("nowhere", "chat_template.jinja"):  # as good as absent, and read by nobody
-        location.look(str(folder), offline=True)
+        location.locate_small_files(str(folder), offline=True)
         return
     assert all("leads out of the model's folder" in sentence for sentence in refused(folder))
 

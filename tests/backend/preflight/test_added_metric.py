@@ -87,7 +87,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def _forget() -> None:
     """What the registry has found so far; a process that starts anew finds it again."""
-    for found in (registry.names, registry._own, registry._found, registry._plugins, registry._load):
+    for found in (registry.names, registry._own_names, registry._find_entry_points, registry._plugins, registry._load):
         found.cache_clear()
 
 
@@ -174,7 +174,7 @@ def test_an_undeclared_metric_of_a_package_is_refused_for_early_stopping_and_may
 
 
 def test_the_catalog_carries_the_direction_of_every_metric():
-    found = {(one.name, *one.tasks): one.greater_is_better for one in catalog_building.built({}).metrics}
+    found = {(one.name, *one.tasks): one.greater_is_better for one in catalog_building.build_catalog({}).metrics}
     assert found["mean_absolute_error", "distances"] is False
     assert found["distance", "distances"] is None
     assert (found["wrong",], found["vague",]) == (False, None)

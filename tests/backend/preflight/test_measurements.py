@@ -8,7 +8,7 @@ import pytest
 from backend.contract.resources import resource
 from backend.contract.run.cost import Measurement
 from backend.contract.spec import run_spec
-from backend.contract.spec_file import with_values
+from backend.contract.spec_file import set_values
 from backend.preflight import measurements
 
 MODEL = resource("demo", "bert-tiny")
@@ -23,7 +23,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def key(device: str = "cpu", **changes: Any) -> str:
     values = {"task": {"type": "x"}, "model": {"name_or_path": str(MODEL)}, "data": {"train": "/t.csv"}}
-    return measurements.key_of(run_spec(with_values(values, changes)), MODEL, device, "float32")
+    return measurements.key_of(run_spec(set_values(values, changes)), MODEL, device, "float32")
 
 
 def measured(time: float = 1.0, **values: Any) -> Measurement:

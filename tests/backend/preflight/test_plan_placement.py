@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from backend.commands.plan import _in_words
+from backend.commands.plan import _format_plan
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.rpc.plan import RunPlan
@@ -75,7 +75,7 @@ def test_rows_per_device_are_those_of_the_spec(plan):
 
 
 def test_the_words_name_every_device(plan):
-    words = _in_words(plan(16, parallelism="fsdp"))
+    words = _format_plan(plan(16, parallelism="fsdp"))
     assert "4 rows per pass and device" in words
     assert all(f"on cuda:{number} " in words for number in range(4))
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from backend.commands.plan import _in_words
+from backend.commands.plan import _format_plan
 from backend.contract.catalog import Device
 from backend.contract.resources import resource
 from backend.contract.rpc.plan import RunPlan
-from backend.contract.spec_file import with_values
+from backend.contract.spec_file import set_values
 from backend.preflight import cost, resolve
 
 CPU = Device("cpu", 0, "Processor", 8000, 6000, ["float32", "bfloat16"])
@@ -19,7 +19,7 @@ def planned(tmp_path: Path, **changes: Any) -> tuple[RunPlan, dict[str, Any]]:
     """The plan of forty long rows with these changes, and its spec."""
     rows = "".join(f"{'word ' * 200}{n},{'ab'[n % 2]}\n" for n in range(40))
     (tmp_path / "train.csv").write_text(f"text,label\n{rows}")
-    values = with_values(
+    values = set_values(
         {
             "task": {"type": "text_classification", "max_length": 256},
             "model": {"name_or_path": str(resource("demo", "bert-tiny"))},
@@ -76,7 +76,7 @@ def test_time_is_told_by_parts_and_unknown_without_a_run_to_compare_with(tight):
 
 def test_the_command_line_says_the_same(tight):
     found, _ = tight
-    words = _in_words(found)
+    words = _format_plan(found)
     for remedy in found.remedies:
         assert f"{remedy.title}: about {remedy.memory_mb / 1000:.2f} GB" in words
     assert "--set training.gradient_checkpointing=true" in words

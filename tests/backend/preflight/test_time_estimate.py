@@ -6,8 +6,8 @@ import pytest
 
 from backend.contract.run.cost import Measurement, TimePart
 from backend.contract.spec import run_spec
-from backend.contract.spec_file import with_values
-from backend.preflight.time_estimate import Amounts, expected_parts, measured_parts, whole
+from backend.contract.spec_file import set_values
+from backend.preflight.time_estimate import Amounts, expected_parts, measured_parts, sum_parts
 
 MEASURED = Measurement(
     time=0.0, mean_length=20.0, longest=90, steps=40, step_seconds=0.5, starting_seconds=4.0, loading_seconds=2.0,
@@ -18,7 +18,7 @@ MEASURED = Measurement(
 def amounts(total_steps: int = 40, tokenised: frozenset[str] = frozenset(), **changes: Any) -> Amounts:
     """Of 100 training rows in batches of ten, and 50 rows to validate."""
     values = {"task": {"type": "x"}, "model": {"name_or_path": "/m"}, "data": {"train": "/t.csv"}}
-    spec = run_spec(with_values(values, {"training.batch_size": 10, **changes}))
+    spec = run_spec(set_values(values, {"training.batch_size": 10, **changes}))
     rows = {"train": 100, "validation": 50}
     return Amounts(spec, rows, 20.0, 10, total_steps, 1.5, 0.002, tokenised)
 
@@ -68,7 +68,7 @@ def test_what_was_tokenised_before_takes_no_time():
 
 def test_early_stopping_may_end_it_sooner():
     plain, stopping = (measured_parts(amounts(**more), MEASURED) for more in ({}, {"training.early_stopping": 1}))
-    assert whole(stopping)[0] == whole(plain)[0]
+    assert sum_parts(stopping)[0] == sum_parts(plain)[0]
     least = {part.name: part.least for part in stopping}
     assert least["Training"] == pytest.approx({part.name: part.least for part in plain}["Training"] / 2)
 
@@ -86,7 +86,7 @@ def test_what_the_first_evaluation_loads_counts_once():
 
 def test_a_busy_machine_leaves_it_open_how_fast_it_is_alone():
     busy = Measurement(**{**{name: getattr(MEASURED, name) for name in MEASURED.__struct_fields__}, "others": 0.5})
-    quiet, found = whole(measured_parts(amounts(), MEASURED)), whole(measured_parts(amounts(), busy))
+    quiet, found = sum_parts(measured_parts(amounts(), MEASURED)), sum_parts(measured_parts(amounts(), busy))
     assert (found[0], found[2]) == (quiet[0], quiet[2])
     assert found[1] == pytest.approx(quiet[1] / 2)
 
@@ -101,9 +101,9 @@ def test_programs_that_are_kept_are_only_read():
 
 
 def test_a_part_that_is_not_known_leaves_the_whole_unknown():
-    assert whole(expected_parts(amounts(), None)) == (None, None, None)
+    assert sum_parts(expected_parts(amounts(), None)) == (None, None, None)
 
 
 def test_another_training_tells_the_time_only_roughly():
-    found, least, most = whole(expected_parts(amounts(), 1000.0))
+    found, least, most = sum_parts(expected_parts(amounts(), 1000.0))
     assert (found, least, most) == pytest.approx((0.3 + 8 + 4 / 3 + 1 / 3, 5.058, 14.875), rel=0.01)

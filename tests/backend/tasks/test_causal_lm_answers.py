@@ -12,7 +12,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE
 from backend.contract.resources import resource
-from backend.contract.spec import validated
+from backend.contract.spec import validate
 from backend.data.rows import Rows
 from backend.preflight.datasets import choose_columns
 from backend.tasks._chat import ConversationTokens, fit_to_length, least_length
@@ -168,7 +168,7 @@ def test_a_prompt_is_cut_alike_whether_the_answer_is_known(tokenizer):
 
 def test_a_template_that_is_no_jinja_is_refused():
     with pytest.raises(InputError, match=r"task\.template: .*it is no Jinja template"):
-        validated(Settings, {"rows": "chat", "template": "{% for m in messages %}"}, "task")
+        validate(Settings, {"rows": "chat", "template": "{% for m in messages %}"}, "task")
 
 
 def test_a_row_that_the_template_refuses_is_named(tokenizer):
@@ -217,7 +217,7 @@ def test_each_kind_of_row_has_its_own_columns():
 )
 def test_settings_that_mean_nothing_to_blocks_are_refused(settings, says):
     with pytest.raises(InputError, match=says):
-        validated(Settings, settings, "task")
+        validate(Settings, settings, "task")
 
 
 def predicted(tokenizer, table: dict[str, Any], written: list[str], *, to_predict: bool = False):

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from backend.metrics.answers import best_threshold, exact_match, f1, normalised
+from backend.metrics.answers import best_threshold, exact_match, f1, normalise
 from backend.tasks.question_answering import QuestionAnswering, Settings
 from backend.tasks.task import Predictions
 from tests.backend.tasks.questions import COLUMNS, answered, bert, features_of, rows_of
@@ -25,7 +25,7 @@ from tests.backend.tasks.questions import COLUMNS, answered, bert, features_of, 
     ids=["article", "dots", "two articles", "no article", "Unicode dash stays", "number", "Unicode letters", "nothing"],
 )
 def test_answers_are_normalised_as_the_official_script_does(answer, expected):
-    assert normalised(answer) == expected
+    assert normalise(answer) == expected
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
-from backend.contract.spec import validated
+from backend.contract.spec import validate
 from backend.data.rows import Rows
 from backend.tasks._token_classification_features import tokens_of, word_tokenizer
 from backend.tasks.token_classification import Settings, TokenClassification
@@ -164,7 +164,7 @@ def test_nothing_to_learn_is_refused():
 
 def test_overlap_as_long_as_the_window_is_refused():
     with pytest.raises(InputError, match="max_length 64 cannot share stride 64 tokens"):
-        validated(Settings, {"max_length": 64, "stride": 64}, "task")
+        validate(Settings, {"max_length": 64, "stride": 64}, "task")
 
 
 # Alignment with tokens

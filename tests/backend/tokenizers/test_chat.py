@@ -20,7 +20,7 @@ from backend.tokenizers.tokenize import describe
 
 
 def table_of(tokenizer, **question) -> Table:
-    table = answers.short(tokenizer, TokenizeQuestion(tokenizer="", **question))
+    table = answers.tokenize_short(tokenizer, TokenizeQuestion(tokenizer="", **question))
     assert table is not None
     return table
 

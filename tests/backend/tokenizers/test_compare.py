@@ -11,7 +11,7 @@ from backend.contract.errors import InputError
 from backend.tokenizers import token_counts
 from backend.tokenizers.compare import _differences, check_number, compare_data, compare_text
 from backend.tokenizers.loading import open_tokenizer
-from backend.tokenizers.token_counts import TokenCounter, batches, count_pieces, in_order_of, measure_compression
+from backend.tokenizers.token_counts import TokenCounter, batches, count_pieces, counts_of_ids, measure_compression
 
 TEXTS = ["The quick fox", "東京は", "", "jumps over the dog", "the"]
 LANGUAGES = ["en", "ja", "en", "en", "en"]
@@ -201,4 +201,4 @@ def test_long_texts_fill_a_batch(monkeypatch):
 
 
 def test_ids_that_never_occurred_count_nothing():
-    assert in_order_of(np.array([2, 0, 9]), np.array([5, 6, 7])).tolist() == [7, 5, 0]
+    assert counts_of_ids(np.array([2, 0, 9]), np.array([5, 6, 7])).tolist() == [7, 5, 0]

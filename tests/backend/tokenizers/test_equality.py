@@ -229,7 +229,7 @@ def test_a_long_text_in_blocks_is_the_text_whole(folders: dict[str, str], family
             patch.setattr(long_text, name, value)
         stream = Stream(tokenizer, Text(text), True)
         parts_of = list(stream.arrays(lambda *_: None))
-    told = stream.rest()
+    told = stream.facts()
     ids = np.array([one.id for one in whole.rest.pieces])[whole.columns["piece"]]
     assert np.concatenate([np.array([one.id for one in told.pieces])[part["piece"]] for part in parts_of]).tolist() == ids.tolist()  # fmt: skip
     for name in ("start", "end", "byte_start", "byte_end", "word", "partial", "sequence"):

@@ -116,7 +116,7 @@ def test_a_manifest_of_another_shape_verifies_nothing(checkpoints: Checkpoints, 
     folder = checkpoints.save(5, filled_with("five"))
     (folder / "checkpoint.json").write_text(content)
     assert not verify(folder)
-    assert checkpoints.written_by(5) == ""
+    assert checkpoints.engine_of(5) == ""
 
 
 def test_an_endless_file_is_not_read(checkpoints: Checkpoints):
@@ -171,8 +171,8 @@ def saving(tmp_path: Path, log: EventLog, engine: Any, keep: int = 2) -> Checkpo
 def test_training_goes_on_and_nothing_counts_until_it_is_whole(tmp_path: Path, log: EventLog):
     engine = Slow()
     found = saving(tmp_path, log, engine)
-    found.begin(5, None)
-    found.look()
+    found.start_save(5, None)
+    found.report_finished()
     assert Checkpoints(RunFolder(tmp_path)).steps() == []
     assert read_events(tmp_path / "events.jsonl") == []
     engine.may_finish.set()
@@ -185,7 +185,7 @@ def test_damage_to_an_inner_file_is_seen(tmp_path: Path, log: EventLog):
     engine = Slow()
     engine.may_finish.set()
     found = saving(tmp_path, log, engine)
-    found.begin(5, None)
+    found.start_save(5, None)
     found.finish()
     (tmp_path / "checkpoints" / "step-000005" / "state" / "numbers").write_text("hole!")
     assert Checkpoints(RunFolder(tmp_path)).latest() is None
@@ -194,17 +194,17 @@ def test_damage_to_an_inner_file_is_seen(tmp_path: Path, log: EventLog):
 def test_a_full_disk_is_heard_at_the_next_checkpoint_and_leaves_nothing(tmp_path: Path, log: EventLog):
     engine = Slow(OSError(errno.ENOSPC, "No space left on device"))
     found = saving(tmp_path, log, engine)
-    found.begin(5, None)
+    found.start_save(5, None)
     engine.may_finish.set()
     with pytest.raises(OSError, match="No space"):
-        found.begin(10, None)
+        found.start_save(10, None)
     assert list((tmp_path / "checkpoints").iterdir()) == []
 
 
 def test_a_finished_checkpoint_is_reported(tmp_path: Path, log: EventLog):
     engine = SimpleNamespace(save=lambda folder: lambda: (folder / "model").write_text("all"))
     found = saving(tmp_path, log, engine)
-    found.begin(5, 5)
+    found.start_save(5, 5)
     found.finish()
     [saved] = read_events(tmp_path / "events.jsonl")
     assert isinstance(saved, CheckpointSaved)
@@ -215,15 +215,15 @@ def test_the_old_best_stays_until_the_new_one_is_whole(tmp_path: Path, log: Even
     engine = Slow()
     engine.may_finish.set()
     found, kept = saving(tmp_path, log, engine, keep=1), Checkpoints(RunFolder(tmp_path))
-    found.begin(5, 5)
-    found.begin(8, 5)
+    found.start_save(5, 5)
+    found.start_save(8, 5)
     found.finish()
     engine.may_finish.clear()
-    found.begin(9, 5)
+    found.start_save(9, 5)
     engine.may_finish.set()
     until(lambda: kept.steps() == [5, 9])
     engine.may_finish.clear()
-    found.begin(10, 10)  # by now a better one is known, and the one before is settled
+    found.start_save(10, 10)  # by now a better one is known, and the one before is settled
     assert kept.steps() == [5, 9]
     engine.may_finish.set()
     found.finish()

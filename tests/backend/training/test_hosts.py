@@ -169,11 +169,11 @@ def test_all_hosts_hear_a_request_at_the_same_step(pair: Pair):
             pair.run.request("checkpoint")
         asked.append(first.pending())
         if asked[-1]:
-            first.answered("checkpoint")
+            first.close("checkpoint")
     pair.run.request("stop")  # whose hour has not come, whatever the other host sees on the disk
     assert [other.pending() for _ in range(3)] == asked == [None, "checkpoint", None]
-    other.answered("stop")
-    assert pair.run.requested() == "stop"
+    other.close("stop")
+    assert pair.run.open_request() == "stop"
 
 
 def test_before_the_first_step_the_first_alone_hears(pair: Pair):

@@ -60,7 +60,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[Any]:
 def written(tmp_path: Path) -> RunFolder:
     """A run of one step, as `burnish train` writes it."""
     spec = run_folder(tmp_path, training={"max_steps": 1, "checkpoint_every": "never"}).spec
-    return new_run.written(new_run.prepare(read_spec(spec), ASKED), tmp_path / "run")
+    return new_run.write_run(new_run.prepare(read_spec(spec), ASKED), tmp_path / "run")
 
 
 def test_the_command_parses_and_fits_once(tmp_path: Path, counts: Counter[Any], until) -> None:

@@ -117,7 +117,7 @@ def test_a_row_of_many_columns_is_cut_so_that_events_stay_small(rows: Rows):
 
 
 def test_long_texts_are_cut_so_that_events_stay_small():
-    assert samples.short("x" * 5000) == "x" * samples.LONGEST_TEXT + "…"
-    assert samples.short(["x" * 5000]) is None
-    assert samples.short(float("nan")) is None
-    assert samples.short([{"a": 1}]) == [{"a": 1}]
+    assert samples.shorten("x" * 5000) == "x" * samples.LONGEST_TEXT + "…"
+    assert samples.shorten(["x" * 5000]) is None
+    assert samples.shorten(float("nan")) is None
+    assert samples.shorten([{"a": 1}]) == [{"a": 1}]

@@ -10,7 +10,7 @@ from backend.contract import spec_file
 from backend.contract.errors import InputError
 from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
-from backend.contract.run.lock import locked
+from backend.contract.run.lock import hold_lock
 from backend.preflight.resolve import read_spec, resolve
 from backend.training.checkpoints import Checkpoints
 from backend.training.spec_change import compare_started, keep_started, with_settings
@@ -63,7 +63,7 @@ def begun(run: RunFolder) -> RunFolder:
 
 
 def edited(run: RunFolder, *changes: str) -> bool:
-    text = spec_file.dump(spec_file.with_changes(spec_file.read(run.spec), list(changes)))
+    text = spec_file.dump(spec_file.apply_changes(spec_file.read(run.spec), list(changes)))
     run.spec.write_text(f"# edited by hand\n{text}", encoding="utf-8")
     return compare_started(run, read_spec(run.spec))
 
@@ -189,6 +189,6 @@ def test_what_cannot_be_taken_over_is_refused_and_changes_nothing(
 
 
 def test_a_run_that_is_running_keeps_its_engine(folder: RunFolder):
-    with locked(folder.lock), pytest.raises(InputError, match="is running; pause it"):
+    with hold_lock(folder.lock), pytest.raises(InputError, match="is running; pause it"):
         change_engine(folder, read_spec(folder.spec), Checkpoints(folder), "jax", new_optimizer=True)
     assert hardware(folder)["engine"] == "torch"

@@ -162,7 +162,7 @@ def _predict(task: str, folder: Path, threads: int) -> dict:
 
     from backend.inference.model import open_model
     from backend.inference.spec import spec_of
-    from backend.preflight.datasets import choose_columns, make_source, reading, usable
+    from backend.preflight.datasets import choose_columns, drop_unusable, make_source, reading
     from backend.tasks.task import used_columns
 
     material = _again(folder)
@@ -173,7 +173,7 @@ def _predict(task: str, folder: Path, threads: int) -> dict:
     asked = {column.name for column in used_columns(session.task) if column.needed_to_predict}
     columns = {role: name for role, name in columns.items() if role in asked}  # no labels: nothing is scored
     session = replace(session, columns=columns)
-    rows = usable(session.task, rows, columns, "--data", "predicting")
+    rows = drop_unusable(session.task, rows, columns, "--data", "predicting")
     session.score(rows, session.features(rows), 64)  # whatever is done once is done now
     shutil.rmtree(folder / "cache" / "features")
     started = time.perf_counter()
