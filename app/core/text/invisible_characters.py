@@ -1,4 +1,4 @@
-"""Owns how white space and characters without a look of their own are shown, and what they are called."""
+"""Shows whitespace and invisible characters, and names them."""
 
 import unicodedata
 

@@ -1,4 +1,4 @@
-"""Owns how lengths become the bars of a histogram: round widths, the limit on the scale, a long tail in the last bar."""
+"""Bins lengths for a histogram: round widths, the limit on an edge, and the long tail in the last bar."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

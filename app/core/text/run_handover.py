@@ -1,4 +1,4 @@
-"""Owns what a run takes over of the options of the Tokenizer page, and in sentences what it does not."""
+"""Which options of the Tokenizer page a run takes over, and in sentences which it does not."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Owns what is told of one token, and of a text's tokens as a whole, as words."""
+"""Describes one token, and the tokens of a text as a whole, in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Owns the tokens of an answer as columns of numpy."""
+"""The tokens of an answer as numpy columns."""
 
 from functools import cached_property
 
