@@ -229,14 +229,14 @@ def _check_entry(entry: "os.DirEntry[str]", written: Collection[str]) -> bool:
     """Whether the entry is a folder, to be looked into."""
     status = entry.stat(follow_symlinks=False)
     if _is_link(status):
-        raise InputError(f"{entry.path}: {LINK}")
+        raise InputError(message("{path}: {problem}", path=entry.path, problem=LINK))
     if stat.S_ISDIR(status.st_mode):
         return True
     if not stat.S_ISREG(status.st_mode):
-        raise InputError(f"{entry.path}: {NOT_REGULAR}")
+        raise InputError(message("{path}: {problem}", path=entry.path, problem=NOT_REGULAR))
     # Asked anew: on Windows an entry does not know how many names its file has.
     if entry.name in written and Path(entry.path).lstat().st_nlink > 1:
-        raise InputError(f"{entry.path}: {ANOTHER_NAME}")
+        raise InputError(message("{path}: {problem}", path=entry.path, problem=ANOTHER_NAME))
     return False
 
 

@@ -177,7 +177,7 @@ def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> "PreTraine
     names = {file.name for file in _files(folder)}
     if "merges.txt" in type(tokenizer).vocab_files_names.values() and _is_half(names):
         # transformers guesses the merges of a vocabulary without, and takes merges without a vocabulary for nothing
-        raise InputError(f"{name}: {single_files.half_message(next(iter(BPE - names)))}; or {ELSEWHERE}", FIELD)
+        raise _half(name, names)
     return tokenizer
 
 
@@ -250,9 +250,8 @@ def _has_sentencepiece() -> bool:
 def _mistake(folder: Path, name: str, error: Exception, options: dict[str, Any]) -> InputError:
     if not _has_vocabulary(folder, ()):
         return _no_tokenizer(folder, name)
-    names = {file.name for file in _files(folder)}
-    if _is_half(names):
-        return InputError(f"{name}: {single_files.half_message(next(iter(BPE - names)))}; or {ELSEWHERE}", FIELD)
+    if _is_half(names := {file.name for file in _files(folder)}):
+        return _half(name, names)
     reason = _first_line(error)
     if ("sentencepiece" in str(error) or "protobuf" in str(error)) and not _has_sentencepiece():
         return InputError(
@@ -492,3 +491,10 @@ def _content(path: str | None) -> str:
 
 def _counts(name: str) -> bool:
     return not name.endswith(("_file", "name_or_path")) and name not in ("is_local", "local_files_only")
+
+
+def _half(name: str, names: set[str]) -> InputError:
+    problem = single_files.half_message(next(iter(BPE - names)))
+    return InputError(
+        message("{name}: {problem}; or {elsewhere}", name=name, problem=problem, elsewhere=ELSEWHERE), FIELD
+    )
