@@ -111,7 +111,7 @@ class CompareView(QWidget):
         return metrics_table([(final_cells(run, name), run.metrics) for run, name in found if run])
 
     def _on_copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._metrics().written("markdown"))
+        QGuiApplication.clipboard().setText(self._metrics().format("markdown"))
         self.message.emit("success", tr("Copied the table as Markdown."))
 
     def _on_export(self) -> None:
