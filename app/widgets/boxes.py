@@ -47,7 +47,8 @@ def holder(layout: QLayout) -> QWidget:
 def scroll_area(content: QWidget) -> QScrollArea:
     """Scrolls its content upwards and downwards only."""
     content.setObjectName("scrolled")
-    area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+    area = QScrollArea(widgetResizable=True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setWidget(content)
     return area

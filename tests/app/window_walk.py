@@ -49,21 +49,21 @@ MODEL = str(ROOT / "resources" / "demo" / "bert-tiny")
 RECORDED = ROOT / "tests" / "data" / "recorded"
 
 
+def marked_sentence(text: str) -> str:
+    """A text in brackets; in a sentence of the backend they begin behind the key of a field, which pages take away."""
+    key = re.match(r"[\w.{}-]+: ", text)
+    begin = key.end() if key else 0
+    return f"{text[:begin]}{OPEN}{text[begin:]}{CLOSE}"
+
+
 class Marked(gettext.NullTranslations):
     """Brackets around every text that was looked up."""
 
     def gettext(self, message: str) -> str:
-        return f"{OPEN}{message}{CLOSE}"
+        return marked_sentence(message)
 
     def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
         return self.gettext(msgid1 if n == 1 else msgid2)
-
-
-def marked_sentence(text: str) -> str:
-    """A sentence of the backend in brackets, behind the key of a field, which pages take away."""
-    key = re.match(r"[\w.{}-]+: ", text)
-    begin = key.end() if key else 0
-    return f"{text[:begin]}{OPEN}{text[begin:]}{CLOSE}"
 
 
 def main(mode: str, home: Path, pictures: Path | None = None, look: str = "light", size: str = "13") -> None:
@@ -71,8 +71,6 @@ def main(mode: str, home: Path, pictures: Path | None = None, look: str = "light
     os.environ.update({f"BURNISH_{name}": str(home / name.lower()) for name in ("RUNS", "CACHE", "CONFIG")})
     if mode == "marked":
         i18n._present, i18n._code = Marked(), "marked"  # before any page is imported
-        templates = i18n.sentences("de")
-        i18n.sentences = lambda code: {text: marked_sentence(text) for text in templates}
     else:
         i18n.choose("de" if mode == "cut" else "en")
     found: dict[str, str] = {}

@@ -209,7 +209,7 @@ def test_the_unusable_rows_are_listed_and_written_and_a_row_is_shown_whole(qtbot
         "no text",
     ]
     dialog.write(str(tmp_path / "out.csv"))
-    qtbot.waitUntil(lambda: "2 rows written" in dialog.said.text())
+    qtbot.waitUntil(lambda: "Exported 2 rows" in dialog.said.text())
     dialog.close_button.click()
     assert dialog.isHidden()
     chosen.cards.data.table.row_asked.emit(3)
