@@ -114,7 +114,7 @@ class TokenizerChoice(QWidget):
 
     def _on_cached(self, answer: CachedModels) -> None:
         for model in answer.models:
-            self._add(tr("{name} · in the hub's cache", name=model.name), model.name)
+            self._add(tr("{name} · in the Hub cache", name=model.name), model.name)
 
     def _open_menu(self) -> None:
         corner = self.browse_button.rect().bottomLeft()

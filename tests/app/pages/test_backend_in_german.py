@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from PySide6.QtWidgets import QLabel, QWidget
 
-from app.core import i18n
 from app.pages.new_run.page import Page as NewRun
 from app.pages.run.page import Page as Run
 from backend.contract.resources import resource
@@ -17,11 +16,7 @@ from backend.training.pending_metrics import NonFiniteLossError
 
 SLOW_MS = 30_000
 
-
-@pytest.fixture(autouse=True)
-def german(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For the backend alone: the pages' own constants were looked up in English when they were imported."""
-    monkeypatch.setattr(i18n, "_code", "de")
+pytestmark = pytest.mark.usefixtures("german")
 
 
 def shown(widget: QWidget) -> str:

@@ -101,7 +101,7 @@ def test_the_line_below_the_title_tells_how_many_runs_are_still_read(qtbot, view
     context.library.refresh()
     view.show_runs(context.library.runs)
     assert "loading 5 of them…" in view.header.subtitle.text()
-    qtbot.waitUntil(lambda: "reading" not in view.header.subtitle.text())
+    qtbot.waitUntil(lambda: "loading" not in view.header.subtitle.text())
     assert not view.states.reading
 
 

@@ -99,7 +99,7 @@ def asked(panel, runs, shown) -> dict[str, QPushButton]:
 def test_a_run_that_stopped_early_may_go_on_with_the_other_engine(panel, shown, runs, jobs):
     answers = asked(panel, runs, shown)
     assert jobs.values is None
-    answers["Resume"].click()
+    answers["Continue"].click()
     assert jobs.resumed == ("sentiment-lost", "jax")
     assert panel.path == runs / "sentiment-lost"
 

@@ -99,7 +99,7 @@ def test_wrong_entities_are_outlined_in_both_lines(panel: Page, runs: Path):
 
 
 def test_words_without_prediction_are_told(panel: Page, runs: Path):
-    assert "1 word did not fit" in shown(panel, runs, "token_classification", 1).lost.text()
+    assert "1 word exceeded" in shown(panel, runs, "token_classification", 1).lost.text()
 
 
 def test_answers_are_marked_where_they_stand(panel: Page, runs: Path):

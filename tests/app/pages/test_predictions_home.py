@@ -298,7 +298,7 @@ def test_columns_of_other_names_are_asked_for(qtbot, shown: Page, tmp_path: Path
     further = shown.browser.further
     shown.browser.predict_file(str(mine))
     qtbot.waitUntil(lambda: further.mapping.isVisible(), timeout=ANSWER_MS)
-    assert further.sentence.text().startswith("mine.csv has the columns review, stars; this run needs text.")
+    assert further.sentence.text().startswith("mine.csv has the columns review, stars, but this run needs text.")
     assert not further.go.isEnabled()
     further.choices["text"].setCurrentIndex(further.choices["text"].findData("review"))
     further.go.click()
@@ -318,7 +318,7 @@ def test_a_second_file_waits_until_the_columns_of_the_first_are_known(qtbot, tmp
         further.predict(tmp_path, tmp_path / "second.csv")
     assert told.args[1] == "Still predicting first.csv. Stop it or wait until it finishes."
     client.answer(FileFit(columns=["review"], rows=1, parts=[FilePart(name="text", title="Text")], first={}))
-    assert further.sentence.text().startswith("first.csv has the columns review;")
+    assert further.sentence.text().startswith("first.csv has the columns review,")
     assert not further.is_busy
 
 

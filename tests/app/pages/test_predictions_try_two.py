@@ -142,7 +142,7 @@ def test_file_with_other_columns_is_refused_in_a_sentence(qtbot, box: TryBox, tm
 
 def test_open_model_is_shown_and_let_go(qtbot, box: TryBox):
     ask(qtbot, box, text="film")
-    qtbot.waitUntil(lambda: box.card.open.text() == "Open: bert-tiny (cpu)")
+    qtbot.waitUntil(lambda: box.card.open.text() == "Loaded: bert-tiny (cpu)")
     box.card.release.click()
     qtbot.waitUntil(lambda: not box.card.release.isVisible())
 

@@ -146,7 +146,7 @@ def test_the_page_goes_over_to_the_curves_without_a_click(qtbot, page, waiting, 
 
 def test_stop_asks_the_run_that_waits(page, waiting):
     page.controls.buttons["stop"].click()
-    assert waiting[1].requested() == "stop"
+    assert waiting[1].open_request() == "stop"
     assert not page.controls.buttons["start_now"].isEnabled()
 
 
@@ -176,7 +176,7 @@ def test_stop_in_the_list_takes_one_out_of_the_queue_and_says_so(qtbot, table, w
     with qtbot.waitSignal(table.message) as said:
         table.buttons["stop"].click()
     assert said.args == ["info", "Removed first from the queue."]
-    assert waiting[0].requested() == "stop"
+    assert waiting[0].open_request() == "stop"
 
 
 def test_they_are_found_by_their_state(table):
@@ -219,7 +219,7 @@ def test_while_a_run_goes_on_another_can_be_queued(qtbot, going, helped, demo, m
 
 def test_whoever_fills_the_queue_stays_on_the_page_and_is_told(qtbot, waiting, helped, demo, monkeypatch):
     qtbot.waitUntil(demo.cards.cost.queue.isVisible)
-    assert "the 3 runs before it" in demo.cards.cost.queue.toolTip()
+    assert "after 3 other runs" in demo.cards.cost.queue.toolTip()
     asked = []
     monkeypatch.setattr(helped.jobs, "start", lambda *given, **_: asked.append(given))
     demo.cards.cost.queue.click()

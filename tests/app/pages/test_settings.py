@@ -58,7 +58,7 @@ def test_a_language_is_kept_and_what_comes_of_it_is_said_in_it(qtbot, panel: Pag
     choice.box.activated.emit(2)
     assert stored(context).language == "de"
     assert (choice.hint.text().split()[:3], choice.restart.text()) == (
-        ["Burnish", "spricht", "Deutsch,"],
+        ["Burnish", "wechselt", "zu"],
         "Burnish neu starten",
     )
     with qtbot.waitSignal(panel.restart_wanted):

@@ -42,7 +42,7 @@ def test_a_dropped_folder_is_a_tokenizer_and_a_dropped_text_is_shown(panel: Page
 
 def test_models_of_the_cache_are_offered(panel: Page):
     panel.choice._on_cached(CachedModels([CachedModel("google/mt5-small", 1200.0)]))
-    panel.choice.box.setCurrentText("google/mt5-small · in Hub cache")
+    panel.choice.box.setCurrentText("google/mt5-small · in the Hub cache")
     assert panel.choice.tokenizer() == "google/mt5-small"
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from backend.contract.errors import InputError
 from backend.models import inspection, location
 from backend.inspect.batch_preview import look
-from backend.preflight.datasets import quiet
+from backend.preflight.datasets import ignore_progress
 from backend.preflight.resolve import resolve
 from backend.inspect.length_report import training_lengths
 
@@ -28,8 +28,8 @@ def refuse(folder):
 
 inspection.read_weights = location.read_weights = refuse
 try:
-    shown = look(resolve(json.loads(sys.argv[1]), Path.cwd()), lambda name: quiet)
-    print(json.dumps({"rows": training_lengths(shown, lambda name: quiet).rows, "found": shown.model.found}))
+    shown = look(resolve(json.loads(sys.argv[1]), Path.cwd()), lambda name: ignore_progress)
+    print(json.dumps({"rows": training_lengths(shown, lambda name: ignore_progress).rows, "found": shown.model.found}))
 except InputError as error:
     print(json.dumps({"error": str(error)}))
 """

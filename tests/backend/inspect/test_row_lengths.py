@@ -73,7 +73,7 @@ def test_windows_lose_nothing_and_are_counted(own_cache: Path, kind: str, task: 
 
 def test_rows_of_blocks_are_measured_without_a_second_tokenising(own_cache: Path, monkeypatch: pytest.MonkeyPatch):
     look = looked(own_cache, "blocks")
-    monkeypatch.setattr(row_lengths, "encoded", _never)
+    monkeypatch.setattr(row_lengths, "encode_features", _never)
     counts = count_tokens(look.session, look.rows, look.features, ignore_progress)
     end = look.session.tokenizer.eos_token_id
     texts = look.rows.table["text"].to_pylist()
@@ -84,7 +84,7 @@ def test_rows_of_blocks_are_measured_without_a_second_tokenising(own_cache: Path
 
 def test_what_no_limit_touches_is_not_tokenised_again(own_cache: Path, monkeypatch: pytest.MonkeyPatch):
     look = looked(own_cache, "pairs", max_length=400)
-    monkeypatch.setattr(row_lengths, "encoded", _never)
+    monkeypatch.setattr(row_lengths, "encode_features", _never)
     assert (
         count_tokens(look.session, look.rows, look.features, ignore_progress).needed[0].tolist()
         == look.features.lengths.tolist()
@@ -99,7 +99,7 @@ def test_only_rows_that_are_cut_are_tokenised_again(own_cache: Path, monkeypatch
         anew.append(len(rows))
         return encode_features(task, rows, *arguments, **options)
 
-    monkeypatch.setattr(row_lengths, "encoded", counting)
+    monkeypatch.setattr(row_lengths, "encode_features", counting)
     count_tokens(look.session, look.rows, look.features, ignore_progress)
     lengths = look.features.lists["labels"].lengths
     assert anew == [np.count_nonzero((look.features.lengths >= 20) | (lengths >= 25))]
@@ -110,7 +110,7 @@ def test_another_limit_finds_the_lengths_that_were_measured(own_cache: Path, mon
     first = looked(own_cache, "classified", max_length=10)
     assert not count_tokens(first.session, first.rows, first.features, ignore_progress).cached
     other = looked(own_cache, "classified", max_length=14)
-    monkeypatch.setattr(row_lengths, "encoded", _never)
+    monkeypatch.setattr(row_lengths, "encode_features", _never)
     assert count_tokens(other.session, other.rows, other.features, ignore_progress).cached
 
 

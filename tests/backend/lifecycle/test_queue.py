@@ -14,6 +14,7 @@ from backend import process_tree
 from backend.contract.run import queue
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.lock import RunLocked, hold_lock
+from backend.contract.spec import HardwareSection
 from backend.launchers.local import LAUNCHER
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -268,7 +269,7 @@ def test_the_launcher_returns_while_the_run_waits(folder: RunFolder, run, superv
     until(lambda: told(folder))
     second = run("second")
 
-    supervisor = LAUNCHER().start(second, queue=True)
+    supervisor = LAUNCHER().start(second, HardwareSection(), queue=True)
 
     assert second.is_queued()
     second.request("stop")
@@ -283,7 +284,7 @@ def test_words_of_the_interpreter_do_not_keep_a_run_from_waiting(
     monkeypatch.setenv("PYTHONWARNINGS", "nonsense")
 
     second = run("second")
-    supervisor = LAUNCHER().start(second, queue=True)
+    supervisor = LAUNCHER().start(second, HardwareSection(), queue=True)
 
     assert second.is_queued()
     second.request("stop")

@@ -102,7 +102,9 @@ def test_a_tpu_that_nobody_sees_is_refused_with_the_way_out(engine: str, way_out
 def test_why_jax_could_not_list_its_devices_is_part_of_the_refusal(monkeypatch: pytest.MonkeyPatch):
     note = "jax could not list its devices: the TPU is already in use by process 4711"
     monkeypatch.setattr(
-        devices, "ask", lambda engine, environment=None: DeviceList([Device("cpu", 0, "Processor", 1, 1)], note)
+        devices,
+        "query_devices",
+        lambda engine, environment=None: DeviceList([Device("cpu", 0, "Processor", 1, 1)], note),
     )
     assert "in use by process 4711" in str(refused(spec(device="tpu")))
 
