@@ -60,7 +60,7 @@ def _measure(folder: Path, rounds: int, steps: int) -> None:
 
         def beside(step: int = 2 * number + 2) -> None:
             started = time.perf_counter()
-            saved = checkpoints.begin(step, engine.save)
+            saved = checkpoints.start_save(step, engine.save)
             stopped["beside"].append(time.perf_counter() - started)
             _train(engine, steps)
             late.append(_timed(saved.result))  # training waits for it where the next one is due

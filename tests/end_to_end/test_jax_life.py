@@ -103,7 +103,7 @@ def test_a_batch_that_two_devices_cannot_share_evenly_is_filled(burnish: Burnish
 def test_a_full_disk_is_said_and_leaves_nothing(burnish: Burnish):
     import resource as limits  # POSIX alone has it
 
-    done = burnish(
+    done = burnish.process(
         "train",
         str(spec(burnish, max_steps=4, checkpoint_every=2)),
         preexec_fn=lambda: limits.setrlimit(limits.RLIMIT_FSIZE, (1_000_000, 1_000_000)),
