@@ -188,4 +188,4 @@ def test_few_metrics_are_all_told():
 def test_the_way_out_is_said_with_values_as_they_are(tmp_path: Path, capsys):
     mend = RunFix({"model.tokenizer_options.pad_token": "[PAD]"})
     report_outcome(RunOutcome(RunFolder(tmp_path), "failed", mend=mend), as_json=False)
-    assert capsys.readouterr().err.startswith("start again with pad_token [PAD] by: burnish train")
+    assert capsys.readouterr().err.startswith("restart with pad_token [PAD] by: burnish train")

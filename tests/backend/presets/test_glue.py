@@ -68,7 +68,7 @@ def trained(name: str, model: Path, path: Path, data: Path = FOLDER) -> list[Any
     values["training"] |= {"max_steps": 3}
     values["hardware"] = {"threads": 1, "device": "cpu"}
     folder = RunFolder(path)
-    spec = check(resolve(values, path))
+    spec = check(resolve(values, path)).spec
     folder.spec.write_text(spec_file.dump(spec.model_dump(mode="json")), encoding="utf-8")
     assert loop.run(folder) == 0
     return read_events(folder.events)
