@@ -25,7 +25,7 @@ def said(attempt):
     return "done"
 
 def asked():
-    with offline.permitted():
+    with offline.allow_network():
         return socket.getaddrinfo("192.0.2.1", 80)
 
 datagram = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
