@@ -108,7 +108,7 @@ def test_ctrl_c_takes_a_run_that_waits_out_of_the_queue(burnish: Burnish, first:
     assert "Leaving the queue" in said
     assert not second.events.exists()
     assert {path.name for path in second.path.iterdir()} <= {
-        "exit.json", "process.json", "process.log", "run.lock", "spec.yaml",
+        "facts.json", "exit.json", "process.json", "process.log", "run.lock", "spec.yaml",
     }  # fmt: skip
     assert first.life() == "alive"
 
