@@ -1,13 +1,18 @@
 """What a real backend says, read in German on the real pages."""
 
+import gettext
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PySide6.QtWidgets import QLabel, QWidget
 
+from app.core import formatting, i18n
+from app.core.tasks import learn_tasks
 from app.pages.new_run.page import Page as NewRun
 from app.pages.run.page import Page as Run
+from backend import catalog
 from backend.contract.resources import resource
 from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
@@ -16,7 +21,18 @@ from backend.training.pending_metrics import NonFiniteLossError
 
 SLOW_MS = 30_000
 
-pytestmark = pytest.mark.usefixtures("german")
+
+@pytest.fixture(autouse=True)
+def german(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For the backend's messages alone: the pages' own constants were looked up in English when they were imported."""
+    catalogue = gettext.translation(i18n.DOMAIN, str(resource("languages")), ["de"])
+    monkeypatch.setattr(i18n, "_code", "de")
+    monkeypatch.setattr(i18n, "lookup", lambda text: catalogue.gettext(text) if text else text)
+    monkeypatch.setattr(i18n, "lookup_plural", catalogue.ngettext)
+    yield
+    english = catalog.catalog()  # the window keeps the titles of what it has met
+    formatting.learn_metrics(english.metrics)
+    learn_tasks(english.tasks)
 
 
 def shown(widget: QWidget) -> str:
