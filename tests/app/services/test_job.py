@@ -52,7 +52,7 @@ def test_resuming_what_is_no_run_is_refused(qtbot, jobs, tmp_path: Path):
 
 
 def test_asking_a_run_that_is_gone_says_so(jobs, tmp_path: Path):
-    assert "could not be asked to stop" in jobs.request(tmp_path / "gone", "stop")
+    assert "Couldn't stop the run" in jobs.request(tmp_path / "gone", "stop")
 
 
 def test_a_run_is_started_watched_and_ends(qtbot, jobs):
@@ -112,7 +112,7 @@ def test_a_run_that_is_just_being_started_is_named_before_the_window_closes(qtbo
     said: list[str] = []
     assert jobs.unfinished() == ""
     jobs.start({**tiny_spec(), "name": "slow-one", "task": {"type": "nonsense"}}, said.append, said.append)
-    assert jobs.unfinished().startswith("“slow-one” is just being started.")
+    assert jobs.unfinished().startswith("“slow-one” is starting.")
     qtbot.waitUntil(lambda: bool(said), timeout=START_MS)
     assert jobs.unfinished() == ""
 
