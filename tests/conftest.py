@@ -39,6 +39,7 @@ os.environ.update(
     # Keyed by the program, and kept from one run of the tests to the next; another machine may lack an instruction.
     JAX_COMPILATION_CACHE_DIR=str(platformdirs.user_cache_path("burnish-tests", False) / "jax" / platform.node()),
     JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+    JAX_TRACEBACK_IN_LOCATIONS_LIMIT="0",  # no test reads where an operation was traced; noting it takes a quarter of the time
 )
 for _variable in ("HF_TOKEN", "HF_HUB_CACHE", "TRANSFORMERS_CACHE", "HF_ENDPOINT"):
     os.environ.pop(_variable, None)
