@@ -71,8 +71,8 @@ def _remember(text: str, template: str, values: dict[str, Any], many: str = "") 
 
 
 def _keep(text: str, origin: Origin) -> None:
+    _origins.pop(text, None)  # threads write here too: what another one has forgotten meanwhile must not be missed
     _origins[text] = origin
-    _origins.move_to_end(text)
     while len(_origins) > MAX_REMEMBERED:
         _origins.popitem(last=False)
 

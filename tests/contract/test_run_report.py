@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.contract.messages import message
 from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.report import report
@@ -101,6 +102,14 @@ def test_it_tells_no_stage_or_unit_of_others(run: RunFolder):
 
 def test_it_holds_no_row_of_the_data(run: RunFolder):
     assert "my diary" not in report(run)
+
+
+def test_it_leaves_out_the_tables_for_translation(run: RunFolder):
+    said = message("{path} is full", path="/home/me")
+    with run.events.open("ab") as file:
+        file.write(events.encode(events.Warned(time=4, code="disk", message=said)))
+    assert "messages" in run.events.read_text()
+    assert "messages" not in report(run)
 
 
 def test_it_is_short(run: RunFolder):

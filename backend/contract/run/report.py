@@ -104,7 +104,7 @@ def _last(said: list[events.AnyEvent]) -> str:
 
 
 def _fields(event: dict[str, Any]) -> dict[str, Any]:
-    return {name: _public(name, value) for name, value in event.items()}
+    return {name: _public(name, value) for name, value in event.items() if name != "messages"}  # the sentences' values
 
 
 def _public(name: str, value: Any) -> Any:
