@@ -1,6 +1,7 @@
 """The theme of the window: colors, fonts, icons and the style sheet, light and dark, switched at run time.
 
-A widget takes its colours from here and offers `apply_theme()` if it holds any of them longer than a paint.
+A widget takes its colours from here. If it keeps any of them longer than a paint, it offers
+`apply_theme()` and calls `follow`.
 Style sheet roles, set with `theme.role(widget, name)`:
 labels   title, subtitle, heading, section, value, muted, faint, mono, success, warning, danger
 frames   card, panel, sidebar, banner-info, banner-warning, banner-error, banner-success, chip
@@ -8,10 +9,12 @@ buttons  primary, danger, quiet, icon, nav, chip, chip-narrow
 """
 
 from typing import Literal
+from weakref import WeakKeyDictionary, WeakSet
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPalette, QPixmap
 from PySide6.QtWidgets import QApplication, QLabel, QProxyStyle, QWidget
+from shiboken6 import isValid
 
 from app.theme.icons import forget_icons, icon_in, pixmap_in
 from app.theme.palette import DARK, LIGHT, palette_of, style_sheet
@@ -26,7 +29,8 @@ MONO = "JetBrains Mono"
 _STYLED = "burnish"
 _present: dict[str, dict[str, str]] = {"tokens": LIGHT}
 _text = {"size": USUAL_SIZE}
-_OWN_FONT = "own_font"
+_followers: WeakSet[QWidget] = WeakSet()
+_own_fonts: WeakKeyDictionary[QWidget, tuple[int, QFont.Weight, bool]] = WeakKeyDictionary()
 
 
 class _PlainTextStyle(QProxyStyle):
@@ -44,7 +48,7 @@ class _PlainTextStyle(QProxyStyle):
 
 
 def apply(application: QApplication, choice: str = "system", text_size: int | None = None) -> None:
-    """Give the whole application the look of `choice`; widgets with `apply_theme()` are told.
+    """Give the whole application the look of `choice`; widgets that follow it take the new look.
 
     `text_size`, one of TEXT_SIZES, stays what it was where it is not given.
     """
@@ -63,11 +67,17 @@ def apply(application: QApplication, choice: str = "system", text_size: int | No
     application.setPalette(palette_of(_present["tokens"]))
     application.setFont(font())
     application.setStyleSheet(style_sheet(_present["tokens"], is_dark(), _text["size"] / USUAL_SIZE))
-    for widget in application.allWidgets():
-        if (own := widget.property(_OWN_FONT)) is not None:
-            widget.setFont(_made(*own))
-        if hasattr(widget, "apply_theme"):
-            widget.apply_theme()  # type: ignore[attr-defined]
+    # Not `allWidgets()`: a wrapper of one of Qt's own widgets may outlive it, and touching that one crashes.
+    for widget, own in list(_own_fonts.items()):
+        if isValid(widget):
+            widget.setFont(_own_font(*own))
+    for widget in filter(isValid, list(_followers)):
+        widget.apply_theme()  # type: ignore[attr-defined]
+
+
+def follow(widget: QWidget) -> None:
+    """Call the widget's `apply_theme()` whenever the colours or the text size change."""
+    _followers.add(widget)
 
 
 def _wants_dark(choice: str) -> bool:
@@ -119,12 +129,11 @@ def mono_font(usual: int = 13) -> QFont:
 
 def give_font(widget: QWidget, usual: int, weight: QFont.Weight = QFont.Weight.Normal, mono: bool = False) -> None:
     """Give a widget a font of its own, which follows the text size."""
-    own = (usual, weight, mono)
-    widget.setProperty(_OWN_FONT, own)
-    widget.setFont(_made(*own))
+    _own_fonts[widget] = (usual, weight, mono)
+    widget.setFont(_own_font(usual, weight, mono))
 
 
-def _made(usual: int, weight: QFont.Weight, mono: bool) -> QFont:
+def _own_font(usual: int, weight: QFont.Weight, mono: bool) -> QFont:
     return mono_font(usual) if mono else font(usual, weight)
 
 

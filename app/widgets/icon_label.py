@@ -11,6 +11,7 @@ class IconLabel(QLabel):
 
     def __init__(self, name: str, token: str = "muted", size: int = 18, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self._name, self._token, self._size = name, token, size
         self.apply_theme()
 
@@ -35,6 +36,7 @@ class IconButton(QPushButton):
         self, text: str, name: str, role: str = "", token: str = "text", parent: QWidget | None = None
     ) -> None:
         super().__init__(text, parent)
+        theme.follow(self)
         self._name, self._plain = name, token
         self.setIconSize(QSize(20, 16))
         self.set_role(role)
@@ -62,6 +64,7 @@ class IconToolButton(QToolButton):
         self, name: str, hint: str, token: str = "muted", size: int = 16, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self._name, self._token, self._size = name, token, size
         self.setToolTip(hint)
         self.setAccessibleName(hint)

@@ -41,6 +41,7 @@ class NavButton(QPushButton):
 
     def __init__(self, title: str, icon: str, shortcut: str) -> None:
         super().__init__(title)
+        theme.follow(self)
         self._icon = icon
         theme.role(self, "nav")
         self.setCheckable(True)

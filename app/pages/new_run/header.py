@@ -103,6 +103,7 @@ class JumpBar(QWidget):
 
     def __init__(self, cards: Mapping[str, str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self.buttons = {name: QPushButton(title) for name, title in cards.items()}
         self._states = dict.fromkeys(cards, OPEN)
         self.search = QLineEdit(placeholderText=tr("Find a setting"))

@@ -41,7 +41,7 @@ class SettingsCard(Card):
     changed = Signal(str, object)
     mistakes_changed = Signal()
     reset_asked = Signal(list)
-    """Keys whose defaults shall hold again."""
+    """The settings to reset to their defaults, by key."""
     changes_asked = Signal()
     """Somebody wants to see all that is not its default."""
 
@@ -351,13 +351,14 @@ class SettingsGroup(QWidget):
     mistakes_changed = Signal()
     opened = Signal()
     reset_asked = Signal(list)
-    """Keys whose defaults shall hold again."""
+    """The settings to reset to their defaults, by key."""
 
     def __init__(
         self, name: str, title: str, schema: Mapping[str, Any], extra: OptionsForm | None = None,
         parent: QWidget | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
+        theme.follow(self)
         self.name, self._schema, self._extra = name, schema, extra
         self.keys = {f"{name}.{field}" for field in schema.get("properties", {})}
         self.form: SchemaForm | None = None

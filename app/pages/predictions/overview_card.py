@@ -52,6 +52,7 @@ class OverviewCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("Overview"), parent)
+        theme.follow(self)
         self._place_tiles()
         self.parts, row = chips(TITLES)
         self.parts.idClicked.connect(self._on_part_clicked)

@@ -31,6 +31,7 @@ class ThresholdView(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self._known: dict[str, ThresholdScores] = {}
         self._is_on = False
         self.choice = QuietComboBox()

@@ -59,6 +59,7 @@ class OverlayPlot(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self._names: dict[Path, str] = {}
         self._states: Mapping[Path, RunState] = {}
         self._feeds: list[_Feed] = []

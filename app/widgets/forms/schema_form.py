@@ -36,6 +36,7 @@ class SchemaForm(QWidget):
         label_width: int = LABEL_WIDTH,
     ) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self.prefix, self.shows_help, self.label_width = prefix, shows_help, label_width
         self._rows: dict[str, FieldRow] = {}
         self._headings: list[tuple[QLabel, list[FieldRow]]] = []

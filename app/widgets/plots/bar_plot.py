@@ -37,6 +37,7 @@ class BarPlot(QWidget):
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self._groups: list[str] = []
         self._bars: list[Bars] = []
         self._unit = ""

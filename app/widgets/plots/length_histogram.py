@@ -25,6 +25,7 @@ class LengthHistogram(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self._bins: LengthBins | None = None
         self._limit, self._better = 0, 0
         self._hovered = -1

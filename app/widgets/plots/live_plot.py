@@ -55,6 +55,7 @@ class LivePlot(Card):
 
     def __init__(self, title: str, series: Sequence[SeriesStyle], x_label: str = "step", parent: QWidget | None = None):
         super().__init__(title, parent)
+        theme.follow(self)
         self._zoomed = self._logarithmic = False
         self._grid_missing = True
         self._legend = Legend()

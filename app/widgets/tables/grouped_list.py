@@ -91,6 +91,7 @@ class GroupedList(QTableView):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self._lines, self._widths, self._leaving, self._least = lines, widths, leaving, least
         lines.setParent(self)
         self.setModel(lines)

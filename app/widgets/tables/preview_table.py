@@ -160,6 +160,7 @@ class PreviewTable(QTableView):
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self._model = _Rows(self)
         self._widths: list[int] = []
         self._texts: set[int] = set()

@@ -220,6 +220,7 @@ class RowTable(QTableView):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self._model = _Rows(self)
         self._sorted: tuple[str, bool] = ("", False)
         self._widths: dict[str, int] = {}

@@ -60,6 +60,7 @@ class TextTable(QTableView):
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self._texts = _Texts(self)
         self.setModel(self._texts)
         self.setItemDelegate(DirectedText(self))

@@ -57,6 +57,7 @@ class LabelledTokens(QWidget):
 
     def __init__(self, name: str = tr("Tokens"), parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self._make_fonts()
         self._tokens: list[LabelledToken] = []
         self._captions: dict[int, str] = {}

@@ -65,6 +65,7 @@ class MarkedText(QTextEdit):
 
     def __init__(self, name: str, fills: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self._name, self._fills = name, fills
         self._pieces: Sequence[TextRun] = ()
         self._marks: list[_Mark] = []

@@ -145,6 +145,7 @@ class Dot(QWidget):
 
     def __init__(self, number: int) -> None:
         super().__init__()
+        theme.follow(self)
         self._label = label("●")
         hbox(self._label, parent=self)
         self.set_number(number)

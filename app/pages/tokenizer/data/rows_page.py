@@ -242,6 +242,7 @@ class FeatureCard(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("What the model gets"), parent, spacing=8)
+        theme.follow(self)
         self.feature: TrainingFeature | None = None
         self.place = label("", "faint")
         self.corner.addWidget(self.place)

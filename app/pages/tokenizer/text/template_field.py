@@ -24,6 +24,7 @@ class TemplateField(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        theme.follow(self)
         self._own, self._shown, self._is_plain = "", "", False
         self._mistake: int | None = None
         self.editor = _editor()
