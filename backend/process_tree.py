@@ -71,7 +71,7 @@ def kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        return  # it ended between the look and the blow, or has become another user's
+        return  # the process exited between the check and the kill, or its number now belongs to another user
 
 
 def _reap() -> None:

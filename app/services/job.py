@@ -101,18 +101,18 @@ class Jobs(QObject):
         start = _Start(RunFolder(run).name)
         self._launch(["resume", str(run), "--detach", "--json", *other], on_started, on_error, start)
 
-    def mend(
+    def fix(
         self,
         run: Path | str,
-        mend: RunFix,
+        fix: RunFix,
         on_started: OnStarted,
         on_error: OnError,
         consent: Consent = NO_CONSENT,
     ) -> None:
         """Do what helps a run that failed: resume it with other settings, or start a new one from its spec."""
-        options = [one for one in consent.options() if one not in mend.arguments(Path(run))]
+        options = [one for one in consent.options() if one not in fix.arguments(Path(run))]
         start = _Start(RunFolder(run).name)
-        self._launch([*mend.arguments(Path(run)), "--detach", "--json", *options], on_started, on_error, start)
+        self._launch([*fix.arguments(Path(run)), "--detach", "--json", *options], on_started, on_error, start)
 
     def request(self, run: Path | str, kind: str) -> str:
         """Ask a living run to stop, pause or checkpoint; returns why that was not possible, or nothing."""

@@ -36,7 +36,7 @@ def _has_portal() -> bool:
 
 
 def notify(title: str, text: str, is_error: bool) -> bool:
-    """Say it; whether somebody could be told."""
+    """Show a desktop notification; return whether the desktop could show it."""
     if not _has_session():
         return False
     if QStandardPaths.findExecutable(PROGRAM):

@@ -106,7 +106,7 @@ def _ordered(parts: Sequence[_Part]) -> Iterator[_Part]:
 
 
 def _cut(parts: Sequence[_Part], begin: Callable[[QRect], int], end: Callable[[QRect], int]) -> list[list[_Part]]:
-    """Where nothing reaches across."""
+    """Group the parts between the gaps that no part reaches across."""
     groups: list[list[_Part]] = []
     reached = 0
     for part in sorted(parts, key=lambda part: begin(part.box)):

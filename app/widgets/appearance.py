@@ -48,7 +48,7 @@ class Appearance(QObject):
         self.apply()
 
     def apply(self) -> None:
-        """Look as the preferences say."""
+        """Apply the theme, text size and motion that the preferences name."""
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         theme.apply(application, self._preferences.theme, self._preferences.text_size)

@@ -25,7 +25,7 @@ def _doctor(arguments: Namespace) -> int:
         if not arguments.json:
             print(f"{marks[finding.state]} {finding.text}", flush=True)
             if finding.mend:
-                print(f"  mend it with: {finding.mend}", flush=True)
+                print(f"  fix it with: {finding.mend}", flush=True)
     if arguments.json:
         print(msgspec.json.encode(findings).decode())
     return 1 if any(finding.state == "missing" for finding in findings) else 0

@@ -91,7 +91,7 @@ def _training_libraries() -> Iterator[Finding]:
 
 def _plugins() -> Iterator[Finding]:
     for problem in registry.problems():
-        yield Finding("note", problem, message("mend or uninstall that package"))
+        yield Finding("note", problem, message("repair or uninstall that package"))
 
 
 def _window() -> Iterator[Finding]:
@@ -202,9 +202,9 @@ def _runs() -> Finding:
         with tempfile.TemporaryFile(dir=_existing(path)):
             pass
     except OSError as error:
-        mend = message("set BURNISH_RUNS to a folder that you may write to")
+        fix = message("set BURNISH_RUNS to a folder that you may write to")
         return Finding(
-            "missing", message("runs cannot be written to {path}: {strerror}", path=path, strerror=error.strerror), mend
+            "missing", message("runs cannot be written to {path}: {strerror}", path=path, strerror=error.strerror), fix
         )
     by = message(" (decided by BURNISH_RUNS)") if os.environ.get("BURNISH_RUNS") else ""
     return Finding("fine", message("runs are kept in {path}{by}", path=path, by=by))

@@ -132,10 +132,10 @@ def hidden_devices(found: DeviceList, kinds: set[str], version: str) -> Iterator
     """Kinds of accelerator that are here and that JAX does not see, with what would make it see them."""
     for kind in sorted(kinds - {device.kind for device in found.devices}):
         name = {"cuda": message("an NVIDIA GPU"), "tpu": "a TPU"}[kind]
-        mend = pip(f"{_BUILDS[kind]}=={version}")
+        fix = pip(f"{_BUILDS[kind]}=={version}")
         if kind == "tpu":
-            mend = message("{command}, or end the process that holds it, as a TPU admits one", command=mend)
-        yield Finding("note", message("there is {name} here, and JAX does not see it", name=name), mend)
+            fix = message("{command}, or end the process that holds it, as a TPU admits one", command=fix)
+        yield Finding("note", message("there is {name} here, and JAX does not see it", name=name), fix)
 
 
 def present(root: Path) -> set[str]:

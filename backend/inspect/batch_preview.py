@@ -22,7 +22,7 @@ from backend.data.sources.source import Report
 from backend.engines.engine import Batch
 from backend.models.location import ModelLocation
 from backend.preflight.checks import check_model, locate_small_files
-from backend.preflight.datasets import Splits, read_material
+from backend.preflight.datasets import Splits, load_splits
 from backend.preflight.resolve import read_run
 from backend.preflight.session import FeatureSession, open_session
 from backend.preflight.steps import total_steps, training_order
@@ -69,7 +69,7 @@ class BatchPreview:
     """One split's features, tokenised as the training has them, and how batches are made of them."""
 
     session: FeatureSession
-    material: Splits
+    splits: Splits
     model: ModelLocation
     split: str
     features: Features
@@ -83,7 +83,7 @@ class BatchPreview:
     @property
     def rows(self) -> Rows:
         """The split's rows."""
-        return self.material.rows[self.split]
+        return self.splits.rows[self.split]
 
     @cached_property
     def order(self) -> DataOrder | None:
@@ -179,15 +179,15 @@ def preview(spec: RunSpec, stage: Stage, split: str = "train", past: RunHistory 
     model = locate_small_files(spec, stage("finding the model"))
     if past.plan is None:  # what was trained may be looked at, whether or not its engine could train it today
         check_model(spec, model.folder, looks_at_weights=False)
-    material = read_material(spec, model.folder, stage("reading the data"))
-    if split not in material.rows:
+    splits = load_splits(spec, model.folder, stage("reading the data"))
+    if split not in splits.rows:
         raise InputError(
-            message("there is no {split} data; there is {rows}", split=split, rows=", ".join(material.rows)), "split"
+            message("there is no {split} data; there is {rows}", split=split, rows=", ".join(splits.rows)), "split"
         )
-    _check_rows(material, past)
-    session = open_session(spec, material, model, engine=_padder(spec, past))
-    features = session.features(material.rows[split], stage("tokenising"), to_train=split == "train")
-    return BatchPreview(session, material, model, split, features, past)
+    _check_rows(splits, past)
+    session = open_session(spec, splits, model, engine=_padder(spec, past))
+    features = session.features(splits.rows[split], stage("tokenising"), to_train=split == "train")
+    return BatchPreview(session, splits, model, split, features, past)
 
 
 def preview_run(folder: RunFolder, stage: Stage, split: str = "train") -> BatchPreview:
@@ -218,9 +218,9 @@ def _size(folder: RunFolder) -> int:
     return folder.events.stat().st_size if folder.events.exists() else 0
 
 
-def _check_rows(material: Splits, past: RunHistory) -> None:
+def _check_rows(splits: Splits, past: RunHistory) -> None:
     for split, fingerprint in past.fingerprints:
-        rows = material.rows.get(split)
+        rows = splits.rows.get(split)
         if rows is not None and fingerprint not in ("", rows.fingerprint):
             raise InputError(
                 message(

@@ -24,7 +24,7 @@ def rows_in_order(look: BatchPreview, start: int, count: int) -> TrainingRows:
     indices = np.arange(begin, min(begin + min(count, MAX_LINES), len(look.features)))
     return TrainingRows(
         split=look.split,
-        splits=list(look.material.rows),
+        splits=list(look.splits.rows),
         rows=len(look.rows),
         features=len(look.features),
         start=begin,
@@ -39,7 +39,7 @@ def rows_of_step(look: BatchPreview, step: int, start: int = 0, count: int = MAX
     begin = max(0, min(start, len(indices) - 1))
     return TrainingRows(
         split=look.split,
-        splits=list(look.material.rows),
+        splits=list(look.splits.rows),
         rows=len(look.rows),
         features=len(indices),
         start=begin,

@@ -43,7 +43,7 @@ def training_lengths(look: BatchPreview, stage: Stage) -> TrainingLengths:
         task_title=session.task.title,
         tokenizer=look.spec.model.tokenizer or look.spec.model.name_or_path,
         split=look.split,
-        splits=list(look.material.rows),
+        splits=list(look.splits.rows),
         rows=len(look.rows),
         features=len(features),
         tokens=int(features.lengths.sum(dtype=np.int64)),

@@ -19,7 +19,7 @@ from backend.data.sources.source import Report
 from backend.models.config import decoder_start_token
 from backend.models.inspection import read_config
 from backend.preflight.checks import check_model, locate_small_files
-from backend.preflight.datasets import read_material
+from backend.preflight.datasets import load_splits
 from backend.preflight.session import FeatureSession, open_session
 
 Format = Literal["npy", "parquet"]
@@ -69,20 +69,20 @@ def prepare(spec: RunSpec, stage: Stage, export: Path | None = None, file_format
         check_output_folder(export, "--export")
     model = locate_small_files(spec, stage("finding model"))
     check_model(spec, model.folder, looks_at_weights=False)
-    material = read_material(spec, model.folder, stage("loading data"))
-    session = open_session(spec, material, model, engine=None)
-    splits: dict[str, PreparedSplit] = {}
+    splits = load_splits(spec, model.folder, stage("loading data"))
+    session = open_session(spec, splits, model, engine=None)
+    prepared: dict[str, PreparedSplit] = {}
     features: dict[str, Features] = {}
-    for split, rows in material.rows.items():
+    for split, rows in splits.rows.items():
         started = time.perf_counter()
         found = session.features(rows, stage(message("tokenising {split}", split=split)), to_train=split == "train")
         seconds = time.perf_counter() - started
-        splits[split] = PreparedSplit(
+        prepared[split] = PreparedSplit(
             len(rows), len(rows.skipped), len(found), int(found.lengths.sum()), seconds, found.cached
         )
         features[split] = found
     files = _export_features(session, features, model.folder, export, file_format, stage) if export is not None else ()
-    return Prepared(splits, material.notes, tuple(files))
+    return Prepared(prepared, splits.notes, tuple(files))
 
 
 def _export_features(

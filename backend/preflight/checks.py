@@ -13,7 +13,7 @@ from backend.hardware import devices, planner
 from backend.models import inspection, location
 from backend.models.location import ModelLocation
 from backend.preflight import model_options
-from backend.preflight.datasets import ignore_progress, make_task, read_material
+from backend.preflight.datasets import ignore_progress, load_splits, make_task
 from backend.preflight.engine_choice import check_engine, position
 from backend.preflight.task_facts import FittedFacts
 from backend.tokenizers.loading import open_tokenizer
@@ -27,8 +27,8 @@ class Checked:
     fitted: FittedFacts
 
 
-def _unheard(sentence: str) -> None:
-    """Nobody listens."""
+def _ignore(sentence: str) -> None:
+    """Drop a sentence that the caller does not want to show."""
 
 
 def locate_model(
@@ -58,7 +58,7 @@ def locate_small_files(spec: RunSpec, report: Report = ignore_progress) -> Model
 
 
 def check(
-    spec: RunSpec, report: Report = ignore_progress, *, convert: bool = False, say: Callable[[str], None] = _unheard
+    spec: RunSpec, report: Report = ignore_progress, *, convert: bool = False, say: Callable[[str], None] = _ignore
 ) -> Checked:
     """Everything that can be known before a run is written: the model's folder, the data, its columns and labels.
 
@@ -78,17 +78,17 @@ def check(
         planner.check_new_weights(spec, folder)
         if spec.model.tokenizer is not None and Path(spec.model.tokenizer).is_absolute():
             open_tokenizer(spec.model.tokenizer, options=spec.model.tokenizer_options, offline=True)
-    material = read_material(spec, folder, report)
-    if material.guessed:
-        say(material.guessed)
+    splits = load_splits(spec, folder, report)
+    if splits.guessed:
+        say(splits.guessed)
     commit = model.commit if model and model.commit else spec.model.revision
     complete = spec.model_copy(
         update={
-            "data": spec.data.model_copy(update={"columns": dict(material.columns)}),
+            "data": spec.data.model_copy(update={"columns": dict(splits.columns)}),
             "model": spec.model.model_copy(update={"revision": commit}),
         }
     )
-    return Checked(complete, material.fitted)
+    return Checked(complete, splits.fitted)
 
 
 def check_model(spec: RunSpec, folder: Path, *, looks_at_weights: bool = True) -> None:

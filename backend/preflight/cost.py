@@ -20,7 +20,7 @@ from backend.models import location
 from backend.models.location import ModelLocation
 from backend.preflight import measurements, model_options, sample_lengths, time_estimate
 from backend.preflight.checks import check_model, locate_model
-from backend.preflight.datasets import ignore_progress, make_task, read_material
+from backend.preflight.datasets import ignore_progress, load_splits, make_task
 from backend.preflight.fixes import MemoryFacts, memory_fixes
 from backend.preflight.messages import download_note, memory_problems, plan_notes, rate_note
 from backend.preflight.steps import steps_per_epoch, total_steps
@@ -35,12 +35,12 @@ def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *,
     check_model(spec, model.folder)
     model_options.check_model_options(spec, model.folder)
     started = time.perf_counter()
-    material = read_material(spec, model.folder, report)
+    splits = load_splits(spec, model.folder, report)
     reading = time.perf_counter() - started
-    sample = sample_lengths.measure(spec, material, model, report)
+    sample = sample_lengths.measure(spec, splits, model, report)
     lengths, per_row, head = sample.lengths, sample.per_row, make_task(spec).head
     choice = devices.choose(spec, here)
-    rows = len(material.rows["train"])
+    rows = len(splits.rows["train"])
     features = max(1, round(rows * per_row))
     parameters = (model.remote and model.remote.parameters) or planner.count_parameters(spec, model.folder)
     available = planner.available_mb(spec, choice.device)
@@ -52,7 +52,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *,
     needed = planner.total(memory)
     epoch = steps_per_epoch(spec.training, features)
     amounts = time_estimate.Amounts(
-        spec, {split: len(part) for split, part in material.rows.items()}, float(lengths.mean() * per_row),
+        spec, {split: len(part) for split, part in splits.rows.items()}, float(lengths.mean() * per_row),
         epoch, total_steps(spec.training, epoch), reading, sample.seconds, sample.made(),
     )  # fmt: skip
     known, parts = _time(amounts, model.folder, choice, lengths)
@@ -89,7 +89,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *,
         remedies=ways,
         notes=[
             *rate_note(spec),
-            *plan_notes(spec, material, split, micro, batch_size),
+            *plan_notes(spec, splits, split, micro, batch_size),
             *sample.cut,
             *download_note(model),
             *filter(None, [choice.warning]),

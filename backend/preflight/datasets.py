@@ -67,7 +67,7 @@ class Splits:
     """Which columns were guessed and why, as one of the notes; empty where a person has named all."""
 
 
-def read_material(
+def load_splits(
     spec: RunSpec, model_folder: Path | None, report: Report = ignore_progress, kept: FittedFacts | None = None
 ) -> Splits:
     """Read every split, leave out what cannot be used, fit the task unless `kept` facts are of the same rows. Raises InputError.

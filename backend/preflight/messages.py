@@ -81,11 +81,11 @@ def truncation_notes(batches: list[pa.RecordBatch], rows: str) -> list[str]:
     return notes
 
 
-def plan_notes(spec: RunSpec, material: Splits, split: Split, micro: int, batch_size: int) -> list[str]:
+def plan_notes(spec: RunSpec, splits: Splits, split: Split, micro: int, batch_size: int) -> list[str]:
     """What the data and its batches need said; a pass on all devices together has `micro` rows of each group."""
-    rows, together = len(material.rows["train"]), micro * split.replicas
+    rows, together = len(splits.rows["train"]), micro * split.replicas
     notes = [
-        *material.notes,
+        *splits.notes,
         *(
             message(
                 "{skipped:,} {split} rows cannot be used, the first: {place} ({reason}).",
@@ -94,7 +94,7 @@ def plan_notes(spec: RunSpec, material: Splits, split: Split, micro: int, batch_
                 place=part.skipped[0].place,
                 reason=part.skipped[0].reason,
             )
-            for name, part in material.rows.items()
+            for name, part in splits.rows.items()
             if part.skipped
         ),
     ]

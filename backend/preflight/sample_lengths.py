@@ -51,18 +51,18 @@ class SampleLengths:
         return frozenset(split for split, name in self.features.items() if are_made(name, cache_folder() / "features"))
 
 
-def measure(spec: RunSpec, material: Splits, model: ModelLocation, report: Report) -> SampleLengths:
+def measure(spec: RunSpec, splits: Splits, model: ModelLocation, report: Report) -> SampleLengths:
     """From the cache where the same rows were tokenised by the same files before. Raises InputError."""
     files = files_fingerprint(spec.model.tokenizer or str(model.folder))
     if not files:
-        return _tokenise(open_session(spec, material, model, engine=None), material)
+        return _tokenise(open_session(spec, splits, model, engine=None), splits)
     values = spec.model_dump(mode="json", include={"task": True, "model": {"tokenizer_options"}, "training": {"seed"}})
-    rows = {split: one.fingerprint for split, one in material.rows.items()}
-    columns, versions = dict(material.columns), installed_versions(_LIBRARIES)
-    key = fingerprint("sample", values, rows, columns, material.facts, files, versions)
+    rows = {split: one.fingerprint for split, one in splits.rows.items()}
+    columns, versions = dict(splits.columns), installed_versions(_LIBRARIES)
+    key = fingerprint("sample", values, rows, columns, splits.facts, files, versions)
 
     def write(folder: Path) -> None:
-        _write(folder, _tokenise(open_session(spec, material, model, engine=None), material))
+        _write(folder, _tokenise(open_session(spec, splits, model, engine=None), splits))
 
     return open_or_write(cache_folder() / "lengths" / key, _open, write, report)
 
@@ -74,8 +74,8 @@ def sample_rows(rows: Rows) -> Rows:
     return rows.take(np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64), f"{rows.fingerprint}-sample")
 
 
-def _tokenise(session: FeatureSession, material: Splits) -> SampleLengths:
-    train = material.rows["train"]
+def _tokenise(session: FeatureSession, splits: Splits) -> SampleLengths:
+    train = splits.rows["train"]
     sample = sample_rows(train)
     started = time.perf_counter()
     batches = list(
@@ -89,7 +89,7 @@ def _tokenise(session: FeatureSession, material: Splits) -> SampleLengths:
         len(lengths) / len(sample),
         seconds,
         truncation_notes(batches, which),
-        {split: session.features_name(rows, to_train=split == "train") for split, rows in material.rows.items()},
+        {split: session.features_name(rows, to_train=split == "train") for split, rows in splits.rows.items()},
     )
 
 

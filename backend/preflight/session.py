@@ -237,7 +237,7 @@ class FeatureSession:
         return metrics
 
 
-def open_session(spec: RunSpec, material: Splits, model: ModelLocation, engine: object) -> FeatureSession:
+def open_session(spec: RunSpec, splits: Splits, model: ModelLocation, engine: object) -> FeatureSession:
     """Task, tokenizer and engine around the rows; the engine has no model yet."""
     tokenizer = open_tokenizer(
         spec.model.tokenizer or str(model.folder),
@@ -247,8 +247,8 @@ def open_session(spec: RunSpec, material: Splits, model: ModelLocation, engine: 
     return FeatureSession(
         spec=spec,
         task=make_task(spec),
-        facts=material.facts,
-        columns=material.columns,
+        facts=splits.facts,
+        columns=splits.columns,
         tokenizer=tokenizer,
         pad_token_id=ensure_pad_token(tokenizer),
         engine=engine,  # type: ignore[arg-type]

@@ -51,7 +51,7 @@ def run(folder: RunFolder) -> int:
                 attempt.ended = attempt.run()
             log.write(attempt.ended)
         except Exception as error:
-            traceback.print_exc()  # into process.log, for whoever mends it
+            traceback.print_exc()  # into process.log, for debugging
             attempt.write_failure(hosts.cause(requests.explain(error)))
     finally:  # a full disk may keep the last event from being written; the others must hear of the end all the same
         hosts.leave(attempt.ended.state, attempt.ended.message)

@@ -79,10 +79,10 @@ def write_first_events(
         )
 
 
-def refuse_other_rows(material: Splits, earlier: list[AnyEvent]) -> None:
+def refuse_other_rows(splits: Splits, earlier: list[AnyEvent]) -> None:
     """A run that went on with other rows would be a mixture that no spec describes."""
     first = {event.split: event for event in reversed(earlier) if isinstance(event, DataLoaded)}
-    for split, rows in material.rows.items():
+    for split, rows in splits.rows.items():
         if split in first and first[split].fingerprint not in ("", rows.fingerprint):
             raise RunFailed(
                 message(

@@ -27,7 +27,7 @@ from backend.models.location import ModelLocation
 from backend.models.saved_model import BASE, base_fact
 from backend.preflight import model_options, task_facts
 from backend.preflight.checks import locate_model
-from backend.preflight.datasets import Splits, read_material
+from backend.preflight.datasets import Splits, load_splits
 from backend.preflight.messages import truncation_notes
 from backend.preflight.metrics import MetricDirections
 from backend.preflight.session import FeatureSession, new_tokens, open_session
@@ -98,9 +98,9 @@ def set_up_run(folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageRep
     stages.start("finding model", unit="bytes")
     model = locate_model(spec, stages.report)
     planner.check_new_weights(spec, model.folder)
-    material = _read(folder, spec, model, earlier, stages, hosts)
-    session = open_session(spec, material, model, engine_kind.create())
-    features = _tokenise(session, material, stages)
+    splits = _read(folder, spec, model, earlier, stages, hosts)
+    session = open_session(spec, splits, model, engine_kind.create())
+    features = _tokenise(session, splits, stages)
     hosts.same(
         {split: one.fingerprint for split, one in features.items()},
         message("reads other rows, or with another tokenizer"),
@@ -121,9 +121,9 @@ def set_up_run(folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageRep
         hosts=hosts,
         checkpoints=checkpoints,
         session=session,
-        rows=material.rows,
+        rows=splits.rows,
         features=features,
-        evaluated=_sample_evaluated(session, material, features, spec, stages),
+        evaluated=_sample_evaluated(session, splits, features, spec, stages),
         order=order,
         plan=plan,
         best=resume.best_so_far(spec, earlier, from_step),
@@ -147,21 +147,21 @@ def _read(
 ) -> Splits:
     stages.start("loading data")
     kept = task_facts.read_kept(folder)
-    material = read_material(spec, model.folder, stages.report, kept)
-    if hosts.is_first and material.fitted is not kept:
-        task_facts.keep(folder, material.fitted)
-    resume.refuse_other_rows(material, earlier)
-    for note in material.notes:
+    splits = load_splits(spec, model.folder, stages.report, kept)
+    if hosts.is_first and splits.fitted is not kept:
+        task_facts.keep(folder, splits.fitted)
+    resume.refuse_other_rows(splits, earlier)
+    for note in splits.notes:
         stages.warn("data", note)
-    return material
+    return splits
 
 
-def _tokenise(session: FeatureSession, material: Splits, stages: StageReporter) -> dict[str, Features]:
+def _tokenise(session: FeatureSession, splits: Splits, stages: StageReporter) -> dict[str, Features]:
     stages.start("tokenising")
     features = {
-        split: session.features(rows, stages.report, to_train=split == "train") for split, rows in material.rows.items()
+        split: session.features(rows, stages.report, to_train=split == "train") for split, rows in splits.rows.items()
     }
-    for split, rows in material.rows.items():
+    for split, rows in splits.rows.items():
         stages.report_loaded(split, rows, features[split], _label_counts(session, rows))
         for note in truncation_notes(features[split].table.to_batches(), message("{split} rows", split=split)):
             stages.warn("truncation", note)
@@ -272,16 +272,16 @@ def _plan(
 
 
 def _sample_evaluated(
-    session: FeatureSession, material: Splits, features: dict[str, Features], spec: RunSpec, stages: StageReporter
+    session: FeatureSession, splits: Splits, features: dict[str, Features], spec: RunSpec, stages: StageReporter
 ) -> dict[str, tuple[Rows, Features]]:
     """The rows that are measured during training, drawn once from the seed where only some are wanted."""
     wanted = {"validation": spec.evaluation.max_rows, "train": spec.evaluation.train_rows}
     found: dict[str, tuple[Rows, Features]] = {}
     apart = draws(session.task) or trains_apart(session.task)
     for split, count in wanted.items():
-        if split not in material.rows or count == 0:
+        if split not in splits.rows or count == 0:
             continue
-        rows = material.rows[split]
+        rows = splits.rows[split]
         if (count is None or count >= len(rows)) and not (split == "train" and apart):
             found[split] = rows, features[split]
             continue

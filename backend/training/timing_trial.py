@@ -23,7 +23,7 @@ from backend.hardware import claims, devices, planner
 from backend.models.location import ModelLocation
 from backend.preflight import engine_choice, measurements
 from backend.preflight.cost import model_to_plan
-from backend.preflight.datasets import Splits, ignore_progress, read_material
+from backend.preflight.datasets import Splits, ignore_progress, load_splits
 from backend.preflight.measurements import peak_mb
 from backend.preflight.sample_lengths import sample_rows
 from backend.preflight.session import FeatureSession, open_session
@@ -155,10 +155,10 @@ def _open_trial(spec: RunSpec, begun: float, tell: Tell) -> Trial:
     starting = time.time() - begun
     tell("data", 0, 0)
     model, planned = model_to_plan(spec, ignore_progress)
-    material = read_material(planned, model.folder, ignore_progress)
-    session = open_session(planned, material, model, engine)
-    train = session.sampled_features(sample_rows(material.rows["train"]), to_train=True)
-    validation = _read_validation(session, material)
+    splits = load_splits(planned, model.folder, ignore_progress)
+    session = open_session(planned, splits, model, engine)
+    train = session.sampled_features(sample_rows(splits.rows["train"]), to_train=True)
+    validation = _read_validation(session, splits)
     tell("model", 0, 0)
     started, compiled = time.perf_counter(), CompileTimer()
     split = planner.split(planned, model.folder, len(choice.names))
@@ -180,8 +180,8 @@ def _open_trial(spec: RunSpec, begun: float, tell: Tell) -> Trial:
     )
 
 
-def _read_validation(session: FeatureSession, material: Splits) -> tuple[Rows, Features] | None:
-    there = next((material.rows[split] for split in ("validation", "test") if split in material.rows), None)
+def _read_validation(session: FeatureSession, splits: Splits) -> tuple[Rows, Features] | None:
+    there = next((splits.rows[split] for split in ("validation", "test") if split in splits.rows), None)
     if there is None:
         return None
     rows = sample_rows(there)

@@ -30,7 +30,7 @@ from backend.models.tokenizer_files import problem_of as problem_of_tokenizer
 from backend.preflight.model_options import check_model_options
 from backend.tokenizers.encoding import raw
 from backend.tokenizers.loading import open_tokenizer
-from tests.backend.engines.material import classes, loading
+from tests.backend.engines.example_batches import classes, loading
 from tests.hostile.model_folders import (
     BERT,
     adapter_configs,

@@ -191,16 +191,16 @@ def is_same(one: Any, other: Any) -> bool:
     return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
-def mend_words(mend: RunFix) -> str:
+def fix_words(fix: RunFix) -> str:
     """What the button says that takes a way out of a failure: `Start again with Learning rate 5e-5`."""
-    if mend.convert_weights:
+    if fix.convert_weights:
         return tr("Convert the weights and restart")
-    if not mend.changes:
+    if not fix.changes:
         return tr("Retry")
-    settings = ", ".join(f"{title_of_key(key)} {value_words(value)}" for key, value in mend.changes.items())
+    settings = ", ".join(f"{title_of_key(key)} {value_words(value)}" for key, value in fix.changes.items())
     return (
         tr("Resume with {settings}", settings=settings)
-        if mend.resume
+        if fix.resume
         else tr("Restart with {settings}", settings=settings)
     )
 

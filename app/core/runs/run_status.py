@@ -48,7 +48,7 @@ class RunStatus:
     state: str
     message: str = ""
     hint: str = ""
-    mend: RunFix | None = None
+    fix: RunFix | None = None
     """What helps, where a click can do it."""
     can_resume: bool = True
     """Whether going on could come to another end."""

@@ -43,7 +43,7 @@ class HardwareCard(Card):
     changed = Signal(str, object)
     mistakes_changed = Signal()
     look_again = Signal()
-    """The devices shall be asked for once more."""
+    """The user asked to detect the devices again."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("4 · Hardware"), parent)
@@ -139,7 +139,7 @@ class HardwareCard(Card):
         return self._engines.get(str(self._draft.get("hardware.engine", "torch")))
 
     def _show_engines(self) -> None:
-        """An engine that cannot train this here stands there with the reason."""
+        """List every engine, one that cannot train this model with the reason."""
         said: list[str] = []
         for name, engine in self._engines.items():
             reason = self._against(engine)

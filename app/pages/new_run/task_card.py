@@ -20,7 +20,7 @@ HEADING = "heading"
 
 
 class TaskCard(Card):
-    """What shall be learnt."""
+    """The card on which the user chooses the task."""
 
     chosen = Signal(str)
     renamed = Signal(str)

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from app.core import formatting
-from app.core.draft.draft_settings import mend_words
+from app.core.draft.draft_settings import fix_words
 from app.core.draft.run_copies import next_name
 from app.core.i18n import tr
 from app.core.runs.run_status import RunStatus
@@ -25,17 +25,17 @@ class FixButtons(QObject):
 
     message = Signal(str, str)
     run_started = Signal(str)
-    """The folder of the mended run: a new one, or the same."""
+    """The folder of the restarted run: a new one, or the same."""
 
     def __init__(self, context: AppContext, banner: Banner, parent: QObject) -> None:
         super().__init__(parent)
         self._context = context
         self._folder: RunFolder | None = None
-        self._mend: RunFix | None = None
+        self._fix: RunFix | None = None
         self._busy: Path | None = None
-        self.mend = IconButton("", "play", "primary")
-        self.mend.setAccessibleName(tr("Restart with the fix"))
-        self.mend.clicked.connect(self._on_mend)
+        self.fix = IconButton("", "play", "primary")
+        self.fix.setAccessibleName(tr("Restart with the fix"))
+        self.fix.clicked.connect(self._on_fix)
         self.copy = IconButton(tr("Copy report"), "copy")
         self.copy.setToolTip(
             tr(
@@ -44,49 +44,47 @@ class FixButtons(QObject):
             )
         )
         self.copy.clicked.connect(self._on_copy)
-        banner.buttons.addWidget(self.mend)
+        banner.buttons.addWidget(self.fix)
         banner.buttons.addWidget(self.copy)
         self.hide()
 
     def hide(self) -> None:
-        """There is nothing to mend."""
-        self.mend.hide()
+        """Hide the buttons: there is nothing to fix."""
+        self.fix.hide()
         self.copy.hide()
 
     def show_outcome(self, folder: RunFolder, outcome: RunStatus) -> None:
         """Offer what helps the run in `folder`."""
-        self._folder, self._mend = folder, outcome.mend
+        self._folder, self._fix = folder, outcome.fix
         failed = outcome.state in ("failed", "lost")
         self.copy.setVisible(failed)
-        self.mend.setVisible(failed and outcome.mend is not None)
+        self.fix.setVisible(failed and outcome.fix is not None)
         self._show_mend()
 
     def _show_mend(self) -> None:
-        if self._mend is None or self._folder is None:
+        if self._fix is None or self._folder is None:
             return
         busy = self._busy == self._folder.path
-        self.mend.setText(STARTING if busy else mend_words(self._mend))
-        self.mend.setAccessibleName(self.mend.text())
-        self.mend.setEnabled(not busy)
-        self.mend.setToolTip(self._mend.command(self._folder.path))
+        self.fix.setText(STARTING if busy else fix_words(self._fix))
+        self.fix.setAccessibleName(self.fix.text())
+        self.fix.setEnabled(not busy)
+        self.fix.setToolTip(self._fix.command(self._folder.path))
 
-    def _on_mend(self) -> None:
+    def _on_fix(self) -> None:
         assert self._folder is not None
-        assert self._mend is not None
+        assert self._fix is not None
         run, self._busy = self._folder.path, self._folder.path
         self._show_mend()
-        self._context.jobs.mend(
-            run, self._named(self._mend), lambda path: self._on_started(run, path), self._on_refused
-        )
+        self._context.jobs.fix(run, self._named(self._fix), lambda path: self._on_started(run, path), self._on_refused)
 
-    def _named(self, mend: RunFix) -> RunFix:
+    def _named(self, fix: RunFix) -> RunFix:
         """A new run gets a name of its own, and one that is resumed keeps its name."""
         runs = self._context.library.runs
         own = next((run.title for run in runs if self._folder and run.path == self._folder.path), "")
-        if mend.resume or not own:
-            return mend
+        if fix.resume or not own:
+            return fix
         return msgspec.structs.replace(
-            mend, changes={**mend.changes, "name": next_name(own, (run.title for run in runs))}
+            fix, changes={**fix.changes, "name": next_name(own, (run.title for run in runs))}
         )
 
     def _on_started(self, run: Path, path: str) -> None:

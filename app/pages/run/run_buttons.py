@@ -111,7 +111,7 @@ class RunButtons(QWidget):
 
     def show_outcome(self, outcome: RunStatus) -> None:
         """The state as a word; where something helps a failed run, that is the button to press."""
-        self.buttons["resume"].set_role("primary" if outcome.mend is None else "")
+        self.buttons["resume"].set_role("primary" if outcome.fix is None else "")
         self.pill.set(outcome.title, outcome.kind, outcome.doubt)
 
     def show_gone(self) -> None:

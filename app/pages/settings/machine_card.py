@@ -1,4 +1,4 @@
-"""What this machine has and lacks, with the command that mends it."""
+"""What this machine has and lacks, with the command that fixes it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -66,7 +66,7 @@ class MachineCard(Card):
 
 
 class FindingLine(QWidget):
-    """One thing that was looked at; where it is not right, what mends it."""
+    """One thing that was looked at, and its fix if something is wrong."""
 
     def __init__(self, finding: dict[str, Any], copy: Callable[[str], None]) -> None:
         super().__init__()
@@ -82,11 +82,11 @@ class FindingLine(QWidget):
         row.addWidget(mark, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(texts, 1)
         if finding.get("mend"):
-            mend = translate_message(finding["mend"])
+            fix = translate_message(finding["mend"])
             command = QHBoxLayout()
-            command.addWidget(ElidedLabel(mend, "mono"), 1)
-            button = IconToolButton("copy", tr("Copy the fix: {finding}", finding=mend), size=14)
-            button.clicked.connect(lambda: copy(mend))
+            command.addWidget(ElidedLabel(fix, "mono"), 1)
+            button = IconToolButton("copy", tr("Copy the fix: {finding}", finding=fix), size=14)
+            button.clicked.connect(lambda: copy(fix))
             command.addWidget(button)
             texts.addLayout(command)
 

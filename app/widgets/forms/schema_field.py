@@ -63,7 +63,7 @@ class FieldSchema:
 
     @property
     def default(self) -> Any:
-        """The value without a person's doing; None where there is none."""
+        """The value that applies if the user sets none; None if the schema names no default."""
         return self.schema.get("default")
 
     @property

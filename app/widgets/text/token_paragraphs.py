@@ -194,11 +194,11 @@ class TokenParagraphs:
         boxes, places = self.boxes, np.arange(len(self.boxes))
         ends = np.flatnonzero(codes == 0x0A)
         begin = np.where(boxes.gap >= 0, boxes.gap, boxes.start)
-        ended = _counted(ends, begin, boxes.start)
-        has_words = _counted(np.flatnonzero(~_is_blank(codes)), begin, boxes.start) > 0
+        ended = _count_between(ends, begin, boxes.start)
+        has_words = _count_between(np.flatnonzero(~_is_blank(codes)), begin, boxes.start) > 0
         # Words that were left out stand on one line.
         before = np.repeat(places, np.where(has_words, np.minimum(ended, 1), ended))
-        within = _counted(ends, boxes.start, boxes.end)
+        within = _count_between(ends, boxes.start, boxes.end)
         within[list(boxes.labels)] = 0
         within[:-1][boxes.linked[1:]] = 0
         # A token that continues after its line break stands on the next line.
@@ -247,7 +247,7 @@ class TokenParagraphs:
     def _look_at(self, number: int) -> Paragraph:
         found = self._kept.get(number)
         if found is None:
-            found = self._kept[number] = self._made(number)
+            found = self._kept[number] = self._lay_out(number)
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
             self._own[number], self._is_known[number] = found.layout.lineCount(), True
@@ -261,21 +261,21 @@ class TokenParagraphs:
             self._count_lines()
         return found
 
-    def _made(self, number: int) -> Paragraph:
+    def _lay_out(self, number: int) -> Paragraph:
         begin, end = (int(edge) for edge in self._edges[number : number + 2])
         boxes, words, items, at = self.boxes, [], [], 0
         start, gap = boxes.start[begin:end], boxes.gap[begin:end]
         has_gap = ((gap >= 0) & (gap < start)).tolist()
         firsts = (np.flatnonzero(~boxes.linked[begin:end]) + begin).tolist()
         is_mixed = bool(end > begin and _RIGHT_TO_LEFT.search(boxes.source[start[0] : boxes.end[end - 1]]))
-        parts = [(first, last, *self._shown(first, last, is_mixed)) for first, last in pairwise([*firsts, end])]
+        parts = [(first, last, *self._drawn_text(first, last, is_mixed)) for first, last in pairwise([*firsts, end])]
         if end == len(boxes) and boxes.tail >= 0 and number == len(self._firsts) - 1:
             parts.append((end, end, "", 0))
             has_gap.append(True)
         for first, last, shown, units in parts:
             if has_gap[first - begin]:
                 if between := self.shown_gap(first):
-                    text, length = _written(between, self._whitespace)
+                    text, length = _make_visible(between, self._whitespace)
                     words.append(text)
                     items.append(_Item(first, first, at, at + length))
                     at += length + 1
@@ -288,19 +288,21 @@ class TokenParagraphs:
                 at += units + 1
         return Paragraph(" ".join(words), items, boxes, self._font, self._width)
 
-    def _shown(self, first: int, last: int, is_mixed: bool) -> tuple[str, int]:
+    def _drawn_text(self, first: int, last: int, is_mixed: bool) -> tuple[str, int]:
         """What is drawn of a group of tokens, and its length in UTF-16 units."""
         text = self.boxes.shown(first, last)
-        shown, units = _written(text, self._whitespace)
+        shown, units = _make_visible(text, self._whitespace)
         if not is_mixed and last == first + 1:
             return shown, units
         if is_mixed:
-            shown = _ISOLATED.format(shown) if first in self.boxes.labels else self._directed(first, text, shown)
+            shown = (
+                _ISOLATED.format(shown) if first in self.boxes.labels else self._add_direction_marks(first, text, shown)
+            )
         lacking = (last - first) * LEAST - 2 * PAD - self._metrics.horizontalAdvance(shown) if last - first > 1 else 0
         room = _NBSP * max(0, round(lacking / self._cell / 2 + 0.49))
         return f"{room}{shown}{room}", _units(shown) + 2 * len(room)
 
-    def _directed(self, first: int, text: str, shown: str) -> str:
+    def _add_direction_marks(self, first: int, text: str, shown: str) -> str:
         """A token in a text of both directions: its spaces stay with its letters, and these keep the form of the word."""
         if not any(letter.isalpha() for letter in text):
             return shown
@@ -355,7 +357,7 @@ class TokenParagraphs:
 
 
 @lru_cache(20_000)
-def _written(text: str, whitespace: bool) -> tuple[str, int]:
+def _make_visible(text: str, whitespace: bool) -> tuple[str, int]:
     """What is drawn of a text, and its length in UTF-16 units."""
     shown = visible(text, whitespace).replace(" ", _NBSP)
     return shown, _units(shown)
@@ -370,7 +372,7 @@ def _is_blank(codes: np.ndarray) -> np.ndarray:
     return (codes == 0x20) | (codes >= 0x09) & (codes <= 0x0D)
 
 
-def _counted(places: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+def _count_between(places: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     """How many of the sorted `places` lie from each begin up to its end."""
     return np.searchsorted(places, end) - np.searchsorted(places, begin)
 

@@ -159,7 +159,7 @@ def _objects(text: str, name: str) -> list[Any]:
     except json.JSONDecodeError as error:
         raise InputError(
             message(
-                "{name} line {lineno} is not valid JSON ({msg}); mend it, or set data.format: jsonl if every "
+                "{name} line {lineno} is not valid JSON ({msg}); fix it, or set data.format: jsonl if every "
                 "line is an object",
                 name=name,
                 lineno=error.lineno,

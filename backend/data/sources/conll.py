@@ -281,9 +281,9 @@ class Conll:
         cut = message("tabs") if self._layout.tabs else message("spaces")
         expected = len(self._layout.names)
         return plural(
-            "{name}:{number} has {count} column where the file has {expected} (cut at {cut}); mend the "
+            "{name}:{number} has {count} column where the file has {expected} (cut at {cut}); fix the "
             "line, or set data.delimiter",
-            "{name}:{number} has {count} columns where the file has {expected} (cut at {cut}); mend the "
+            "{name}:{number} has {count} columns where the file has {expected} (cut at {cut}); fix the "
             "line, or set data.delimiter",
             width,
             name=self._text.name,

@@ -63,7 +63,7 @@ class AdaptedLinear(nnx.Module):
         return x.astype(compute_dtype()) @ (weight if self._inputs_first else weight.T)  # (…, outputs)
 
     def _norm(self) -> jax.Array:
-        """Of every output's row of the whole matrix, a constant to the gradients as in section 4.3 of the paper."""
+        """Return the norm of each output's row of the merged matrix, without gradients (section 4.3 of the DoRA paper)."""
         weight = self.weight[...].T if self._inputs_first else self.weight[...]  # (outputs, inputs)
         change = self.lora_B.weight[...] @ self.lora_A.weight[...]  # (outputs, inputs)
         return jax.lax.stop_gradient(jnp.linalg.norm(weight + self._scale * change, axis=1))  # (outputs,)
@@ -93,6 +93,6 @@ class AdaptedEmbedding(nnx.Module):
         return found * (self.lora_magnitude_vector[...] / self._norm())
 
     def _norm(self) -> jax.Array:
-        """Of every column of the whole table, a constant to the gradients."""
+        """Return the norm of each column of the merged table, without gradients."""
         change = self.lora_embedding_B[...] @ self.lora_embedding_A[...]  # (width, rows)
         return jax.lax.stop_gradient(jnp.linalg.norm(self.weight[...].T + self._scale * change, axis=1))  # (width,)

@@ -171,7 +171,7 @@ def _matching(arguments: Arguments) -> list[_Match]:
         reason = str(error).splitlines()[0].rpartition("Invalid regular expression: ")[2]
         raise InputError(
             message(
-                "{text}: this is no regular expression: {reason}; mend it or search for plain text",
+                "{text} is not a valid regular expression: {reason}; fix it or search for plain text",
                 text=text,
                 reason=reason,
             )

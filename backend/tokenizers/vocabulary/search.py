@@ -55,7 +55,7 @@ def _by_expression(table: pa.Table, text: str) -> np.ndarray:
         reason = str(error).splitlines()[0].removeprefix("Invalid regular expression: ").strip()
         raise InputError(
             message(
-                "search: {text} is no regular expression ({reason}); mend it, or search by text",
+                "search: {text} is not a valid regular expression ({reason}); fix it, or search by text",
                 text=repr(text),
                 reason=reason,
             ),

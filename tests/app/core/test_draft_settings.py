@@ -108,7 +108,7 @@ def test_known_keys_are_called_by_their_titles_and_paths_stay(said: str, shown: 
 
 
 @pytest.mark.parametrize(
-    ("mend", "words"),
+    ("fix", "words"),
     [
         (RunFix({"training.learning_rate": 5e-05}), "Restart with Learning rate 5e-5"),
         (RunFix({"task.max_length": 64, "training.bias": True}, resume=True), "Resume with Longest text 64, bias on"),
@@ -116,8 +116,8 @@ def test_known_keys_are_called_by_their_titles_and_paths_stay(said: str, shown: 
         (RunFix(convert_weights=True), "Convert the weights and restart"),
     ],
 )
-def test_the_button_that_mends_names_fields(mend: RunFix, words: str):
-    assert draft_settings.mend_words(mend) == words
+def test_the_button_that_fixes_names_fields(fix: RunFix, words: str):
+    assert draft_settings.fix_words(fix) == words
 
 
 def test_texts_longer_than_the_model_reads_are_set_to_its_limit_by_a_click():

@@ -65,10 +65,10 @@ def test_a_process_that_was_killed_while_it_trained_is_mended_by_fewer_rows():
         )
     )
     state.apply(events.StageStarted(time=3, stage="training"))
-    assert derive(state, "ended", ExitRecord(1, -9, 2.0, "killed")).mend == RunFix({"hardware.micro_batch_size": 4})
-    assert derive(state, "ended", ExitRecord(1, -15, 2.0)).mend is None
+    assert derive(state, "ended", ExitRecord(1, -9, 2.0, "killed")).fix == RunFix({"hardware.micro_batch_size": 4})
+    assert derive(state, "ended", ExitRecord(1, -15, 2.0)).fix is None
     state.apply(events.StageStarted(time=4, stage="evaluating"))
-    assert derive(state, "ended", ExitRecord(1, -9, 5.0, "killed")).mend is None
+    assert derive(state, "ended", ExitRecord(1, -9, 5.0, "killed")).fix is None
 
 
 @pytest.mark.parametrize(("micro_batch_size", "resumed"), [(1, False), (8, True)])
@@ -82,7 +82,7 @@ def test_a_killed_process_is_offered_nothing_where_fewer_rows_may_not_help(micro
     state.apply(events.StageStarted(time=3, stage="training"))
     if resumed:  # and killed before it had a plan of its own
         state.apply(events.RunResumed(time=3, attempt=2, from_step=0))
-    assert derive(state, "ended", ExitRecord(1, -9, 4.0)).mend is None
+    assert derive(state, "ended", ExitRecord(1, -9, 4.0)).fix is None
 
 
 def test_another_signal_is_named():

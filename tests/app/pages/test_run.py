@@ -126,11 +126,11 @@ def test_a_failed_run_says_why_and_what_helps(shown):
 
 def test_a_failed_run_offers_the_mended_one_by_a_click(qtbot, shown, context, monkeypatch):
     asked = []
-    monkeypatch.setattr(context.jobs, "mend", lambda run, mend, *rest: asked.append((run, mend, *rest)))
+    monkeypatch.setattr(context.jobs, "fix", lambda run, mend, *rest: asked.append((run, mend, *rest)))
     setting_titles.learn_titles([ROWS])
     context.library.refresh()
     panel = shown("sentiment-failed")
-    button = panel.fix_buttons.mend
+    button = panel.fix_buttons.fix
     assert button.text() == "Restart with Micro-batch size 8"
     assert "--set=hardware.micro_batch_size=8" in button.toolTip()
     looks = {one.text(): one.property("role") for one in (button, panel.controls.buttons["resume"])}
@@ -146,13 +146,13 @@ def test_a_failed_run_offers_the_mended_one_by_a_click(qtbot, shown, context, mo
 
 def test_a_mended_run_that_is_refused_says_why_and_can_be_asked_again(qtbot, shown, context, monkeypatch):
     asked = []
-    monkeypatch.setattr(context.jobs, "mend", lambda *given: asked.append(given))
+    monkeypatch.setattr(context.jobs, "fix", lambda *given: asked.append(given))
     panel = shown("sentiment-failed")
-    panel.fix_buttons.mend.click()
+    panel.fix_buttons.fix.click()
     with qtbot.waitSignal(panel.message) as said:
         asked[0][3]("task.max_length: too long")
     assert said.args[0] == "error"
-    assert panel.fix_buttons.mend.isEnabled()
+    assert panel.fix_buttons.fix.isEnabled()
 
 
 def test_a_low_window_scrolls_and_squeezes_no_plot(qtbot, shown):
@@ -174,7 +174,7 @@ def test_the_report_on_a_failed_run_can_be_copied(qtbot, shown):
 
 def test_a_run_that_went_well_needs_no_way_out(shown):
     panel = shown("sentiment-finished")
-    assert not panel.fix_buttons.mend.isVisible()
+    assert not panel.fix_buttons.fix.isVisible()
     assert not panel.fix_buttons.copy.isVisible()
 
 

@@ -70,7 +70,7 @@ def test_a_screen_shows_columns_and_how_many_there_are(capsys):
     ("arguments", "sentence"),
     [
         (["vocab", BERT, "--merges"], "only a BPE has merges"),
-        (["vocab", BERT, "--search", "(", "--regex"], "is no regular expression"),
+        (["vocab", BERT, "--search", "(", "--regex"], "is not a valid regular expression"),
         (["vocab", BERT, "--search", "x", "--id"], "'x' is no id"),
         (["vocab", BERT, "--regex"], "give --search too"),
         (["vocab", BERT, "--sort", "frequency"], "'frequency' is no column"),

@@ -10,7 +10,7 @@ from backend.contract.errors import InputError
 from backend.contract.spec import DataSection
 from backend.data.sources.source import ReadOptions
 from backend.inspect.recognition import recognise
-from backend.preflight.datasets import read_material
+from backend.preflight.datasets import load_splits
 from backend.preflight.resolve import resolve
 
 TABLE = "text,label\n" + "".join(f"{{0}} {number},{number % 2}\n" for number in range(4))
@@ -132,7 +132,7 @@ def test_the_validation_rows_of_a_training_folder_are_said_to_be_unread(tmp_path
         {"task": {"type": "text_classification"}, "model": {"name_or_path": "x"}, "data": {"train": str(folder)}},
         tmp_path,
     )
-    notes = read_material(spec, None).notes
+    notes = load_splits(spec, None).notes
     assert "data.train: dev.csv in this folder is validation data by its name and is not read" in notes[-1]
 
 
@@ -141,7 +141,7 @@ def test_text_that_is_read_with_the_wrong_encoding_is_said_at_the_start(tmp_path
     path.write_text("text,label\na poem,poesía\na tale,prosa\n", encoding="utf-8")
     data = {"train": str(path), "encoding": "windows-1252"}
     spec = resolve({"task": {"type": "text_classification"}, "model": {"name_or_path": "x"}, "data": data}, tmp_path)
-    note = read_material(spec, None).notes[-1]
+    note = load_splits(spec, None).notes[-1]
     assert "“label” seems to be read with the wrong encoding: “poesÃ\xada” in train.csv:2 is probably “poesía”" in note
     assert "set data.encoding: auto" in note
 

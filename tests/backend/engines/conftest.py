@@ -10,7 +10,7 @@ from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, Lla
 from backend.contract.heads import HeadFacts
 from backend.contract.spec import TrainingSection
 from backend.engines.torch.engine import TorchEngine
-from tests.backend.engines.material import VOCABULARY, loading
+from tests.backend.engines.example_batches import VOCABULARY, loading
 from tests.backend.engines.tiny_models import tiny_model
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from backend.contract.heads import IGNORE, Head, HeadFacts
 from backend.engines.engine import Batch
-from tests.backend.engines.material import VOCABULARY
+from tests.backend.engines.example_batches import VOCABULARY
 
 LABELLED = {Head.SEQUENCE_CLASSIFICATION, Head.TOKEN_CLASSIFICATION}
 CHOICES = 3

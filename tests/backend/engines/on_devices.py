@@ -18,8 +18,8 @@ from backend.contract.spec import TrainingSection
 from backend.engines.hosts import Position
 from backend.engines.jax import Settings, cluster
 from backend.engines.jax.engine import JaxEngine
+from tests.backend.engines.example_batches import loading
 from tests.backend.engines.head_batches import facts, head_batch, part_of
-from tests.backend.engines.material import loading
 
 ROWS = 13  # which neither 2 nor 4 devices divide
 

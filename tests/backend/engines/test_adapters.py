@@ -12,7 +12,7 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
 from backend.contract.spec import TrainingSection
 from backend.engines.torch.engine import TorchEngine
-from tests.backend.engines.material import (
+from tests.backend.engines.example_batches import (
     BERT_TINY,
     LANGUAGE,
     VOCABULARY,

@@ -9,8 +9,8 @@ import transformers as hf
 
 from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
+from tests.backend.engines.example_batches import BERT_TINY
 from tests.backend.engines.head_batches import facts, head_batch, part_of
-from tests.backend.engines.material import BERT_TINY
 from tests.backend.engines.tiny_models import PADDING
 
 LEARNING_RATE = 1e-2

@@ -11,8 +11,8 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.rpc.generation import GenerationSettings
 from backend.engines.decoding import DecodingRules, stream
+from tests.backend.engines.example_batches import LANGUAGE
 from tests.backend.engines.head_batches import facts
-from tests.backend.engines.material import LANGUAGE
 
 PROMPT = [5, 6, 7, 8]
 

@@ -15,8 +15,8 @@ from backend.engines.engine import Engine
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.torch import sparse_embedding
 from backend.engines.torch.engine import TorchEngine
+from tests.backend.engines.example_batches import loading
 from tests.backend.engines.head_batches import facts, head_batch
-from tests.backend.engines.material import loading
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # PEFT asks by the old name
 TRAINING = TrainingSection(seed=7)

@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 from backend.contract.heads import IGNORE
 from backend.contract.spec import TrainingSection
 from backend.engines.torch import target_logits
-from tests.backend.engines.material import LANGUAGE, classes, language_batch, text_batch
+from tests.backend.engines.example_batches import LANGUAGE, classes, language_batch, text_batch
 
 FROZEN = TrainingSection(learning_rate=1e-12, weight_decay=0)
 

@@ -33,8 +33,8 @@ from backend.engines.jax.layers import DropoutKeys, Linear
 from backend.engines.jax.lora import AdaptedLinear, dropping
 from backend.engines.jax.model import find_family
 from backend.engines.torch.engine import TorchEngine
+from tests.backend.engines.example_batches import VOCABULARY, loading
 from tests.backend.engines.head_batches import facts, head_batch, part_of
-from tests.backend.engines.material import VOCABULARY, loading
 from tests.backend.engines.tiny_models import PADDING
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # PEFT asks by the old name

@@ -13,8 +13,8 @@ from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
 from backend.engines.jax import checkpoints
 from backend.engines.jax.engine import JaxEngine
+from tests.backend.engines.example_batches import BERT_TINY, classes, loading
 from tests.backend.engines.head_batches import facts, head_batch
-from tests.backend.engines.material import BERT_TINY, classes, loading
 
 TRAINING = TrainingSection(seed=7)
 HEAD = facts(Head.SEQUENCE_CLASSIFICATION)

@@ -11,7 +11,7 @@ from backend.contract.errors import InputError
 from backend.engines.jax import JaxEntry, Settings
 from backend.engines.jax.devices import devices
 from backend.models.weights import read_weights
-from tests.backend.engines.material import BERT_TINY, VOCABULARY
+from tests.backend.engines.example_batches import BERT_TINY, VOCABULARY
 from tests.backend.engines.several_devices import FLAGS, on_devices
 
 BERT = {"do": "train", "model": str(BERT_TINY), "head": "sequence_classification", "vocabulary": 30522, "dropout": 0.1}

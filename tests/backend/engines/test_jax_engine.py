@@ -21,8 +21,8 @@ from backend.engines.jax.engine import JaxEngine
 from backend.engines.jax.model import find_family
 from backend.engines.torch.engine import TorchEngine
 from backend.models.architectures import explain_unsupported
+from tests.backend.engines.example_batches import loading
 from tests.backend.engines.head_batches import facts, head_batch, part_of
-from tests.backend.engines.material import loading
 from tests.backend.engines.tiny_models import ENDS, MODELS, PADDING
 
 RATE = 1e-2

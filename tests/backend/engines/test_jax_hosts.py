@@ -16,7 +16,7 @@ from backend.contract.errors import InputError
 from backend.contract.spec.section import validate
 from backend.engines.hosts import Position
 from backend.engines.jax import JaxEntry, Settings, cluster
-from tests.backend.engines.material import BERT_TINY, VOCABULARY
+from tests.backend.engines.example_batches import BERT_TINY, VOCABULARY
 
 HOSTS = 2
 BERT = {"do": "train", "model": str(BERT_TINY), "head": "sequence_classification", "vocabulary": 30522, "dropout": 0.1}

@@ -16,8 +16,8 @@ from backend.contract.spec import TrainingSection
 from backend.engines.engine import Batch, Engine
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.torch.engine import TorchEngine
+from tests.backend.engines.example_batches import VOCABULARY, loading
 from tests.backend.engines.head_batches import facts, head_batch
-from tests.backend.engines.material import VOCABULARY, loading
 from tests.backend.engines.tiny_models import ENDS, PADDING
 
 LENGTH = 2048

@@ -14,7 +14,7 @@ from backend.engines import decoding
 from backend.engines.engine import Batch, Engine
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.torch.engine import TorchEngine
-from tests.backend.engines.material import VOCABULARY, loading
+from tests.backend.engines.example_batches import VOCABULARY, loading
 from tests.backend.engines.tiny_models import PADDING
 
 ANSWERING = {"t5", "mt5", "marian", "bart", "mbart"}

@@ -7,7 +7,7 @@ import torch
 from backend.contract.errors import InputError
 from backend.contract.spec import TrainingSection
 from backend.engines.torch.optimizer import layer_depths
-from tests.backend.engines.material import LANGUAGE, classes, language_batch, text_batch
+from tests.backend.engines.example_batches import LANGUAGE, classes, language_batch, text_batch
 
 HEAD = classes("a", "b")
 

@@ -15,8 +15,16 @@ from backend.contract.spec import TrainingSection
 from backend.engines.initial_weights import draw
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.torch.engine import TorchEngine
+from tests.backend.engines.example_batches import (
+    BERT_TINY,
+    LANGUAGE,
+    VOCABULARY,
+    classes,
+    language_batch,
+    loading,
+    text_batch,
+)
 from tests.backend.engines.head_batches import facts, head_batch
-from tests.backend.engines.material import BERT_TINY, LANGUAGE, VOCABULARY, classes, language_batch, loading, text_batch
 from tests.backend.engines.tiny_models import PADDING
 
 TRAINING = TrainingSection(seed=5)

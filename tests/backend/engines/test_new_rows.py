@@ -15,8 +15,8 @@ from backend.contract.spec import TrainingSection
 from backend.engines.initial_weights import NewTokens, resize_embedding
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.torch.engine import TorchEngine
+from tests.backend.engines.example_batches import VOCABULARY, loading
 from tests.backend.engines.head_batches import facts, head_batch
-from tests.backend.engines.material import VOCABULARY, loading
 from tests.backend.engines.tiny_models import PADDING
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # PEFT asks by the old name

@@ -7,7 +7,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 
 from backend.contract.heads import Head
 from backend.contract.spec import TrainingSection
-from tests.backend.engines.material import BERT_TINY, LANGUAGE, classes, language_batch, part, text_batch
+from tests.backend.engines.example_batches import BERT_TINY, LANGUAGE, classes, language_batch, part, text_batch
 
 LEARNING_RATE = 1e-2
 EPSILON = 1e-6

@@ -9,7 +9,7 @@ from transformers.optimization import Adafactor
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.spec import TrainingSection
-from tests.backend.engines.material import LANGUAGE, classes, language_batch, text_batch
+from tests.backend.engines.example_batches import LANGUAGE, classes, language_batch, text_batch
 
 RATES = [1e-2, 5e-3, 2e-2]
 LIMIT = 0.05
@@ -152,7 +152,7 @@ def test_adafactor_with_its_own_rate_and_layer_decay_is_refused(bert, engine_for
 
 
 def test_only_adamw_trains_a_large_embedding_by_rows(engine_for):
-    from tests.backend.engines.material import BERT_TINY
+    from tests.backend.engines.example_batches import BERT_TINY
 
     engine = engine_for(BERT_TINY, HEAD, TrainingSection(optimizer="adam"), vocabulary=30522)
     assert engine._words is None

@@ -6,7 +6,7 @@ import pytest
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE
 from backend.contract.spec import TrainingSection
-from tests.backend.engines.material import LANGUAGE, language_batch
+from tests.backend.engines.example_batches import LANGUAGE, language_batch
 
 TRAINING = TrainingSection(learning_rate=1e-3, weight_decay=0, seed=1)
 

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 
 from backend.contract.errors import RunFailed
 from backend.contract.spec import TrainingSection
-from tests.backend.engines.material import BERT_TINY, LANGUAGE, classes, language_batch, text_batch
+from tests.backend.engines.example_batches import BERT_TINY, LANGUAGE, classes, language_batch, text_batch
 
 TRAINING = TrainingSection(batch_size=4, learning_rate=1e-3, seed=3)
 HEAD = classes("negative", "positive")

@@ -13,8 +13,8 @@ from backend.contract.heads import IGNORE, Head
 from backend.contract.spec import TrainingSection
 from backend.engines.torch.engine import TorchEngine
 from backend.engines.torch.heads import shift_right
+from tests.backend.engines.example_batches import LANGUAGE, VOCABULARY, loading
 from tests.backend.engines.head_batches import facts, head_batch, part_of
-from tests.backend.engines.material import LANGUAGE, VOCABULARY, loading
 from tests.backend.engines.tiny_models import PADDING
 
 TRAINING = TrainingSection(learning_rate=1e-2, weight_decay=0, seed=3)

@@ -132,7 +132,7 @@ def test_whole_words_case_and_patterns_narrow_a_text(file: str):
 
 
 def test_what_is_no_pattern_is_said(file: str):
-    with pytest.raises(InputError, match=r"\(: this is no regular expression"):
+    with pytest.raises(InputError, match=r"\( is not a valid regular expression"):
         rows(parquet=file, text="(", regex=True)
 
 

@@ -14,7 +14,7 @@ from backend.contract.resources import resource
 from backend.data.rows import Rows
 from backend.hardware.devices import list_devices
 from backend.preflight import checks, cost
-from backend.preflight.datasets import choose_columns, model_labels, read_material
+from backend.preflight.datasets import choose_columns, load_splits, model_labels
 from backend.preflight.resolve import read_spec, resolve
 
 PRESETS = sorted(resource("presets").glob("*.yaml"))
@@ -136,26 +136,26 @@ LABELLED = "text,label\ngood,a\nbad,b\n"
 
 def test_test_rows_without_labels_are_kept(tmp_path: Path):
     spec = resolve(values(data=files(tmp_path, train=LABELLED, test="text,label\nfair,\nfoul,a\n")), tmp_path)
-    material = read_material(spec, None)
+    material = load_splits(spec, None)
     assert len(material.rows["test"]) == 2
     assert material.rows["test"].skipped == ()
 
 
 def test_test_rows_need_no_column_of_labels(tmp_path: Path):
     spec = resolve(values(data=files(tmp_path, train=LABELLED, test="text\nfair\n")), tmp_path)
-    assert len(read_material(spec, None).rows["test"]) == 1
+    assert len(load_splits(spec, None).rows["test"]) == 1
 
 
 @pytest.mark.parametrize(("split", "header"), [("validation", "text"), ("validation", "body,label"), ("test", "body")])
 def test_a_split_that_lacks_a_column_of_the_training_data_is_refused(tmp_path: Path, split: str, header: str):
     data = files(tmp_path, train=LABELLED, **{split: f"{header}\n{header}\n"})
     with pytest.raises(InputError, match=rf"data\.{split}: {split}\.csv has no column '(text|label)'"):
-        read_material(resolve(values(data=data), tmp_path), None)
+        load_splits(resolve(values(data=data), tmp_path), None)
 
 
 def test_what_the_task_noticed_is_told_and_no_fact(tmp_path: Path):
     (tmp_path / "config.json").write_text('{"id2label": {"0": "sad", "1": "glad"}}')
-    material = read_material(resolve(values(data=files(tmp_path, train=LABELLED)), tmp_path), tmp_path)
+    material = load_splits(resolve(values(data=files(tmp_path, train=LABELLED)), tmp_path), tmp_path)
     assert "sad, glad" in material.notes[0]
     assert "notes" not in material.facts
 
@@ -215,4 +215,4 @@ def test_rows_that_all_have_a_label_of_their_own_cannot_be_set_aside(tmp_path: P
     (tmp_path / "train.csv").write_text("text,label\n" + "".join(f"words,label {n}\n" for n in range(count)))
     spec = resolve(values(data={"train": "train.csv", "validation": 0.2}), tmp_path)
     with pytest.raises(InputError, match=r"has a label of its own in the column 'label'.*data\.columns\.label"):
-        read_material(spec, None)
+        load_splits(spec, None)

@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 from backend.contract.resources import resource
 from backend.contract.spec import RunSpec
 from backend.models.location import ModelLocation
-from backend.preflight.datasets import ignore_progress, read_material
+from backend.preflight.datasets import ignore_progress, load_splits
 from backend.preflight.resolve import resolve
 from backend.preflight.sample_lengths import SampleLengths, measure
 
@@ -49,7 +49,7 @@ def spec_of(model: Path, **task: Any) -> RunSpec:
 
 def measured(spec: RunSpec) -> SampleLengths:
     folder = Path(spec.model.name_or_path)
-    return measure(spec, read_material(spec, folder), ModelLocation(folder, "folder", "", folder.name), ignore_progress)
+    return measure(spec, load_splits(spec, folder), ModelLocation(folder, "folder", "", folder.name), ignore_progress)
 
 
 def test_the_same_rows_are_tokenised_once(model: Path, opened: list[str]) -> None:

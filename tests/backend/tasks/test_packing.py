@@ -15,7 +15,7 @@ from backend.data.features import Features, load_into_memory
 from backend.engines.torch.engine import TorchEngine
 from backend.tasks._packing import first_fit, pack
 from backend.tasks.causal_lm import CausalLm, Settings
-from tests.backend.engines.material import loading
+from tests.backend.engines.example_batches import loading
 
 LENGTH, VOCABULARY = 24, 60
 

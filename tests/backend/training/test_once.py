@@ -17,7 +17,7 @@ from backend.contract.run.events import DataLoaded, Warned
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.preflight import task_facts
-from backend.preflight.datasets import read_material
+from backend.preflight.datasets import load_splits
 from backend.preflight.resolve import read_run, read_spec
 from backend.tasks.text_classification import TASK
 from backend.training import loop
@@ -94,7 +94,7 @@ def test_the_engine_parses_once_and_takes_the_facts_of_the_command(written: RunF
 def test_facts_of_a_stranger_that_do_not_fit_are_fitted_anew(written: RunFolder, counts: Counter[Any], change) -> None:
     spec, own = read_run(written), task_facts.read_kept(written)
     written.facts.write_text(json.dumps(change(json.loads(written.facts.read_bytes()))), encoding="utf-8")
-    found = read_material(spec, Path(spec.model.name_or_path), kept=task_facts.read_kept(written))
+    found = load_splits(spec, Path(spec.model.name_or_path), kept=task_facts.read_kept(written))
     assert (counts["fit"], found.fitted) == (1, own)
 
 

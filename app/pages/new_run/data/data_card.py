@@ -50,7 +50,7 @@ class DataCard(Card):
     dropped = Signal(list, str)
     """Paths, and the split on whose field they were dropped (empty: on none)."""
     undo_asked = Signal()
-    """Whatever was recognised shall be as it was before."""
+    """The user asked to restore the settings from before the detection."""
     task_asked = Signal()
     stop_asked = Signal()
     read_asked = Signal()
@@ -332,7 +332,7 @@ class RecognisedNote(QFrame):
     """Hidden while there is nothing to say; its buttons stand below the words, which may be long."""
 
     undo_asked = Signal()
-    """Whatever was recognised shall be as it was before."""
+    """The user asked to restore the settings from before the detection."""
     task_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -45,7 +45,7 @@ class TokensCard(Card):
     message = Signal(str, str)
     view_changed = Signal()
     part_asked = Signal(int)
-    """The first token that shall be shown."""
+    """The user asked for the page that starts at this token."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("", parent, spacing=8)

@@ -55,7 +55,7 @@ def test_ids_are_searched(qtbot, opened: VocabularyTab):
 
 def test_a_broken_expression_is_told_until_it_is_mended(qtbot, opened: VocabularyTab):
     search(opened, "(", "regex")
-    qtbot.waitUntil(lambda: "is no regular expression" in opened.banner.text())
+    qtbot.waitUntil(lambda: "is not a valid regular expression" in opened.banner.text())
     opened.search.text.setText("^a.?$")
     qtbot.waitUntil(lambda: pieces(opened) == ["a", "ab"])
     assert not opened.banner.isVisible()

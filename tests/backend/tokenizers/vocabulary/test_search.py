@@ -37,7 +37,7 @@ def test_an_expression_minds_case_and_place():
 
 
 def test_what_is_no_expression_is_told():
-    with pytest.raises(InputError, match="'\\(' is no regular expression"):
+    with pytest.raises(InputError, match="'\\(' is not a valid regular expression"):
         ids(text="(", by="regex")
 
 
