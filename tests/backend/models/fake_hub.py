@@ -1,16 +1,36 @@
-"""Owns a hub on localhost: serves model folders as the hub's HTTP interface does, for tests in a second process."""
+"""Owns a hub on localhost: serves model folders as the hub's HTTP interface does, to this process or to another one."""
 
 import hashlib
+import importlib.util
 import json
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlparse
 
+import pytest
+from huggingface_hub import close_session, constants
+
 Answer = tuple[int, dict[str, str], bytes]
+
+
+@contextmanager
+def hub_library(**environment: str) -> Iterator[None]:
+    """The hub library of this process as it would be in one that had started with these variables, which it reads but then."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        assert constants.__spec__
+        fresh = importlib.util.module_from_spec(constants.__spec__)
+        constants.__spec__.loader.exec_module(fresh)  # type: ignore[union-attr]
+        for name, value in vars(fresh).items():
+            if name.isupper() and value != getattr(constants, name):
+                patch.setattr(constants, name, value)
+        yield
+    close_session()  # its connections belong to that hub
 
 
 class _Server(ThreadingHTTPServer):

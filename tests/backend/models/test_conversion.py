@@ -9,7 +9,10 @@ import torch
 from transformers import AutoTokenizer, BertForMaskedLM
 
 from backend.contract.errors import InputError
+from backend.contract.redaction import TOKEN_VARIABLES
 from backend.models.conversion import convert
+
+within_this_process = pytest.mark.usefixtures("converter_environments")
 
 
 def same_outputs(first: Path, second: Path) -> bool:
@@ -29,17 +32,30 @@ def test_a_bin_folder_becomes_the_same_model_in_safetensors(bin_folder, model_fo
     assert not list(made.glob("*.bin*"))
 
 
+def test_a_converter_gets_no_token_and_no_hub(bin_folder, tmp_path, monkeypatch, converter_environments):
+    for name in TOKEN_VARIABLES:
+        monkeypatch.setenv(name, "hf_secret")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    convert(bin_folder, tmp_path / "cache")
+    (environment,) = converter_environments
+    assert "hf_secret" not in environment.values()
+    assert environment["HF_HUB_OFFLINE"] == "1"
+
+
+@within_this_process
 def test_tied_weights_stand_once(bin_folder, model_folder, tmp_path):
     made = convert(bin_folder, tmp_path / "cache")
     assert (made / "model.safetensors").stat().st_size < 1.1 * (model_folder / "model.safetensors").stat().st_size
 
 
+@within_this_process
 def test_a_sharded_bin_folder_becomes_the_same_model(sharded_bin_folder, model_folder, tmp_path):
     made = convert(sharded_bin_folder, tmp_path / "cache")
     assert len(list(made.glob("model-*-of-00002.safetensors"))) == 2
     assert same_outputs(made, model_folder)
 
 
+@within_this_process
 def test_the_same_content_is_converted_once(bin_folder, tmp_path):
     first = convert(bin_folder, tmp_path / "cache")
     written = (first / "model.safetensors").stat().st_mtime_ns
@@ -47,6 +63,7 @@ def test_the_same_content_is_converted_once(bin_folder, tmp_path):
     assert (first / "model.safetensors").stat().st_mtime_ns == written
 
 
+@within_this_process
 def test_a_half_written_copy_is_made_again(bin_folder, tmp_path):
     first = convert(bin_folder, tmp_path / "cache")
     (first / "model.safetensors").write_bytes(b"half")
@@ -65,6 +82,7 @@ class Evil:
         return os.system, (f"touch '{self.proof}'",)
 
 
+@within_this_process
 @pytest.mark.parametrize("form", ["zip", "legacy"])
 def test_code_in_a_pickle_is_refused_never_run_and_leaves_nothing(form, bin_folder, tmp_path):
     proof, weights = tmp_path / "proof", bin_folder / "pytorch_model.bin"

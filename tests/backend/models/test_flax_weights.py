@@ -22,6 +22,7 @@ from tests.backend.engines.tiny_models import MODELS, tiny_model
 FAMILIES = (
     "bert", "roberta", "xlm-roberta", "distilbert", "gpt2", "opt", "llama", "mistral", "t5", "mt5", "marian", "bart", "mbart",
 )  # fmt: skip
+within_this_process = pytest.mark.usefixtures("converter_environments")
 _COMPUTED = ("embed_positions",)
 """Of Marian: sines, which Flax computed and did not store."""
 
@@ -72,6 +73,7 @@ def outputs(model: Any) -> list[torch.Tensor]:
         return [each for each in model(**inputs).values() if isinstance(each, torch.Tensor)]
 
 
+@within_this_process
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_converted_family_computes_what_it_did(name: str, tmp_path: Path):
     model = flax_folder(tmp_path / "flax", name)
@@ -84,6 +86,7 @@ def test_a_converted_family_computes_what_it_did(name: str, tmp_path: Path):
         )  # memory lies otherwise, so start_digests may round
 
 
+@within_this_process
 def test_consent_is_asked_for_once(tmp_path: Path):
     flax_folder(tmp_path / "flax", "bert")
     with pytest.raises(InputError, match=r"only as flax_model\.msgpack; agree .*--convert-weights"):
@@ -100,6 +103,7 @@ def test_it_is_named_and_no_danger(tmp_path: Path):
     assert "flax_model" not in found.problem
 
 
+@within_this_process
 def test_shards_become_shards(tmp_path: Path):
     folder = tmp_path / "flax"
     flax_folder(folder, "bert")
@@ -126,6 +130,7 @@ def test_a_family_whose_names_are_not_known_is_refused_by_name(tmp_path: Path):
     assert "flax_model.msgpack of the architecture big_bird cannot be converted" in found.problem
 
 
+@within_this_process
 @pytest.mark.parametrize("content", [b"", b"no msgpack at all", msgpack_serialize({"step": 3}), msgpack_serialize([1])])
 def test_what_is_no_table_of_arrays_is_refused_in_one_sentence(content: bytes, tmp_path: Path):
     flax_folder(tmp_path / "flax", "bert")

@@ -1,32 +1,18 @@
 """A hub that means harm writes nothing outside the cache, and gets no token that is not its own."""
 
 import hashlib
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.backend.models.fake_hub import Answer, FakeHub
+from backend.contract.errors import InputError
+from backend.models.location import locate
+from backend.tokenizers.loading import open_tokenizer
+from tests.backend.models.fake_hub import Answer, FakeHub, hub_library
 
 OUT = "../../../../escaped"
-ASK = """
-import json, sys
-from pathlib import Path
-from backend.contract.errors import InputError
-from backend.models import location
-from backend.tokenizers.loading import open_tokenizer
-for name in sys.argv[2:]:
-    for ask in (lambda: location.locate(name, cache=Path(sys.argv[1])), lambda: open_tokenizer(name)):
-        try:
-            ask()
-            print(json.dumps([name, "taken"]))
-        except InputError as error:
-            print(json.dumps([name, str(error)]))
-"""
 
 
 def _headers(**changes: str):
@@ -74,18 +60,21 @@ def hub() -> Iterator[FakeHub]:
         yield running
 
 
-def _ask(hub: FakeHub, home: Path, *names: str) -> list[list[str]]:
-    environment = {**os.environ, "HF_HOME": str(home / "a" / "b" / "hf"), "HF_ENDPOINT": hub.address}
-    environment |= {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_TOKEN": "hf_secret"}
-    ended = subprocess.run(
-        [sys.executable, "-c", ASK, str(home / "cache"), *names],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    return [json.loads(line) for line in ended.stdout.splitlines()]
+def _ask(hub: FakeHub, home: Path, *names: str) -> list[tuple[str, str]]:
+    """What is said of each name as a model and as a tokenizer."""
+    said: list[tuple[str, str]] = []
+    with hub_library(
+        HF_HOME=str(home / "a" / "b" / "hf"), HF_ENDPOINT=hub.address, HF_HUB_OFFLINE="0", HF_HUB_DISABLE_XET="1",
+        HF_TOKEN="hf_secret",
+    ):  # fmt: skip
+        for name in names:
+            for take in (partial(locate, cache=home / "cache"), open_tokenizer):
+                try:
+                    take(name)
+                    said.append((name, "taken"))
+                except InputError as error:
+                    said.append((name, str(error)))
+    return said
 
 
 def test_no_name_of_a_hub_leads_out_of_the_cache(hub: FakeHub, folder: Path, tmp_path: Path) -> None:
@@ -143,7 +132,7 @@ def test_redirect_to_another_host_gets_no_token(hub: FakeHub, folder: Path, tmp_
             return (302, {**answer[1], "Location": f"{address}{path}"}, b"") if "/resolve/" in path else answer
 
         hub.spoil = away
-        assert _ask(hub, tmp_path, "team/bert") == [["team/bert", "taken"]] * 2
+        assert _ask(hub, tmp_path, "team/bert") == [("team/bert", "taken")] * 2
         assert "Bearer hf_secret" in hub.tokens
         assert other.requests
         assert set(other.tokens) == {""}

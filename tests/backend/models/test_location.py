@@ -1,40 +1,19 @@
 """A model is found in a folder, in the hub library's cache, on a hub, or as a converted copy."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from backend.contract.errors import InputError
+from backend.models import inspection
 from backend.models.location import locate
 from backend.models.weights import read_weights
-from tests.backend.models.fake_hub import FakeHub
+from tests.backend.models.fake_hub import FakeHub, hub_library
 
 MAIN, CONVERTED = "a" * 40, "b" * 40
-
-ASK = """
-import json, sys
-from pathlib import Path
-from backend.contract.errors import InputError
-from backend.models import inspection, location
-wanted = json.loads(sys.argv[1])
-reports = []
-try:
-    if wanted.pop("describe", False):
-        found = inspection.describe(wanted["name_or_path"], task="text_classification", offline=wanted["offline"])
-        print(json.dumps({"format": found.weights_format, "problem": found.problem, "size": found.size_mb, "found": found.found}))
-    else:
-        wanted["cache"] = Path(wanted["cache"])
-        found = location.locate(report=lambda *each: reports.append(each), **wanted)
-        print(json.dumps({"folder": str(found.folder), "found": found.found, "commit": found.commit, "reports": reports}))
-except InputError as error:
-    print(json.dumps({"error": str(error), "field": error.field}))
-"""
 
 
 @pytest.fixture
@@ -44,25 +23,32 @@ def hub() -> Iterator[FakeHub]:
 
 
 @pytest.fixture
-def ask(hub: FakeHub, tmp_path: Path) -> Callable[..., dict]:
-    """Asks in a process of its own, whose hub library knows the hub on localhost and an empty cache."""
+def ask(hub: FakeHub, tmp_path: Path) -> Iterator[Callable[..., dict]]:
+    """Asks while the hub library knows the hub on localhost and an empty cache."""
 
-    def locate_there(name: str, **options) -> dict:
-        wanted = {"name_or_path": name, "cache": str(tmp_path / "cache"), "offline": False, **options}
-        environment = {**os.environ, "HF_HOME": str(tmp_path / "hf"), "HF_ENDPOINT": hub.address}
-        environment |= {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_TOKEN": "hf_secret"}
-        ended = subprocess.run(
-            [sys.executable, "-c", ASK, json.dumps(wanted)],
-            capture_output=True,
-            text=True,
-            env=environment,
-            check=False,
-        )
-        assert ended.returncode == 0, ended.stderr
-        assert "hf_secret" not in ended.stdout
-        return json.loads(ended.stdout)
+    def ask(name: str, *, describe: bool, offline: bool, **options) -> dict:
+        reports: list[tuple] = []
+        try:
+            if describe:
+                model = inspection.describe(name, task="text_classification", offline=offline)
+                return {key: getattr(model, key) for key in ("weights_format", "problem", "size_mb", "found")}
+            found = locate(
+                name, cache=tmp_path / "cache", offline=offline, report=lambda *each: reports.append(each), **options
+            )
+            return {"folder": str(found.folder), "found": found.found, "commit": found.commit, "reports": reports}
+        except InputError as error:
+            return {"error": str(error), "field": error.field}
 
-    return locate_there
+    def ask_and_keep_the_secret(name: str, *, describe: bool = False, offline: bool = False, **options) -> dict:
+        said = ask(name, describe=describe, offline=offline, **options)
+        assert "hf_secret" not in str(said)
+        return said
+
+    with hub_library(
+        HF_HOME=str(tmp_path / "hf"), HF_ENDPOINT=hub.address, HF_HUB_OFFLINE="0", HF_HUB_DISABLE_XET="1",
+        HF_TOKEN="hf_secret",
+    ):  # fmt: skip
+        yield ask_and_keep_the_secret
 
 
 def cached(cache: Path, name: str, folder: Path, commit: str = MAIN) -> None:
@@ -121,6 +107,7 @@ def test_the_hubs_own_conversion_is_looked_for_first_and_pinned(bin_folder, mode
     assert hub.requests == []
 
 
+@pytest.mark.usefixtures("converter_environments")
 def test_a_hub_model_without_conversion_asks_for_consent_and_is_converted_once(bin_folder, ask, hub):
     hub.repositories["team/old"] = {"main": (MAIN, bin_folder)}
     refused = ask("team/old")
@@ -143,6 +130,7 @@ def test_flax_weights_of_an_unknown_family_are_refused_before_they_are_fetched(f
     assert not any("flax_model" in path for path in hub.requests if "/resolve/" in path)
 
 
+@pytest.mark.usefixtures("converter_environments")
 def test_a_bin_folder_is_converted_after_consent_and_found_again_without(bin_folder, tmp_path):
     with pytest.raises(InputError, match="--convert-weights"):
         locate(str(bin_folder), "main", cache=tmp_path / "cache", offline=True)
@@ -154,8 +142,8 @@ def test_a_bin_folder_is_converted_after_consent_and_found_again_without(bin_fol
 def test_a_cached_model_whose_weights_are_missing_is_completed(folder, ask, hub):
     hub.repositories["team/model"] = {"main": (MAIN, folder)}
     assert ask("team/model", describe=True) == {
-        "format": "safetensors", "problem": "", "found": "hub",
-        "size": pytest.approx((folder / "model.safetensors").stat().st_size / 1e6),
+        "weights_format": "safetensors", "problem": "", "found": "hub",
+        "size_mb": pytest.approx((folder / "model.safetensors").stat().st_size / 1e6),
     }  # fmt: skip
     assert not any(path.endswith("model.safetensors") for path in hub.requests)
     assert "nor whole in the cache" in ask("team/model", offline=True)["error"]
