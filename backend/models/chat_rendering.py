@@ -6,6 +6,7 @@ The process starts with the first chat, serves all further ones, and ends with t
 import atexit
 import contextlib
 import faulthandler
+import importlib.util
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any
 
 from backend.contract.messages import message
@@ -173,16 +175,36 @@ def _write(pipe: IO[bytes], request: str) -> None:
 
 def _serve(seconds: float) -> None:
     """In the process: answers requests until there are none."""
-    sys.modules["torch"] = None  # type: ignore[assignment]  # is not needed, and takes seconds and address space
-    from transformers.utils.chat_template_utils import render_jinja_template  # loads what the limits are to leave out
-
+    render = _load_renderer()  # loads what the limits are to leave out
     _limit_memory()
     with Path(os.devnull).open("w") as nowhere:
         for line in sys.stdin.buffer:
             try:
-                _answer_all(line, render_jinja_template, seconds, nowhere)
+                _answer_all(line, render, seconds, nowhere)
             except MemoryError:
                 os._exit(_OUT_OF_MEMORY)
+
+
+def _load_renderer() -> Any:
+    """What transformers renders templates with, without the rest of it.
+
+    The package looks through all its models when it is imported, which takes three times as long as all else here, so
+    empty packages stand in for it. torch takes seconds and address space. No template needs any of them.
+    """
+    sys.modules["torch"] = None  # type: ignore[assignment]
+    found = importlib.util.find_spec("transformers")
+    assert found
+    assert found.submodule_search_locations
+    for name in ("transformers", "transformers.utils"):
+        sys.modules[name] = package = ModuleType(name)
+        package.__path__ = [str(Path(place, *name.split(".")[1:])) for place in found.submodule_search_locations]
+    try:
+        from transformers.utils.chat_template_utils import render_jinja_template
+    except (ImportError, AttributeError):  # a version of transformers whose renderer needs what the packages hold
+        for name in [name for name in sys.modules if name.split(".")[0] == "transformers"]:
+            del sys.modules[name]
+        from transformers.utils.chat_template_utils import render_jinja_template
+    return render_jinja_template
 
 
 def _answer_all(line: bytes, render_template: Any, seconds: float, nowhere: IO[str]) -> None:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -16,9 +17,9 @@ HELLO = RenderRequest([{"role": "user", "content": "hello"}])
 LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def renderer() -> Iterator[Renderer]:
-    one = Renderer(seconds=1)
+    one = Renderer(seconds=0.5)
     yield one
     one.close()
 
@@ -35,8 +36,8 @@ def workers() -> set[int]:
 @pytest.mark.parametrize(
     ("template", "reason"),
     [
-        (LOOP, "not done after 1 seconds"),
-        ("{{ (9 + (messages | length)) ** (10 ** 9) }}", "not done after 1 seconds"),
+        (LOOP, "not done after 0.5 seconds"),
+        ("{{ (9 + (messages | length)) ** (10 ** 9) }}", "not done after 0.5 seconds"),
         ("{{ 'x' * 10 ** 10 }}", "more than 1 GB of memory"),
         (
             "{% set ns = namespace(x='x') %}{% for a in range(40) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
@@ -65,15 +66,15 @@ def test_refusal_says_which_chat_and_leaves_the_next_question_its_own_answer(ren
     assert [one.text for one in renderer.render(template, {}, [chats[2], chats[0]])] == ["c", "a"]
 
 
-def test_one_process_renders_all_and_none_before_it_is_needed(renderer: Renderer):
+def test_one_process_renders_all_and_none_before_it_is_needed():
     before = workers()
-    assert renderer.render(ROLES, {}, []) == []
-    assert workers() == before
-    renderer.render(ROLES, {}, [HELLO])
-    (only,) = workers() - before
-    renderer.render(ROLES + "{{ eos_token }}", {"eos_token": "</s>"}, [HELLO] * 3)
-    assert workers() - before == {only}
-    renderer.close()
+    with closing(Renderer()) as renderer:
+        assert renderer.render(ROLES, {}, []) == []
+        assert workers() == before
+        renderer.render(ROLES, {}, [HELLO])
+        (only,) = workers() - before
+        renderer.render(ROLES + "{{ eos_token }}", {"eos_token": "</s>"}, [HELLO] * 3)
+        assert workers() - before == {only}
     assert workers() == before
 
 
