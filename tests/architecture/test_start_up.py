@@ -9,9 +9,9 @@ import pytest
 SLOW = ["torch", "jax", "flax", "transformers", "datasets", "accelerate", "sklearn", "scipy", "pandas", "PySide6"]
 
 
-def loaded(root: Path, code: str) -> set[str]:
-    """Which slow packages a fresh process has loaded after `code`."""
-    report = f"\nimport sys; print(*sorted(set({SLOW!r}) & set(sys.modules)))"
+def loaded(root: Path, code: str, *others: str) -> set[str]:
+    """Which slow packages, or others of these, a fresh process has loaded after `code`."""
+    report = f"\nimport sys; print(*sorted(set({[*SLOW, *others]!r}) & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", code + report], cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.splitlines()[-1].split())
@@ -26,6 +26,10 @@ def test_static_catalog_loads_no_framework(root: Path):
 def test_command_line_loads_no_framework_to_explain_itself(root: Path, arguments: list[str]):
     code = f"from backend.__main__ import main\ntry: main({arguments!r})\nexcept SystemExit as end: assert not end.code"
     assert loaded(root, code) == set()
+
+
+def test_helper_hands_questions_out_without_what_answers_them(root: Path):
+    assert loaded(root, "import backend.helper.server", "numpy", "pyarrow", "huggingface_hub", "tokenizers") == set()
 
 
 def test_loop_is_imported_without_a_framework(root: Path):

@@ -13,7 +13,6 @@ from backend.contract.output_file import whole_file
 from backend.contract.rpc.data import DataPreview, DataReport, DataRow, DataSummary, GuessedColumn, RecognisedData
 from backend.contract.rpc.protocol import ExportedFile
 from backend.contract.safe_files import user_path
-from backend.data.column_summary import cell_text
 from backend.helper.query import Arguments, Query, Tell, reporting, require
 
 ROWS = 100
@@ -81,7 +80,7 @@ def _training_rows(arguments: Arguments, tell: Tell) -> tuple[Any, Any, Any]:
 
 def _first_rows(table: Any) -> list[list[str]]:
     """The first rows as texts; long ones are cut before they leave the file."""
-    from backend.data.column_summary import shorten_texts
+    from backend.data.column_summary import cell_text, shorten_texts  # loads pyarrow; the helper does without
 
     first = table.slice(0, ROWS)
     most = min(CELL_CHARACTERS, CHARACTERS // max(1, first.num_rows * first.num_columns))
@@ -201,6 +200,8 @@ def _export_unusable(arguments: Arguments, tell: Tell) -> ExportedFile:
 
 
 def _row(arguments: Arguments, tell: Tell) -> DataRow:
+    from backend.data.column_summary import cell_text
+
     rows = _training_rows(arguments, tell)[2]
     number = int(arguments.get("row") or 0)
     if not 0 <= number < len(rows):
