@@ -1,8 +1,13 @@
-"""Owns the waiting for conditions, and a small language model, for every test of the backend."""
+"""The waiting for conditions, a small language model, and the conversion of weights in process, for every test of the backend."""
 
+import importlib
+import io
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -39,3 +44,19 @@ def writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = GPT2Config(vocab_size=len(tokenizer), n_embd=8, n_layer=1, n_head=1, n_positions=64)
     GPT2LMHeadModel(config).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture
+def converter_environments(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
+    """Weights are converted within this process, since each new one would load torch or JAX again; the environments that they would have had."""
+    environments: list[Mapping[str, str]] = []
+
+    def run(command: list[str], *, env: Mapping[str, str], **_: object) -> "subprocess.CompletedProcess[str]":
+        environments.append(env)
+        module, source, target = command[-3:]
+        with redirect_stderr(io.StringIO()) as said:
+            code = importlib.import_module(module).main(Path(source), Path(target))
+        return subprocess.CompletedProcess(command, code, "", said.getvalue())
+
+    monkeypatch.setattr("backend.models.conversion.subprocess", SimpleNamespace(run=run))
+    return environments

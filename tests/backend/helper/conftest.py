@@ -1,4 +1,4 @@
-"""Owns a real helper process and the questions that tests put to it."""
+"""A helper process, one within the tests' own process, and the questions that tests put to them."""
 
 import json
 import os
@@ -7,11 +7,44 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
 from backend import process_tree
 from backend.contract.processes import python_command
 from backend.contract.resources import resource
+from backend.contract.rpc.protocol import Reply, Request
+from backend.helper.worker import answer_request
+
+
+class InProcessHelper:
+    """Answers as a worker does, at once and within this process, where the frameworks are loaded already."""
+
+    def __init__(self) -> None:
+        self.progress: list[dict[str, Any]] = []
+
+    def send(self, reply: Reply) -> None:
+        """What a worker says on the way, which is progress."""
+        self.progress.append(_as_the_window_gets_it(reply))
+
+    def answer(self, query: str, **arguments: Any) -> Any:
+        """Ask."""
+        reply = self.reply(query, **arguments)
+        assert "answer" in reply, reply
+        return reply["answer"]
+
+    def mistake(self, query: str, **arguments: Any) -> str:
+        """Ask for the sentence why there is no answer."""
+        return self.reply(query, **arguments)["error"]["message"]
+
+    def reply(self, query: str, **arguments: Any) -> dict[str, Any]:
+        """Ask; the last reply."""
+        asked = msgspec.json.decode(msgspec.json.encode(Request(1, query, arguments)), type=Request)
+        return _as_the_window_gets_it(answer_request(asked, self))
+
+
+def _as_the_window_gets_it(reply: Reply) -> dict[str, Any]:
+    return json.loads(msgspec.json.encode(reply))
 
 
 class Helper:
@@ -109,6 +142,12 @@ def shared_helper(session_helper: Helper) -> Helper:
     """A helper that has answered other tests and will answer more; its workers load their libraries once."""
     session_helper.progress.clear()
     return session_helper
+
+
+@pytest.fixture
+def in_process_helper() -> InProcessHelper:
+    """For what is answered, and not how questions and answers go between processes."""
+    return InProcessHelper()
 
 
 @pytest.fixture

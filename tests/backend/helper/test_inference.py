@@ -117,20 +117,8 @@ def test_decoding_setting_that_cannot_be_is_refused_by_its_name(writer: Path) ->
         )
 
 
-def test_helper_keeps_the_model_open(shared_helper) -> None:
-    question = {"target": MODEL, "task": "text_classification", "rows": [{"text": "a good film"}]}
-
-    first = shared_helper.answer("answer", **question)
-    workers = shared_helper.workers()
-    second = shared_helper.answer("answer", **question)
-
-    assert first["rows"] == second["rows"]
-    assert shared_helper.workers() <= workers, "the model was opened in another one"
-    assert second["seconds"] < 1
-
-
-def test_helper_says_what_is_missing(shared_helper) -> None:
-    reply = shared_helper.reply(shared_helper.ask("answer", target=MODEL, task="text_classification", rows=[{}]))
+def test_helper_says_what_is_missing(in_process_helper) -> None:
+    reply = in_process_helper.reply("answer", target=MODEL, task="text_classification", rows=[{}])
 
     assert reply["error"] == {"message": "Text is empty; write it first", "field": "text", "line": None, "fix": None}
 
@@ -257,18 +245,33 @@ def ask_without_end(helper, model: str) -> int:
     return asked
 
 
-def test_stop_ends_the_writing_and_not_the_model(shared_helper, endless: str) -> None:
-    asked = ask_without_end(shared_helper, endless)
-    workers = shared_helper.workers()
+def test_model_stays_open_for_later_questions_and_after_a_stop_until_it_is_let_go(shared_helper, endless: str) -> None:
+    question = {"target": endless, "task": "causal_lm", "rows": [{"text": "a"}], "settings": {"max_new_tokens": 3}}
+    for target in shared_helper.answer("open_models")["targets"]:
+        shared_helper.answer("let_go", target=target)
+    assert shared_helper.answer("open_models") == {"targets": []}
 
+    shared_helper.mistake("answer", **question | {"target": "nowhere"})
+    first = shared_helper.answer("answer", **question)
+    workers = shared_helper.workers()
+    assert shared_helper.answer("open_models") == {"targets": [endless]}
+
+    second = shared_helper.answer("answer", **question)
+    assert second["rows"] == first["rows"]
+    assert first["rows"][0]["prediction"]
+    assert shared_helper.workers() <= workers, "the model was opened in another one"
+    assert second["seconds"] < 1
+
+    asked = ask_without_end(shared_helper, endless)
     shared_helper.cancel(asked)
     assert shared_helper.reply(asked)["error"]["message"] == "cancelled"
-    next_question = {"target": endless, "task": "causal_lm", "rows": [{"text": "a"}], "settings": {"max_new_tokens": 3}}
-    answer = shared_helper.answer("answer", **next_question)
+    assert shared_helper.answer("answer", **question)["rows"] == first["rows"]
+    assert shared_helper.workers() <= workers, "the stop ended the model"
+    assert shared_helper.answer("open_models") == {"targets": [endless]}
 
-    assert answer["rows"][0]["prediction"]
-    assert shared_helper.workers() <= workers
-    assert endless in shared_helper.answer("open_models")["targets"]
+    workers = shared_helper.workers()
+    assert shared_helper.answer("let_go", target=endless) == {"targets": []}
+    assert len(shared_helper.workers()) == len(workers) - 1
 
 
 @pytest.mark.slow
@@ -284,19 +287,6 @@ def test_model_that_does_not_stop_in_time_is_ended(helper, endless: str) -> None
 
     assert helper.answer("answer", **next_question)["rows"][0]["prediction"]
     assert worker not in helper.workers()
-
-
-def test_open_model_is_told_and_let_go(shared_helper) -> None:
-    for target in shared_helper.answer("open_models")["targets"]:
-        shared_helper.answer("let_go", target=target)
-    assert shared_helper.answer("open_models") == {"targets": []}
-    shared_helper.mistake("answer", target="nowhere", task="text_classification", rows=[{"text": "x"}])
-    shared_helper.answer("answer", target=MODEL, task="text_classification", rows=[{"text": "a good film"}])
-    workers = shared_helper.workers()
-
-    assert shared_helper.answer("open_models") == {"targets": [MODEL]}
-    assert shared_helper.answer("let_go", target=MODEL) == {"targets": []}
-    assert len(shared_helper.workers()) == len(workers) - 1
 
 
 @pytest.fixture

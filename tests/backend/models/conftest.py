@@ -1,20 +1,12 @@
 """Small real model folders: tensors as transformers names them, a configuration and a tokenizer."""
 
-import importlib
-import io
 import json
 import shutil
-import subprocess
-from collections.abc import Mapping
-from contextlib import redirect_stderr
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM
-
-from backend.models import conversion
 
 BERT_TINY = Path(__file__).parents[3] / "resources" / "demo" / "bert-tiny"
 
@@ -64,19 +56,3 @@ def sharded_bin_folder(bin_folder: Path) -> Path:
     (bin_folder / "pytorch_model.bin.index.json").write_text(json.dumps(index))
     (bin_folder / "pytorch_model.bin").unlink()
     return bin_folder
-
-
-@pytest.fixture
-def converter_environments(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
-    """Weights are converted within this process, since each new one would load torch or JAX again; the environments that they would have had."""
-    environments: list[Mapping[str, str]] = []
-
-    def run(command: list[str], *, env: Mapping[str, str], **_: object) -> "subprocess.CompletedProcess[str]":
-        environments.append(env)
-        module, source, target = command[-3:]
-        with redirect_stderr(io.StringIO()) as said:
-            code = importlib.import_module(module).main(Path(source), Path(target))
-        return subprocess.CompletedProcess(command, code, "", said.getvalue())
-
-    monkeypatch.setattr(conversion, "subprocess", SimpleNamespace(run=run))
-    return environments

@@ -100,6 +100,7 @@ def test_code_in_a_pickle_is_refused_never_run_and_leaves_nothing(form, bin_fold
             assert proof.exists()
 
 
+@within_this_process
 def test_a_file_that_is_no_weights_is_refused_in_one_sentence(bin_folder, tmp_path):
     (bin_folder / "pytorch_model.bin").write_bytes(b"not weights at all")
     with pytest.raises(InputError, match="was not converted"):
