@@ -1,4 +1,4 @@
-"""Models are searched on a hub and brought here by the real helper process, from a hub on localhost that also fails."""
+"""Models are searched on a hub and brought here by the helper, from a hub on localhost that also fails."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,8 +9,8 @@ from safetensors.numpy import save_file
 
 from backend.contract.resources import resource
 from backend.models.hub_transfer import PART
-from tests.backend.helper.conftest import Helper
-from tests.backend.models.fake_hub import FakeHub
+from tests.backend.helper.conftest import Helper, InProcessHelper
+from tests.backend.models.fake_hub import FakeHub, hub_library
 
 COMMIT = "c" * 40
 BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}
@@ -47,13 +47,27 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def online(hub: FakeHub, home: Path) -> Iterator[Helper]:
-    """A helper whose hub library knows the hub on localhost and a cache of its own."""
+def variables(hub: FakeHub, home: Path) -> dict[str, str]:
+    """Those by which the hub library knows the hub on localhost and a cache of its own."""
+    return {
+        "HF_ENDPOINT": hub.address, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1",
+    }  # fmt: skip
+
+
+@pytest.fixture
+def online(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[InProcessHelper]:
+    """Answers from that hub, and asks it again at once after a failure."""
+    monkeypatch.setattr("backend.models.hub_transfer.PAUSES", (0.01,) * 5)
+    with hub_library(**variables):
+        yield InProcessHelper()
+
+
+@pytest.fixture(scope="module")
+def online_process(variables: dict[str, str]) -> Iterator[Helper]:
+    """The same as a process, whose workers can be ended in the middle of a download."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HF_ENDPOINT", hub.address)
-        patch.setenv("HF_HOME", str(home))
-        patch.setenv("HF_HUB_OFFLINE", "0")
-        patch.setenv("HF_HUB_DISABLE_XET", "1")
+        for name, value in variables.items():
+            patch.setenv(name, value)
         made = Helper()
     yield made
     made.close()
@@ -84,7 +98,7 @@ def snapshot(home: Path, name: str) -> Path:
     return home / "hub" / f"models--{name.replace('/', '--')}" / "snapshots" / COMMIT
 
 
-def found(online: Helper, query: str, **wish: object) -> dict[str, dict]:
+def found(online: InProcessHelper, query: str, **wish: object) -> dict[str, dict]:
     answer = online.answer("hub_search", words=query, wish=wish)
     return {one["name"]: one for one in answer["models"]}
 
@@ -92,7 +106,7 @@ def found(online: Helper, query: str, **wish: object) -> dict[str, dict]:
 # Search
 
 
-def test_a_search_tells_size_licence_downloads_and_what_fits(hub: FakeHub, online: Helper) -> None:
+def test_a_search_tells_size_licence_downloads_and_what_fits(hub: FakeHub, online: InProcessHelper) -> None:
     hub.records = [
         record("google/bert", BERT),
         record("openai/gpt2", GPT2, 124_000_000, pipeline_tag="text-generation"),
@@ -120,14 +134,14 @@ def test_a_search_tells_size_licence_downloads_and_what_fits(hub: FakeHub, onlin
     assert "it has no weights" in models["bare/nothing"]["problem"]
 
 
-def test_a_search_names_the_engine_that_knows_a_family(hub: FakeHub, online: Helper) -> None:
+def test_a_search_names_the_engine_that_knows_a_family(hub: FakeHub, online: InProcessHelper) -> None:
     hub.records = [record("bigscience/bloom", {"model_type": "bloom"})]
     problem = found(online, "bloom", task="causal_lm", engine="jax")["bigscience/bloom"]["problem"]
     assert "the JAX engine does not know the architecture 'bloom'; choose PyTorch" in problem
     assert found(online, "bloom", task="causal_lm", engine="torch")["bigscience/bloom"]["problem"] == ""
 
 
-def test_words_limit_the_search_and_more_is_said(hub: FakeHub, online: Helper) -> None:
+def test_words_limit_the_search_and_more_is_said(hub: FakeHub, online: InProcessHelper) -> None:
     hub.records = [record(f"team/bert-{number}", BERT) for number in range(50)] + [record("team/other", BERT)]
     assert set(found(online, "other")) == {"team/other"}
     answer = online.answer("hub_search", words="bert")
@@ -145,7 +159,7 @@ def test_words_limit_the_search_and_more_is_said(hub: FakeHub, online: Helper) -
     ],
 )
 def test_a_hub_that_refuses_is_said_at_once(
-    hub: FakeHub, online: Helper, status: int, headers: dict, said: str
+    hub: FakeHub, online: InProcessHelper, status: int, headers: dict, said: str
 ) -> None:
     hub.status, hub.headers = status, headers
     hub.requests.clear()
@@ -154,12 +168,12 @@ def test_a_hub_that_refuses_is_said_at_once(
 
 
 @pytest.mark.parametrize("raw", [b"<html>Sign in to the wifi</html>", b'{"error": 1}', b'[{"name": "no id"}]', b"[3]"])
-def test_an_answer_that_is_no_hubs_is_said(hub: FakeHub, online: Helper, raw: bytes) -> None:
+def test_an_answer_that_is_no_hubs_is_said(hub: FakeHub, online: InProcessHelper, raw: bytes) -> None:
     hub.raw = raw
     assert "is no model hub" in online.mistake("hub_search", words="bert")
 
 
-def test_odd_records_do_no_harm(hub: FakeHub, online: Helper) -> None:
+def test_odd_records_do_no_harm(hub: FakeHub, online: InProcessHelper) -> None:
     hub.records = [{"id": "team/bare"}, record("team/odd", [], tags=None, siblings=None, safetensors=None)]  # type: ignore[arg-type]
     assert all("names no architecture" in one["problem"] for one in found(online, "").values())
 
@@ -167,7 +181,7 @@ def test_odd_records_do_no_harm(hub: FakeHub, online: Helper) -> None:
 # One model, and its download
 
 
-def test_what_a_download_would_bring_is_told_before(hub: FakeHub, online: Helper, remote: str) -> None:
+def test_what_a_download_would_bring_is_told_before(hub: FakeHub, online: InProcessHelper, remote: str) -> None:
     hub.records = [record(remote, BERT)]
     told = online.answer("hub_model", name=remote, wish={"task": "masked_lm"})
     assert "model.safetensors" in told["files"]
@@ -178,7 +192,7 @@ def test_what_a_download_would_bring_is_told_before(hub: FakeHub, online: Helper
 
 
 def test_a_download_tells_bytes_of_the_file_and_of_all_and_is_then_in_the_cache(
-    hub: FakeHub, online: Helper, remote: str, home: Path
+    hub: FakeHub, online: InProcessHelper, remote: str, home: Path
 ) -> None:
     online.progress.clear()
     got = online.answer("download_model", name=remote)
@@ -198,7 +212,7 @@ def test_a_download_tells_bytes_of_the_file_and_of_all_and_is_then_in_the_cache(
 
 
 def test_a_connection_cut_in_the_middle_is_taken_up_again(
-    hub: FakeHub, online: Helper, remote: str, home: Path
+    hub: FakeHub, online: InProcessHelper, remote: str, home: Path
 ) -> None:
     hub.cut_after = 3_000_000
     online.answer("download_model", name=remote)
@@ -207,31 +221,31 @@ def test_a_connection_cut_in_the_middle_is_taken_up_again(
     assert (snapshot(home, remote) / "model.safetensors").read_bytes() == original.read_bytes()
 
 
-def stop_midway(hub: FakeHub, online: Helper, name: str, home: Path, until: Callable[..., None]) -> Path:
+def stop_midway(hub: FakeHub, online_process: Helper, name: str, home: Path, until: Callable[..., None]) -> Path:
     """Stop a download when about half is here; what is left of it."""
     hub.hold.clear()
-    number = online.ask("download_model", name=name)
+    number = online_process.ask("download_model", name=name)
     until(lambda: any(part.stat().st_size > 3_000_000 for part in parts(home, name)))
-    online.cancel(number)
-    assert online.reply(number)["error"]["message"] == "cancelled"
+    online_process.cancel(number)
+    assert online_process.reply(number)["error"]["message"] == "cancelled"
     hub.hold.set()
     [part] = parts(home, name)
     return part
 
 
 def test_a_stopped_download_keeps_what_is_there_and_goes_on(
-    hub: FakeHub, online: Helper, remote: str, home: Path, until: Callable[..., None]
+    hub: FakeHub, online_process: Helper, remote: str, home: Path, until: Callable[..., None]
 ) -> None:
-    kept = stop_midway(hub, online, remote, home, until).stat().st_size
+    kept = stop_midway(hub, online_process, remote, home, until).stat().st_size
     assert 3_000_000 < kept < 8_000_080
-    assert online.answer("hub_model", name=remote)["left_mb"] < 5.1
-    got = online.answer("download_model", name=remote)
+    assert online_process.answer("hub_model", name=remote)["left_mb"] < 5.1
+    got = online_process.answer("download_model", name=remote)
     assert hub.ranges == [f"bytes={kept}-"]
     assert got["fetched_mb"] < 5.5
     assert parts(home, remote) == []
 
 
-def test_a_server_without_ranges_is_begun_anew(hub: FakeHub, online: Helper, remote: str, home: Path) -> None:
+def test_a_server_without_ranges_is_begun_anew(hub: FakeHub, online: InProcessHelper, remote: str, home: Path) -> None:
     hub.cut_after, hub.knows_ranges = 3_000_000, False
     online.answer("download_model", name=remote)
     original = hub.repositories[remote]["main"][1] / "model.safetensors"
@@ -239,16 +253,16 @@ def test_a_server_without_ranges_is_begun_anew(hub: FakeHub, online: Helper, rem
 
 
 def test_a_damaged_beginning_is_found_and_thrown_away(
-    hub: FakeHub, online: Helper, remote: str, home: Path, until: Callable[..., None]
+    hub: FakeHub, online_process: Helper, remote: str, home: Path, until: Callable[..., None]
 ) -> None:
-    part = stop_midway(hub, online, remote, home, until)
+    part = stop_midway(hub, online_process, remote, home, until)
     part.write_bytes(b"x" * part.stat().st_size)
-    assert "is not what the hub promised" in online.mistake("download_model", name=remote)
+    assert "is not what the hub promised" in online_process.mistake("download_model", name=remote)
     assert parts(home, remote) == []
-    assert online.answer("download_model", name=remote)["fetched_mb"] > 8
+    assert online_process.answer("download_model", name=remote)["fetched_mb"] > 8
 
 
-def test_a_plan_downloads_no_weights(hub: FakeHub, online: Helper, remote: str, home: Path) -> None:
+def test_a_plan_downloads_no_weights(hub: FakeHub, online: InProcessHelper, remote: str, home: Path) -> None:
     data = str(resource("demo", "sentiment", "train.csv"))
     spec = {
         "version": 1, "task": {"type": "text_classification"}, "model": {"name_or_path": remote},
@@ -262,14 +276,15 @@ def test_a_plan_downloads_no_weights(hub: FakeHub, online: Helper, remote: str, 
     assert parts(home, remote) == []
 
 
-def test_names_that_are_no_models_are_said(hub: FakeHub, online: Helper) -> None:
+def test_names_that_are_no_models_are_said(hub: FakeHub, online: InProcessHelper) -> None:
     assert "the hub has no model team/nothing that you may see" in online.mistake("download_model", name="team/nothing")
     assert "is no name of a hub model" in online.mistake("download_model", name="two words")
     assert "the hub has no model team/nothing" in online.mistake("hub_model", name="team/nothing")
 
 
-def test_offline_nothing_is_asked(hub: FakeHub, helper: Helper) -> None:
+def test_offline_nothing_is_asked(hub: FakeHub, variables: dict[str, str]) -> None:
     hub.requests.clear()
-    for query in ("hub_search", "hub_model", "download_model"):
-        assert "Burnish works offline" in helper.mistake(query, name="team/x")
+    with hub_library(**variables | {"HF_HUB_OFFLINE": "1"}):
+        for query in ("hub_search", "hub_model", "download_model"):
+            assert "Burnish works offline" in InProcessHelper().mistake(query, name="team/x")
     assert hub.requests == []

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.backend.helper.conftest import Helper
+from tests.backend.helper.conftest import Helper, InProcessHelper
+from tests.backend.models.fake_hub import hub_library
 
 TOKEN = "hf_" + "Abcdefghij" * 3
 
@@ -80,14 +81,13 @@ def test_a_token_logs_in_is_kept_by_the_hub_library_and_is_never_told(hub: list[
     assert "wrongwrong" not in said
 
 
-def test_offline_nobody_is_asked_and_the_page_is_told_why(hub: list[str], tmp_path: Path, monkeypatch):
+def test_offline_nobody_is_asked_and_the_page_is_told_why(hub: list[str], tmp_path: Path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "token").write_text(TOKEN)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    helper = Helper()
-    account = helper.answer("hub_account")
-    assert (account["has_token"], account["name"]) == (True, "")
-    assert "Offline mode is on" in account["note"]
-    assert "offline" in helper.mistake("hub_login", token=TOKEN)
-    helper.close()
+    with hub_library(HF_HUB_OFFLINE="1"):
+        helper = InProcessHelper()
+        account = helper.answer("hub_account")
+        assert (account["has_token"], account["name"]) == (True, "")
+        assert "Offline mode is on" in account["note"]
+        assert "offline" in helper.mistake("hub_login", token=TOKEN)
     assert hub == []
