@@ -1,15 +1,11 @@
 """The small helper of the panels' tests whose answers hold hostile texts; `spoil` does the same to recorded events."""
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-sys.path[:0] = [str(Path(__file__).parents[2])]
-
-from backend.contract.rpc import protocol  # noqa: E402 (the path above comes first)
-from tests.app.pages import small_helper  # noqa: E402
+from backend.contract.rpc import protocol
+from tests.app.pages import small_helper
 
 HOSTILE = '<b>x</b><img src="file:///burnish/trap.png">&amp;<a href="x">y</a>'
 SPOILED = (
@@ -43,6 +39,9 @@ def spoiled(value: Any) -> Any:
     return value
 
 
+load = small_helper.load
+
+
 def main() -> None:
     """Answer as the small helper does; the catalog and the demo's spec are our own."""
     answered = small_helper.answered
@@ -53,7 +52,3 @@ def main() -> None:
 
     small_helper.answered = answer_hostile
     small_helper.main()
-
-
-if __name__ == "__main__":
-    main()

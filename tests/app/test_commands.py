@@ -14,6 +14,7 @@ from app.widgets.commands import ShortcutSheet
 from app.widgets.palette import Palette
 from app.widgets.tour import TOUR
 from tests.app.gone import gone
+from tests.app.helper_process import help_windows
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
@@ -21,6 +22,7 @@ CONTROL = Qt.KeyboardModifier.ControlModifier
 @pytest.fixture
 def window(qtbot, styled, tmp_path: Path, monkeypatch):
     monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "config"))
+    help_windows(monkeypatch)
     chosen = preferences.load(tmp_path / "preferences.json")
     chosen.set("runs_folder", str(tmp_path / "runs"))
     made = MainWindow(chosen)

@@ -4,14 +4,13 @@ One window is built for all of these, with recorded runs and the small real help
 """
 
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, QProcess, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAccessible, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -33,10 +32,9 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.core import preferences
 from app.main_window import PAGES, MainWindow
-from app.services import context as services
-from app.services.backend_client import BackendClient
 from app.widgets.accessibility import speak_roles
 from tests.app.gone import gone
+from tests.app.helper_process import help_windows
 from tests.app.reading_order import wrong_turns
 
 HERE = Path(__file__).parent
@@ -58,13 +56,6 @@ def until(condition: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.002)
 
 
-def small_helper(parent) -> QProcess:
-    process = QProcess(parent)
-    process.setProgram(sys.executable)
-    process.setArguments([str(HERE / "pages" / "small_helper.py")])
-    return process
-
-
 @pytest.fixture(scope="module")
 def window(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
     home = tmp_path_factory.mktemp("every-page")
@@ -76,9 +67,7 @@ def window(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iter
     chosen.set("tour_seen", True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BURNISH_CONFIG", str(home / "config"))
-        patch.setattr(
-            services, "BackendClient", lambda _, parent: BackendClient(parent=parent, make_process=small_helper)
-        )
+        help_windows(patch)
         made = MainWindow(chosen)
         made.resize(1280, 800)
         made.show()

@@ -1,13 +1,12 @@
 """Texts that come from data, models and runs are shown as they stand on every page: never as HTML, which loads files."""
 
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QAbstractItemModel, QPoint, QProcess, Qt
+from PySide6.QtCore import QAbstractItemModel, QPoint, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -25,8 +24,6 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.core import preferences
 from app.main_window import PAGES, MainWindow
-from app.services import context as services
-from app.services.backend_client import BackendClient
 from app.widgets.card import Card
 from app.widgets.page_layout import PageHeader
 from app.widgets.question import Question
@@ -34,6 +31,7 @@ from app.widgets.row_views.row_view import ValueList
 from backend.contract.run.folder import RunFolder
 from backend.contract.run.notes import RunNotes, write_notes
 from tests.app.gone import gone
+from tests.app.helper_process import help_windows
 from tests.app.hostile_helper import HOSTILE, spoil
 from tests.app.test_every_page import dialogs, sides, until
 from tests.example_runs import CLASSIFIED, write_run
@@ -43,13 +41,6 @@ PAGES = [name for _, _, name in PAGES]
 ROLES = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole)
 FEWEST = {"new_run": 40, "run": 4, "runs": 40, "predictions": 20, "tokenizer": 5, "settings": 1}
 """How many texts of a page are hostile at least: so many were seen when this was written."""
-
-
-def hostile_helper(parent) -> QProcess:
-    process = QProcess(parent)
-    process.setProgram(sys.executable)
-    process.setArguments([str(HERE / "hostile_helper.py")])
-    return process
 
 
 def write_runs(root: Path) -> None:
@@ -83,9 +74,7 @@ def window(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iter
     chosen.set("tour_seen", True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BURNISH_CONFIG", str(home / "config"))
-        patch.setattr(
-            services, "BackendClient", lambda _, parent: BackendClient(parent=parent, make_process=hostile_helper)
-        )
+        help_windows(patch, "tests.app.hostile_helper")
         made = MainWindow(chosen)
         made.resize(1280, 800)
         made.show()

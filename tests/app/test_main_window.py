@@ -19,6 +19,7 @@ from app.main_window import CONNECTIONS, PAGES, RUNS, MainWindow
 from app.widgets.question import Question
 from backend.contract.processes import python_command
 from tests.app.gone import gone
+from tests.app.helper_process import help_windows
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def window(qtbot, styled, tmp_path: Path, monkeypatch):
     monkeypatch.setenv("BURNISH_CONFIG", str(tmp_path / "config"))
+    help_windows(monkeypatch)
     chosen = preferences.load(tmp_path / "preferences.json")
     chosen.set("runs_folder", str(tmp_path / "runs"))
     made = MainWindow(chosen)

@@ -3,13 +3,11 @@
 import dataclasses
 import os
 import shutil
-import sys
 import time
 from pathlib import Path
 
 import msgspec
 import pytest
-from PySide6.QtCore import QObject, QProcess
 from PySide6.QtWidgets import QApplication
 
 from app import theme
@@ -18,6 +16,7 @@ from app.services.backend_client import BackendClient
 from app.services.context import AppContext
 from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
+from tests.app.helper_process import small_helper
 
 RECORDED = Path(__file__).parents[2] / "data" / "recorded"
 
@@ -55,34 +54,20 @@ def diverged(runs: Path) -> RunFolder:
 
 @pytest.fixture
 def context(qtbot, runs: Path, tmp_path: Path):
+    """The services with a small real helper process, which answers at once."""
     chosen = preferences.load(tmp_path / "config" / "preferences.json")
     chosen.set("runs_folder", str(runs))
-    made = AppContext.create(chosen)
+    made = dataclasses.replace(AppContext.create(chosen), client=BackendClient(make_process=small_helper))
     yield made
     made.close()
 
 
 @pytest.fixture
-def helped(context: AppContext):
-    """The same services with a small real helper process that answers at once."""
-
-    def make(parent: QObject) -> QProcess:
-        process = QProcess(parent)
-        process.setProgram(sys.executable)
-        process.setArguments([str(Path(__file__).with_name("small_helper.py"))])
-        return process
-
-    made = dataclasses.replace(context, client=BackendClient(make_process=make))
-    yield made
-    made.client.close()
-
-
-@pytest.fixture
-def new_run(qtbot, helped):
+def new_run(qtbot, context):
     """The New run page with the catalog."""
     from app.pages.new_run.page import Page  # after the look is chosen
 
-    made = Page(helped)
+    made = Page(context)
     qtbot.addWidget(made)
     made.resize(1068, 800)
     made.show()

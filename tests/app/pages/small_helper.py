@@ -1,6 +1,7 @@
 """A small real helper process: the real catalog, and fixed answers about one data file and three models."""
 
 import csv
+import functools
 import json
 import shutil
 import sys
@@ -90,6 +91,20 @@ GLANCE = data.DataSummary(
     ),
     warnings=["7 of 240 validation rows (2.9%) are in the training data too; scores on them say little."],
 )
+
+
+known_catalog = functools.cache(catalog.catalog)
+
+
+def load() -> None:
+    """What the answers need, so that forks have it; pyarrow loads pandas with its first array."""
+    import pandas  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+
+    from backend.data import csv_file  # noqa: F401
+    from backend.inference import predictions_file  # noqa: F401
+
+    known_catalog()
 
 
 def recognise(paths: list[str], split: str | None) -> object:
@@ -399,7 +414,7 @@ def answered(request: protocol.Request) -> object:
     arguments = request.arguments
     match request.query:
         case "catalog":
-            return catalog.catalog()
+            return known_catalog()
         case "demo_spec":
             return {"spec": DEMO}
         case "devices":
@@ -477,7 +492,3 @@ def main() -> None:
         reply = protocol.Reply(request.id, error=answer) if is_mistake else protocol.Reply(request.id, answer=answer)
         sys.stdout.write(msgspec.json.encode(reply).decode() + "\n")
         sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,6 @@
 """What a real backend says, read in German on the real pages."""
 
+import dataclasses
 import gettext
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from app.core import formatting, i18n
 from app.core.tasks import learn_tasks
 from app.pages.new_run.page import Page as NewRun
 from app.pages.run.page import Page as Run
+from app.services.backend_client import BackendClient
+from app.services.context import AppContext
 from backend import catalog
 from backend.contract.resources import resource
 from backend.contract.run import events
@@ -35,6 +38,14 @@ def german(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     learn_tasks(english.tasks)
 
 
+@pytest.fixture
+def real(context: AppContext) -> Iterator[AppContext]:
+    """The services with the real helper process."""
+    made = dataclasses.replace(context, client=BackendClient(context.preferences.environment))
+    yield made
+    made.client.close()
+
+
 def shown(widget: QWidget) -> str:
     return "\n".join(label.text() for label in widget.findChildren(QLabel))
 
@@ -50,8 +61,8 @@ def spec(**columns: str) -> dict[str, Any]:
     }
 
 
-def test_a_refusal_is_read_in_german(qtbot, context):
-    page = NewRun(context)
+def test_a_refusal_is_read_in_german(qtbot, real):
+    page = NewRun(real)
     qtbot.addWidget(page)
     page.show()
     qtbot.waitUntil(lambda: page.catalog is not None, timeout=SLOW_MS)
@@ -59,8 +70,8 @@ def test_a_refusal_is_read_in_german(qtbot, context):
     qtbot.waitUntil(lambda: "ie Spalte 'sentence' gibt es nicht; es gibt" in shown(page), timeout=SLOW_MS)
 
 
-def test_the_cost_of_a_run_is_explained_in_german(qtbot, context):
-    page = NewRun(context)
+def test_the_cost_of_a_run_is_explained_in_german(qtbot, real):
+    page = NewRun(real)
     qtbot.addWidget(page)
     page.show()
     qtbot.waitUntil(lambda: page.catalog is not None, timeout=SLOW_MS)

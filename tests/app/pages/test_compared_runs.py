@@ -40,8 +40,8 @@ def jobs(context, runs):
 
 
 @pytest.fixture
-def panel(qtbot, helped, jobs):
-    made = Page(dataclasses.replace(helped, jobs=jobs))
+def panel(qtbot, context, jobs):
+    made = Page(dataclasses.replace(context, jobs=jobs))
     qtbot.addWidget(made)
     made.resize(1068, 800)
     made.show()
@@ -51,9 +51,9 @@ def panel(qtbot, helped, jobs):
 
 
 @pytest.fixture
-def shown(qtbot, panel, runs, helped):
+def shown(qtbot, panel, runs, context):
     def show(name: str) -> Page:
-        helped.library.refresh()
+        context.library.refresh()
         panel.show_run(str(runs / name))
         qtbot.waitUntil(lambda: panel.watcher.is_caught_up and panel.is_drawn)
         return panel
@@ -115,9 +115,9 @@ def test_or_be_left_alone(panel, shown, runs, jobs):
     assert (jobs.values, jobs.resumed) == (None, None)
 
 
-def test_the_button_comes_when_the_engines_are_known(qtbot, helped, runs):
+def test_the_button_comes_when_the_engines_are_known(qtbot, context, runs):
     give_spec(runs / "sentiment-finished")
-    panel = Page(helped)
+    panel = Page(context)
     qtbot.addWidget(panel)
     panel.show()
     panel.show_run(str(runs / "sentiment-finished"))

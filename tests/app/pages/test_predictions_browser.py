@@ -20,8 +20,8 @@ from app.widgets.row_views.text_views import LanguageView, WritingView
 
 
 @pytest.fixture
-def panel(qtbot, helped) -> Page:
-    made = Page(helped)
+def panel(qtbot, context) -> Page:
+    made = Page(context)
     qtbot.addWidget(made)
     made.resize(1100, 700)
     made.show()

@@ -22,8 +22,8 @@ ANSWER_MS = 30_000
 
 
 @pytest.fixture
-def panel(qtbot, helped) -> Page:
-    made = Page(helped)
+def panel(qtbot, context) -> Page:
+    made = Page(context)
     qtbot.addWidget(made)
     made.resize(1100, 760)
     made.show()
@@ -95,7 +95,7 @@ def test_a_wrong_pattern_is_said_in_a_sentence(qtbot, shown: Page):
     with qtbot.waitSignal(shown.message, timeout=ANSWER_MS) as told:
         search.line.setText("(")
     assert told.args[0] == "error"
-    assert "no regular expression" in told.args[1]
+    assert "is not a valid regular expression" in told.args[1]
 
 
 def test_one_click_shows_the_surest_mistakes(qtbot, shown: Page):
@@ -228,12 +228,12 @@ def test_rows_and_cells_are_copied_uncut(qtbot, shown: Page):
     assert QGuiApplication.clipboard().text() == "neutral"
 
 
-def test_chosen_columns_and_widths_are_there_again(qtbot, shown: Page, helped, run: Path):
+def test_chosen_columns_and_widths_are_there_again(qtbot, shown: Page, context, run: Path):
     for action in card(shown).columns_menu.actions():
         if action.data() == "source":
             action.setChecked(False)
     shown.browser.table.setColumnWidth(3, 173)
-    again = Page(helped)
+    again = Page(context)
     qtbot.addWidget(again)
     again.show_run(str(run))
     assert again.browser.table.columns == ["text", "actual", "prediction", "confidence"]

@@ -18,8 +18,8 @@ MODEL = str(resource("demo", "bert-tiny"))
 
 
 @pytest.fixture
-def panel(qtbot, helped) -> Page:
-    made = Page(helped)
+def panel(qtbot, context) -> Page:
+    made = Page(context)
     qtbot.addWidget(made)
     made.resize(1100, 700)
     made.show()
@@ -36,8 +36,8 @@ def box(qtbot, panel: Page) -> TryBox:
     return panel.attempt
 
 
-def test_the_try_side_is_built_when_somebody_goes_there(qtbot, helped):
-    panel = Page(helped)
+def test_the_try_side_is_built_when_somebody_goes_there(qtbot, context):
+    panel = Page(context)
     qtbot.addWidget(panel)
     assert not panel.findChildren(TryBox)
     panel.show_tab(TRY)

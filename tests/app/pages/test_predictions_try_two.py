@@ -17,9 +17,9 @@ MODEL, OTHER = str(resource("demo", "bert-tiny")), str(resource("demo", "austen-
 
 
 @pytest.fixture
-def box(qtbot, helped) -> TryBox:
+def box(qtbot, context) -> TryBox:
     """The Try box on a model folder, as a text classifier."""
-    panel = Page(helped)
+    panel = Page(context)
     qtbot.addWidget(panel)
     panel.resize(1100, 700)
     panel.show()

@@ -204,9 +204,9 @@ def test_with_nothing_going_on_there_is_nothing_to_queue_for(demo):
     assert not action.possible()
 
 
-def test_while_a_run_goes_on_another_can_be_queued(qtbot, going, helped, demo, monkeypatch):
+def test_while_a_run_goes_on_another_can_be_queued(qtbot, going, context, demo, monkeypatch):
     asked = []
-    monkeypatch.setattr(helped.jobs, "start", lambda *given, **options: asked.append((given, options)))
+    monkeypatch.setattr(context.jobs, "start", lambda *given, **options: asked.append((given, options)))
     qtbot.waitUntil(demo.cards.cost.queue.isVisible)
     assert (
         "Starts automatically after “sentiment” finishes (burnish train … --queue)" in demo.cards.cost.queue.toolTip()
@@ -217,11 +217,11 @@ def test_while_a_run_goes_on_another_can_be_queued(qtbot, going, helped, demo, m
     assert [options for _, options in asked] == [{"queue": True}, {"queue": False}]
 
 
-def test_whoever_fills_the_queue_stays_on_the_page_and_is_told(qtbot, waiting, helped, demo, monkeypatch):
+def test_whoever_fills_the_queue_stays_on_the_page_and_is_told(qtbot, waiting, context, demo, monkeypatch):
     qtbot.waitUntil(demo.cards.cost.queue.isVisible)
     assert "after 3 other runs" in demo.cards.cost.queue.toolTip()
     asked = []
-    monkeypatch.setattr(helped.jobs, "start", lambda *given, **_: asked.append(given))
+    monkeypatch.setattr(context.jobs, "start", lambda *given, **_: asked.append(given))
     demo.cards.cost.queue.click()
     assert not demo.cards.cost.queue.isEnabled()
     said, started = [], []
@@ -235,9 +235,9 @@ def test_whoever_fills_the_queue_stays_on_the_page_and_is_told(qtbot, waiting, h
     assert demo.unkept() == ""
 
 
-def test_a_queued_run_that_begins_at_once_is_shown(going, helped, demo, monkeypatch):
+def test_a_queued_run_that_begins_at_once_is_shown(going, context, demo, monkeypatch):
     asked, started = [], []
-    monkeypatch.setattr(helped.jobs, "start", lambda *given, **_: asked.append(given))
+    monkeypatch.setattr(context.jobs, "start", lambda *given, **_: asked.append(given))
     demo.run_started.connect(started.append)
     demo.start(queue=True)
     asked[0][1](str(going.path))
@@ -255,15 +255,15 @@ def test_the_command_that_queues_the_run_can_be_copied(demo):
 # Try
 
 
-def test_only_a_run_that_computes_makes_an_answer_take_longer(qtbot, waiting, let_go, helped):
-    page = predictions_page.Page(helped)
+def test_only_a_run_that_computes_makes_an_answer_take_longer(qtbot, waiting, let_go, context):
+    page = predictions_page.Page(context)
     qtbot.addWidget(page)
     page.show()
     page.show_tab(predictions_page.TRY)
     qtbot.waitUntil(lambda: page.attempt._has_catalog)
     page.attempt.form.show_model(str(resource("demo", "bert-tiny")))
     choose_task(page.attempt, "text_classification")
-    helped.library.refresh()
+    context.library.refresh()
     said = []
     for _ in range(2):
         page.attempt.form.fill({"text": "film"})
@@ -272,5 +272,5 @@ def test_only_a_run_that_computes_makes_an_answer_take_longer(qtbot, waiting, le
         qtbot.waitUntil(lambda: not page.attempt.asking.open)
         for path in [path for path in let_go if path.name == "sentiment-lost"]:
             os.close(let_go.pop(path))
-        helped.library.refresh()
+        context.library.refresh()
     assert said == [True, False]

@@ -1,11 +1,8 @@
 """One New run page for all tests of a module, with its shortcuts as the main window makes them."""
 
 import dataclasses
-import sys
-from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QObject, QProcess
 from PySide6.QtGui import QKeySequence, QShortcut
 
 from app import theme
@@ -14,6 +11,7 @@ from app.pages.new_run.draft_controller import NEW
 from app.pages.new_run.page import Page
 from app.services.backend_client import BackendClient
 from app.services.context import AppContext
+from tests.app.helper_process import small_helper
 from tests.app.pages.small_helper import DEMO
 
 
@@ -22,18 +20,11 @@ def page(qapp, tmp_path_factory):
     """One page for all tests here, with its shortcuts as the main window makes them, and its own folders."""
     home = tmp_path_factory.mktemp("home")
     theme.apply(qapp, "light")
-
-    def make(parent: QObject) -> QProcess:
-        process = QProcess(parent)
-        process.setProgram(sys.executable)
-        process.setArguments([str(Path(__file__).parents[1] / "small_helper.py")])
-        return process
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BURNISH_CONFIG", str(home / "config"))
         patch.setenv("BURNISH_RUNS", str(home / "runs"))
         context = AppContext.create(preferences.load())
-        context = dataclasses.replace(context, client=BackendClient(make_process=make))
+        context = dataclasses.replace(context, client=BackendClient(make_process=small_helper))
         made = Page(context)
         made.resize(1068, 800)
         for action in made.offered_actions():

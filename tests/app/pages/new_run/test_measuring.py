@@ -11,9 +11,9 @@ from tests.app.pages.small_helper import DEMO
 
 
 @pytest.fixture
-def page(qtbot, helped):
+def page(qtbot, context):
     """The page with the demo in it, and the answers about it."""
-    made = Page(helped)
+    made = Page(context)
     qtbot.addWidget(made)
     made.resize(1068, 800)
     made.show()

@@ -1,5 +1,6 @@
 """The New run page with a small real helper process."""
 
+import dataclasses
 import os
 import shlex
 import shutil
@@ -11,8 +12,10 @@ from PySide6.QtGui import QDropEvent, QGuiApplication
 
 from app.pages.new_run.data.split_fields import FRACTION, NONE
 from app.pages.new_run.page import Page
+from app.services.backend_client import BackendClient
 from backend.contract.resources import resource
 from backend.contract.spec import run_spec
+from tests.app.helper_process import helper_of_its_own
 from tests.app.pages.small_helper import DEMO
 from tests.foreign_package import install
 
@@ -22,8 +25,8 @@ MODEL = str(resource("demo", "bert-tiny"))
 
 
 @pytest.fixture
-def panel(qtbot, helped):
-    made = Page(helped)
+def panel(qtbot, context):
+    made = Page(context)
     qtbot.addWidget(made)
     made.resize(1068, 800)
     made.show()
@@ -356,12 +359,14 @@ def test_other_rows_of_a_language_model_ask_for_other_columns(qtbot, panel):
     assert panel.draft.get("data.columns") == {}
 
 
-def test_a_task_of_an_installed_package_can_be_chosen_and_set(qtbot, helped, tmp_path, monkeypatch):
+def test_a_task_of_an_installed_package_can_be_chosen_and_set(qtbot, context, tmp_path, monkeypatch):
     site = install(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(site)]))
-    panel = Page(helped)
+    client = BackendClient(make_process=helper_of_its_own)
+    panel = Page(dataclasses.replace(context, client=client))
     qtbot.addWidget(panel)
     qtbot.waitUntil(lambda: panel.catalog is not None)
+    client.close()
     tasks = panel.cards.task.tasks
     tasks.setCurrentIndex(tasks.findData("shouting"))
     tasks.activated.emit(tasks.currentIndex())

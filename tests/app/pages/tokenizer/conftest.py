@@ -1,33 +1,27 @@
 """The tabs that ask much are tested with small helper processes of their own, which answer as recorded."""
 
 import dataclasses
-import sys
+import functools
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QObject, QProcess
 
 from app.pages.tokenizer.text.text_tab import TextTab
 from app.services.backend_client import BackendClient
 from app.services.context import AppContext
 from tests.app.example_tokens import HELLO
+from tests.app.helper_process import forked_helper
 
 
-def _helped_by(script: str, context: AppContext) -> AppContext:
-    def make(parent: QObject) -> QProcess:
-        process = QProcess(parent)
-        process.setProgram(sys.executable)
-        process.setArguments([str(Path(__file__).with_name(script))])
-        return process
-
+def _helped_by(module: str, context: AppContext) -> AppContext:
+    make = functools.partial(forked_helper, f"tests.app.pages.tokenizer.{module}")
     return dataclasses.replace(context, client=BackendClient(make_process=make))
 
 
 @pytest.fixture
 def answering(context: AppContext) -> Iterator[AppContext]:
     """The services with `vocabulary_helper.py`."""
-    made = _helped_by("vocabulary_helper.py", context)
+    made = _helped_by("vocabulary_helper", context)
     yield made
     made.client.close()
 
@@ -35,7 +29,7 @@ def answering(context: AppContext) -> Iterator[AppContext]:
 @pytest.fixture
 def training_helped(context: AppContext) -> Iterator[AppContext]:
     """The services with `training_helper.py`."""
-    made = _helped_by("training_helper.py", context)
+    made = _helped_by("training_helper", context)
     yield made
     made.client.close()
 

@@ -26,13 +26,19 @@ def say(reply: dict) -> None:
     sys.stdout.flush()
 
 
-for line in sys.stdin:
-    request = json.loads(line)
-    number, query, arguments = request["id"], request["query"], request.get("arguments", {})
-    if query == "cancel" or (arguments.get("spec") or {}).get("name") == "never":
-        continue
-    if query not in RECORDED:
-        say({"id": number, "error": {"message": "not recorded"}})
-        continue
-    say({"id": number, "progress": {"text": "tokenising"}})
-    say({"id": number, **answered(query, arguments)})
+def load() -> None:
+    """Nothing but what is loaded above."""
+
+
+def main() -> None:
+    """Answer line by line."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        number, query, arguments = request["id"], request["query"], request.get("arguments", {})
+        if query == "cancel" or (arguments.get("spec") or {}).get("name") == "never":
+            continue
+        if query not in RECORDED:
+            say({"id": number, "error": {"message": "not recorded"}})
+            continue
+        say({"id": number, "progress": {"text": "tokenising"}})
+        say({"id": number, **answered(query, arguments)})

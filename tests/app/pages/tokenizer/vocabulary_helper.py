@@ -27,6 +27,14 @@ MERGES = [("a", "b"), ("Ġ", "ab")]
 TYPES = ["special", "byte", "byte", "byte", "normal", "normal", "byte", "byte", "unused"]
 
 
+def load() -> None:
+    """What the answers need, so that forks have it; pyarrow loads pandas with its first array."""
+    import pandas  # noqa: F401
+
+    from backend.data import csv_file  # noqa: F401
+    from backend.tokenizers.vocabulary import piece_origin, search  # noqa: F401
+
+
 def tables(with_merges: bool) -> VocabularyTables:
     """Nine pieces, with two merges or none."""
     columns = {
@@ -155,7 +163,3 @@ def main() -> None:
             reply = protocol.Reply(request.id, answer=answer)
         sys.stdout.write(msgspec.json.encode(reply).decode() + "\n")
         sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
