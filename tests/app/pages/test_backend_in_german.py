@@ -1,6 +1,7 @@
 """What a real backend says, read in German on the real pages."""
 
 import dataclasses
+import functools
 import gettext
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from app.core import formatting, i18n
 from app.core.tasks import learn_tasks
 from app.pages.new_run.page import Page as NewRun
 from app.pages.run.page import Page as Run
-from app.services.backend_client import BackendClient
+from app.services.backend_client import BackendClient, backend_process
 from app.services.context import AppContext
 from backend import catalog
 from backend.contract.resources import resource
@@ -21,8 +22,6 @@ from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
 from backend.training.failures.failure import FailureContext, failure_event
 from backend.training.pending_metrics import NonFiniteLossError
-
-SLOW_MS = 30_000
 
 
 @pytest.fixture(autouse=True)
@@ -40,8 +39,9 @@ def german(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def real(context: AppContext) -> Iterator[AppContext]:
-    """The services with the real helper process."""
-    made = dataclasses.replace(context, client=BackendClient(context.preferences.environment))
+    """The services with one real worker of the helper, so that the framework is loaded in one process."""
+    worker = functools.partial(backend_process, ["_query", "--as-run"], {})
+    made = dataclasses.replace(context, client=BackendClient(make_process=worker))
     yield made
     made.client.close()
 
@@ -61,22 +61,15 @@ def spec(**columns: str) -> dict[str, Any]:
     }
 
 
-def test_a_refusal_is_read_in_german(qtbot, real):
+def test_a_refusal_and_the_cost_of_a_run_are_read_in_german(qtbot, real):
     page = NewRun(real)
     qtbot.addWidget(page)
     page.show()
-    qtbot.waitUntil(lambda: page.catalog is not None, timeout=SLOW_MS)
+    qtbot.waitUntil(lambda: page.catalog is not None)
     page.load_spec(spec(text="sentence", label="label"), "loaded")
-    qtbot.waitUntil(lambda: "ie Spalte 'sentence' gibt es nicht; es gibt" in shown(page), timeout=SLOW_MS)
-
-
-def test_the_cost_of_a_run_is_explained_in_german(qtbot, real):
-    page = NewRun(real)
-    qtbot.addWidget(page)
-    page.show()
-    qtbot.waitUntil(lambda: page.catalog is not None, timeout=SLOW_MS)
+    qtbot.waitUntil(lambda: "ie Spalte 'sentence' gibt es nicht; es gibt" in shown(page))
     page.load_spec(spec(text="text", label="label") | {"training": {"batch_size": 4000}}, "loaded")
-    qtbot.waitUntil(lambda: "Der Batch von 4000 ist größer als die Daten" in shown(page), timeout=SLOW_MS)
+    qtbot.waitUntil(lambda: "Der Batch von 4000 ist größer als die Daten" in shown(page))
 
 
 def test_a_failure_is_read_in_german_and_its_event_stays_english(qtbot, context, runs: Path):

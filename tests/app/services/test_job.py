@@ -28,7 +28,7 @@ def tiny_spec() -> dict:
     """The demo, ended after a few steps."""
     draft = read_draft(resource("demo", "sentiment.yaml"))
     draft.set("data.max_rows", 64)
-    draft.set("training.max_steps", 10)
+    draft.set("training.max_steps", 4)
     draft.set("evaluation", {"every": "never"})
     return draft.values()
 
@@ -55,37 +55,31 @@ def test_asking_a_run_that_is_gone_says_so(jobs, tmp_path: Path):
     assert "Couldn't stop the run" in jobs.request(tmp_path / "gone", "stop")
 
 
-def test_a_run_is_started_watched_and_ends(qtbot, jobs):
-    started: list[str] = []
-    refused: list[str] = []
-    jobs.start(tiny_spec(), started.append, refused.append)
-    qtbot.waitUntil(lambda: bool(started or refused), timeout=START_MS)
-    assert refused == []
-    assert RunFolder(started[0]).exists()
-    watcher = RunWatcher(started[0])
-    qtbot.waitUntil(lambda: watcher.outcome.state in ("finished", "failed", "lost"), timeout=START_MS)
-    assert watcher.outcome.state == "finished", watcher.outcome
-    assert watcher.state.step == 10
-    assert "validation" in watcher.state.predictions
-    watcher.stop()
+@pytest.fixture
+def other(tmp_path: Path) -> RunFolder:
+    """The folder of a run that goes on while its lock is held."""
+    made = RunFolder(tmp_path / "runs" / "other")
+    made.path.mkdir(parents=True)
+    made.spec.write_text("name: other\n")
+    return made
 
 
-def test_a_queued_run_waits_until_it_is_told_to_start_now(qtbot, jobs, tmp_path: Path):
-    other = RunFolder(tmp_path / "runs" / "other")
-    other.path.mkdir(parents=True)
-    other.spec.write_text("name: other\n")
+def test_a_queued_run_waits_until_it_is_told_to_start_now_is_watched_and_ends(qtbot, jobs, other: RunFolder):
     started: list[str] = []
     refused: list[str] = []
     with hold_lock(other.lock):
         jobs.start(tiny_spec(), started.append, refused.append, queue=True)
         qtbot.waitUntil(lambda: bool(started or refused), timeout=START_MS)
         assert refused == []
+        assert RunFolder(started[0]).exists()
         assert jobs.waits(started[0])
         watcher = RunWatcher(started[0])
         qtbot.waitUntil(lambda: watcher.outcome.state == "queued")
         assert jobs.start_now(started[0]) == ""
         qtbot.waitUntil(lambda: watcher.outcome.state in ("finished", "failed", "lost"), timeout=START_MS)
     assert watcher.outcome.state == "finished", watcher.outcome
+    assert watcher.state.step == 4
+    assert "validation" in watcher.state.predictions
     watcher.stop()
 
 
@@ -117,10 +111,11 @@ def test_a_run_that_is_just_being_started_is_named_before_the_window_closes(qtbo
     assert jobs.unfinished() == ""
 
 
-def test_a_start_survives_the_window_however_long_it_takes(jobs, tmp_path: Path, monkeypatch):
+def test_a_start_survives_the_window_however_long_it_takes(jobs, other: RunFolder, monkeypatch):
     monkeypatch.setattr(job, "SLICE_MS", 1)  # so that each start takes many slices
-    jobs.start(tiny_spec(), lambda _: None, lambda _: None)
-    jobs.close()
-    [run] = (tmp_path / "runs").iterdir()
-    assert RunFolder(run).process_record() is not None
-    RunFolder(run).request("stop")
+    with hold_lock(other.lock):
+        jobs.start(tiny_spec(), lambda _: None, lambda _: None, queue=True)
+        jobs.close()
+        [run] = {spec.parent for spec in other.path.parent.glob("*/spec.yaml")} - {other.path}
+        assert RunFolder(run).process_record() is not None
+        RunFolder(run).request("stop")

@@ -15,6 +15,14 @@ from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, bo
 from backend.contract.run.lock import take_lock
 
 
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are looked at often, also those that are over."""
+    for name in ("IDLE_MS", "OVER_MS"):
+        monkeypatch.setattr(run_watcher, name, 10)
+    monkeypatch.setattr(run_watcher, "LIFE_SECONDS", 0.01)
+
+
 @pytest.fixture
 def watcher(qtbot, written_run):
     made = RunWatcher(written_run.folder.path)
