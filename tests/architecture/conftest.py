@@ -1,6 +1,7 @@
 """Gives the rules of the house what they look at: every module of the two packages, read and parsed once."""
 
 import ast
+import gc
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,11 @@ def modules() -> list[Module]:
     """Every module of `app` and `backend`."""
     files = sorted(path for package in ("app", "backend") for path in (ROOT / package).rglob("*.py"))
     assert len(files) > 50, "the packages are not where this test looks for them"
-    return [_read(path) for path in files]
+    gc.disable()  # it would search the hundreds of thousands of nodes again and again while they are made, and later
+    found = [_read(path) for path in files]
+    gc.freeze()
+    gc.enable()
+    return found
 
 
 def _read(path: Path) -> Module:

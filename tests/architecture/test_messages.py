@@ -15,9 +15,7 @@ FORMATS = re.compile(r",?(\.\d)?[dfg%]?")
 
 def calls(module: Module, names: set[str]) -> Iterator[ast.Call]:
     """The calls of these functions or classes."""
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
-            yield node
+    return (call for call in module.nodes(ast.Call) if isinstance(call.func, ast.Name) and call.func.id in names)
 
 
 def templates(module: Module) -> Iterator[tuple[ast.Call, str]]:

@@ -1,7 +1,6 @@
 """How a module must look: it says what it owns, is of human size, is named for a noun and swallows nothing."""
 
 import ast
-from collections.abc import Iterator
 
 from tests.architecture.source import Module
 
@@ -53,9 +52,8 @@ def test_no_function_is_a_saga(modules: list[Module]):
     found = {
         f"{module.at(node.lineno)} {node.name}": length
         for module in modules
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+        for node in (*module.nodes(ast.FunctionDef), *module.nodes(ast.AsyncFunctionDef))
+        if (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
     }
     assert found == {}
 
@@ -85,8 +83,8 @@ def test_everything_is_caught_in_one_place_per_process(modules: list[Module]):
     assert {path: lines for path, lines in found.items() if path not in allowed or len(lines) > 1} == {}
 
 
-def _handlers(module: Module) -> Iterator[ast.ExceptHandler]:
-    return (node for node in ast.walk(module.tree) if isinstance(node, ast.ExceptHandler))
+def _handlers(module: Module) -> list[ast.ExceptHandler]:
+    return module.nodes(ast.ExceptHandler)
 
 
 def _is_broad(handler: ast.ExceptHandler) -> bool:

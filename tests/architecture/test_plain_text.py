@@ -20,8 +20,8 @@ STYLE = "app/theme/__init__.py"
 
 def names(module: Module) -> dict[str, int]:
     """Every name and attribute that is used, with a line."""
-    found = {node.attr: node.lineno for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)}
-    return {**found, **{node.id: node.lineno for node in ast.walk(module.tree) if isinstance(node, ast.Name)}}
+    found = {node.attr: node.lineno for node in module.nodes(ast.Attribute)}
+    return {**found, **{node.id: node.lineno for node in module.nodes(ast.Name)}}
 
 
 def test_html_is_written_in_few_places(modules: list[Module]):
@@ -40,7 +40,7 @@ def test_no_widget_has_a_style_that_does_not_know_plain_text(modules: list[Modul
 
 def _sets_a_style(module: Module) -> bool:
     """Whether Qt is given a style; pyqtgraph's axes take theirs by keywords."""
-    calls = (node for node in ast.walk(module.tree) if isinstance(node, ast.Call) and node.args)
+    calls = (node for node in module.nodes(ast.Call) if node.args)
     return any(isinstance(call.func, ast.Attribute) and call.func.attr == "setStyle" for call in calls)
 
 
