@@ -1,5 +1,6 @@
 """Every hostile input gets one sentence and its exit code, in bounded time and memory; the slow test tries all commands."""
 
+import importlib
 import os
 import signal
 import sys
@@ -11,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from backend.tokenizers.loading import open_tokenizer
 from tests.hostile import data_files, specs
-from tests.hostile.case import COMMANDS, Hostile
+from tests.hostile.case import COMMANDS, MODEL, Hostile
 from tests.hostile.model_folders import model_folders
 
 pytestmark = [
@@ -27,6 +29,26 @@ FOLDERS = tuple(Hostile(name, "model", make) for name, make in model_folders())
 SECONDS = 60
 MEMORY = 2 << 30
 """Bytes of address space beyond what the libraries have taken."""
+LIBRARIES = [
+    "pyarrow.parquet",
+    "transformers",
+    "backend.__main__",
+    "backend.catalog_building",
+    "backend.commands.tokenize_output",
+    "backend.hardware.devices",
+    "backend.inference.interactive",
+    "backend.inference.predict",
+    "backend.inspect.batch_preview",
+    "backend.inspect.column_texts",
+    "backend.inspect.data_report",
+    "backend.inspect.pretokenize",
+    "backend.inspect.recognition",
+    "backend.preflight.cost",
+    "backend.tokenizers.compare",
+    "backend.tokenizers.train",
+]
+LASTING = {"a template that loops"}
+"""Takes the whole five seconds that a chat may; that they end is shown in one by tests/backend/models/test_chat_rendering.py."""
 LONGEST = 1100
 """Characters of the last message: the command line shortens at 1,000, and a run's name may stand before."""
 WRONG = ("unexpected", "hang", "memory", "no sentence")
@@ -128,14 +150,10 @@ def _made(case: Hostile, tmp_path: Path) -> tuple[Path, str]:
 
 @pytest.fixture(scope="module", autouse=True)
 def libraries() -> None:
-    """Loaded once: a fork has them, and would otherwise need two seconds for each input."""
-    import pyarrow.parquet
-    import transformers  # noqa: F401
-
-    from backend.inspect import recognition  # noqa: F401
-    from backend.tokenizers import loading  # noqa: F401
-
-    assert pyarrow.parquet
+    """Loaded once, as far as commands load them before they refuse: a fork has them, and would need two seconds for each input."""
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    open_tokenizer(MODEL)
 
 
 def name_of(case: Hostile) -> str:
@@ -143,7 +161,11 @@ def name_of(case: Hostile) -> str:
     return f"{case.kind}: {case.name}"[:80].encode("ascii", "replace").decode()
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.slow] if case.name in LASTING else []) for case in CASES],
+    ids=name_of,
+)
 def test_likeliest_command_answers_in_one_sentence(case: Hostile, tmp_path: Path):
     folder, given = _made(case, tmp_path)
     outcome, code, words = tried(_argv(case.likeliest, given), folder)
