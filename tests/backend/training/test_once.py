@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from backend.__main__ import main
 from backend.commands import new_run
 from backend.contract import spec_file
 from backend.contract.run.events import DataLoaded, Warned
@@ -23,6 +22,7 @@ from backend.tasks.text_classification import TASK
 from backend.training import loop
 from backend.training.event_log import read_events
 from tests.backend.training.test_evaluations import run_folder
+from tests.in_process import call
 
 ASKED = Namespace(run_folder=None, convert_weights=False, trust_remote_code=False)
 
@@ -63,13 +63,13 @@ def written(tmp_path: Path) -> RunFolder:
     return new_run.write_run(new_run.prepare(read_spec(spec), ASKED), tmp_path / "run")
 
 
-def test_the_command_parses_and_fits_once(tmp_path: Path, counts: Counter[Any], until) -> None:
+def test_the_command_and_its_engine_parse_once_each_and_fit_once(tmp_path: Path, counts: Counter[Any]) -> None:
     spec = run_folder(tmp_path, training={"max_steps": 1, "checkpoint_every": "never"}).spec
     run = RunFolder(tmp_path / "run")
     counts.clear()
-    assert main(["train", str(spec), "--run-folder", str(run.path), "--detach", "--set", "training.seed=7"]) == 0
-    assert counts == {"parse": 1, "validate": 1, "fit": 1}
-    until(lambda: run.life() == "ended")
+    arguments = ["train", str(spec), "--run-folder", str(run.path), "--set", "training.seed=7"]
+    assert call(arguments, tmp_path, os.environ).returncode == 0
+    assert (counts["parse"], counts["validate"], counts["fit"]) == (2, 2, 1)
 
 
 def test_the_engine_parses_once_and_takes_the_facts_of_the_command(written: RunFolder, counts: Counter[Any]) -> None:
