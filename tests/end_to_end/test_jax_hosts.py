@@ -121,6 +121,7 @@ def _last_step(folder: RunFolder) -> int:
     return [event.step for event in events_of(folder) if isinstance(event, StepFinished)][-1]
 
 
+@pytest.mark.slow
 def test_a_host_that_does_not_come_is_named(burnish: Burnish):
     first = Burnish(burnish.home, {"BURNISH_HOST": "0"}, in_process=False)
     done = first("train", str(spec(burnish, 2, host_timeout=1)), "--run-folder", str(burnish.runs / "run"))
@@ -137,7 +138,7 @@ def test_a_host_that_does_not_come_is_named(burnish: Burnish):
     ],
 )
 def test_a_host_that_cannot_take_part_is_told_why(burnish: Burnish, number: str, words: str):
-    host = Burnish(burnish.home, {"BURNISH_HOST": number}, in_process=False)
+    host = Burnish(burnish.home, {"BURNISH_HOST": number})  # refused before it becomes a host
     done = host("train", str(spec(burnish, 2, host_timeout=1)), "--run-folder", str(burnish.runs / "run"))
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 2 if number == "1" else 1)
     assert words in done.stderr

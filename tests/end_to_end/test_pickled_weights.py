@@ -33,7 +33,11 @@ class Malicious:
 def test_pickled_weights_need_consent_and_are_converted_once(burnish: Burnish):
     pickled_model(burnish.home / "old")
     burnish.environment["BURNISH_CACHE"] = str(burnish.home / "cache")
-    spec = burnish.spec(model={"name_or_path": "old"})
+    spec = burnish.spec(
+        model={"name_or_path": "old"},
+        training={"max_steps": 1, "checkpoint_every": "never"},
+        evaluation={"every": "never"},
+    )
 
     refused = burnish("train", str(spec))
     assert refused.returncode == 2

@@ -46,7 +46,7 @@ def killed_at(burnish: Burnish, spec: Path, step: int, victim: str) -> tuple[Run
 
 # Dropout on, two rows per pass, so that seeds of dropout and accumulation are part of what must come back.
 SLOW_ENOUGH = {
-    "training": {"max_steps": 60, "batch_size": 8, "learning_rate": 3e-4, "checkpoint_every": 7},
+    "training": {"max_steps": 40, "batch_size": 8, "learning_rate": 3e-4, "checkpoint_every": 7},
     "hardware": {"threads": 1, "micro_batch_size": 5},
     "evaluation": {"every": 9, "best_metric": "loss"},
 }

@@ -4,6 +4,7 @@ import json
 import os
 import resource as limits
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,13 @@ from backend.contract.run.folder import RunFolder, run_folders
 from backend.training.checkpoints import Checkpoints
 
 LONG = {"max_steps": 3000, "batch_size": 8, "learning_rate": 1e-4, "checkpoint_every": "never"}
+AT_THE_FIRST_STEP = """
+import pathlib, sys, time
+runs, request = pathlib.Path(sys.argv[1]), sys.argv[2]
+while not (stepping := [each for each in runs.glob("*/events.jsonl") if b'"StepFinished"' in each.read_bytes()]):
+    time.sleep(0.02)
+(stepping[0].parent / request).touch()
+"""
 SHORT = {"max_steps": 6, "batch_size": 8, "learning_rate": 3e-4, "checkpoint_every": 2}
 
 
@@ -33,13 +41,26 @@ def started(burnish: Burnish, **training: Any) -> tuple[Any, RunFolder]:
     return process, folder
 
 
-def test_a_checkpoint_on_request_is_saved_and_stop_keeps_one_and_a_model_and_ends_well(burnish: Burnish):
-    process, folder = started(burnish)
-    folder.request("checkpoint")
-    wait_for(lambda: any(isinstance(event, RequestAnswered) for event in events_of(folder)), process)
-    assert any(isinstance(event, CheckpointSaved) for event in events_of(folder))
-    assert Checkpoints(folder).latest() is not None
+@pytest.mark.parametrize(("request_", "code", "state"), [("stop", 0, "stopped"), ("interrupt", 75, "interrupted")])
+def test_a_request_ends_the_training_with_a_checkpoint(burnish: Burnish, request_: str, code: int, state: str):
+    spec = burnish.spec(training=LONG, evaluation={"every": "never"})
+    asking = subprocess.Popen([sys.executable, "-c", AT_THE_FIRST_STEP, str(burnish.runs), request_])
+    try:
+        done = burnish("train", str(spec))
+    finally:
+        asking.kill()
+        asking.wait()
+    folder = burnish.run_folder()
+    assert done.returncode == code, done.stderr
+    assert last_event(folder).state == state
+    assert Checkpoints(folder).latest() == last_event(folder).step
+    assert (folder.model / "model.safetensors").is_file() == (request_ == "stop")
+    assert folder.open_request() is None
 
+
+@pytest.mark.slow
+def test_stop_keeps_a_checkpoint_and_a_model_and_ends_well(burnish: Burnish):
+    process, folder = started(burnish)
     assert burnish("stop", folder.name).returncode == 0
     process.communicate(timeout=60)
     assert process.returncode == 0
@@ -49,8 +70,13 @@ def test_a_checkpoint_on_request_is_saved_and_stop_keeps_one_and_a_model_and_end
     assert folder.open_request() is None
 
 
-def test_pause_ends_as_paused_and_resume_goes_on_from_there_until_it_is_finished(burnish: Burnish):
+def test_a_checkpoint_is_saved_on_request_and_a_pause_is_resumed_until_the_run_is_finished(burnish: Burnish):
     process, folder = started(burnish, max_steps=250)
+    folder.request("checkpoint")
+    wait_for(lambda: any(isinstance(event, RequestAnswered) for event in events_of(folder)), process)
+    assert any(isinstance(event, CheckpointSaved) for event in events_of(folder))
+    assert Checkpoints(folder).latest() is not None
+
     assert burnish("pause", folder.name).returncode == 0
     process.communicate(timeout=60)
     paused_at = last_event(folder).step
@@ -72,14 +98,15 @@ def processes_of(process: Any, folder: RunFolder) -> dict[str, int]:
     return {"command": process.pid, "supervisor": record.supervisor_pid, "engine": record.engine_pid}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize(
     ("number", "told"),
     [
         ("SIGTERM", "command supervisor engine"),
-        pytest.param("SIGUSR1", "supervisor", marks=pytest.mark.slow),
-        pytest.param("SIGTERM", "engine", marks=pytest.mark.slow),
-        pytest.param("SIGTERM", "command", marks=pytest.mark.slow),
+        ("SIGUSR1", "supervisor"),
+        ("SIGTERM", "engine"),
+        ("SIGTERM", "command"),
     ],
 )
 def test_a_run_that_is_told_to_end_from_outside_saves_a_checkpoint_and_goes_on_at_a_resume(
@@ -182,6 +209,7 @@ def test_a_resume_on_other_rows_is_refused_and_the_run_stays_resumable(burnish: 
     assert burnish("resume", folder.name).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_the_old_checkpoint_and_says_so(burnish: Burnish):
     # A limit on the size of written files stands in for the full disk: writing the 50 MB checkpoint fails half-way.
     done = burnish.process(

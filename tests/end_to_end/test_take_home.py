@@ -19,7 +19,7 @@ def table(path: Path) -> list[dict[str, str]]:
 def train_to_use(burnish: Burnish) -> None:
     """A run that has learnt something: accuracy clearly above the trivial 0.5."""
     small_csv(burnish.home / "train.csv", "train", 800)
-    small_csv(burnish.home / "validation.csv", "validation", 200)
+    small_csv(burnish.home / "validation.csv", "validation", 120)
     training = {"max_steps": None, "epochs": 2, "batch_size": 16, "learning_rate": 5e-4, "checkpoint_every": "epoch"}
     done = burnish(
         "train", str(burnish.spec(training=training, evaluation={"every": "epoch", "best_metric": "accuracy"}))
@@ -50,7 +50,7 @@ def test_predictions_evaluation_a_second_prediction_and_curves_agree(burnish: Bu
     assert evaluated.returncode == 0, evaluated.stderr
     answer = json.loads(evaluated.stdout)
     assert answer["metrics"]["accuracy"] == pytest.approx(right)
-    assert answer["rows"] == 200
+    assert answer["rows"] == 120
     assert set(answer["timing"]) == {
         "seconds", "rows_per_second", "tokens_per_second", "startup_seconds", "compile_seconds",
     }  # fmt: skip

@@ -146,6 +146,7 @@ def test_every_preset_can_follow_every_other(qtbot, window: MainWindow):
     assert not [said for said in window.toasts.messages() if "could not" in said]
 
 
+@pytest.mark.slow
 def test_the_tokenizer_answers_and_a_bad_one_leaves_nothing_on_screen(qtbot, window: MainWindow):
     panel = window.show_page("tokenizer")
     page = panel.tab()
@@ -178,6 +179,7 @@ def test_the_options_of_the_tokenizer_page_go_to_the_new_run(qtbot, window: Main
     assert window.pages.currentWidget() is new_run
 
 
+@pytest.mark.slow
 def test_the_settings_page_reads_what_the_doctor_says(qtbot, window: MainWindow):
     page = window.show_page("settings")
     qtbot.waitUntil(lambda: page.machine.lines.count() > 10, timeout=ANSWER_MS)

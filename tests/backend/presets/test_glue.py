@@ -9,7 +9,9 @@ from backend.contract import spec_file
 from backend.contract.resources import resource
 from backend.contract.run.events import DataLoaded, EvaluationFinished, PlanMade, RunFinished, StepFinished
 from backend.contract.run.folder import RunFolder
-from backend.contract.spec import TrainingSection
+from backend.contract.spec import RunSpec, TrainingSection
+from backend.engines.cpu_device import cpu_device
+from backend.preflight import cost
 from backend.preflight.checks import check
 from backend.preflight.resolve import resolve
 from backend.training import loop
@@ -23,6 +25,8 @@ MEASURED = {
     "glue-mnli": {"loss", "accuracy", "f1_macro", "f1_weighted", "matthews"}
     | {"loss_mm", "accuracy_mm", "f1_macro_mm", "f1_weighted_mm", "matthews_mm"},
 }
+QUICK = {"glue-cola", "glue-mnli", "glue-stsb"}
+"""One label of a text, of two texts with a second validation split, and a number; the slow tests train all."""
 OF_TWO_LABELS = {
     "loss", "accuracy", "f1", "precision", "recall", "combined", "f1_macro", "f1_weighted", "matthews",
 }  # fmt: skip
@@ -60,15 +64,20 @@ def preset(name: str) -> dict[str, Any]:
     return spec_file.read(resource("presets", f"{name}.yaml"))["spec"]
 
 
-def trained(name: str, model: Path, path: Path, data: Path = FOLDER) -> list[Any]:
-    """The events of three steps under the preset."""
+def checked(name: str, model: Path, path: Path, data: Path = FOLDER) -> RunSpec:
+    """The preset on small files, for three steps."""
     values = preset(name)
     values["model"] |= {"name_or_path": str(model)}
     values["data"] |= {"folder": str(data), "test": "test"}
     values["training"] |= {"max_steps": 3}
     values["hardware"] = {"threads": 1, "device": "cpu"}
+    return check(resolve(values, path)).spec
+
+
+def trained(name: str, model: Path, path: Path, data: Path = FOLDER) -> list[Any]:
+    """The events of three steps under the preset."""
     folder = RunFolder(path)
-    spec = check(resolve(values, path)).spec
+    spec = checked(name, model, path, data)
     folder.spec.write_text(spec_file.dump(spec.model_dump(mode="json")), encoding="utf-8")
     assert loop.run(folder) == 0
     return read_events(folder.events)
@@ -78,7 +87,15 @@ def first(events: list[Any], kind: type) -> Any:
     return next(event for event in events if isinstance(event, kind))
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", sorted(set(PRESETS) - QUICK))
+def test_preset_is_planned(tmp_path: Path, small_models: dict[str, Path], name: str):
+    spec = checked(name, small_models["bert"], tmp_path)
+    assert cost.plan(spec, [cpu_device()]).total_steps == 3
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in PRESETS]
+)
 def test_preset_is_planned_trained_and_measured(tmp_path: Path, small_models: dict[str, Path], name: str):
     events = trained(name, small_models["bert"], tmp_path)
     assert first(events, PlanMade).total_steps == len([one for one in events if isinstance(one, StepFinished)]) == 3
