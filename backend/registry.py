@@ -50,7 +50,7 @@ def find(kind: str, name: str, field: str) -> Any:
     if name not in names(kind):
         raise InputError(
             message(
-                "{field}: {name} is no {kind}; there are {kind_2}",
+                "{field}: there is no {kind} {name}; there are {kind_2}",
                 field=field,
                 name=repr(name),
                 kind=kind,
@@ -141,7 +141,7 @@ def _load(kind: str, name: str) -> tuple[Any, str]:
         )
     if "Settings" in PLUGGED[kind] and not hasattr(found.Settings, "model_json_schema"):
         return None, message(
-            "{kind} cannot be used: its Settings are no backend.contract.spec.Section", kind=_name_entry(kind, entry)
+            "{kind} cannot be used: its Settings are not a backend.contract.spec.Section", kind=_name_entry(kind, entry)
         )
     return found, ""
 

@@ -62,7 +62,7 @@ def supervise(
     if not folder.exists():
         return _refuse(
             folder.fault()
-            or message("{path} is no run folder: there is no {name} in it", path=folder.path, name=folder.spec.name)
+            or message("{path} is not a run folder: there is no {name} in it", path=folder.path, name=folder.spec.name)
         )
     try:
         folder.check(to_write=True)
@@ -92,7 +92,7 @@ def supervise(
         if error.errno not in NO_ROOM:
             raise
         return _refuse(
-            message("{path}: the disk is full; make room, or use a run folder on another disk", path=folder.path)
+            message("{path}: the disk is full; free some space, or use a run folder on another disk", path=folder.path)
         )
     finally:
         os.close(lock)
@@ -136,7 +136,7 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
     stopping.disarm()
     left = process_tree.end_all(lambda: _tree(folder, engine.pid))
     if left:
-        _print_error(message("{left} processes were left behind by the engine and have been ended", left=left))
+        _print_error(message("{left} processes were left behind by the engine and have been killed", left=left))
     ended = ExitRecord(
         record.attempt, returncode, time.time(), stopping.message(returncode), stopping.state(returncode)
     )
@@ -177,7 +177,9 @@ def _record_exit(folder: RunFolder, record: ExitRecord) -> int:
         folder.write_exit_record(record)
     except OSError as error:
         # The folder was deleted or the disk is full: readers will find the run to be lost, which is true.
-        _print_error(message("{path}: how the run ended cannot be written: {error}", path=folder.path, error=error))
+        _print_error(
+            message("{path}: the outcome of the run cannot be written: {error}", path=folder.path, error=error)
+        )
         return 1
     return 0 if record.returncode == 0 else 1
 
@@ -216,7 +218,7 @@ class _Shutdown:
             )
         name = signal.Signals(-returncode).name
         if self._is_killed:
-            return message("the run was told to end and did not in time, so it was ended ({name})", name=name)
+            return message("the run was told to end but did not in time, so it was killed ({name})", name=name)
         if name in INTERRUPTIONS:
             return message("the run was told to end ({name}) before it could save anything", name=name)
         if name == "SIGKILL":

@@ -95,7 +95,7 @@ def check_leaves_alone(*, resized: bool, adapted: bool) -> None:
     if resized:
         raise cannot_leave_alone(message("added tokens make the model itself larger"))
     if adapted:
-        raise cannot_leave_alone(message("the model is itself an adapter beside another"))
+        raise cannot_leave_alone(message("the model is itself an adapter of another model"))
 
 
 _TABLES = {"wte", "wpe", "shared", "relative_attention_bias"}

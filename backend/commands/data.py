@@ -233,7 +233,7 @@ def _output_folder(where: Path) -> Path:
         return where
     if where.is_file():
         return where.parent
-    raise InputError(f"--output: {where} is no folder here, so say where the tables shall go")
+    raise InputError(f"--output: {where} is not a folder here; say where to write the tables")
 
 
 def _add_recognise(actions: Any) -> None:

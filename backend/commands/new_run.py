@@ -169,9 +169,7 @@ def _make_dated(name: str) -> RunFolder:
 def _refuse_existing(path: Path) -> None:
     if os.path.lexists(path):
         raise InputError(
-            message(
-                "--run-folder {path}: it exists already; name a new folder, or resume the run that is in it", path=path
-            )
+            message("--run-folder {path} already exists; name a new folder, or resume the run in it", path=path)
         )
     check_output_folder(path, "--run-folder")
 

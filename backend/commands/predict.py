@@ -192,7 +192,7 @@ def _row(text: str) -> dict[str, Any]:
     except ValueError:
         row = None
     if not isinstance(row, dict):
-        raise InputError(f'--input {text}: this is no JSON mapping; write for example \'{{"text": "…"}}\'')
+        raise InputError(f'--input {text}: this is not a JSON mapping; write for example \'{{"text": "…"}}\'')
     return row
 
 

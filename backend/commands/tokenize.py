@@ -163,7 +163,7 @@ def _messages(given: str) -> list[Message]:
         return [Message(role=str(one["role"]), content=str(one["content"])) for one in values]
     except (ValueError, KeyError, TypeError):
         raise InputError(
-            '--messages: this is no chat; give JSON such as [{"role": "user", "content": "Hello"}]'
+            '--messages: this is not a chat; give JSON such as [{"role": "user", "content": "Hello"}]'
         ) from None
 
 
@@ -185,7 +185,7 @@ def _ids(given: list[str]) -> list[int]:
         return [int(word) for word in words]
     except ValueError:
         wrong = next(word for word in words if not re.fullmatch(r"[+-]?\d+", word))
-        raise InputError(f"--ids: {wrong!r} is no id; give whole numbers, for example 101 7592 102") from None
+        raise InputError(f"--ids: {wrong!r} is not an ID; give whole numbers, for example 101 7592 102") from None
 
 
 def _text(arguments: Namespace) -> str:

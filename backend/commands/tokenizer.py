@@ -89,7 +89,7 @@ def _vocab(arguments: Namespace) -> int:
         types = tuple(name for name in types if name != "special")
     rows = find(table, Search(arguments.search, by, types, arguments.sort, arguments.descending))  # type: ignore[arg-type]
     if arguments.limit is not None and arguments.limit < 0:
-        raise InputError(f"--limit: {arguments.limit} is no number of rows; give 0 or more")
+        raise InputError(f"--limit: {arguments.limit} is not a number of rows; give 0 or more")
     shown = table.take(rows[: arguments.limit])
     if arguments.output is not None:
         return _write_table(shown, arguments)

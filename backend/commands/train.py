@@ -81,7 +81,9 @@ def _resume_arguments(parser: ArgumentParser) -> None:
 
 def _resume(arguments: Namespace) -> int:
     if arguments.new_optimizer and arguments.engine is None:
-        raise InputError(message("--new-optimizer: the run's own engine keeps its optimizer; it goes with --engine"))
+        raise InputError(
+            message("--new-optimizer: the run's own engine keeps its optimizer; use it together with --engine")
+        )
     from backend.preflight import engine_choice, resolve
     from backend.training import spec_change  # load pydantic, pyarrow and the data room
     from backend.training.checkpoints import Checkpoints
@@ -134,7 +136,7 @@ def refuse_the_same_end(folder: RunFolder, arguments: Namespace, checkpoints: "C
 def _refuse_queue_of_hosts(here: Position, arguments: Namespace) -> None:
     if arguments.queue and here.count > 1:
         raise InputError(
-            message("--queue: a run on several hosts begins on all of them at once; start it without --queue")
+            message("--queue: a run on several hosts starts on all of them at once; start it without --queue")
         )
 
 

@@ -30,7 +30,7 @@ def _numbers(array: Any) -> "np.ndarray":
     if name == "bool":
         return _bits(data, array.offset, len(array)) & _bits(valid, array.offset, len(array))
     if name not in _TYPES:
-        raise ValueError(message("{name} is no plain number", name=name))
+        raise ValueError(message("{name} is not a plain number", name=name))
     values = np.frombuffer(data, _TYPES[name])[array.offset : array.offset + len(array)] if data else np.zeros(0)
     if array.null_count and name in ("double", "float"):
         values = np.where(_bits(valid, array.offset, len(array)), values, np.nan)

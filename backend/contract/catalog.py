@@ -109,7 +109,7 @@ def find_refusal(engine: EngineEntry, model_type: str, optimizer: str) -> Refusa
         return Refusal(
             "hardware.engine",
             message(
-                "the {title} engine does not know the architecture {model_type}",
+                "the {title} engine does not support the architecture {model_type}",
                 title=engine.title,
                 model_type=repr(model_type),
             ),

@@ -78,21 +78,23 @@ def describe_system_error(error: BaseException) -> str | None:
         )
     if isinstance(error, LibraryPanic):
         return message(
-            "a library cannot work with what a file or setting says ({error}); use another one", error=str(error)[:200]
+            "a library cannot handle a value in a file or setting ({error}); use another one", error=str(error)[:200]
         )
     if isinstance(error, RecursionError):
-        return message("something in the input is nested too deep to be read; give a flatter one")
+        return message("something in the input is nested too deeply to be read; give a flatter one")
     if isinstance(error, UnicodeEncodeError):
         return message(
-            "a name or text holds half of a character (a lone surrogate), which cannot be written; correct it"
+            "a name or text contains half of a character (a lone surrogate), which cannot be written; correct it"
         )
     if not isinstance(error, OSError):
         return None
     if error.filename is None:
-        return message("the disk is full; make room, or write to another disk") if error.errno in NO_ROOM else None
+        return (
+            message("the disk is full; free some space, or write to another disk") if error.errno in NO_ROOM else None
+        )
     name, reason = str(error.filename), (error.strerror or message("it cannot be used")).lower()
     if error.errno in NO_ROOM:
-        return message("{name}: the disk is full; make room, or choose another folder", name=name)
+        return message("{name}: the disk is full; free some space, or choose another folder", name=name)
     if error.errno == errno.EROFS:
         return message("{name}: the disk is read-only; choose a folder on another one", name=name)
     if len(name) > 300:

@@ -29,16 +29,14 @@ def check_output(path: Path, option: str = "", *others: Path) -> None:
         _check_kind(path, name)
     for other in map(user_path, others):
         if path.samefile(other) if path.exists() and other.exists() else path.resolve() == other.resolve():
-            raise InputError(
-                message("{name} is the file that is read, or written as well; name another one", name=name)
-            )
+            raise InputError(message("{name} is the input file, or another output; name another one", name=name))
     run = _run_above(path.parent)
     if run is None:
         return
     if Path(os.path.realpath(path.parent)) != run:
         raise InputError(
             message(
-                "{name} lies among the files of the run {name_2}; name a file outside its folder",
+                "{name} is inside the folder of the run {name_2}; name a file outside it",
                 name=name,
                 name_2=run.name,
             )
@@ -110,13 +108,15 @@ def _check_kind(path: Path, name: str) -> None:
     try:
         status = path.lstat()
     except ValueError:
-        raise InputError(message("{path} is not a path, as it holds a NUL character", path=repr(str(path)))) from None
+        raise InputError(
+            message("{path} is not a path, because it contains a NUL character", path=repr(str(path)))
+        ) from None
     except (FileNotFoundError, NotADirectoryError):
         folder = path.absolute().parent
         if not folder.is_dir():
             raise InputError(
                 message(
-                    "{name} cannot be written: the folder {folder} does not exist; make it first",
+                    "{name} cannot be written: the folder {folder} does not exist; create it first",
                     name=name,
                     folder=folder,
                 )

@@ -28,7 +28,7 @@ class DemoModel:
 
 
 DEMO_MODELS = (
-    DemoModel("bert-tiny", message("a small encoder of English to begin from")),
+    DemoModel("bert-tiny", message("a small English encoder to start from")),
     DemoModel("austen-gpt2", message("continues a text as Jane Austen might"), "causal_lm"),
     DemoModel("eng-spa-marian", message("translates the English of the Bible into Spanish"), "seq2seq_lm"),
 )

@@ -37,7 +37,7 @@ _QUIET = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os
 _BINARY = getattr(os, "O_BINARY", 0)
 _LINK_TAGS = (0xA000000C, 0xA0000003)
 """Windows' IO_REPARSE_TAG_SYMLINK and IO_REPARSE_TAG_MOUNT_POINT (a junction), which Python names there alone."""
-LINK = message("it is a link, and links in a run folder are not followed; replace it with what it leads to")
+LINK = message("it is a link, and links in a run folder are not followed; replace it with its target")
 NOT_REGULAR = message("it is not a regular file; remove it, or use another run folder")
 ANOTHER_NAME = message(
     "it has another name elsewhere (a hard link), which would change with it; replace it with a copy"
@@ -56,7 +56,9 @@ def open_regular(path: Path, limit: int | None = None) -> IO[bytes]:
     try:
         descriptor = os.open(path, os.O_RDONLY | _QUIET | _BINARY)
     except ValueError:
-        raise InputError(message("{path} is not a path, as it holds a NUL character", path=repr(str(path)))) from None
+        raise InputError(
+            message("{path} is not a path, because it contains a NUL character", path=repr(str(path)))
+        ) from None
     except OSError as error:
         if error.errno == errno.ENXIO:  # a socket cannot be opened at all
             raise InputError(message("{path} is not a regular file; give a file on a disk", path=path)) from None
@@ -124,7 +126,7 @@ def check_inside(path: Path, folder: Path) -> None:
     if leads_out(path, folder):
         raise InputError(
             message(
-                "{path} is a link that leads out of {folder}; name the file to which it leads, or copy it there",
+                "{path} is a link that points outside {folder}; name its target, or copy it there",
                 path=path,
                 folder=folder,
             )

@@ -19,13 +19,13 @@ def join_surrogates(text: str) -> str:
     Raises ValueError where one half stands alone, and for NUL, which no path and no setting can hold.
     """
     if "\0" in text:
-        raise ValueError(message("it holds a NUL character; remove it"))
+        raise ValueError(message("it contains a NUL character; remove it"))
     if _HALVES.search(text) is None:
         return text
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
-        raise ValueError(message("it holds half of a character (a lone surrogate); write it anew")) from None
+        raise ValueError(message("it contains half of a character (a lone surrogate); write it again")) from None
 
 
 def escape_controls(text: str) -> str:
@@ -43,4 +43,4 @@ def parse_json(content: str | bytes) -> Any:
     try:
         return json.loads(content)
     except RecursionError:
-        raise ValueError(message("it is nested too deep")) from None
+        raise ValueError(message("it is nested too deeply")) from None

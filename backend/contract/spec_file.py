@@ -56,7 +56,7 @@ class _Composer(Composer):
         node = super().compose_node(parent, index)
         self._level -= 1
         if is_alias and id(node) not in self._sizes:
-            raise _TooMuch(problem=message("an alias stands for the value that it is in"), problem_mark=mark)
+            raise _TooMuch(problem=message("an alias refers to the value that contains it"), problem_mark=mark)
         if not is_alias:
             self._sizes[id(node)] = self._size_of(node, mark)
         _refuse_beyond(*self._sizes[id(node)], mark)
@@ -132,7 +132,7 @@ def parse(text: str, name: str = "spec") -> Any:
     except _UNFIT as error:
         raise InputError(
             message(
-                "{name} is not valid YAML: a value does not go with its tag or escape ({error})", name=name, error=error
+                "{name} is not valid YAML: a value does not match its tag or escape ({error})", name=name, error=error
             )
         ) from None
 
@@ -169,8 +169,8 @@ def read_run(path: Path) -> dict[str, Any]:
     if INCLUDE in values:
         raise InputError(
             message(
-                "{path} includes another file, which the spec of a run never does; take {include} out of it, "
-                "or use another run",
+                "{path} includes another file, which a run's spec never does; remove {include} from it, or use "
+                "another run",
                 path=path,
                 include=INCLUDE,
             ),

@@ -70,7 +70,7 @@ def _read_parts(path: Path, read: Read, within: tuple[Path, ...]) -> list[tuple[
     real = Path(os.path.realpath(path))  # Path.resolve fails on a link that leads to itself
     if real in within:
         raise InputError(
-            message("{key}: {path} includes itself; take it out of its own includes", key=KEY, path=path), KEY
+            message("{key}: {path} includes itself; remove it from its own includes", key=KEY, path=path), KEY
         )
     values = read(path)
     included = values.pop(KEY, None) or []

@@ -83,7 +83,7 @@ def append_row(path: Path, row: NewRow, *, defuse: bool = False, bom: bool = Fal
         if packer_of(path) or is_workbook(path):
             raise InputError(
                 message(
-                    "{name} is packed or a workbook, to whose end no row can be added; name a CSV or TSV file",
+                    "{name} is compressed or a workbook, so no row can be added to its end; name a CSV or TSV file",
                     name=path.name,
                 )
             )
@@ -209,7 +209,7 @@ def _check(path: Path, columns: list[str], row: NewRow) -> None:
 
 def _suggest_file(missing: list[str], columns: list[str], row: NewRow) -> str:
     if missing == [row.prediction[0]] and row.answer is not None and row.answer[0] in columns:
-        return message("say what the right answer is, and the row is added as training data")
+        return message("enter the right answer, and the row is added as training data")
     return message("choose a file with the columns {values}, or name a new one", values=", ".join(row.values))
 
 
@@ -223,8 +223,8 @@ def _format_rows(rows: list[list[Any]], layout: _Layout) -> str:
         if any(sign in text for sign in (layout.dialect.delimiter, "\n", "\r")):
             raise InputError(
                 message(
-                    "this file has no quotes around its cells, so none of them can hold a tab or a line break; "
-                    "take them out of the text, or name a new .csv file"
+                    "the cells of this file are not quoted, so none of them can hold a tab or a line break; "
+                    "remove them from the text, or name a new .csv file"
                 )
             )
     return "".join(layout.dialect.delimiter.join(row) + layout.line_end for row in texts)
@@ -243,7 +243,7 @@ def _encode_text(path: Path, text: str, layout: _Layout) -> bytes:
         sign = text[error.start]
         raise InputError(
             message(
-                "{name} is not UTF-8, and {sign} cannot be written without knowing what it is; save the file "
+                "{name} is not UTF-8, and {sign} cannot be added without knowing the encoding; save the file "
                 "again as UTF-8, or name a new one",
                 name=path.name,
                 sign=repr(sign),

@@ -84,7 +84,8 @@ def _check_address(address: str) -> None:
     if parts.scheme not in ("http", "https"):
         raise InputError(
             message(
-                "{address}: an archive is fetched from an address that begins with https:// or http://", address=address
+                "{address}: an archive is downloaded from an address that starts with https:// or http://",
+                address=address,
             )
         )
 
@@ -104,12 +105,12 @@ def _size_of_rest(answer: http.client.HTTPResponse, folder: Path) -> int | None:
     """Bytes that the server says are to come; None where it does not say. Raises DownloadError where that cannot be."""
     said = answer.headers.get("Content-Length")
     if said is not None and not re.fullmatch(r"[0-9]{1,18}", said.strip()):
-        raise DownloadError(message("the server gives the impossible size {said}", said=repr(said[:80])))
+        raise DownloadError(message("the server sends the impossible size {said}", said=repr(said[:80])))
     free = shutil.disk_usage(folder).free
     if said is not None and int(said) > free:
         raise DownloadError(
             message(
-                "it has {said:,.0f} MB more, and the disk has room for {free:,.0f} MB",
+                "it has {said:,.0f} MB more, but the disk has room for {free:,.0f} MB",
                 said=int(said) / MB,
                 free=free / MB,
             )
@@ -208,7 +209,9 @@ def unpack(archive: Path, folder: Path, wanted: re.Pattern[str], report: Report)
         error = str(damage).split("\n")[0].rstrip(":")  # the library adds a line for each way of packing that it tried
         raise InputError(
             message(
-                "{name} is no tar archive, or it is damaged ({error}); fetch it again", name=archive.name, error=error
+                "{name} is not a tar archive, or it is damaged ({error}); download it again",
+                name=archive.name,
+                error=error,
             )
         ) from None
     return found
@@ -231,7 +234,7 @@ def _check_file(member: tarfile.TarInfo, archive: Path, twice: bool) -> None:
     if not member.isfile():
         raise InputError(
             message(
-                "{name} holds {name_2} as a link or device and no file; it is not unpacked",
+                "{name} holds {name_2} as a link or device, not a file; it is not unpacked",
                 name=archive.name,
                 name_2=repr(member.name),
             )

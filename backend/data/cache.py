@@ -90,8 +90,8 @@ def _write(folder: Path, write: Callable[[Path], None]) -> None:
             raise
         raise InputError(
             message(
-                "the cache {parent} cannot be written ({strerror}); make room there, or set BURNISH_CACHE to "
-                "a folder on another disk",
+                "the cache {parent} cannot be written ({strerror}); free some space there, or set "
+                "BURNISH_CACHE to a folder on another disk",
                 parent=folder.parent,
                 strerror=error.strerror or error,
             )
@@ -164,7 +164,7 @@ def clear(folder: Path, used_since: float | None) -> ClearedSpace:
         except OSError as error:
             room.kept += size
             room.failed.append(
-                message("{entry} could not be taken away: {strerror}", entry=entry, strerror=error.strerror or error)
+                message("{entry} could not be removed: {strerror}", entry=entry, strerror=error.strerror or error)
             )
     return room
 

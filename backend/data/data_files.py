@@ -75,7 +75,7 @@ def _files_in(folder: Path, split: str | None) -> list[Path]:
     found, _ = folder_files(folder)
     if not found:
         raise InputError(
-            message("the folder {folder} holds no files; give a folder whose files hold the rows", folder=folder)
+            message("the folder {folder} has no files; give a folder whose files hold the rows", folder=folder)
         )
     files = _for_split(
         [path for path in found if is_data_file(path)] or found,
@@ -113,14 +113,14 @@ def pattern_files(pattern: str) -> list[Path]:
     if len(found) > MAX_FILES:
         raise InputError(
             message(
-                "more than {max_files:,} files go with the pattern {pattern}; name fewer of them",
+                "more than {max_files:,} files match the pattern {pattern}; name fewer of them",
                 max_files=MAX_FILES,
                 pattern=pattern,
             )
         )
     if not found:
         raise InputError(
-            message("no file goes with the pattern {pattern}; check the folder and the pattern", pattern=pattern)
+            message("no file matches the pattern {pattern}; check the folder and the pattern", pattern=pattern)
         )
     parts = user_path(pattern).parts
     fixed = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
@@ -139,8 +139,8 @@ def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
     if len(inside) > MAX_FILES:
         raise InputError(
             message(
-                "{folder} holds more than {max_files:,} files; name a folder below it or the files with the "
-                "rows, or write all rows into one table",
+                "{folder} holds more than {max_files:,} files; name a subfolder or the files with the rows, or "
+                "write all rows into one table",
                 folder=folder,
                 max_files=MAX_FILES,
             )
@@ -158,7 +158,7 @@ def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
     if len(below) < len(files) and not any(split_of(path, folder) for path in below):
         own = [path for path in files if path.parent == folder]
         if any(is_data_file(path) for path in own):
-            left_out |= dict.fromkeys(below, message("lies in a folder below"))
+            left_out |= dict.fromkeys(below, message("is in a subfolder"))
             files = own
     return files, left_out
 
@@ -173,8 +173,8 @@ def _visible(folder: Path) -> Iterator[Path]:
                 if entries > MAX_ENTRIES:
                     raise InputError(
                         message(
-                            "{folder} holds more than {max_entries:,} files and folders, hidden ones among them; name "
-                            "the files with the rows, or move them into a folder of their own",
+                            "{folder} holds more than {max_entries:,} files and folders, including hidden "
+                            "ones; name the files with the rows, or move them into their own folder",
                             folder=folder,
                             max_entries=MAX_ENTRIES,
                         )
@@ -202,8 +202,8 @@ def _for_split(files: list[Path], split: str | None, within: Path | None, place:
     if not chosen:
         raise InputError(
             message(
-                "{place} holds no file that is named for the split {key}, but {files}; name a file, for "
-                "example {files_2}",
+                "{place} has no file that is named for the split {key}, only {files}; name a file, for example "
+                "{files_2}",
                 place=place,
                 key=split,
                 files=_list_some(files),
@@ -282,7 +282,7 @@ def why_no_data(path: Path) -> str:
     if path.name.startswith((".", "_")):
         return "hidden"
     if _ABOUT.fullmatch(path.name):
-        return message("tells about the data")
+        return message("reports on the data")
     return message("{suffix} files hold no rows", suffix=path.suffix) if plain_suffix(path) in _NO_DATA else ""
 
 
@@ -296,7 +296,7 @@ def _saved_split(folder: Path, split: str | None) -> Path:
     example = folder / (splits[0] if splits else "train")
     raise InputError(
         message(
-            "the data set {folder} has {wanted}, it has {splits}; name the folder of one, for example {example}",
+            "the dataset {folder} has {wanted}: {splits}; name the folder of one, for example {example}",
             folder=folder,
             wanted=wanted,
             splits=", ".join(splits),
@@ -313,7 +313,7 @@ def _saved_files(folder: Path) -> list[Path]:
     if missing or not names:
         raise InputError(
             message(
-                "the data set {folder} lacks its file {missing}; copy or save it again",
+                "the dataset {folder} lacks its file {missing}; copy or save it again",
                 folder=folder,
                 missing=missing or message("of rows"),
             )
@@ -334,7 +334,7 @@ def _names(path: Path, found: Any) -> list[str]:
     if wrong:
         raise InputError(
             message(
-                "{path} names {wrong}, which is not in its folder; save the data set again",
+                "{path} names {wrong}, which is not in its folder; save the dataset again",
                 path=path,
                 wrong=repr(wrong[0]),
             )
@@ -347,8 +347,8 @@ def _json(path: Path) -> dict:
         found = parse_json(read_regular(path, MAX_TEXT))
     except (OSError, ValueError) as error:
         raise InputError(
-            message("{path} cannot be read ({error}); save the data set again", path=path, error=error)
+            message("{path} cannot be read ({error}); save the dataset again", path=path, error=error)
         ) from None
     if not isinstance(found, dict):
-        raise InputError(message("{path} is not the list of a saved data set; save the data set again", path=path))
+        raise InputError(message("{path} is not the file list of a saved dataset; save the dataset again", path=path))
     return found

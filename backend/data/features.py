@@ -123,7 +123,7 @@ def load_into_memory(batches: Iterator[pa.RecordBatch]) -> Features:
     """The features of a few rows that nobody will ask for again; nothing is written. Raises InputError where there is none."""
     kept = [_cast_columns(batch) for batch in batches if batch.num_rows]
     if not kept:
-        raise InputError(message("the tokenizer makes nothing of this text; write at least a word that it knows"))
+        raise InputError(message("the tokenizer finds no tokens in this text; write at least one word that it knows"))
     table = pa.Table.from_batches(kept).combine_chunks()
     lengths = pc.list_value_length(table["input_ids"]).to_numpy().astype(np.int32)
     return Features(table, lengths, "typed")
@@ -146,9 +146,7 @@ def _write(folder: Path, batches: Iterator[pa.RecordBatch], encoded: Callable[[i
             lengths.write(pc.list_value_length(batch["input_ids"]).to_numpy().astype(np.int32).tobytes())
             count += batch.num_rows
         if writer is None:
-            raise InputError(
-                message("the data gives no text to work on: every row is empty for the tokenizer; check the columns")
-            )
+            raise InputError(message("the tokenizer finds no text in the data: every row is empty; check the columns"))
         writer.close()
     sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
     (folder / "facts.json").write_text(json.dumps({"features": count, "sizes": sizes}), encoding="utf-8")

@@ -107,7 +107,7 @@ def check_content(snapshot: Path, patterns: Iterable[str]) -> None:
             blob.unlink()
             raise InputError(
                 message(
-                    "what arrived of {name} is not what the hub promised, so it was thrown away; download it again",
+                    "what arrived of {name} is not what the Hub promised, so it was discarded; download it again",
                     name=path.name,
                 )
             )
@@ -219,8 +219,8 @@ def _check_length(response: Any) -> None:
 def _too_slow_error() -> InputError:
     return InputError(
         message(
-            "the hub at {endpoint} answers too slowly, so it was given up; check the network and "
-            "HF_ENDPOINT and try again, or choose a model that is on this computer",
+            "the Hub at {endpoint} answers too slowly; check the network and HF_ENDPOINT and try again, or "
+            "choose a model that is on this computer",
             endpoint=constants.ENDPOINT,
         )
     )
@@ -229,8 +229,8 @@ def _too_slow_error() -> InputError:
 def _too_large_error() -> InputError:
     return InputError(
         message(
-            "the hub at {endpoint} gives an answer of more than {max_answer:,.0f} MB, so nothing was "
-            "taken from it; check HF_ENDPOINT, or choose a model that is on this computer",
+            "the Hub at {endpoint} sent an answer of more than {max_answer:,.0f} MB, so it was discarded; "
+            "check HF_ENDPOINT, or choose a model that is on this computer",
             endpoint=constants.ENDPOINT,
             max_answer=MAX_ANSWER / MB,
         )
@@ -299,7 +299,7 @@ def _refs(found: Any) -> Iterator[dict]:
 def _refuse(kind: str, value: Any) -> InputError:
     return InputError(
         message(
-            "the hub at {endpoint} gave an invalid {kind} ({value}), so nothing was taken from it; check "
+            "the Hub at {endpoint} sent an invalid {kind} ({value}), so its answer was discarded; check "
             "HF_ENDPOINT, or choose a model that is on this computer",
             endpoint=constants.ENDPOINT,
             kind=kind,

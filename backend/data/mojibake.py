@@ -80,7 +80,7 @@ def find_garbled_word(text: str) -> tuple[str, str] | None:
 def describe(found: Mojibake, place: str, encoding: str) -> str:
     """What a person should know of it before training; `encoding` is how the file was read."""
     fix = (
-        message("save the data again from where it comes from, as UTF-8")
+        message("export the data again from its source, as UTF-8")
         if encoding in ("auto", "", "utf-8")
         else message(
             "data.encoding is {encoding}, and the file is probably UTF-8: set data.encoding: auto", encoding=encoding
@@ -127,10 +127,10 @@ def find_lost_characters(table: pa.Table) -> LostCharacters | None:
 def describe_lost_characters(found: LostCharacters, place: str) -> str:
     """What a person should know of letters that nothing in the file brings back."""
     return plural(
-        "The column “{column}” has 1 replacement character (U+FFFD) in the place of lost letters, for example "
-        "“{text}” in {place}; export the data again from where it comes from, as UTF-8.",
-        "The column “{column}” has {count:,} replacement characters (U+FFFD) in the place of lost letters, for example "
-        "“{text}” in {place}; export the data again from where it comes from, as UTF-8.",
+        "The column “{column}” has 1 replacement character (U+FFFD) where letters were lost, for example "
+        "“{text}” in {place}; export the data again from its source, as UTF-8.",
+        "The column “{column}” has {count:,} replacement characters (U+FFFD) where letters were lost, for "
+        "example “{text}” in {place}; export the data again from its source, as UTF-8.",
         found.count,
         column=found.column,
         text=found.text,

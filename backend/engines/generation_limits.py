@@ -26,7 +26,7 @@ def answer_beginning(batch: Batch, defaults: Any) -> np.ndarray:
     if start is None:
         raise InputError(
             message(
-                "model.name_or_path: this model does not say with which token its answers start; set "
+                "model.name_or_path: this model does not say which token its answers start with; set "
                 "model.config.decoder_start_token_id"
             ),
             "model.config.decoder_start_token_id",
@@ -57,7 +57,7 @@ def check_prompt(length: int, config: Any) -> None:
     if limit is not None and length >= limit:
         raise InputError(
             message(
-                "prompt: it has {length} tokens, and this model reads {limit} with what it writes; shorten it",
+                "prompt: it has {length} tokens, but this model reads {limit} including what it generates; shorten it",
                 length=length,
                 limit=limit,
             ),

@@ -186,7 +186,7 @@ class NewTokens:
                 )
             )
         if parts and means:
-            parts.append(message("{means} begun as the mean of the pieces replaced", means=_rows(means)))
+            parts.append(message("{means} initialised to the mean of the pieces that they replace", means=_rows(means)))
         return join("; ", parts)
 
 

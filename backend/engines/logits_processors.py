@@ -67,8 +67,8 @@ def build_processors(defaults: Any, ends: frozenset[int], *, samples: bool) -> L
     if key := unknown_demand(defaults, samples=samples):
         raise InputError(
             message(
-                "model.name_or_path: generation_config.json of this model asks for {key}, which the JAX "
-                "engine does not know; take it out of that file, or choose PyTorch",
+                "model.name_or_path: generation_config.json of this model asks for {key}, which the JAX engine "
+                "does not support; remove it from that file, or choose PyTorch",
                 key=key,
             ),
             "model.name_or_path",

@@ -3,15 +3,15 @@
 from backend.contract.errors import RunFailed
 from backend.contract.messages import message
 
-HINT = message("make hardware.micro_batch_size smaller, or set training.gradient_checkpointing to true")
+HINT = message("lower hardware.micro_batch_size, or set training.gradient_checkpointing to true")
 
 
 def out_of_memory(*, on_accelerator: bool) -> RunFailed:
     """The failure with code `out_of_memory`."""
     return RunFailed(
-        message("The memory of the accelerator is not enough for this batch; {hint}", hint=HINT)
+        message("The accelerator does not have enough memory for this batch; {hint}", hint=HINT)
         if on_accelerator
-        else message("The memory of this machine is not enough for this batch; {hint}", hint=HINT),
+        else message("This machine does not have enough memory for this batch; {hint}", hint=HINT),
         "out_of_memory",
         HINT,
     )

@@ -30,9 +30,9 @@ _NAMES_OF_THEIRS = re.compile(r"t5|t0pp|\bt0\b|ul2|madlad|pegasus|switch")
 
 
 _TPU_WAY_OUT = {
-    "torch": message("a TPU is trained on with hardware.engine: jax"),
+    "torch": message("training on a TPU needs hardware.engine: jax"),
     "jax": message(
-        "JAX sees a TPU only with jax[tpu], and only if no other process holds it; burnish doctor says what is amiss"
+        "JAX sees a TPU only with jax[tpu], and only if no other process holds it; burnish doctor says what is wrong"
     ),
 }
 
@@ -145,8 +145,8 @@ def _devices(spec: RunSpec, here: list[Device], note: str) -> list[Device]:
     if len(numbers) > 1 and not engine.several_devices:
         raise InputError(
             message(
-                "hardware.devices: {title} trains on one device at a time here; name one number, or choose "
-                "an engine that takes several",
+                "hardware.devices: {title} trains on one device at a time here; name one number, or choose an "
+                "engine that supports several",
                 title=engine.title,
             ),
             "hardware.devices",
@@ -164,9 +164,7 @@ def _devices(spec: RunSpec, here: list[Device], note: str) -> list[Device]:
                 "hardware.devices",
             )
     if len(set(numbers)) < len(numbers):
-        raise InputError(
-            message("hardware.devices: a number is named twice; name every device once"), "hardware.devices"
-        )
+        raise InputError(message("hardware.devices: a number occurs twice; name every device once"), "hardware.devices")
     return [by_number[number] for number in numbers]
 
 
@@ -176,7 +174,7 @@ def _precision(spec: RunSpec, device: Device) -> tuple[Precision, str]:
         if device.precisions and wanted not in device.precisions:
             raise InputError(
                 message(
-                    "hardware.precision: {name} cannot compute in {wanted}; it can in {precisions}",
+                    "hardware.precision: {name} does not support {wanted}, only {precisions}",
                     name=device.name,
                     wanted=wanted,
                     precisions=", ".join(device.precisions),
@@ -185,7 +183,7 @@ def _precision(spec: RunSpec, device: Device) -> tuple[Precision, str]:
             )
         return wanted, message("chosen by hand")
     if device.kind == "cpu":
-        return "float32", message("a processor is fastest in float32")
+        return "float32", message("float32 is fastest on CPU")
     if "bfloat16" in device.precisions:
         return "bfloat16", message("{name} computes in bfloat16, which has the range of float32", name=device.name)
     if "float16" not in device.precisions or _overflows(spec):

@@ -159,7 +159,7 @@ def _display() -> Finding:
 
 def _caches() -> Iterator[Finding]:
     path, variable = hub_cache()
-    yield Finding("fine", message("models from the hub are kept in {path} ({variable})", path=path, variable=variable))
+    yield Finding("fine", message("models from the Hub are kept in {path} ({variable})", path=path, variable=variable))
     for name in ("TRANSFORMERS_CACHE", "PYTORCH_TRANSFORMERS_CACHE", "PYTORCH_PRETRAINED_BERT_CACHE"):
         if os.environ.get(name):
             text = message(
@@ -190,10 +190,12 @@ def _login() -> Finding:
     by_variable = next((name for name in TOKEN_VARIABLES if os.environ.get(name)), "")
     stored = token_file()
     if by_variable:
-        return Finding("fine", message("there is a hub token in {by_variable}", by_variable=by_variable))
+        return Finding("fine", message("there is a Hub token in {by_variable}", by_variable=by_variable))
     if stored.is_file():
-        return Finding("fine", message("you are logged in to the hub ({stored})", stored=stored))
-    return Finding("fine", message("no hub login; only private and gated models need one (hf auth login)"))
+        return Finding("fine", message("you are logged in to the Hub ({stored})", stored=stored))
+    return Finding(
+        "fine", message("not logged in to the Hub; only needed for private and gated models (hf auth login)")
+    )
 
 
 def _runs() -> Finding:
@@ -211,13 +213,13 @@ def _runs() -> Finding:
 
 
 def _check_disk_space() -> Iterator[Finding]:
-    for title, path in (("runs", runs_folder()), (message("the hub's models"), hub_cache()[0])):
+    for title, path in (("runs", runs_folder()), (message("the Hub's models"), hub_cache()[0])):
         free = shutil.disk_usage(_existing(path)).free / GB
         state: State = "fine" if free >= FREE_DISK_GB else "note"
         yield Finding(
             state,
             message("{free:.1f} GB of disk are free for {title}", free=free, title=title),
-            "" if state == "fine" else message("make room"),
+            "" if state == "fine" else message("free some space"),
         )
     memory = psutil.virtual_memory()
     free = memory.available / GB

@@ -49,7 +49,7 @@ def libraries() -> Iterator[Finding]:
             )
         elif usable:
             text = message(
-                "the {title} engine is not installed; nothing needs it beside {title_2}",
+                "the {title} engine is not installed; it is optional beside {title_2}",
                 title=engine.title,
                 title_2=usable[0].title,
             )
@@ -91,13 +91,13 @@ def clashes(versions: Mapping[str, str], environment: Mapping[str, str]) -> Iter
             "note", message("JAX is installed for GPUs and for TPUs; keep one of them"), "pip uninstall libtpu"
         )
     if plugins and "+cpu" not in versions["torch"] and versions["torch"]:
-        text = message("PyTorch and JAX both bring libraries of CUDA, and may want other versions of them")
+        text = message("PyTorch and JAX both include CUDA libraries, and may need different versions of them")
         yield Finding("note", text, message("if one of them stops seeing the GPU, give JAX an environment of its own"))
     platforms = environment.get("JAX_PLATFORMS", "")
     if platforms and not {"tpu", "cuda", "gpu"} & set(platforms.split(",")):
         yield Finding(
             "note",
-            message("JAX_PLATFORMS is {platforms}: JAX looks for nothing else", platforms=platforms),
+            message("JAX_PLATFORMS is {platforms}, so JAX looks for nothing else", platforms=platforms),
             "unset JAX_PLATFORMS",
         )
 

@@ -51,7 +51,7 @@ def require_list(arguments: Arguments, name: str, most: int) -> list[Any]:
     if len(values) > most:
         raise InputError(
             message(
-                "{name}: there are {values:,}, and at most {most:,} can be asked about at once; do it in parts",
+                "{name}: {values:,} are too many to ask about at once (at most {most:,}); ask in parts",
                 name=name,
                 values=len(values),
                 most=most,

@@ -323,15 +323,13 @@ def _kind(line: bytes) -> _ReplyHeader | None:
 
 
 def _unreadable(query: str) -> str:
-    return message(
-        "the process that answered {query} said what cannot be read; ask again, or run burnish doctor", query=query
-    )
+    return message("the answer to {query} cannot be read; ask again, or run burnish doctor", query=query)
 
 
 def _describe_exit(code: int, query: str) -> str:
     """Why there is no answer, for people."""
     if code == DEVICE_GIVEN_UP:
-        return message("a run has started on the device of this model; ask again when the run is over")
+        return message("a run has started on the device of this model; ask again when the run has finished")
     how = message("killed by signal {value}", value=-code) if code < 0 else message("exit code {code}", code=code)
     return message(
         "the process that answered {query} ended ({how}); ask again, or run burnish doctor", query=query, how=how

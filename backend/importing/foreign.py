@@ -55,7 +55,7 @@ class ForeignConfig:
                 return kind(str(value))
             except ValueError:
                 continue
-        raise InputError(f"{self._prefix}{key}: {value!r} is no number; write one", key)
+        raise InputError(f"{self._prefix}{key}: {value!r} is not a number; write one", key)
 
     def section(self, key: str) -> "ForeignConfig":
         """The mapping under a key; an empty one where there is none."""

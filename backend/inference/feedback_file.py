@@ -64,7 +64,7 @@ def _convert_answer(role: str, right: str | None, answered: Mapping[str, Any]) -
         start = str(answered.get("context") or "").find(right)
         if start < 0:
             raise InputError(
-                message("the right answer does not stand in the context to the letter; copy it from there"), "answers"
+                message("the right answer does not occur literally in the context; copy it from there"), "answers"
             )
         return {"text": [right], "answer_start": [start]}
     if role == TAGS:
@@ -73,7 +73,7 @@ def _convert_answer(role: str, right: str | None, answered: Mapping[str, Any]) -
         if len(right.split()) != count:
             raise InputError(
                 message(
-                    "there are {count} words and {right} tags; write one tag for each word, separated by blanks",
+                    "there are {count} words and {right} tags; write one tag for each word, separated by spaces",
                     count=count,
                     right=len(right.split()),
                 ),

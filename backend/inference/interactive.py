@@ -103,8 +103,7 @@ def _untrained_warning(new_weights: int, task: str) -> str:
     if not new_weights:
         return ""
     return message(
-        "This model was not trained for this task ({task}): a new head was drawn by chance, so the "
-        "answer means nothing yet.",
+        "This model was not trained for this task ({task}): its new head is random, so the answer means nothing yet.",
         task=task.lower(),
     )
 
@@ -133,7 +132,8 @@ def _read_typed_rows(rows: Sequence[TypedRow], roles: Sequence[Column], columns:
             if key not in names:
                 known = ", ".join(role.name for role in roles)
                 raise InputError(
-                    message("input: {key} is no column of this task; it has {known}", key=repr(key), known=known), key
+                    message("input: {key} is not a column of this task; it has {known}", key=repr(key), known=known),
+                    key,
                 )
     by_role = [{names[key]: _read_cell(names[key], value) for key, value in row.items()} for row in rows]
     given = [role for role in roles if any(row.get(role.name) not in (None, "", []) for row in by_role)]
@@ -198,7 +198,7 @@ def _stream_pieces(session: FeatureSession, cells: Mapping[str, Any], settings: 
     chosen = replace(wanted, seed=int(settings.get("seed") or 0), stop_requested=session.stop_requested)
     ids = predict.ids_of_prompt(session.task, cells, session.tokenizer)
     if not ids:
-        raise InputError(message("input: the text holds no token; write at least a word"))
+        raise InputError(message("input: the text has no tokens; write at least one word"))
     return predict.as_text(session.engine.continue_prompt(ids, chosen), session.tokenizer, ids)
 
 
@@ -231,7 +231,7 @@ def _sentence(session: FeatureSession, rows: Rows, row: int, limit: int, length:
     last = _last_words(session, rows, row, limit, length)
     read = message("it reads up to “{last}”", last=last) if last else message("the rest is cut off")
     return message(
-        "{where} is {length:,} tokens long, and the model takes {limit:,}: {read}.",
+        "{where} is {length:,} tokens long, and the model reads {limit:,}: {read}.",
         where=where,
         length=length,
         limit=limit,

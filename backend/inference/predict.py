@@ -77,7 +77,7 @@ def evaluate(
     notes, rows, scored, timing = _score(spec, data, report, started, labelled=True, say=say)
     if not scored.metrics:
         raise InputError(
-            message("{data}: no row has a label, so nothing can be measured; use burnish predict instead", data=data),
+            message("{data}: no row has a label, so nothing can be evaluated; use burnish predict instead", data=data),
             "data.columns.label",
         )
     return EvaluationResult(scored.metrics, len(rows), rows.skipped, timing, notes)
@@ -131,7 +131,8 @@ def generate(
     if task.head is not Head.CAUSAL_LM:
         raise InputError(
             message(
-                "{target}: a model for {task} writes no text; choose a language model or one of text to text",
+                "{target}: a model for {task} generates no text; choose a causal or a sequence-to-sequence "
+                "language model",
                 target=target,
                 task=spec.task["type"],
             )
@@ -140,7 +141,7 @@ def generate(
     chosen = replace(generation(task, session.tokenizer), seed=spec.training.seed if seed is None else seed)
     prompt_ids = ids_of_prompt(task, {used_columns(task)[0].name: prompt}, session.tokenizer)
     if not prompt_ids:
-        raise InputError(message("--prompt: the prompt holds no token; write at least a word"))
+        raise InputError(message("--prompt: the prompt has no tokens; write at least one word"))
     ids = session.engine.continue_prompt(prompt_ids, chosen)
     return as_text(ids, session.tokenizer, prompt_ids)
 

@@ -113,7 +113,7 @@ def _check_changes(changes: list[str]) -> None:
         if section not in OVERRIDABLE:
             raise InputError(
                 message(
-                    "--set {change}: without training again only {overridable} can be changed",
+                    "--set {change}: only {overridable} can be changed without training again",
                     change=change,
                     overridable=", ".join(OVERRIDABLE),
                 ),
@@ -121,7 +121,7 @@ def _check_changes(changes: list[str]) -> None:
             )
         if change.startswith("data.max_rows"):
             raise InputError(
-                message("--set {change}: every row of --data is taken; give a file with fewer rows", change=change),
+                message("--set {change}: every row of --data is used; give a file with fewer rows", change=change),
                 "data.max_rows",
             )
 
@@ -163,7 +163,7 @@ def note_of(checkpoint: CheckpointTarget) -> dict[str, Any]:
     if note is None:
         raise InputError(
             message(
-                "{folder}: an older release wrote this checkpoint, which cannot be asked alone; let the run "
+                "{folder}: an older release wrote this checkpoint, which cannot answer on its own; let the run "
                 "finish, or stop it, first",
                 folder=checkpoint.folder,
             )

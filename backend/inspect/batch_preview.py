@@ -146,7 +146,7 @@ class BatchPreview:
         if not 0 <= feature < len(self.features):
             raise InputError(
                 message(
-                    "there is no feature {feature}: there are {features:,} from 0",
+                    "there is no feature {feature}: there are {features:,}, counted from 0",
                     feature=feature,
                     features=len(self.features),
                 ),
@@ -224,8 +224,8 @@ def _check_rows(splits: Splits, past: RunHistory) -> None:
         if rows is not None and fingerprint not in ("", rows.fingerprint):
             raise InputError(
                 message(
-                    "the {split} data ({files}) is not what it was when the run began, so its steps cannot be "
-                    "shown; put the old files back",
+                    "the {split} data ({files}) has changed since the run started, so its steps cannot be "
+                    "shown; restore the old files",
                     split=split,
                     files=", ".join(rows.files[:3]),
                 ),

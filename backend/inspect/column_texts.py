@@ -121,7 +121,7 @@ def check_columns(rows: Rows, names: Sequence[str], field: str, *, numbers_too: 
     if wrong:
         raise InputError(
             message(
-                "{field}: the column {wrong} holds no text but {there}",
+                "{field}: the column {wrong} does not hold text but {there}",
                 field=field,
                 wrong=repr(wrong[0]),
                 there=there[wrong[0]],

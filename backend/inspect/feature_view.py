@@ -70,8 +70,8 @@ def _step(look: BatchPreview, step: int, indices: np.ndarray) -> TrainingStep:
 
 def _difference(counted: int, tokens: int) -> str:
     return message(
-        "The run counted {counted:,} tokens in this step and these rows have {tokens:,}: its "
-        "tokenizer or its data is not what it was, so these need not be the same rows.",
+        "The run counted {counted:,} tokens in this step, and these rows have {tokens:,}: its tokenizer or its "
+        "data has changed, so these may be different rows.",
         counted=counted,
         tokens=tokens,
     )
@@ -198,7 +198,7 @@ def _values(look: BatchPreview, feature: int, arrays: Batch) -> list[tuple[str, 
     elif head.targets in ("token", "next_token", "sequence") and "labels" in arrays:
         counted = arrays["labels"][1:] if head.targets == "next_token" else arrays["labels"]
         found.append(
-            (message("Learnt from"), message("{value:,} tokens", value=int(np.count_nonzero(counted != IGNORE))))
+            (message("Learned from"), message("{value:,} tokens", value=int(np.count_nonzero(counted != IGNORE))))
         )
     for name, values in scalars.items():
         if name.startswith("cut_") and values[feature]:

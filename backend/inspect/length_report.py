@@ -162,9 +162,9 @@ def _padding(look: BatchPreview) -> list[PaddingRule]:
 
 
 _TITLES = {
-    "length_buckets": message("Rows of like length together"),
+    "length_buckets": message("Rows of similar length together"),
     "random": message("Rows at random"),
-    "in_order": message("Rows as they stand"),
+    "in_order": message("Rows in their order"),
     "fixed": message("Every row filled to the limit"),
 }
 

@@ -43,7 +43,7 @@ def _imbalance(train: SplitSummary, can_weigh: bool) -> str:
         return ""
     way = message("; class weights “balanced” make up for it") if can_weigh else ""
     return message(
-        "The labels are uneven: “{most}” has {times:,.0f} times the rows of “{least}”{way}.",
+        "The labels are imbalanced: “{most}” has {times:,.0f} times as many rows as “{least}”{way}.",
         most=most,
         times=times,
         least=least,
@@ -56,9 +56,9 @@ def _single_labels(train: SplitSummary) -> str:
     if not once or train.label_count >= 200 or _OUTSIDE in train.labels:
         return ""
     if len(once) == 1:
-        return message("The label “{once}” occurs in one training row only.", once=once[0])
+        return message("The label “{once}” occurs in only one training row.", once=once[0])
     return message(
-        "{once} labels occur in one training row only, for example “{once_2}”.", once=len(once), once_2=once[0]
+        "{once} labels occur in only one training row, for example “{once_2}”.", once=len(once), once_2=once[0]
     )
 
 
@@ -67,7 +67,9 @@ def _unseen_labels(split: SplitSummary) -> str:
         return ""
     first = ", ".join(f"“{label}”" for label in split.only_here[:3])
     return message(
-        "The {split} data has labels that the training data has not: {first}.", split=_NAMES[split.split], first=first
+        "The {split} data has labels that do not occur in the training data: {first}.",
+        split=_NAMES[split.split],
+        first=first,
     )
 
 
@@ -76,7 +78,8 @@ def _repeated_rows(split: SplitSummary) -> str:
         return ""
     share = split.in_train / split.rows
     return message(
-        "{in_train:,} of {rows:,} {split} rows ({share:.1%}) are in the training data too; scores on them say little.",
+        "{in_train:,} of {rows:,} {split} rows ({share:.1%}) also occur in the training data, so scores on "
+        "them mean little.",
         in_train=split.in_train,
         rows=split.rows,
         split=_NAMES[split.split],
@@ -90,7 +93,7 @@ def _truncated_rows(found: DataSummary) -> str:
         return ""
     share = lengths.over / lengths.rows
     return message(
-        "{share:.1%} of the rows are longer than the limit of {limit:,} {unit} and are cut there.",
+        "{share:.1%} of the rows are longer than the limit of {limit:,} {unit} and are truncated there.",
         share=share,
         limit=lengths.limit,
         unit=lengths.unit,
@@ -142,14 +145,14 @@ def limit_sentence(bound: Limit, limit: int, losses: Sequence[Loss], better: int
         )
     if not share and bound.beyond == "windows":
         return message(
-            "None of the {what} needs a second window at {limit:,} tokens: the longest has {longest:,}.",
+            "At {limit:,} tokens none of the {what} needs a second window: the longest has {longest:,}.",
             what=what,
             limit=limit,
             longest=longest,
         )
     if not share:
         return message(
-            "None of the {what} loses {loses} at {limit:,} tokens: the longest has {longest:,}.",
+            "At {limit:,} tokens none of the {what} loses {loses}: the longest has {longest:,}.",
             what=what,
             loses=bound.loses,
             limit=limit,
@@ -178,9 +181,9 @@ def limit_sentence(bound: Limit, limit: int, losses: Sequence[Loss], better: int
 def unknown_sentence(token: str, tokens: int, unknown: int, rows: int, all_rows: int) -> str:
     """How much of the data the tokenizer has no piece for."""
     if not token:
-        return message("This tokenizer has no unknown token: it spells whatever it does not know.")
+        return message("This tokenizer has no unknown token: it spells out whatever it does not know.")
     if not unknown:
-        return message("Every token is known: {token} is nowhere in {tokens:,} tokens.", token=token, tokens=tokens)
+        return message("Every token is known: {token} does not occur in {tokens:,} tokens.", token=token, tokens=tokens)
     return message(
         "{unknown:,} of {tokens:,} tokens ({unknown_2}) are {token}, in {rows:,} of {all_rows:,} rows.",
         unknown=unknown,
@@ -236,10 +239,10 @@ def _truncated_answers(look: BatchPreview) -> list[str]:
         return []
     return [
         plural(
-            '{count:,} answer is whole in no window, which trains "no answer"; a larger task.doc_stride '
-            "or task.max_length keeps it whole.",
-            '{count:,} answers are whole in no window, which trains "no answer"; a larger '
+            '{count:,} answer fits whole in no window, so it is trained as "no answer"; a larger '
             "task.doc_stride or task.max_length keeps it whole.",
+            '{count:,} answers fit whole in no window, so they are trained as "no answer"; a larger '
+            "task.doc_stride or task.max_length keeps them whole.",
             count,
         )
     ]
@@ -285,7 +288,7 @@ def _features_without_target(look: BatchPreview) -> list[str]:
         return []
     return [
         message(
-            "{empty:,} of {features:,} features have no token to learn from; they count for nothing.",
+            "{empty:,} of {features:,} features have no token to learn from; they do not count.",
             empty=empty,
             features=len(look.features),
         )

@@ -56,7 +56,7 @@ def recognise(paths: Sequence[str], split: str | None = None) -> RecognisedData:
         raise InputError(message("nothing was named; give a file, several files or a folder"))
     if name := _hub_name(given):
         return _to_answer(
-            _Found("hub", message("a data set of the hub"), {"name": name, "train": "train", "validation": 0.1})
+            _Found("hub", message("a dataset of the Hub"), {"name": name, "train": "train", "validation": 0.1})
         )
     places = [place for one in given for place in _places_of(one)]
     found = _recognise_source(places) if split is None else None
@@ -73,7 +73,7 @@ def _places_of(one: str) -> list[Path]:
     address = urlparse(one)
     if address.scheme in ("http", "https", "ftp", "s3"):
         raise InputError(
-            message("{one} is an address of the network; fetch the file first, or name a data set of the hub", one=one)
+            message("{one} is a network address; download the file first, or name a dataset of the Hub", one=one)
         )
     path = user_path(unquote(address.path) if address.scheme == "file" else one)
     if not path.exists() and glob.has_magic(one):
@@ -127,12 +127,12 @@ def _files(paths: list[Path], split: str | None) -> _Found:
 def _recognise_saved(folder: Path, split: str | None) -> _Found:
     splits = saved_splits(folder)
     if not splits or split:
-        return _Found("files", message("a saved data set"), {split or "train": str(folder)})
+        return _Found("files", message("a saved dataset"), {split or "train": str(folder)})
     data = {name: str(folder / one) for one in splits if (name := split_of(Path(one)))}
     left = [IgnoredFile(one, _NAMELESS) for one in splits if not split_of(Path(one))]
     if "train" not in data and len(splits) == 1:
         data, left = {"train": str(folder / splits[0])}, []
-    return _Found("files", message("a saved data set"), data, left_out=left)
+    return _Found("files", message("a saved dataset"), data, left_out=left)
 
 
 def _list_files(paths: list[Path]) -> tuple[list[Path], list[IgnoredFile]]:
@@ -213,7 +213,7 @@ def _set_format(found: _Found, files: list[Path]) -> None:
 
 def _describe_no_data(paths: list[Path], left_out: list[IgnoredFile]) -> str:
     if not left_out:
-        return message("{paths} holds no files; give a folder with files that hold rows", paths=paths[0])
+        return message("{paths} has no files; give a folder with files that hold rows", paths=paths[0])
     if len(left_out) == 1 and paths[0].is_file():
         return message("{name} {reason}", name=left_out[0].name, reason=left_out[0].reason)
     first = left_out[0]
@@ -304,9 +304,8 @@ def _describe_folders(names: list[str]) -> str:
     if len(names) > 3:
         shown = message("{names} and {count} more", names=shown, count=len(names) - 3)
     return message(
-        "The text files lie in the folders {names}. If these are labels, write one table with "
-        "the columns text and label and a row for each file: in plain text every line is a row, and "
-        "no row has a label.",
+        "The text files are in the folders {names}. If these are labels, write one table with the columns text "
+        "and label and a row for each file: in plain text every line is a row, and no row has a label.",
         names=shown,
     )
 
@@ -321,7 +320,7 @@ def _files_named(data: dict[str, Any]) -> list[Path]:
 
 def _describe_commas(path: Path) -> str:
     return message(
-        "{name} names one column and its rows hold commas, so every line is read as one text "
+        "{name} names one column but its rows contain commas, so every line is read as one text "
         "(data.delimiter is a tab); if it has several columns, name them all in its first line",
         name=path.name,
     )
@@ -331,9 +330,8 @@ def _describe_encoding(path: Path, fix: Fix) -> str:
     """What the `data` section already says of a file that is not UTF-8, with a line of it to judge by."""
     example = next((line for line in fix.preview if not line.isascii()), "")
     return message(
-        "{name} is not UTF-8; as Windows-1252 it reads “{example}”, and data.encoding is set so; if "
-        "that text is wrong, change {changes} to the encoding that the file has, or save it again as "
-        "UTF-8",
+        "{name} is not UTF-8; as Windows-1252 it reads “{example}”, so data.encoding is set to that; if that "
+        "text is wrong, change {changes} to the encoding of the file, or save it again as UTF-8",
         name=path.name,
         example=example,
         changes=fix.changes["data.encoding"],

@@ -163,7 +163,7 @@ def _decoder(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Toke
     kinds: list[Kind] = ["padding" if label == IGNORE else "target" for label in labels.tolist()]
     return [
         TokenSequence(
-            title=message("Decoder (decoder_input_ids, and below them the labels)"),
+            title=message("Decoder (decoder_input_ids, with the labels below)"),
             ids=given[:MAX_TOKENS].tolist(),
             texts=pieces.texts(given[:MAX_TOKENS]),
             kinds=kinds[:MAX_TOKENS],

@@ -68,7 +68,7 @@ def weights_folder(folder: Path) -> Path:
     if not isinstance(found, str):
         raise InputError(
             message(
-                "{field}: {folder} holds an adapter alone, and its model {name} is not here; {base}",
+                "{field}: {folder} holds only an adapter, and its model {name} is not here; {base}",
                 field=_FIELD,
                 folder=folder,
                 name=base.name,
@@ -85,8 +85,8 @@ def _hide_adapter(folder: Path) -> Path:
     if (folder / CONFIG).exists():
         raise InputError(
             message(
-                "{field}: {folder} holds a model and an adapter for it ({config}), so what is meant cannot "
-                "be told; move the adapter's files into a folder of their own",
+                "{field}: {folder} holds both a model and an adapter for it ({config}), so it is not clear "
+                "which one you mean; move the adapter's files into their own folder",
                 field=_FIELD,
                 folder=folder,
                 config=CONFIG,
@@ -99,7 +99,7 @@ def _hide_adapter(folder: Path) -> Path:
 def _suggest_fix(base: BaseModel) -> str:
     is_folder = Path(base.name).is_absolute() or base.name.startswith((".", "~"))
     return (
-        message("put it back")
+        message("restore it")
         if is_folder
         else message(
             "fetch it with: burnish hub download {name} --revision {revision}", name=base.name, revision=base.revision
@@ -161,7 +161,7 @@ def read_adapter_config(folder: Path) -> dict[str, Any]:
 def _problem(config: dict[str, Any]) -> str:
     if config.get("peft_type") != "LORA":
         return message(
-            "it is of the kind {config}, and Burnish opens LoRA adapters alone",
+            "it is of the kind {config}, and Burnish opens only LoRA adapters",
             config=f"{config.get('peft_type')!r:.40}",
         )
     if beyond := next((key for key in _REFUSED if config.get(key)), None):
@@ -169,7 +169,7 @@ def _problem(config: dict[str, Any]) -> str:
     beginning = config.get("init_lora_weights")
     is_changing = isinstance(beginning, str) and _CHANGING_BEGINNINGS.fullmatch(beginning)
     if not is_changing and not any(beginning is one or beginning == one for one in _PLAIN_BEGINNINGS):
-        return message("init_lora_weights: Burnish does not know {beginning}", beginning=f"{beginning!r:.40}")
+        return message("init_lora_weights: Burnish does not support {beginning}", beginning=f"{beginning!r:.40}")
     return _kinds(config) or _numbers(config) or _names(config)
 
 
@@ -189,7 +189,7 @@ def _kinds(config: dict[str, Any]) -> str:
             task_types=", ".join(_TASK_TYPES),
         )
     if config.get("bias") not in (None, "none", "all", "lora_only"):
-        return message("bias: {config} is none of none, all, lora_only", config=f"{config['bias']!r:.40}")
+        return message("bias: {config} is not one of none, all, lora_only", config=f"{config['bias']!r:.40}")
     return ""
 
 
@@ -198,7 +198,7 @@ def _numbers(config: dict[str, Any]) -> str:
     for key, rank in ranks.items():
         if not (rank is None and key == "r") and not (_is_count(rank) and 1 <= rank <= _LARGEST_RANK):
             return message(
-                "{key}: {rank} is no rank (a whole number from 1 to {largest_rank:,})",
+                "{key}: {rank} is not a rank (a whole number from 1 to {largest_rank:,})",
                 key=key[:40],
                 rank=f"{rank!r:.40}",
                 largest_rank=_LARGEST_RANK,
@@ -206,17 +206,17 @@ def _numbers(config: dict[str, Any]) -> str:
     alphas = {"lora_alpha": config.get("lora_alpha"), **(config.get("alpha_pattern") or {})}
     for key, alpha in alphas.items():
         if not (alpha is None and key == "lora_alpha") and not _is_number(alpha):
-            return message("{key}: {alpha} is no number", key=key[:40], alpha=f"{alpha!r:.40}")
+            return message("{key}: {alpha} is not a number", key=key[:40], alpha=f"{alpha!r:.40}")
     dropout = config.get("lora_dropout")
     if dropout is not None and not (_is_number(dropout) and 0 <= dropout < 1):
-        return message("lora_dropout: {dropout} is no share from 0 to below 1", dropout=f"{dropout!r:.40}")
+        return message("lora_dropout: {dropout} is not a share from 0 to below 1", dropout=f"{dropout!r:.40}")
     layers = config.get(_LAYERS)
     if layers is not None and not all(map(_is_count, layers if isinstance(layers, list) else [layers])):
-        return message("{layers}: {layers_2} are no numbers of layers", layers=_LAYERS, layers_2=f"{layers!r:.40}")
+        return message("{layers}: {layers_2} are not numbers of layers", layers=_LAYERS, layers_2=f"{layers!r:.40}")
     tokens = config.get(_TOKENS)
     lists = list(tokens.values()) if isinstance(tokens, dict) else [[] if tokens is None else tokens]
     if not all(isinstance(one, list) and all(map(_is_count, one)) for one in lists):
-        return message("{tokens}: {tokens_2} are no numbers of tokens", tokens=_TOKENS, tokens_2=f"{tokens!r:.40}")
+        return message("{tokens}: {tokens_2} are not numbers of tokens", tokens=_TOKENS, tokens_2=f"{tokens!r:.40}")
     return ""
 
 
@@ -231,7 +231,7 @@ def _names(config: dict[str, Any]) -> str:
         if names is None:
             continue
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            return message("{key}: {value} are no names of modules", key=key, value=f"{value!r:.40}")
+            return message("{key}: {value} are not names of modules", key=key, value=f"{value!r:.40}")
         if len(names) > _MAX_NAMES:
             return message(
                 "{key}: {names:,} names are too many (at most {max_names:,})",
@@ -243,7 +243,7 @@ def _names(config: dict[str, Any]) -> str:
             count = _repeats(name)
             if count is None:
                 return message(
-                    "{key}: {name} is neither a module's name nor a pattern that is sure to come to an end",
+                    "{key}: {name} is neither a module's name nor a pattern that is certain to terminate",
                     key=key,
                     name=f"{name!r:.60}",
                 )

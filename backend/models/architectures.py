@@ -35,7 +35,7 @@ def explain_unsupported(config: dict[str, Any], head: Head) -> str:
     """Why a configuration's architecture cannot do a head, as the end of a sentence; empty where it can."""
     model_type = str(config.get("model_type", ""))
     if not model_type:
-        return message("its config.json names no model_type, so nobody can tell what it is")
+        return message("its config.json names no model_type, so its kind is unknown")
     if needs_code(config):
         return _explain_own_code(config, head)
     if medium := _medium(model_type):
@@ -75,7 +75,7 @@ def _explain_own_code(config: dict[str, Any], head: Head) -> str:
     mapped, wanted = config.get("auto_map"), head.declared.auto_class
     if isinstance(mapped, dict) and wanted in mapped and "AutoConfig" in mapped:
         return ""
-    lacking = message(" (its auto_map names no {wanted})", wanted=wanted) if wanted else ""
+    lacking = message(" (its auto_map has no {wanted})", wanted=wanted) if wanted else ""
     return message(
         "this model's own code cannot {purpose}{lacking}; choose another task, or another model",
         purpose=head.declared.purpose,

@@ -138,10 +138,10 @@ class Renderer:
 
     def _explain_exit(self, code: int) -> str:
         if code == _TIME_IS_UP:
-            return message("it is not done after {seconds:g} seconds", seconds=self._seconds)
+            return message("it did not finish within {seconds:g} seconds", seconds=self._seconds)
         if code == _OUT_OF_MEMORY:
             return message("it needs more than {memory} GB of memory", memory=MEMORY >> 30)
-        return message("the process that renders it ended with code {code}", code=code)
+        return message("the process that renders it exited with code {code}", code=code)
 
 
 _renderer = Renderer()
@@ -236,7 +236,7 @@ def _answer(
 
     def text_of(part: list[dict[str, str]], prompt: bool) -> str:
         if not part:
-            raise ValueError(message("it would have to write a beginning without any message"))
+            raise ValueError(message("it would have to write a start without any message"))
         found = render(
             [part], chat_template=request["template"], add_generation_prompt=prompt, **request["special_tokens"]
         )[0][0]

@@ -61,21 +61,22 @@ def purpose_of_hub_task(pipeline_tag: str) -> str:
 _FLOAT, _GB = 4, 1e9
 _OTHER_FORMATS = {
     "gguf": message(
-        "GGUF files, which are made for running a model and cannot be trained; choose the model that they were made of"
+        "GGUF files, which are made for running a model and cannot be trained; choose the model that they were "
+        "made from"
     ),
     "onnx": message(
         "ONNX files, which are made for running a model and cannot be trained; choose one with safetensors"
     ),
     "tensorflow": message(
-        "TensorFlow weights (tf_model.h5); choose one with safetensors, or save it from TensorFlow as such"
+        "TensorFlow weights (tf_model.h5); choose a model with safetensors, or save it from TensorFlow as safetensors"
     ),
-    "adapter": message("an adapter, which is nothing without its model; choose the model that it was made for"),
+    "adapter": message("an adapter, which is useless without its model; choose the model that it was made for"),
 }
 _OLD_FORMATS = {
-    "bin": message("Its weights come only as pytorch_model.bin: they are converted once, when you agree."),
-    "flax": message("Its weights come only as flax_model.msgpack: they are converted once, when you agree."),
+    "bin": message("Its weights come only as pytorch_model.bin: they are converted once, with your consent."),
+    "flax": message("Its weights come only as flax_model.msgpack: they are converted once, with your consent."),
 }
-_OWN_CODE = message("It runs Python code of its own, when you have read it and agree.")
+_OWN_CODE = message("It runs its own Python code, once you have read and approved it.")
 
 
 @dataclass(frozen=True)
@@ -130,8 +131,8 @@ def notes(known: ModelFacts, needs: RunNeeds) -> list[str]:
     if needs.free_mb and not needs.partly and free < least and _minimum_bytes(known, needs, whole=False) <= free:
         found.append(
             message(
-                "To train all of it takes at least {least:.1f} GB, and {free:.1f} GB are free; add an "
-                "adapter (LoRA) to train a small part.",
+                "Full fine-tuning takes at least {least:.1f} GB, and {free:.1f} GB are free; add an adapter "
+                "(LoRA) to train a small part.",
                 least=least / _GB,
                 free=free / _GB,
             )
@@ -151,7 +152,7 @@ def _format_problem(known: ModelFacts, needs: RunNeeds) -> str:
         return message("it comes only as {other_formats}", other_formats=_OTHER_FORMATS[known.weights])
     if known.weights == "none" and not needs.from_scratch:
         return message(
-            "it has no weights; choose another, or begin with new weights (model.initialise) to train from scratch"
+            "it has no weights; choose another, or start from new weights (model.initialise) to train from scratch"
         )
     return ""
 
@@ -160,7 +161,7 @@ def _architecture_problem(known: ModelFacts, needs: RunNeeds) -> str:
     config = dict(known.config)
     if not config.get("model_type"):
         return message(
-            "its config.json names no architecture, so nobody can tell what it is; choose one made for transformers"
+            "its config.json names no architecture, so its kind is unknown; choose one made for transformers"
         )
     head = _heads().get(needs.task)
     return explain_unsupported(config, head) if head is not None else ""

@@ -138,7 +138,7 @@ def problem_of(config: dict[str, Any]) -> str:
             return message("{problem}; correct it there, or choose another model", problem=problem)
         if any(part.get(name) is not None for name in _QUANTISED):
             return message(
-                "its weights are quantised, which Burnish cannot open; choose the model in full or half precision"
+                "its weights are quantized, which Burnish cannot open; choose the model in full or half precision"
             )
     problem = _activation(config)
     return message("{problem}; correct it there, or choose another model", problem=problem) if problem else ""
@@ -246,7 +246,7 @@ def _heads(part: dict[str, Any]) -> str:
     count, groups = part.get("num_attention_heads"), part.get("num_key_value_heads")
     if isinstance(count, int) and isinstance(groups, int) and groups and count % groups:
         return message(
-            "num_attention_heads is {count:,}, which num_key_value_heads ({groups:,}) does not divide",
+            "num_attention_heads is {count:,}, which is not divisible by num_key_value_heads ({groups:,})",
             count=count,
             groups=groups,
         )
@@ -267,6 +267,6 @@ def _code(part: dict[str, Any]) -> str:
         for one in value.values() if isinstance(value, dict) else [value]:
             if isinstance(one, str) and "/" in one:
                 return message(
-                    "{name} asks for code of the hub ({one}), which is never run", name=name, one=_quote(one)
+                    "{name} asks for code from the Hub ({one}), which is never run", name=name, one=_quote(one)
                 )
     return ""

@@ -74,7 +74,7 @@ def _run(folder: Path, target: Path) -> None:
     if ended.returncode:
         said = ended.stderr.strip().splitlines()
         name = next(name for name in (BIN, BIN_INDEX, FLAX, FLAX_INDEX) if (folder / name).exists())
-        reason = said[-1] if said else message("the converter ended with {returncode}", returncode=ended.returncode)
+        reason = said[-1] if said else message("the converter exited with {returncode}", returncode=ended.returncode)
         raise InputError(
             message(
                 "{field}: {folder} was not converted: {reason}; use a model that comes as safetensors",

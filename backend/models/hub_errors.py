@@ -35,13 +35,14 @@ def model_mistake(name: str, revision: str, error: Exception) -> InputError:
     """Why the hub does not give a model."""
     if isinstance(error, GatedRepoError):
         text = message(
-            "{name} is given only to people who accepted its terms; accept them on its page, then `hf auth login`",
+            "{name} is only available to people who have accepted its terms; accept them on its page, then run "
+            "`hf auth login`",
             name=name,
         )
     elif isinstance(error, RevisionNotFoundError):
         return InputError(
             message(
-                "model.revision: {name} has no revision {revision}; take main or a commit",
+                "model.revision: {name} has no revision {revision}; use main or a commit",
                 name=name,
                 revision=repr(revision),
             ),
@@ -49,23 +50,25 @@ def model_mistake(name: str, revision: str, error: Exception) -> InputError:
         )
     elif isinstance(error, RepositoryNotFoundError) and "Invalid credentials" not in str(error):
         text = message(
-            "the hub has no model {name} that you may see; check the name, or log in with `hf auth login`", name=name
+            "the Hub has no model {name} that you have access to; check the name, or log in with `hf auth login`",
+            name=name,
         )
     elif getattr(error, "errno", None) == _DISK_FULL:
         text = message(
-            "the disk is full while {name} is downloaded; free some space and start again, it goes on where it stopped",
+            "the disk is full while {name} is downloaded; free some space and start again, and the download "
+            "continues where it stopped",
             name=name,
         )
     elif isinstance(error, InterruptedDownloadError):
         text = message(
-            "the hub cannot be reached any more while {name} is downloaded; what has arrived is kept, so "
-            "start again when the network is back, and it goes on there",
+            "the Hub can no longer be reached while {name} is downloaded; what has arrived is kept, so start "
+            "again when the network is back, and the download continues",
             name=name,
         )
     else:
         text = _describe_status(error) or (
             message(
-                "the hub cannot be reached for {name} ({error}); check the network, or give a folder",
+                "the Hub cannot be reached for {name} ({error}); check the network, or give a folder",
                 name=name,
                 error=_kind(error),
             )
@@ -78,7 +81,7 @@ def search_mistake(error: Exception) -> InputError:
     if isinstance(error, MALFORMED) and not status_of(error):
         return InputError(
             message(
-                "what answers at {endpoint} is no model hub, or speaks another language ({error}); check "
+                "what answers at {endpoint} is not a model hub, or uses another protocol ({error}); check "
                 "HF_ENDPOINT, or {here}",
                 endpoint=constants.ENDPOINT,
                 error=_kind(error),
@@ -88,7 +91,7 @@ def search_mistake(error: Exception) -> InputError:
     return InputError(
         _describe_status(error)
         or message(
-            "the hub cannot be reached ({error}); check the network, or {here} meanwhile",
+            "the Hub cannot be reached ({error}); check the network, or {here} meanwhile",
             error=_kind(error),
             here=_HERE,
         )
@@ -98,7 +101,9 @@ def search_mistake(error: Exception) -> InputError:
 def offline() -> InputError:
     """Why nothing is asked at all."""
     return InputError(
-        message("Burnish works offline, so the hub is not asked; switch that off in Settings, or {here}", here=_HERE)
+        message(
+            "Burnish is in offline mode, so the Hub was not contacted; turn that off in Settings, or {here}", here=_HERE
+        )
     )
 
 
@@ -112,23 +117,25 @@ def _describe_status(error: Exception) -> str:
     """What an answer with a bad status means; empty where there was no answer."""
     status = status_of(error)
     if status == 401:
-        return message("the hub does not accept your login any more (401); renew it with `hf auth login`, or log out")
+        return message("the Hub no longer accepts your login (401); renew it with `hf auth login`, or log out")
     if status == 403:
-        return message("the hub does not let you have this (403); ask its owner, or log in as someone who may")
+        return message(
+            "the Hub does not give you access to this (403); ask its owner, or log in as someone who has access"
+        )
     if status == 404:
         return _describe_not_found(error)
     if status == 429:
         return message(
-            "the hub was asked too often (429); {error}, or log in, which allows more questions",
+            "too many requests to the Hub (429); {error}, or log in, which allows more requests",
             error=_describe_wait(error),
         )
     if status >= 500:
         return message(
-            "the hub has trouble of its own ({status}); try again in some minutes, or {here} meanwhile",
+            "the Hub has a problem ({status}); try again in a few minutes, or {here} meanwhile",
             status=status,
             here=_HERE,
         )
-    return message("the hub refused the question ({status})", status=status) if status else ""
+    return message("the Hub refused the request ({status})", status=status) if status else ""
 
 
 def _describe_not_found(error: Any) -> str:
@@ -136,14 +143,14 @@ def _describe_not_found(error: Any) -> str:
     url, hub = urlsplit(str(error.response.url)), urlsplit(constants.ENDPOINT)
     if url.netloc != hub.netloc:
         return message(
-            "the hub leads to {netloc} for a file, and it is not there (404); try again later, or {here}",
+            "the Hub redirects to {netloc} for a file, and it is not there (404); try again later, or {here}",
             netloc=url.netloc[:80],
             here=_HERE,
         )
     if "/resolve/" in url.path:
         name = url.path.rpartition("/")[2][:80]
         return message(
-            "the hub names the file {name} and does not have it (404); try again later, or {here}",
+            "the Hub lists the file {name} but does not have it (404); try again later, or {here}",
             name=name,
             here=_HERE,
         )

@@ -172,10 +172,10 @@ def _other_format(names: Sequence[str]) -> str:
 
 def _no_access(info: ModelInfo) -> str:
     if info.disabled:
-        return message("the hub has closed it")
+        return message("the Hub has closed the connection")
     if info.gated and not get_token():
         return message(
-            "it is given only to people who accepted its terms; accept them on its page, then log in "
+            "it is only available to people who have accepted its terms; accept them on its page, then log in "
             "(Settings, or `hf auth login`)"
         )
     if info.private and not get_token():
@@ -185,7 +185,7 @@ def _no_access(info: ModelInfo) -> str:
 
 def _access_notes(info: ModelInfo) -> list[str]:
     if info.gated:
-        return [message("It is given only to people who accepted its terms on its page.")]
+        return [message("It is only available to people who have accepted its terms on its page.")]
     return [message("It is private: only people with access to it can repeat the run.")] if info.private else []
 
 

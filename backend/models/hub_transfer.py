@@ -149,7 +149,7 @@ class _PartialFile:
 def _mismatch_error(file: RemoteFile) -> InputError:
     return InputError(
         message(
-            "{field}: what arrived of {name} is not what the hub promised, so it was thrown away; download it again",
+            "{field}: what arrived of {name} is not what the Hub promised, so it was discarded; download it again",
             field=FIELD,
             name=file.name,
         ),
@@ -182,7 +182,7 @@ def _fetch_on(url: str, content: _PartialFile, arrived: Arrived) -> None:
     with client.stream("GET", url, headers=headers, follow_redirects=True, timeout=SECONDS) as response:
         if response.status_code == 416:
             content.forget()
-            raise InterruptedDownloadError(message("the file is shorter than what is here"))
+            raise InterruptedDownloadError(message("the file is shorter than what is already here"))
         hf_raise_for_status(response)
         if content.size and not _is_resumed(response, content.size):
             content.forget()  # the server knows no ranges and begins anew

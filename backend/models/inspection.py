@@ -224,9 +224,10 @@ def _head_note(config: dict[str, Any]) -> str:
     stored = labels(config)
     if str((config.get("architectures") or [""])[0]).endswith("ForSequenceClassification") and stored:
         return message(
-            "It classifies {stored}; for other labels a new head will be made.", stored=", ".join(stored[:10])
+            "It classifies {stored}; for other labels a new, untrained head will be added.",
+            stored=", ".join(stored[:10]),
         )
-    return message("A new classification head will be made, which knows nothing before training.")
+    return message("A new, untrained classification head will be added.")
 
 
 def _tokenizer_sentence(tokenizer: TokenizerFiles, rows: int) -> tuple[str, bool]:
@@ -267,6 +268,6 @@ def config_problem(folder: Path) -> str:
         ""
         if found
         else message(
-            "{folder} has no config.json, so it is no model folder; choose the folder that holds it", folder=folder
+            "{folder} has no config.json, so it is not a model folder; choose the folder that holds it", folder=folder
         )
     )

@@ -18,7 +18,7 @@ from backend.models.weights import flax_problem, read_weights
 
 MAX_RUNS = 200
 """Runs whose models are offered, the newest first."""
-_GONE = message("the folder is not there any more; choose another model")
+_GONE = message("the folder no longer exists; choose another model")
 
 
 def choices(needs: RunNeeds, recent: Sequence[str], runs: Iterable[RunFolder]) -> list[ModelChoice]:
@@ -48,7 +48,7 @@ def recent_models(needs: RunNeeds, recent: Sequence[str], cached: dict[str, Mode
         elif path.is_absolute() or name.startswith((".", "~")):
             found.append(ModelChoice(name=name, group="recent", title=path.name, problem=_GONE))
         else:
-            note = message("It is not in the cache any more, so it will be downloaded.")
+            note = message("It is no longer in the cache, so it will be downloaded.")
             found.append(ModelChoice(name=name, group="recent", is_here=False, notes=[note]))
     return found
 

@@ -122,7 +122,7 @@ def fetch(
     if not _is_hub_id(name):
         raise InputError(
             message(
-                "{field}: {name} is no name of a hub model; give one such as google/mt5-small",
+                "{field}: {name} is not the name of a Hub model; give one such as google/mt5-small",
                 field=_FIELD,
                 name=repr(name),
             ),
@@ -170,7 +170,9 @@ def _find_local(name: str, revision: str) -> ModelLocation | None:
         )
     if not _is_hub_id(name):
         raise InputError(
-            message("{field}: there is no folder {path}, and this is no name of a hub model", field=_FIELD, path=path),
+            message(
+                "{field}: there is no folder {path}, and this is not the name of a Hub model", field=_FIELD, path=path
+            ),
             _FIELD,
         )
     config = try_to_load_from_cache(name, "config.json", revision=check_revision(revision))
@@ -262,8 +264,8 @@ def _safe_copy(here: ModelLocation | None, name: str, revision: str, cache: Path
 def _not_here(name: str) -> InputError:
     return InputError(
         message(
-            "{field}: {name} is neither a folder nor whole in the cache ({hf_hub_cache}), and the "
-            "network may not be used; download it first, or give a folder",
+            "{field}: {name} is neither a folder nor complete in the cache ({hf_hub_cache}), and the network "
+            "may not be used; download it first, or give a folder",
             field=_FIELD,
             name=name,
             hf_hub_cache=constants.HF_HUB_CACHE,

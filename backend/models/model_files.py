@@ -70,7 +70,7 @@ def check_link(path: Path, folder: Path) -> None:
     if path.is_symlink() and leads_out(path, folder) and not _is_of_hub_cache(path):
         raise InputError(
             message(
-                "{path} is a link that leads out of the model's folder; replace it with the file to which it leads",
+                "{path} is a link that points outside the model's folder; replace it with its target",
                 path=path,
             )
         )
@@ -93,7 +93,7 @@ def read_small(path: Path, limit: int = SMALL_LIMIT) -> bytes | None:
     except OSError as error:
         raise InputError(
             message(
-                "{path} cannot be read ({strerror}); check its rights",
+                "{path} cannot be read ({strerror}); check its permissions",
                 path=path,
                 strerror=(error.strerror or str(error)).lower(),
             )
@@ -113,12 +113,14 @@ def parse_table(content: bytes, path: Path | str, *, unique: bool = False) -> di
     except ValueError as error:  # also bytes that are not UTF-8, and integers of thousands of digits
         raise InputError(
             message(
-                "{path} is no readable JSON table ({error}); download it again", path=path, error=_describe_error(error)
+                "{path} is not a readable JSON table ({error}); download it again",
+                path=path,
+                error=_describe_error(error),
             )
         ) from None
     if not isinstance(found, dict):
         raise InputError(
-            message("{path} is no readable JSON table ({found}); download it again", path=path, found=_kind(found))
+            message("{path} is not a readable JSON table ({found}); download it again", path=path, found=_kind(found))
         )
     return found
 

@@ -217,7 +217,7 @@ def read_code(folder: Path) -> dict[str, bytes]:
             raise InputError(
                 message(
                     "{field}: {folder} holds too many files to read its Python code (at most {max_files} of "
-                    "{max_entries:,}); move the model into a folder of its own",
+                    "{max_entries:,}); move the model into its own folder",
                     field=FIELD,
                     folder=folder,
                     max_files=_MAX_FILES,
@@ -284,8 +284,8 @@ def _check(found: RemoteCode, wanted: bool) -> None:
     if not wanted:
         raise InputError(
             message(
-                "{field}: {name} runs Python code of its own; read it, then set {field} to true and agree to "
-                "it (--trust-remote-code on the command line, or the question in the window)",
+                "{field}: {name} runs its own Python code; read it, then set {field} to true and approve it "
+                "(--trust-remote-code on the command line, or the question in the window)",
                 field=FIELD,
                 name=found.name,
             ),
@@ -298,16 +298,15 @@ def _check(found: RemoteCode, wanted: bool) -> None:
 def _consent_error(found: RemoteCode) -> str:
     if found.elsewhere:
         return message(
-            "{field}: the code of {name} lies in another repository ({elsewhere}), at no certain "
-            "version; put its .py files beside the model and name them in its config.json, or choose "
-            "another model",
+            "{field}: the code of {name} is in another repository ({elsewhere}), at no fixed version; put its "
+            ".py files beside the model and name them in its config.json, or choose another model",
             field=FIELD,
             name=found.name,
             elsewhere=found.elsewhere,
         )
     if not found.files:
         return message(
-            "{field}: {name} needs Python code of its own, which is not in {folder}; download it again",
+            "{field}: {name} needs its own Python code, which is not in {folder}; download it again",
             field=FIELD,
             name=found.name,
             folder=found.folder,
@@ -324,9 +323,9 @@ def _consent_error(found: RemoteCode) -> str:
     if len(found.files) > 4:
         files = message("{names} and {count} more", names=files, count=len(found.files) - 4)
     return message(
-        "{field}: {name} runs Python code of its own ({files}), and you have not agreed to "
-        "this version of it ({version}); read it in {folder}, then agree (--trust-remote-code on the "
-        "command line, or the question in the window)",
+        "{field}: {name} runs its own Python code ({files}), and you have not approved this version of it "
+        "({version}); read it in {folder}, then approve it (--trust-remote-code on the command line, or the "
+        "question in the window)",
         field=FIELD,
         name=found.name,
         files=files,

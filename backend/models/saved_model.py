@@ -84,8 +84,8 @@ def damaged_note_error(folder: Path) -> InputError:
     """What a person is told of a note that lacks what its task needs."""
     return InputError(
         message(
-            "{folder} does not say what Burnish writes there of a model (task, labels, columns); fetch "
-            "or export the model again, or delete this file and name the task (--task)",
+            "{folder} lacks what Burnish writes there about a model (task, labels, columns); copy or export "
+            "the model again, or delete this file and name the task (--task)",
             folder=folder / NOTE,
         )
     )
@@ -141,8 +141,8 @@ def check_base(folder: Path, note: dict[str, Any] | None, base: Path) -> None:
     if isinstance(known, dict) and known.get("weights") != _weights_digest(base):
         raise InputError(
             message(
-                "model.name_or_path: {folder} holds an adapter, and its model {known} has other weights than "
-                "when it was trained; put the former model back, or train again",
+                "model.name_or_path: {folder} holds an adapter, and the weights of its model {known} have "
+                "changed since it was trained; restore the former model, or train again",
                 folder=folder,
                 known=known.get("name", base),
             ),
@@ -217,7 +217,7 @@ def _as_numbers(values: np.ndarray, name: str, numbers: Numbers) -> np.ndarray:
     if not np.issubdtype(values.dtype, np.floating):
         return values
     if numbers == "float16" and np.abs(values).max(initial=0.0) > np.finfo(np.float16).max:
-        raise InputError(message("--dtype: {name} holds numbers beyond the range of float16; keep float32", name=name))
+        raise InputError(message("--dtype: {name} holds values outside the range of float16; keep float32", name=name))
     return values.astype(numbers)
 
 

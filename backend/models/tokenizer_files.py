@@ -47,7 +47,7 @@ def read_tokenizer(folder: Path) -> TokenizerFiles:
     if opaque or kind in _WITHOUT_FILES or any((folder / name).is_file() for name in _VOCABULARIES):
         return TokenizerFiles(kind or "tokenizer", tokens)
     problem = message(
-        "{folder} holds no tokenizer; add its tokenizer.json, or name another in model.tokenizer", folder=folder
+        "{folder} has no tokenizer; add its tokenizer.json, or name another in model.tokenizer", folder=folder
     )
     return TokenizerFiles(problem=problem)
 
@@ -102,14 +102,14 @@ def problem_of(tokenizer: Any, *, is_whole: bool = True) -> str:
     files beside it (not `is_whole`) only that they are JSON objects is asked.
     """
     if not isinstance(tokenizer, dict):
-        return message("it is no JSON object")
+        return message("it is not a JSON object")
     if is_whole and not isinstance(tokenizer.get("model"), dict):
         return message("it has no model")
     for part in PARTS if is_whole else ():
         steps = _flatten(tokenizer.get(part))
         if steps is None:
             return message(
-                "its {part} is no table of steps, or has more than {max_steps:,}", part=part, max_steps=MAX_STEPS
+                "its {part} is not a table of steps, or has more than {max_steps:,}", part=part, max_steps=MAX_STEPS
             )
         if problem := next(filter(None, map(_problem_of_step, steps)), ""):
             return message("its {part} {problem}", part=part, problem=problem)
@@ -150,9 +150,9 @@ def _problem_of_step(step: dict[str, Any]) -> str:
     if "precompiled_charsmap" in step:
         return problem_of_charsmap(_charsmap(step))
     if step.get("type") == "FixedLength" and not step.get("length", 1):
-        return message("parts a text after every 0 characters")
+        return message("splits a text after every 0 characters")
     if "pattern" in step and not isinstance(step["pattern"], dict | str):
-        return message("has a pattern that is none")
+        return message("has an invalid pattern")
     return ""
 
 

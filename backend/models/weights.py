@@ -75,7 +75,7 @@ def read_weights(folder: Path) -> Weights:
     return Weights(
         "none",
         problem=message(
-            "{folder} holds no weights (model.safetensors); {folder_2}",
+            "{folder} has no weights (model.safetensors); {folder_2}",
             folder=folder,
             folder_2=_explain_no_weights(folder),
         ),
@@ -98,7 +98,7 @@ def _files(folder: Path, single: str, index: str) -> tuple[tuple[Path, ...], str
     names = set(places.values()) if isinstance(places, dict) and all(map(is_file_name, places.values())) else set()
     if not names:
         return (), message(
-            "{folder} is no readable list of weight files; download the model again", folder=folder / index
+            "{folder} is not a readable list of weight files; download the model again", folder=folder / index
         )
     paths = tuple(folder / name for name in sorted(names))
     missing = [path.name for path in paths if not path.is_file()]
@@ -111,7 +111,7 @@ def _explain_no_weights(folder: Path) -> str:
     if (folder / FLAX).is_file() or (folder / FLAX_INDEX).is_file():
         return flax_problem(folder)
     if (folder / "tf_model.h5").is_file():
-        return message("tf_model.h5 is of another framework: save the model from there as safetensors")
+        return message("tf_model.h5 belongs to another framework: save the model from there as safetensors")
     return message("choose a folder with weights, or set model.initialise to from_config to train from scratch")
 
 
@@ -139,7 +139,7 @@ def _read_all(files: tuple[Path, ...]) -> Weights:
 
 def _lfs_pointer_weights(path: Path) -> Weights:
     problem = message(
-        "{path} is a Git LFS pointer and not the weights; run `git lfs pull` in {parent}", path=path, parent=path.parent
+        "{path} is a Git LFS pointer, not the weights; run `git lfs pull` in {parent}", path=path, parent=path.parent
     )
     return Weights("lfs-pointer", (path,), problem=problem)
 
@@ -151,12 +151,12 @@ def read_header(path: Path) -> dict[str, dict]:
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
         if not 2 <= length <= min(_LARGEST_HEADER, size - 8):
-            raise ValueError(message("its header is cut off or no safetensors header"))
+            raise ValueError(message("its header is cut off or is not a safetensors header"))
         content = file.read(length)
     try:
         header = parse_table(content, path, unique=True)
     except InputError:
-        raise ValueError(message("its header is no JSON table, or has one key twice")) from None
+        raise ValueError(message("its header is not a JSON table, or has one key twice")) from None
     header.pop("__metadata__", None)
     end = 0
     for name, entry in sorted(header.items(), key=lambda item: _offsets(*item)):
@@ -164,7 +164,7 @@ def read_header(path: Path) -> dict[str, dict]:
         if begin != end:
             raise ValueError(
                 message(
-                    "tensor {name} begins at byte {begin:,} instead of {end:,}",
+                    "tensor {name} starts at byte {begin:,} instead of {end:,}",
                     name=repr(name[:80]),
                     begin=begin,
                     end=end,
@@ -173,14 +173,14 @@ def read_header(path: Path) -> dict[str, dict]:
         if after - begin != _bytes(name, entry):
             raise ValueError(
                 message(
-                    "tensor {name} has {after:,} bytes, which is not what its shape takes",
+                    "tensor {name} has {after:,} bytes, which does not match its shape",
                     name=repr(name[:80]),
                     after=after - begin,
                 )
             )
         end = after
     if 8 + length + end != size:
-        raise ValueError(message("it should have {value:,} bytes and has {size:,}", value=8 + length + end, size=size))
+        raise ValueError(message("it should have {value:,} bytes but has {size:,}", value=8 + length + end, size=size))
     return header
 
 
@@ -281,7 +281,7 @@ def rename_flax_parameters(tree: Mapping[str, Any]) -> dict[str, np.ndarray]:
     for path, value in _flax_leaves(tree.get("params", tree)):
         last = path[-1]
         if last not in _FLAX_WEIGHTS | _FLAX_KEPT:
-            raise ValueError(message("{path} is no parameter of a family that is known here", path="/".join(path)))
+            raise ValueError(message("{path} is not a parameter of a supported family", path="/".join(path)))
         numbers = value if value.dtype in (np.float16, np.float32) else value.astype(np.float32)
         name = ".".join([*path[:-1], "weight" if last in _FLAX_WEIGHTS else last])
         tensors[name] = np.ascontiguousarray(numbers.T if last == "kernel" else numbers)
@@ -296,7 +296,7 @@ def _flax_leaves(tree: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterat
         elif isinstance(value, np.ndarray):
             yield path, value
         else:
-            raise ValueError(message("{path} is no array", path="/".join(path)))
+            raise ValueError(message("{path} is not an array", path="/".join(path)))
 
 
 CHUNK_BYTES = 1 << 24

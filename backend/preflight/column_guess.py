@@ -113,7 +113,7 @@ class ColumnGuess:
 
     def _unfit_label(self, look: ColumnSummary) -> str:
         if look.distinct is None:
-            return message("holds {kind}, and labels are single values", kind=_plural(look.kind))
+            return message("holds {kind}, but labels are single values", kind=_plural(look.kind))
         filled = look.rows - look.empty
         whole = look.rows == len(self._table)
         if whole and look.distinct == 1:
@@ -130,11 +130,11 @@ class ColumnGuess:
         if look.kind in ("numbers", "whole numbers"):
             return ""
         if look.kind != "text":
-            return message("holds {kind}, and numbers are wanted", kind=_plural(look.kind))
+            return message("holds {kind}, not numbers", kind=_plural(look.kind))
         cells = pc.utf8_trim_whitespace(pc.fill_null(self._table[look.name].slice(0, LOOKED_AT), ""))
         odd = cells.filter(pc.invert(pc.or_(pc.match_substring_regex(cells, _NUMBER), pc.equal(cells, ""))))
         return (
-            message("holds no numbers, for example {odd}", odd=repr(odd[0].as_py()[:40]))
+            message("has no numbers, for example {odd}", odd=repr(odd[0].as_py()[:40]))
             if len(odd) > look.rows // 2
             else ""
         )
@@ -212,22 +212,20 @@ def _messages(_: ColumnSummary) -> str:
 
 def _unfit_text(look: ColumnSummary) -> str:
     nested = look.kind.startswith("list") or look.kind in ("structure", "other")
-    return message("holds {kind}, and text is wanted", kind=_plural(look.kind)) if nested else ""
+    return message("holds {kind}, not text", kind=_plural(look.kind)) if nested else ""
 
 
 def _unfit_words(look: ColumnSummary) -> str:
     return (
         ""
         if look.kind in ("text", "list of text", "list of numbers", "list")
-        else message("holds {kind}, and lists are wanted", kind=look.kind)
+        else message("holds {kind}, not lists", kind=look.kind)
     )
 
 
 def _unfit_messages(look: ColumnSummary) -> str:
     return (
-        ""
-        if look.kind in ("list", "text")
-        else message("holds {kind}, and lists of messages are wanted", kind=_plural(look.kind))
+        "" if look.kind in ("list", "text") else message("holds {kind}, not lists of messages", kind=_plural(look.kind))
     )
 
 

@@ -111,8 +111,8 @@ def _unread_validation(spec: RunSpec) -> str:
     names = [name for name in found if split_of(Path(name)) == "validation"]
     return (
         message(
-            "data.train: {names} in this folder is validation data by its name and is not read; name it "
-            "as data.validation to measure with it",
+            "data.train: {names} in this folder is validation data by its name and is not read; to evaluate on "
+            "it, name it as data.validation",
             names=names[0],
         )
         if names
@@ -125,7 +125,7 @@ def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict
     assert isinstance(fraction, float | int)
     if not 0 < fraction < 1:
         raise InputError(
-            message("data.validation: {fraction} is no fraction between 0 and 1, such as 0.1", fraction=fraction),
+            message("data.validation: {fraction} is not a fraction between 0 and 1, such as 0.1", fraction=fraction),
             "data.validation",
         )
     label = task.label_column(columns)
@@ -135,9 +135,9 @@ def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict
         if len(part) == 0 and name == "validation" and labels is not None and len(train) > 1:
             raise InputError(
                 message(
-                    "data.validation: each of the {train:,} rows has a label of its own in the column {label}, "
-                    "so no row can be set aside; name the column with the labels in data.columns.label, or give "
-                    "a file with rows for validation",
+                    "data.validation: each of the {train:,} rows has its own label in the column {label}, so "
+                    "no row can be held out; name the column with the labels in data.columns.label, or give a "
+                    "file with validation rows",
                     train=len(train),
                     label=repr(label),
                 ),

@@ -63,16 +63,16 @@ def _candidates(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dic
         yield (
             message("Half precision"),
             {"hardware.precision": "bfloat16"},
-            message("Computes with fewer digits; weights keep all of theirs."),
+            message("Computes at lower precision; the weights keep full precision."),
         )
     if spec.adapter is None:
-        yield message("LoRA adapter"), {"adapter": LORA}, message("Trains a few added weights in place of all.")
+        yield message("LoRA adapter"), {"adapter": LORA}, message("Trains a few added weights instead of all of them.")
     yield from _shorter(spec, measured)
     if spec.training.optimizer in ("adamw", "adam"):
         yield (
             message("Adafactor optimizer"),
             {"training.optimizer": "adafactor", "training.optimizer_options": {}},
-            message("Keeps far less per weight than Adam; the best learning rate may be another."),
+            message("Keeps far less state per weight than Adam; the best learning rate may differ."),
         )
 
 
@@ -85,9 +85,9 @@ def _shorter(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dict[s
     while (limit := limit // 2) >= SHORTEST:
         cut = float(np.mean(measured.lengths >= limit))
         note = (
-            message("About {cut:.0%} of the rows lose their end.", cut=cut)
+            message("About {cut:.0%} of the rows are truncated.", cut=cut)
             if cut >= 0.005
-            else message("Hardly any row loses its end.")
+            else message("Hardly any row is truncated.")
         )
         candidate = message("At most {limit} tokens", limit=limit), {"task.max_length": limit}, note
         tried = _try_changes(spec, measured, *candidate)
@@ -103,7 +103,9 @@ def _combine(spec: RunSpec, measured: MemoryFacts, found: list[MemoryFix]) -> Me
     if "adapter" in changes:
         # An adapter has so few weights that its optimizer hardly matters.
         changes = {key: value for key, value in changes.items() if not key.startswith("training.optimizer")}
-    return _try_changes(spec, measured, message("All of these"), changes, message("Each alone is not enough."))
+    return _try_changes(
+        spec, measured, message("All of these"), changes, message("None of these is enough on its own.")
+    )
 
 
 def _try_changes(

@@ -101,7 +101,7 @@ def plan_notes(spec: RunSpec, splits: Splits, split: Split, micro: int, batch_si
     if spec.training.batch_size > rows:
         notes.append(
             message(
-                "The batch of {batch_size} is larger than the data ({rows} rows); every step uses all rows.",
+                "The batch size {batch_size} is larger than the data ({rows} rows); every step uses all rows.",
                 batch_size=spec.training.batch_size,
                 rows=rows,
             )
@@ -109,7 +109,7 @@ def plan_notes(spec: RunSpec, splits: Splits, split: Split, micro: int, batch_si
     if together < batch_size:
         notes.append(
             message(
-                "{batch_size} rows per step go through in {value} passes of up to {together}, so that they fit.",
+                "{batch_size} rows per step are computed in {value} passes of up to {together}, so that they fit.",
                 batch_size=batch_size,
                 value=-(-batch_size // together),
                 together=together,
@@ -126,8 +126,8 @@ def _filler_note(split: Split, batch_size: int) -> list[str]:
     fitting = [size for size in (batch_size - left, batch_size - left + split.replicas) if size]
     return [
         message(
-            "{batch_size} rows a step do not divide over {replicas}: {replicas_2} filler rows are "
-            "computed and count for nothing; {fitting} rows would need none.",
+            "{batch_size} rows per step cannot be divided evenly among {replicas}: {replicas_2} filler rows "
+            "are computed and do not count; {fitting} rows would need none.",
             batch_size=batch_size,
             replicas=split.replicas,
             replicas_2=split.replicas - left,
@@ -147,7 +147,7 @@ def memory_problems(needed: float, available: float, micro: int, remedied: bool)
     """Why it cannot be trained here: it needs more memory than is free, and what to do."""
     if needed <= available:
         return []
-    advice = message("take one of the settings that make it fit") if remedied else message("choose a smaller model")
+    advice = message("choose one of the settings that make it fit") if remedied else message("choose a smaller model")
     return [
         plural(
             "It needs about {needed} and {available} are free, even with {count} row at a time: {advice}.",

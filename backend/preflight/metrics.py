@@ -54,7 +54,7 @@ def check(spec: RunSpec, task: Task) -> None:
     if best is not None and base_metric(best, directions.known) is None:
         raise InputError(
             message(
-                "evaluation.best_metric: {best} is no metric of {task}; there are {known}",
+                "evaluation.best_metric: {best} is not a metric of {task}; there are {known}",
                 best=repr(best),
                 task=spec.task["type"],
                 known=", ".join(directions.known),
@@ -71,9 +71,9 @@ def _refuse_undeclared(best: str | None, known: Mapping[str, bool | None]) -> No
     if best is not None:
         raise InputError(
             message(
-                "evaluation.best_metric: nobody has declared whether a greater {best} is better, so no "
-                "checkpoint is the best by it; choose another ({others}), or declare greater_is_better where "
-                "the metric is defined",
+                "evaluation.best_metric: it is not declared whether a higher {best} is better, so it cannot "
+                "select the best checkpoint; choose another ({others}), or set greater_is_better where the "
+                "metric is defined",
                 best=repr(best),
                 others=others,
             ),

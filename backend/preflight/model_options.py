@@ -18,7 +18,7 @@ from backend.tokenizers.loading import open_tokenizer
 _DECIDED_ELSEWHERE = {
     "model_type": message("choose another model"), "architectures": message("choose another task.type"), "auto_map": message("choose another model"),
     "id2label": message("they come from the task"), "label2id": message("they come from the task"), "num_labels": message("they come from the task"),
-    "dtype": message("hardware.precision says how is computed"), "torch_dtype": message("hardware.precision says how is computed"),
+    "dtype": message("hardware.precision sets the number format"), "torch_dtype": message("hardware.precision sets the number format"),
 }  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def adapter_settings(spec: RunSpec) -> Section | None:
         raise InputError(message("adapter: new weights must all be trained; leave the adapter out"), "adapter")
     if spec.model.frozen:
         raise InputError(
-            message("model.frozen: an adapter leaves every weight of the model frozen already"), "model.frozen"
+            message("model.frozen: with an adapter every weight of the model is frozen already"), "model.frozen"
         )
     return validate(kind.Settings, spec.adapter, "adapter")
 

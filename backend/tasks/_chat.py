@@ -58,7 +58,7 @@ def messages_of(cell: Any) -> list[Message] | str:
         try:
             cell = json.loads(cell) if cell.strip() else []
         except (ValueError, RecursionError):
-            return message("messages that are no JSON list")
+            return message("messages that are not a JSON list")
     if not isinstance(cell, list) or not cell:
         return message("no messages")
     found = [_message(one) for one in cell]
@@ -146,8 +146,8 @@ def _to_conversation(rendered: RenderedChat, asked: RenderRequest, place: str) -
     if None in rendered.ends:
         raise InputError(
             message(
-                "task.template: it writes the beginning of {place} otherwise when the conversation goes on, "
-                "so that answers cannot be told from prompts; write another template",
+                "task.template: it writes the start of {place} differently when the conversation continues, so "
+                "answers cannot be told from prompts; write another template",
                 place=place,
             ),
             "task.template",
@@ -166,7 +166,7 @@ def check_template(template: str) -> str:
         Environment(extensions=["jinja2.ext.loopcontrols"]).parse(_MARKS_OF_ANSWERS.sub("", template))
     except (TemplateError, *STUMBLES) as error:
         raise ValueError(
-            message("it is no Jinja template ({error}); write auto for the tokenizer's own", error=reason_of(error))
+            message("it is not a Jinja template ({error}); write auto for the tokenizer's own", error=reason_of(error))
         ) from None
     return template
 

@@ -57,12 +57,10 @@ class Written(StrEnum):
 
 _SENTENCES = {
     Written.FROM_0: message("The labels call the first choice 0."),
-    Written.FROM_1: message(
-        "The labels call the first choice 1; probability_0 is that of the first choice all the same."
-    ),
+    Written.FROM_1: message("The labels call the first choice 1; probability_0 still belongs to the first choice."),
     Written.CAPITALS: message("The labels are letters: A is the first choice."),
     Written.LETTERS: message("The labels are letters: a is the first choice."),
-    Written.NAMES: message("The labels are the names that the choices bear in their own column."),
+    Written.NAMES: message("The labels are the names of the choices, given in a column of their own."),
     Written.TEXT: message("The labels are the texts of the right choices."),
 }
 
@@ -140,8 +138,8 @@ def check_count(rows: Rows, columns: Columns, split: str, expected: int | None) 
             raise InputError(
                 (
                     message(
-                        "{split}: {rows} has {texts} choices where the rows before have {wanted}; give every row the "
-                        "same number of choices",
+                        "{split}: {rows} has {texts} choices, but the rows before it have {wanted}; give every "
+                        "row the same number of choices",
                         split=split_key(split),
                         rows=part.rows.place(row),
                         texts=len(part.texts[row]),
@@ -149,8 +147,8 @@ def check_count(rows: Rows, columns: Columns, split: str, expected: int | None) 
                     )
                     if expected is None
                     else message(
-                        "{split}: {rows} has {texts} choices where training has {wanted}; give every row the same "
-                        "number of choices",
+                        "{split}: {rows} has {texts} choices, but the training rows have {wanted}; give every "
+                        "row the same number of choices",
                         split=split_key(split),
                         rows=part.rows.place(row),
                         texts=len(part.texts[row]),
@@ -179,7 +177,7 @@ def check_labels(rows: Rows, columns: Columns, split: str, written: Written) -> 
         if row is not None:
             raise InputError(
                 message(
-                    "{split}: {rows} has the label {labels}, which is none of its {texts} choices "
+                    "{split}: {rows} has the label {labels}, which is not one of its {texts} choices "
                     "({sentence}); correct the row, or set task.first_choice",
                     split=split_key(split),
                     rows=part.rows.place(row),
@@ -221,8 +219,8 @@ def _from(numbers: list[int], count: int, first_choice: str, all_call: Callable[
     shown = ", ".join(map(str, sorted(set(numbers))[:4]))
     raise InputError(
         message(
-            "data.columns.label: the labels ({shown}) may count the {count} choices from 0 or from 1, "
-            "for neither 0 nor {count} is among them; set task.first_choice to 0 or 1",
+            "data.columns.label: the labels ({shown}) may count the {count} choices from 0 or from 1, because "
+            "neither 0 nor {count} occurs; set task.first_choice to 0 or 1",
             shown=shown,
             count=count,
         ),
@@ -286,9 +284,9 @@ def _cell(value: Any, rows: Rows, row: int, column: str) -> dict[str, list[Any]]
         return {name: value[name] for name in ("text", "label") if isinstance(value.get(name), list)}
     raise InputError(
         message(
-            "data.columns.choices: {rows} holds no list of choices in the column {column}; write it as a "
-            'JSON list such as ["red", "blue"], or name one column for each choice '
-            "(data.columns.choice_0, choice_1 …)",
+            "data.columns.choices: {rows} has no list of choices in the column {column}; write it as a JSON "
+            'list such as ["red", "blue"], or name one column for each choice (data.columns.choice_0, choice_1 '
+            "…)",
             rows=rows.place(row),
             column=repr(column),
         ),

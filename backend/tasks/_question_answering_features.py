@@ -122,7 +122,7 @@ def _answers(cell: Any, start: Any) -> Answers | None:
 
 def _pair_answers(texts: list[Any], starts: list[int | None]) -> Answers:
     if any(isinstance(text, list | dict) for text in texts):
-        raise Unreadable(message("answers that are no text"))
+        raise Unreadable(message("answers that are not text"))
     words = [_as_text(text) for text in texts]
     starts = [*starts, *[None] * (len(words) - len(starts))]
     kept = [(text, start) for text, start in zip(words, starts, strict=False) if text.strip()]
@@ -147,7 +147,7 @@ def _offsets(value: Any) -> list[int | None]:
         found = [None if one is None else float(one) for one in _as_list(value)]
         numbers = [None if one is None or math.isnan(one) else int(one) for one in found]  # NaN: pandas' missing number
     except (TypeError, ValueError, OverflowError):
-        raise Unreadable(message("the answer offset {value}, which is no number", value=repr(value))) from None
+        raise Unreadable(message("the answer offset {value}, which is not a number", value=repr(value))) from None
     return [None if number is None or number < 0 else number for number in numbers]
 
 
@@ -255,8 +255,8 @@ def check_offsets(tokenizer: Any) -> None:
     if not tokenizer.is_fast:
         raise InputError(
             message(
-                "model.tokenizer: question answering must know which characters a token stands for, and "
-                "{class_name} cannot tell; set model.tokenizer to a folder or hub id with a tokenizer.json",
+                "model.tokenizer: question answering must know which characters a token covers, and "
+                "{class_name} cannot tell; set model.tokenizer to a folder or Hub ID with a tokenizer.json",
                 class_name=type(tokenizer).__name__,
             ),
             "model.tokenizer",

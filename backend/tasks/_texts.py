@@ -70,7 +70,7 @@ def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
         example = str(next((cell for cell in column.to_pylist() if cell), "[]"))[:60]
         raise InputError(
             message(
-                "data.columns: text is wanted and the column holds lists or mappings, such as {example}; "
+                "data.columns: the column should hold text but holds lists or mappings, such as {example}; "
                 "choose another column, or write each cell as text",
                 example=example,
             ),
@@ -83,7 +83,7 @@ def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
     except pa.ArrowException:  # such as bytes that are not UTF-8
         raise InputError(
             message(
-                "data.columns: text is wanted and the column holds {type} that cannot be read as text; "
+                "data.columns: the column should hold text but holds {type} that cannot be read as text; "
                 "choose another column, or write each cell as text",
                 type=column.type,
             ),

@@ -178,8 +178,8 @@ def word_tokenizer(tokenizer: Any) -> Any:
     if backend is None:
         raise InputError(
             message(
-                "model.tokenizer: this tokenizer does not tell which word a token belongs to; name a folder "
-                "or hub id that has a tokenizer.json (a fast tokenizer)"
+                "model.tokenizer: this tokenizer cannot tell which word a token belongs to; name a folder or "
+                "Hub ID that has a tokenizer.json (a fast tokenizer)"
             ),
             "model.tokenizer",
         )

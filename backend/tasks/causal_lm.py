@@ -100,14 +100,14 @@ class Settings(WritingSettings):
     @classmethod
     def _there_is_an_answer(cls, generate: bool, info: ValidationInfo) -> bool:
         if generate and info.data.get("rows") not in ANSWERS:
-            raise ValueError(message("answers are written to instructions and chats; set task.rows to one of them"))
+            raise ValueError(message("answers are generated for instructions and chats; set task.rows to one of them"))
         return generate
 
     @field_validator("packing")
     @classmethod
     def _is_not_packed(cls, packing: bool, info: ValidationInfo) -> bool:
         if packing and info.data.get("rows") == "blocks":
-            raise ValueError(message("blocks are full as they are; leave it off, or set task.rows to examples"))
+            raise ValueError(message("blocks are always full; leave it off, or set task.rows to examples"))
         return packing
 
 
@@ -179,7 +179,7 @@ class CausalLm:
             if isinstance(messages, str):
                 found.append((row, messages))
             elif labelled and not any(one["role"] == "assistant" for one in messages):
-                found.append((row, message("no answer of the assistant")))
+                found.append((row, message("no assistant message")))
         return found
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
@@ -187,7 +187,7 @@ class CausalLm:
         if "text" in columns and is_blank(rows.table[columns["text"]]).all():
             raise InputError(
                 message(
-                    "data.columns.text: the column {columns} holds no text; choose another column",
+                    "data.columns.text: the column {columns} has no text; choose another column",
                     columns=repr(columns["text"]),
                 ),
                 "data.columns.text",

@@ -109,7 +109,7 @@ class MaskedLm:
         if is_blank(rows.table[columns["text"]]).all():
             raise InputError(
                 message(
-                    "data.columns.text: the column {columns} holds no text; choose another column",
+                    "data.columns.text: the column {columns} has no text; choose another column",
                     columns=repr(columns["text"]),
                 ),
                 "data.columns.text",
@@ -248,7 +248,7 @@ def _check_tokenizer(tokenizer: Any, whole_words: bool) -> None:
     if tokenizer.mask_token_id is None:
         raise InputError(
             message(
-                "model.tokenizer: this tokenizer has no mask token, so nothing can be hidden; choose an "
+                "model.tokenizer: this tokenizer has no mask token, so nothing can be masked; choose an "
                 "encoder such as BERT or RoBERTa, or set task.type to causal_lm"
             ),
             "model.tokenizer",
@@ -256,8 +256,8 @@ def _check_tokenizer(tokenizer: Any, whole_words: bool) -> None:
     if whole_words and not tokenizer.is_fast:
         raise InputError(
             message(
-                "task.whole_words: this tokenizer does not tell which tokens make a word (it is a slow one); "
-                "leave it off, or choose a model with a tokenizer.json"
+                "task.whole_words: this tokenizer (a slow one) cannot tell which tokens form a word; leave it "
+                "off, or choose a model with a tokenizer.json"
             ),
             "task.whole_words",
         )

@@ -110,7 +110,7 @@ class QuestionAnswering:
     """
 
     title: ClassVar[str] = "Question answering"
-    description: ClassVar[str] = "Finds the passage of a text that answers a question, or that there is no answer."
+    description: ClassVar[str] = "Finds the passage of a text that answers a question, or says that there is no answer."
     columns: ClassVar[tuple[Column, ...]] = (
         Column("question", "Question", "The question.", holds="text", usual_names=["question", "query"]),
         Column("context", "Context", "The text that contains the answer.", holds="text", usual_names=["context", "passage", "paragraph", "document", "text"]),
@@ -191,7 +191,7 @@ class QuestionAnswering:
             return str(answers)
         if not answers.texts:
             refused = self.settings.version_2_with_negative is False
-            return message("no answer, which task.version_2_with_negative false rules out") if refused else ""
+            return message("no answer, which task.version_2_with_negative: false rules out") if refused else ""
         span, in_place = locate(context, answers.texts[0], answers.starts[0])
         if use != "training" or self.settings.misplaced_answers == "no_answer" or in_place:
             return ""
@@ -205,7 +205,7 @@ class QuestionAnswering:
         if not any(one.texts for one in known):
             raise InputError(
                 message(
-                    "data.columns.answers: the column {columns} holds no answer; choose another column",
+                    "data.columns.answers: the column {columns} has no answers; choose another column",
                     columns=repr(columns["answers"]),
                 ),
                 "data.columns.answers",
@@ -247,8 +247,8 @@ class QuestionAnswering:
         none = sum(isinstance(one, Answers) and not one.texts for one in read_answers(rows, columns))
         if none and not self._may_be_none(facts):
             note = message(
-                "{split}: no question of the training data is without answer, and here {none} of {rows} are; "
-                "they count as errors.",
+                "{split}: every question of the training data has an answer, but here {none} of {rows} have "
+                "none; they count as errors.",
                 split=split_key(split),
                 none=none,
                 rows=len(rows),
@@ -284,9 +284,9 @@ class QuestionAnswering:
     def _no_room_error(self, place: str, room: int, max_length: int) -> InputError:
         return InputError(
             message(
-                "task.doc_stride: {place} has a long question, which leaves {room} tokens for the context in "
-                "a window of {max_length}, and two windows are to share {doc_stride} of them; set a smaller "
-                "task.doc_stride, a greater task.max_length, or shorten the question",
+                "task.doc_stride: {place} has a long question, which leaves {room} tokens for the context in a "
+                "window of {max_length}, but two windows should share {doc_stride} of them; set a smaller "
+                "task.doc_stride, a larger task.max_length, or shorten the question",
                 place=place,
                 room=max(room, 0),
                 max_length=max_length,

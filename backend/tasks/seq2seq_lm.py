@@ -306,8 +306,8 @@ def _refuse_languages(source: str | None, target: str | None) -> None:
     if source or target:
         raise InputError(
             message(
-                "task.{name}: this model's tokenizer has no language tokens; leave it empty and say the "
-                "direction by task.prefix, if the model reads one",
+                "task.{name}: this model's tokenizer has no language tokens; leave it empty, and give the "
+                "direction as task.prefix if the model reads one",
                 name=name,
             ),
             f"task.{name}",
@@ -331,7 +331,7 @@ def _check_language(tokenizer: Any, name: str, language: str | None) -> None:
         )
     raise InputError(
         message(
-            "{field}: the model's tokenizer knows no language {language}; it knows {listed}",
+            "{field}: the model's tokenizer has no language {language}; it has {listed}",
             field=field,
             language=repr(language),
             listed=listed,

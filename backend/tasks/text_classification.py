@@ -54,7 +54,7 @@ class Settings(Section):
     @classmethod
     def _labels_differ(cls, labels: list[str] | None) -> list[str] | None:
         if labels and len(set(labels)) < len(labels):
-            raise ValueError(message("the same label stands in it twice"))
+            raise ValueError(message("the same label occurs in it twice"))
         return labels
 
 
@@ -160,7 +160,7 @@ class TextClassification:
             if unknown:
                 raise InputError(
                     message(
-                        "task.class_weights: {unknown} is no label; there are {labels}",
+                        "task.class_weights: {unknown} is not a label; there are {labels}",
                         unknown=repr(unknown[0]),
                         labels=", ".join(labels),
                     ),
@@ -298,8 +298,8 @@ def label_notes(labels: list[str], model_labels: tuple[str, ...]) -> list[str]:
         return []
     return [
         message(
-            "the model was trained for other labels ({model_labels}); they are ignored, and a new head "
-            "is made for {labels}",
+            "the model was trained for other labels ({model_labels}); they are ignored, and a new head is "
+            "added for {labels}",
             model_labels=name_labels(list(model_labels)),
             labels=name_labels(labels),
         )

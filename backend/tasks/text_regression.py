@@ -117,8 +117,8 @@ class TextRegression:
             row = int(strange[0])
             raise InputError(
                 message(
-                    "{split}: {rows} has the score {values}, which is no number; correct the row, choose another "
-                    "data.columns.label, or the task text_classification for labels in words",
+                    "{split}: {rows} has the score {values}, which is not a number; correct the row, choose "
+                    "another data.columns.label, or the task text_classification for labels in words",
                     split=split_key(split),
                     rows=rows.place(row),
                     values=repr(values[row].as_py()),

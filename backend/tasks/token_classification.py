@@ -166,7 +166,7 @@ class TokenClassification:
             )
         if unequal or not labelled:
             return unequal
-        return message("no tags") if not tags else message("a word without tag") if "" in tags else ""
+        return message("no tags") if not tags else message("a word without a tag") if "" in tags else ""
 
     def fit(self, rows: Rows, columns: Columns, model_labels: tuple[str, ...] = ()) -> Facts:
         """The tags to learn, sorted, and their scheme. Raises InputError where they do not go together."""
@@ -219,7 +219,7 @@ class TokenClassification:
         if unknown and len(unknown) == len(found):
             raise InputError(
                 message(
-                    "{split}: none of its tags ({unknown}) is among those of the training data ({facts}); choose "
+                    "{split}: none of its tags ({unknown}) occurs in the training data ({facts}); choose "
                     "another file, or set task.scheme",
                     split=split_key(split),
                     unknown=_format_names(unknown),
@@ -232,8 +232,8 @@ class TokenClassification:
             words = int(np.isin(spelled.ids, [spelled.names.index(one) for one in unknown]).sum())
             notes.append(
                 message(
-                    "{split}: {words} words have tags that the training data lacks ({unknown}); they cannot be "
-                    "predicted and count as errors",
+                    "{split}: {words} words have tags that do not occur in the training data ({unknown}); they "
+                    "cannot be predicted and count as errors",
                     split=split_key(split),
                     words=words,
                     unknown=_format_names(unknown),

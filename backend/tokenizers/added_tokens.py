@@ -51,9 +51,7 @@ def extend(tokenizer: "PreTrainedTokenizerBase", extension: Extension) -> int:
         raise InputError(message("{text}: {problem}", text=repr(wrong.text), problem=wrong.problem))
     if not any(not each.problem for each in tokens):
         raise InputError(
-            message("every one of these is a token already; name a new one")
-            if tokens
-            else message("name a token to add")
+            message("all of these are tokens already; name a new one") if tokens else message("name a token to add")
         )
     before, ids = len(tokenizer), set(tokenizer.get_vocab().values())
     from tokenizers import AddedToken  # only where tokens are added
@@ -67,8 +65,7 @@ def extend(tokenizer: "PreTrainedTokenizerBase", extension: Extension) -> int:
         # The library counts pieces where it should look for the largest id.
         raise InputError(
             message(
-                "the ids of this tokenizer have gaps, so that a new token would take another's id; it cannot "
-                "be extended"
+                "the IDs of this tokenizer have gaps, so a new token would take another's ID; it cannot be extended"
             )
         )
     return added
@@ -118,11 +115,11 @@ def _propose(tokenizer: "PreTrainedTokenizerBase", text: str, special: bool, *, 
 
 def _problem(text: str, *, again: bool) -> str:
     if not text.strip():
-        return message("a token has at least one letter or sign")
+        return message("a token has at least one character")
     if again:
-        return message("it is named twice")
+        return message("it occurs twice")
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        return message("it holds half of a sign (a lone surrogate); write it anew")
+        return message("it contains half of a character (a lone surrogate); write it again")
     return ""
 
 

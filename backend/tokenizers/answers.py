@@ -56,7 +56,7 @@ def tokenize_short(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuest
     if question.file is not None:
         if not simple:
             raise InputError(
-                message("a file is tokenised as it is; take its text for pairs, windows, padding and words")
+                message("a file is tokenized as it is; use its text for pairs, windows, padding and words")
             )
         return None
     text = question.text or ""

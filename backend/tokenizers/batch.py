@@ -29,7 +29,7 @@ def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> Token
     pairs = question.pairs
     if pairs is not None and len(pairs) != len(question.texts):
         raise InputError(
-            message("{texts} texts have {pairs} pairs; give as many", texts=len(question.texts), pairs=len(pairs))
+            message("{texts} texts have {pairs} pairs; give equally many", texts=len(question.texts), pairs=len(pairs))
         )
     texts, replaced = zip(*map(replace_surrogates, question.texts), strict=True) if question.texts else ((), ())
     second = None if pairs is None else [replace_surrogates(one)[0] for one in pairs]
@@ -88,7 +88,7 @@ def _width(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, rows: li
     if options.padding == "max_length":
         limit = options.max_length or limit_of(tokenizer)
         if limit is None:
-            raise InputError(message("padding to max_length needs one, since this tokenizer has no limit of its own; give max_length"))  # fmt: skip
+            raise InputError(message("padding to max_length needs one, because this tokenizer has no limit of its own; give max_length"))  # fmt: skip
         longest = max(longest, limit)
     multiple = options.pad_to_multiple_of or 1
     return -(-longest // multiple) * multiple

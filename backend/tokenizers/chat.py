@@ -55,7 +55,7 @@ def _render(
     except TemplateRefusal as refusal:
         problem = (
             message(
-                "the chat template is no Jinja ({reason}); correct it, or take the tokenizer's own",
+                "the chat template is not valid Jinja ({reason}); correct it, or use the tokenizer's own",
                 reason=refusal.reason,
             )
             if refusal.is_syntax

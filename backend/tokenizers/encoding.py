@@ -64,7 +64,9 @@ def raw(
     except Exception as error:  # that is what the Rust tokenizers raise
         if "too short" in str(error):
             raise InputError(message(slow_encoding.TOO_SHORT, truncation=options.truncation)) from None
-        raise InputError(message("the tokenizer refuses these options: {error}", error=_first_line(error))) from None
+        raise InputError(
+            message("the tokenizer does not accept these options: {error}", error=_first_line(error))
+        ) from None
     finally:
         tokenizer.truncation_side = side
         _reset(tokenizer)
@@ -127,15 +129,15 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, pair: boo
         if options.max_length < added:
             raise InputError(
                 message(
-                    "max_length: {max_length} leaves no room, since {added} special tokens are added; give more "
-                    "than {added}, or leave special tokens out",
+                    "max_length: {max_length} leaves no room, because {added} special tokens are added; give "
+                    "more than {added}, or leave special tokens out",
                     max_length=options.max_length,
                     added=added,
                 )
             )
         if options.truncation == "only_second" and not pair:
             raise InputError(
-                message("truncation: only_second cuts a second text, and there is none; choose only_first")
+                message("truncation: only_second truncates a second text, and there is none; choose only_first")
             )
     if options.windows:
         if options.max_length is None:
@@ -149,12 +151,12 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, pair: boo
         if tokenizer.pad_token_id is None:
             raise InputError(message("this tokenizer has no padding token; give it one in the options (pad_token)"))
         if options.padding == "max_length" and options.max_length is None and limit_of(tokenizer) is None:
-            raise InputError(message("padding to max_length needs one, since this tokenizer has no limit of its own; give max_length"))  # fmt: skip
+            raise InputError(message("padding to max_length needs one, because this tokenizer has no limit of its own; give max_length"))  # fmt: skip
         multiple, limit = options.pad_to_multiple_of, options.max_length
         if multiple is not None and multiple > 0 and limit is not None and limit % multiple:
             raise InputError(
                 message(
-                    "max_length: {limit} is no multiple of {multiple} (pad_to_multiple_of); make it one",
+                    "max_length: {limit} is not a multiple of {multiple} (pad_to_multiple_of); make it one",
                     limit=limit,
                     multiple=multiple,
                 )
@@ -162,7 +164,7 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, pair: boo
         if options.padding == "max_length" and (limit or 0) > MAX_FILLED:
             raise InputError(
                 message(
-                    "max_length: {limit:,} is too much to be filled; give {max_filled:,} or less",
+                    "max_length: {limit:,} is too much to pad to; give {max_filled:,} or less",
                     limit=limit,
                     max_filled=MAX_FILLED,
                 )
@@ -170,7 +172,7 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, pair: boo
         if (multiple or 0) > MAX_FILLED:
             raise InputError(
                 message(
-                    "pad_to_multiple_of: {multiple:,} is too much to be filled; give {max_filled:,} or less",
+                    "pad_to_multiple_of: {multiple:,} is too much to pad to; give {max_filled:,} or less",
                     multiple=multiple,
                     max_filled=MAX_FILLED,
                 )

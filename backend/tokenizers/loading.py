@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 FIELD = "model.tokenizer"
-ELSEWHERE = message("set {field} to a folder or hub id that has one", field=FIELD)
+ELSEWHERE = message("set {field} to a folder or Hub ID that has one", field=FIELD)
 
 BPE = {"vocab.json", "merges.txt"}
 _HUB_FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.tiktoken", "*.jinja", "*.py")
@@ -61,7 +61,7 @@ def open_tokenizer(
             why = (error.strerror or str(error)).lower()
             raise InputError(
                 message(
-                    "{name_or_path}: it cannot be read ({why}); check its rights, or {elsewhere}",
+                    "{name_or_path} cannot be read ({why}); check its permissions, or {elsewhere}",
                     name_or_path=name_or_path,
                     why=why,
                     elsewhere=ELSEWHERE,
@@ -129,7 +129,7 @@ def _check_options(options: dict[str, Any]) -> dict[str, Any]:
         if name in _NOT_OPTIONS:
             raise InputError(
                 message(
-                    "model.tokenizer_options: {name} is no option of a tokenizer; name another one in {field} instead",
+                    "model.tokenizer_options: {name} is not a tokenizer option; to use another tokenizer, set {field}",
                     name=repr(name),
                     field=FIELD,
                 ),
@@ -151,7 +151,7 @@ def _is_file(path: Path, name: str) -> bool:
         return path.is_file()
     except (OSError, ValueError):  # a name that is too long for a path, or holds NUL
         raise InputError(
-            message("{name} is no folder, file or hub id; check the name", name=repr(name[:80])), FIELD
+            message("{name} is not a folder, file or Hub ID; check the name", name=repr(name[:80])), FIELD
         ) from None
 
 
@@ -231,7 +231,7 @@ def _open(
     if not 0 <= largest < MAX_ROWS:  # a model would get a row for every id up to it
         raise InputError(
             message(
-                "{name}: its tokenizer has a token with the id {largest:,}, and no model has more than "
+                "{name}: its tokenizer has a token with the ID {largest:,}, and no model has more than "
                 "{max_rows:,} rows; {elsewhere}",
                 name=name,
                 largest=largest,
@@ -264,7 +264,7 @@ def _mistake(folder: Path, name: str, error: Exception, options: dict[str, Any])
     if isinstance(error, TypeError) and options:
         return InputError(
             message(
-                "model.tokenizer_options: the tokenizer of {name} does not take these options: {reason}",
+                "model.tokenizer_options: the tokenizer of {name} does not accept these options: {reason}",
                 name=name,
                 reason=reason,
             ),
@@ -286,7 +286,7 @@ def _no_tokenizer(folder: Path, name: str) -> InputError:
     if pickles:
         return InputError(
             message(
-                "{name}: its tokenizer is there only as a pickle ({pickles}), which is never opened; {elsewhere}",
+                "{name}: its tokenizer exists only as a pickle ({pickles}), which is never opened; {elsewhere}",
                 name=name,
                 pickles=pickles[0],
                 elsewhere=ELSEWHERE,
@@ -295,7 +295,7 @@ def _no_tokenizer(folder: Path, name: str) -> InputError:
         )
     return InputError(
         message(
-            "{name}: there is no tokenizer in it (no tokenizer.json and no vocabulary); {elsewhere}",
+            "{name}: it has no tokenizer (no tokenizer.json and no vocabulary); {elsewhere}",
             name=name,
             elsewhere=ELSEWHERE,
         ),
@@ -309,7 +309,7 @@ def _check_json(folder: Path) -> None:
         if path.is_file() and (why := problem_of(_read_json(path, unique=is_whole), is_whole=is_whole)):
             raise InputError(
                 message(
-                    "{path}: this file is damaged ({why}); fetch it again, or {elsewhere}",
+                    "{path}: this file is damaged ({why}); download it again, or {elsewhere}",
                     path=path,
                     why=why,
                     elsewhere=ELSEWHERE,
@@ -325,7 +325,7 @@ def _check_limit(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
     if not isinstance(limit, int | float):
         raise InputError(
             message(
-                "{name}: its tokenizer_config.json says model_max_length {limit}, which is no number; correct it there",
+                "{name}: model_max_length in its tokenizer_config.json is {limit}, not a number; correct it there",
                 name=name,
                 limit=repr(limit),
             ),
@@ -396,35 +396,35 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
         raise
     except errors.HFValidationError:
         raise InputError(
-            message("{name}: there is no such folder, and it is no hub id either; check the path", name=name), FIELD
+            message("{name}: there is no such folder, and it is not a Hub ID either; check the path", name=name), FIELD
         ) from None
     except errors.GatedRepoError:
         raise InputError(
             message(
-                "{name}: its owner asks you to accept terms on the hub first; do so there, then run: hf auth login",
+                "{name}: its owner asks you to accept terms on the Hub first; do so there, then run: hf auth login",
                 name=name,
             ),
             FIELD,
         ) from None
     except errors.RevisionNotFoundError:
         raise InputError(
-            message("{name}: the hub has no revision {revision} of it", name=name, revision=repr(revision)),
+            message("{name}: the Hub has no revision {revision} of it", name=name, revision=repr(revision)),
             "model.revision",
         ) from None
     except errors.RepositoryNotFoundError:
         raise InputError(
             message(
-                "{name}: there is no such folder here and no such public model on the hub; check the name, "
-                "or run hf auth login if it is a private one",
+                "{name}: there is no such folder here and no such public model on the Hub; check the name, or "
+                "run hf auth login if it is a private one",
                 name=name,
             ),
             FIELD,
         ) from None
     except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, OSError):
-        way_out = message("switch offline mode off") if offline else message("check the network")
+        way_out = message("turn off offline mode") if offline else message("check the network")
         raise InputError(
             message(
-                "{name}: there is no such folder, it is not in the hub's cache and the hub was not reached; "
+                "{name}: there is no such folder, it is not in the Hub cache and the Hub was not contacted; "
                 "check the path, or {way_out}",
                 name=name,
                 way_out=way_out,

@@ -28,7 +28,7 @@ def given_at_construction(options: dict[str, Any]) -> dict[str, Any]:
     """The options less those that are applied afterwards. Raises InputError where one has a value that cannot be."""
     for side in _SIDES:
         if options.get(side, "left") not in ("left", "right"):
-            raise _mistake(side, message("{options} is no side; take left or right", options=repr(options[side])))
+            raise _mistake(side, message("{options} is not a side; use left or right", options=repr(options[side])))
     for name in (ADDED, ADDED_SPECIAL):
         tokens = options.get(name, [])
         if not isinstance(tokens, list) or not all(isinstance(one, str) and one for one in tokens):
@@ -56,9 +56,9 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any], name: s
     if options.get("use_fast", tokenizer.is_fast) != tokenizer.is_fast:
         raise _mistake(
             "use_fast",
-            message("transformers has not a slow tokenizer for {name}; leave it out", name=name)
+            message("transformers has no slow tokenizer for {name}; leave it out", name=name)
             if tokenizer.is_fast
-            else message("transformers has not a fast tokenizer for {name}; leave it out", name=name),
+            else message("transformers has no fast tokenizer for {name}; leave it out", name=name),
         )
 
 
@@ -186,7 +186,7 @@ def _as_sentence(truncation: dict[str, Any] | None, padding: dict[str, Any] | No
             message("padding to {length} tokens", length=length) if length else message("padding to the longest row")
         )
     return (
-        message("The tokenizer's file has stored {found}; this is switched off.", found=" and ".join(found))
+        message("The tokenizer's file specifies {found}; this is turned off here.", found=" and ".join(found))
         if found
         else ""
     )

@@ -33,10 +33,10 @@ def resolve_name(name: str, revision: str = "main", options: dict[str, Any] | No
     name, options = given.tokenizer, {**given.options, **(options or {})}
     revision = revision if given.revision == tokenizer_name.MAIN else given.revision
     if not name.strip():
-        raise InputError(message("no tokenizer is named; give a folder, a file, a hub id or a run"), FIELD)
+        raise InputError(message("no tokenizer is named; give a folder, a file, a Hub ID or a run"), FIELD)
     if "\0" in name:
         raise InputError(
-            message("a name cannot hold the character NUL; give a folder, a file, a hub id or a run"), FIELD
+            message("a name cannot contain the character NUL; give a folder, a file, a Hub ID or a run"), FIELD
         )
     run = _run(name)
     if run is None:
@@ -60,7 +60,7 @@ def _of_spec(run: RunFolder, options: dict[str, Any]) -> ResolvedTokenizer:
         model.revision,
         {**model.tokenizer_options, **options},
         message(
-            "The run {name} has no model of its own yet: this is the tokenizer that it begins with.", name=run.name
+            "The run {name} has no model of its own yet: this is the tokenizer that it starts from.", name=run.name
         ),
     )
 

@@ -37,8 +37,8 @@ def tokenizer(path: Path) -> Tokenizer:
     else:
         raise InputError(
             message(
-                "{path}: this SentencePiece model parts text into words or characters, which we do not open; "
-                "take one of BPE or Unigram",
+                "{path}: this SentencePiece model splits text into words or characters, which Burnish does not "
+                "open; use one of BPE or Unigram",
                 path=path,
             ),
             "model.tokenizer",
@@ -74,7 +74,8 @@ def _check_normaliser(stored: Any, path: Path) -> None:
     charsmap = stored.normalizer_spec.precompiled_charsmap
     if charsmap and (problem := problem_of_charsmap(charsmap)):
         raise InputError(
-            message("{path}: its normaliser {problem}; fetch it again", path=path, problem=problem), "model.tokenizer"
+            message("{path}: its normalizer {problem}; download it again", path=path, problem=problem),
+            "model.tokenizer",
         )
 
 
@@ -102,7 +103,7 @@ def _read_model(path: Path) -> Any:
 
 def _damaged_error(path: Path) -> InputError:
     return InputError(
-        message("{path}: this file is no SentencePiece model, or it is damaged; fetch it again", path=path),
+        message("{path}: this file is not a SentencePiece model, or it is damaged; download it again", path=path),
         "model.tokenizer",
     )
 

@@ -46,13 +46,13 @@ def open_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
     if not 0 < size < MAX_VOCABULARY:
         raise _mistake(
             path,
-            message("it is empty; fetch it again")
+            message("it is empty; download it again")
             if not size
-            else message("it is too large for one; name {known}", known=_KNOWN),
+            else message("it is too large for a tokenizer; name {known}", known=_KNOWN),
         )
     built, note = _build(path, options)
     if not built.get_vocab_size():
-        raise _mistake(path, message("this tokenizer is damaged (it has no pieces); fetch it again"))
+        raise _mistake(path, message("this tokenizer is damaged (it has no pieces); download it again"))
     from transformers import PreTrainedTokenizerFast  # heavy: loads whatever framework is installed
 
     roles = {role: name for role, name in _roles(built).items() if role not in options}
@@ -75,18 +75,18 @@ def _build(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
         return _word_piece(path, options)
     if path.suffix in (".model", ".spm"):
         return sentencepiece_file.tokenizer(path), sentencepiece_file.NOTE
-    raise _mistake(path, message("this file is no tokenizer; name its folder, or {known}", known=_KNOWN))
+    raise _mistake(path, message("this file is not a tokenizer; name its folder, or {known}", known=_KNOWN))
 
 
 def _read_tokenizer_json(path: Path) -> Tokenizer:
     try:
         values = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError):
-        raise _mistake(path, message("this file is damaged (it is no JSON); fetch it again")) from None
+        raise _mistake(path, message("this file is damaged (it is not JSON); download it again")) from None
     if not isinstance(values, dict) or not isinstance(values.get("model"), dict):
-        raise _mistake(path, message("this JSON file is no tokenizer; name its folder, or {known}", known=_KNOWN))
+        raise _mistake(path, message("this JSON file is not a tokenizer; name its folder, or {known}", known=_KNOWN))
     if problem := problem_of(values):
-        raise _mistake(path, message("this file is damaged ({problem}); fetch it again", problem=problem))
+        raise _mistake(path, message("this file is damaged ({problem}); download it again", problem=problem))
     return Tokenizer.from_str(json.dumps(values))
 
 
@@ -120,13 +120,13 @@ def _word_piece(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
         pieces = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise _mistake(
-            path, message("this text is not UTF-8, so it is no vocabulary; name {known}", known=_KNOWN)
+            path, message("this text is not UTF-8, so it is not a vocabulary; name {known}", known=_KNOWN)
         ) from None
     pieces = pieces[:-1] if pieces[-1] == "" else pieces
     pieces = [piece.removesuffix("\r") for piece in pieces]
     if "[UNK]" not in pieces:
         raise _mistake(
-            path, message("this text is no vocabulary of WordPiece (it has no line [UNK]); name {known}", known=_KNOWN)
+            path, message("this text is not a WordPiece vocabulary (it has no line [UNK]); name {known}", known=_KNOWN)
         )
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
     cased = any("A" <= sign <= "Z" for piece in pieces if not piece.startswith("[") for sign in piece)
@@ -140,7 +140,7 @@ def _word_piece(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
             single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
             special_tokens=[(name, vocabulary[name]) for name in ("[CLS]", "[SEP]")],
         )  # fmt: skip
-    why = "" if "do_lower_case" in options else (message("The vocabulary has upper case, so text is kept as it is; do_lower_case says otherwise.") if cased else message("The vocabulary has no upper case, so text is lower-cased; do_lower_case says otherwise."))  # fmt: skip
+    why = "" if "do_lower_case" in options else (message("The vocabulary has uppercase letters, so text is kept as it is; do_lower_case says otherwise.") if cased else message("The vocabulary has no uppercase letters, so text is lowercased; do_lower_case says otherwise."))  # fmt: skip
     return made, why
 
 
@@ -148,7 +148,7 @@ def half_message(missing: str) -> str:
     """What a person is told of a BPE tokenizer of which one file is missing."""
     there = "merges.txt" if missing == "vocab.json" else "vocab.json"
     return message(
-        "this is half a tokenizer: {there} is there and {missing} is not; fetch {missing} too",
+        "this is half a tokenizer: {there} is there and {missing} is not; get {missing} too",
         there=there,
         missing=missing,
     )

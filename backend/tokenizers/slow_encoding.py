@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 TOO_SHORT = message(
-    "truncation: {truncation} cannot cut off enough, since the other text alone is too long; choose longest_first or a larger "
-    "max_length"
+    "truncation: {truncation} cannot truncate enough, because the other text alone is too long; choose "
+    "longest_first or a larger max_length"
 )
 
 

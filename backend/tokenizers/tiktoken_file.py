@@ -53,8 +53,8 @@ def tokenizer(path: Path) -> tuple[Tokenizer, str]:
     made.decoder, made.post_processor = decoders.ByteLevel(), processors.ByteLevel(trim_offsets=False)
     return made, (
         message(
-            "A tiktoken file holds pieces alone: words are parted by {name} rule, as the number of "
-            "pieces suggests, and there are no special tokens.",
+            "A tiktoken file contains only pieces: words are split by {name} rule, as the number of pieces "
+            "suggests, and there are no special tokens.",
             name=name,
         )
     )
@@ -71,7 +71,8 @@ def _ranks(path: Path) -> dict[bytes, int]:
         except (ValueError, IndexError):
             raise InputError(
                 message(
-                    "{path}:{number}: this is no line of a tiktoken file (base64 and a number); fetch the file again",
+                    "{path}:{number}: this is not a line of a tiktoken file (base64 and a number); download "
+                    "the file again",
                     path=path,
                     number=number,
                 ),
@@ -82,7 +83,7 @@ def _ranks(path: Path) -> dict[bytes, int]:
     if missing:
         raise InputError(
             message(
-                "{path}: {missing} of the 256 bytes have no piece, so the file is cut off; fetch it again",
+                "{path}: {missing} of the 256 bytes have no piece, so the file is cut off; download it again",
                 path=path,
                 missing=missing,
             ),

@@ -107,8 +107,8 @@ def surrogate_notes(replaced: int) -> tuple[str, ...]:
         return ()
     return (
         plural(
-            "A lone surrogate in the text became U+FFFD, since no tokenizer takes half a character.",
-            "{count:,} lone surrogates in the text became U+FFFD, since no tokenizer takes half a character.",
+            "A lone surrogate in the text became U+FFFD, because no tokenizer accepts half a character.",
+            "{count:,} lone surrogates in the text became U+FFFD, because no tokenizer accepts half a character.",
             replaced,
         ),
     )

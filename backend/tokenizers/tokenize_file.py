@@ -74,7 +74,7 @@ class _Lines:
                 except UnicodeDecodeError:
                     raise InputError(
                         message(
-                            "--file {path}:{number}: it is not UTF-8 text; convert it first",
+                            "--file {path}:{number} is not UTF-8 text; convert it first",
                             path=self._path,
                             number=number,
                         )

@@ -19,7 +19,7 @@ BYTES = 256
 MAX_PART = 1_000_000
 """Characters of a text that are handed over at once: the library takes 50 times as much memory, and without it aborts."""
 READING, LEARNING = message("Reading the texts"), message("Learning the pieces")
-SILENT = message("Learning the pieces; Unigram tells no progress")
+SILENT = message("Learning the pieces; Unigram reports no progress")
 """Stages of every kind; `trainer_progress` has those that only some tell."""
 
 
@@ -79,7 +79,7 @@ def _check(settings: TokenizerTraining, specials: list[str]) -> None:
     """Raises InputError where the special tokens are none, or leave no room for pieces."""
     if not all(name.strip() for name in settings.special_tokens):
         raise InputError(
-            message("special_tokens: a special token has at least one letter or sign; leave the empty one out"),
+            message("special_tokens: a special token has at least one character; leave the empty one out"),
             "special_tokens",
         )
     least = len(specials) + (BYTES if settings.kind == "byte_bpe" else 0)
@@ -90,7 +90,7 @@ def _check(settings: TokenizerTraining, specials: list[str]) -> None:
         raise InputError(
             message(
                 "vocabulary: {vocabulary} leaves no room for {what}; set it to {least} or more, usually to "
-                "some thousands",
+                "several thousand",
                 vocabulary=settings.vocabulary,
                 what=what,
                 least=least,
@@ -105,8 +105,8 @@ def _training_error(error: Exception, settings: TokenizerTraining, *, has_letter
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
     return InputError(
         message(
-            "vocabulary: no {kind} of {vocabulary:,} pieces can be made of these texts ({reason}); set "
-            "another size, or choose another kind",
+            "vocabulary: these texts do not yield a {kind} of {vocabulary:,} pieces ({reason}); set another "
+            "size, or choose another kind",
             kind=settings.kind,
             vocabulary=settings.vocabulary,
             reason=reason,
@@ -116,7 +116,7 @@ def _training_error(error: Exception, settings: TokenizerTraining, *, has_letter
 
 
 def _no_text() -> InputError:
-    return InputError(message("the chosen column holds no text to learn from; choose another one"))
+    return InputError(message("the chosen column has no text to learn from; choose another one"))
 
 
 class _Seen:
@@ -265,7 +265,8 @@ def _spaces_marked(settings: TokenizerTraining) -> list[Any]:
 def _word_pre_tokenizers(settings: TokenizerTraining) -> list[Any]:
     if settings.pre_tokenizer == "none":
         raise InputError(
-            message("pre_tokenizer: WordPiece cuts words, so it needs borders; choose another one"), "pre_tokenizer"
+            message("pre_tokenizer: WordPiece splits words, so it needs word boundaries; choose another one"),
+            "pre_tokenizer",
         )
     if settings.pre_tokenizer == "whitespace":
         return [pre_tokenizers.WhitespaceSplit()]

@@ -16,7 +16,7 @@ Say = Callable[[str, int, int, str], None]
 
 STAGES = {
     "Tokenize words": (message("Counting the words"), "words"),
-    "Count pairs": (message("Counting pairs of signs"), "words"),
+    "Count pairs": (message("Counting pairs of characters"), "words"),
     "Compute merges": (message("Learning the pieces"), "merges"),
 }
 """What the library calls its work → what people read, and what it counts."""

@@ -123,8 +123,8 @@ class EventLog:
             self._is_lost = True
             raise RunFailed(
                 message(
-                    "{path} was replaced by what cannot be written to ({strerror}), so nobody could follow the "
-                    "run; delete it and resume the run",
+                    "{path} was replaced by something that cannot be written to ({strerror}), so the run could "
+                    "not be followed; delete it and resume the run",
                     path=self._path,
                     strerror=error.strerror,
                 ),
@@ -156,8 +156,8 @@ def missing_words(gaps: list[tuple[int, int]]) -> str:
         return ""
     each = [f"{first}–{last}" if first < last else str(first) for first, last in gaps]
     return message(
-        "steps {each} are missing from the curves, with what was evaluated there, as events.jsonl "
-        "was deleted or changed; the training itself lost nothing",
+        "steps {each} and their evaluations are missing from the curves, because events.jsonl was deleted or "
+        "changed; the training itself lost nothing",
         each=", ".join(each),
     )
 

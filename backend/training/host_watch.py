@@ -133,7 +133,7 @@ class Watch:
             return None
         return RunFailed(
             message(
-                "{number} has given no sign of life for {lost_seconds:g} seconds",
+                "{number} has not responded for {lost_seconds:g} seconds",
                 number=_name(number),
                 lost_seconds=LOST_SECONDS,
             ),
@@ -143,7 +143,7 @@ class Watch:
 
     def _hint(self) -> str:
         return message(
-            "Start the hosts again with burnish resume {path}; they go on from the last checkpoint.",
+            "Start the hosts again with burnish resume {path}; they continue from the last checkpoint.",
             path=self._run.path,
         )
 

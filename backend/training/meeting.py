@@ -36,7 +36,9 @@ def wait(run: RunFolder, here: Position, look: Look) -> None:
             raise _not_met(
                 here,
                 message(
-                    "{missing} did not come within {timeout:g} seconds", missing=_listed(missing), timeout=here.timeout
+                    "{missing} did not arrive within {timeout:g} seconds",
+                    missing=_listed(missing),
+                    timeout=here.timeout,
                 ),
             )
         time.sleep(LOOK_SECONDS)
@@ -66,11 +68,12 @@ class Arrival:
             if (now := self._end(number)) not in (None, before):
                 raise _not_met(
                     self._here,
-                    message("host {number} ended while it began: {message}", number=number, message=now.message),
+                    message("host {number} ended while it started: {message}", number=number, message=now.message),
                 )
         if time.monotonic() >= self._until:
             raise _not_met(
-                self._here, message("the hosts could not talk within {timeout:g} seconds", timeout=self._here.timeout)
+                self._here,
+                message("the hosts could not communicate within {timeout:g} seconds", timeout=self._here.timeout),
             )
 
     def _end(self, number: int) -> ExitRecord | None:

@@ -72,8 +72,8 @@ def write_first_events(
         stages.warn(
             "other_versions",
             message(
-                "the run began with other library versions ({changed}); it goes on, but later steps need not "
-                "equal those of an uninterrupted run to the bit",
+                "the run started with other library versions ({changed}); it continues, but later steps may "
+                "not equal those of an uninterrupted run to the bit",
                 changed=", ".join(changed),
             ),
         )
@@ -86,7 +86,7 @@ def refuse_other_rows(splits: Splits, earlier: list[AnyEvent]) -> None:
         if split in first and first[split].fingerprint not in ("", rows.fingerprint):
             raise RunFailed(
                 message(
-                    "the {split} data ({files}) is not what it was when the run began",
+                    "the {split} data ({files}) has changed since the run started",
                     split=split,
                     files=", ".join(rows.files[:3]),
                 ),
@@ -115,10 +115,10 @@ def rows_of_a_pass(folder: RunFolder, work: planner.TrainingLoad, device: str, f
         if rows == 1 or hardware.micro_batch_size is not None or work.fits(rows, free_mb):
             return rows, ""
         fewer = min(rows, work.micro_batch_size(free_mb))
-        return fewer, _deviation(fewer, rows, message("as no more fit into the memory that is free now"))
+        return fewer, _deviation(fewer, rows, message("because no more fit into the memory that is free now"))
     new = work.micro_batch_size(free_mb)
     write_json(folder.plan, {"micro_batch_size": new, "decided_by": decided_by})
-    return new, _deviation(new, rows, message("as the device or a hardware setting was changed")) if rows not in (
+    return new, _deviation(new, rows, message("because the device or a hardware setting was changed")) if rows not in (
         None,
         new,
     ) else ""
@@ -126,8 +126,8 @@ def rows_of_a_pass(folder: RunFolder, work: planner.TrainingLoad, device: str, f
 
 def _deviation(rows: int, before: int | None, why: str) -> str:
     return message(
-        "this attempt reads {rows} rows at a time, earlier ones {before}, {why}; dropout draws other "
-        "numbers, so later steps need not equal those of an uninterrupted run to the bit",
+        "this attempt reads {rows} rows at a time, earlier ones {before}, {why}; dropout draws different "
+        "numbers, so later steps may not equal those of an uninterrupted run to the bit",
         rows=rows,
         before=before,
         why=why,

@@ -46,8 +46,8 @@ def with_settings(folder: RunFolder, spec: RunSpec, changes: list[str]) -> SpecC
         if key not in CHANGED_AT_RESUME:
             raise InputError(
                 message(
-                    "--set {key}: a run that goes on may change {changed_at_resume} alone, which change nothing "
-                    "but dropout's draws; start a new one with: burnish train {spec} --set {change}",
+                    "--set {key}: a resumed run can only change {changed_at_resume}, which affect nothing but "
+                    "dropout; start a new one with: burnish train {spec} --set {change}",
                     key=key,
                     changed_at_resume=", ".join(CHANGED_AT_RESUME),
                     spec=folder.spec,
@@ -72,7 +72,7 @@ def with_engine(
         if new_optimizer:
             raise InputError(
                 message(
-                    "--new-optimizer: this run trains with {title} already, which keeps its optimizer; leave it out",
+                    "--new-optimizer: this run already trains with {title}, which keeps its optimizer; leave it out",
                     title=kind.title,
                 )
             )
@@ -92,8 +92,9 @@ def with_engine(
         if writer != engine and not new_optimizer:
             raise InputError(
                 message(
-                    "--engine: with {title} the model goes on from step {step}, but the optimizer's state is "
-                    "another engine's and starts new; agree with --new-optimizer, or resume without --engine",
+                    "--engine: {title} can continue the model from step {step}, but not the optimizer state, "
+                    "which another engine wrote; add --new-optimizer to start with a fresh optimizer, or "
+                    "resume without --engine",
                     title=kind.title,
                     step=step,
                 )
@@ -139,8 +140,8 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
     except InputError as error:
         raise InputError(
             message(
-                "{started} cannot be read, so nobody can tell whether the spec was changed since the run "
-                "started ({error}); put it back, or delete it to continue with the spec as it is now",
+                "{started} cannot be read, so it is unknown whether the spec was changed since the run started "
+                "({error}); restore it, or delete it to continue with the spec as it is now",
                 started=started,
                 error=error,
             )
@@ -159,7 +160,7 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
         way = (
             message("resume it with --engine, or")
             if "hardware.engine" in found
-            else message("put back what was there, or")
+            else message("restore the original, or")
         )
         raise InputError(
             message(

@@ -93,7 +93,8 @@ def refuse_several(spec: RunSpec) -> None:
     if spec.hardware.processes > 1 or engine_choice.position(spec).count > 1:
         raise InputError(
             message(
-                "a training by several processes or computers cannot be measured by one; its first run tells its time"
+                "training on several processes or computers cannot be measured by one; the first run shows how "
+                "long it takes"
             ),
             "hardware.processes",
         )

@@ -58,7 +58,7 @@ def measure_in_process(spec: RunSpec, here: list[Device], tell: Callable[[Progre
     if outcome is None:
         raise RunFailed(
             message(
-                "the process that measured ended with code {code}: {words}",
+                "the measuring process exited with code {code}: {words}",
                 code=code,
                 words=words or message("it did not say why"),
             ),

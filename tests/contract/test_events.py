@@ -108,5 +108,5 @@ def test_lines_end_at_the_size_that_was_asked_for():
 def test_a_line_that_never_ends_is_refused(tmp_path: Path):
     with (tmp_path / "events.jsonl").open("wb+") as file:
         file.truncate(20_000_000_000)  # sparse, so it takes no room
-        with pytest.raises(InputError, match="without an end of a line"):
+        with pytest.raises(InputError, match="without a line break"):
             list(events.lines_of(file))

@@ -50,9 +50,9 @@ def attempts(offline: str, code: str = TRY) -> list[str]:
 
 def test_what_would_leave_the_machine_is_refused_with_its_name():
     refused, *_ = said = attempts("1")
-    assert refused == "offline mode is on, so 192.0.2.1 was not asked; the network may not be used"
+    assert refused == "offline mode is on, so 192.0.2.1 was not looked up; the network may not be used"
     assert [line.split(",")[0] for line in said[:4]] == ["offline mode is on"] * 4
-    assert "huggingface.co was not asked" in said[1]
+    assert "huggingface.co was not looked up" in said[1]
 
 
 def test_what_stays_on_the_machine_and_what_is_wanted_by_name_is_not_refused():

@@ -71,7 +71,7 @@ def test_what_belongs_to_a_run_is_not_written(run: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["model/config.json", "model/new.csv"])
 def test_no_file_goes_deeper_into_a_run(run: Path, name: str) -> None:
-    with pytest.raises(InputError, match="lies among the files of the run run"):
+    with pytest.raises(InputError, match="is inside the folder of the run run"):
         write(run / name)
     assert [path.name for path in (run / "model").iterdir()] == ["config.json"]
 
@@ -79,7 +79,7 @@ def test_no_file_goes_deeper_into_a_run(run: Path, name: str) -> None:
 def test_run_is_found_through_a_link(run: Path, tmp_path: Path) -> None:
     (tmp_path / "shortcut").symlink_to(run / "model")
 
-    with pytest.raises(InputError, match="lies among the files of the run"):
+    with pytest.raises(InputError, match="is inside the folder of the run"):
         write(tmp_path / "shortcut" / "new.csv")
 
 
@@ -109,7 +109,7 @@ def test_input_is_not_written_over(tmp_path: Path) -> None:
     os.link(source, other := tmp_path / "other")
 
     for path in (source, other):
-        with pytest.raises(InputError, match="is the file that is read"):
+        with pytest.raises(InputError, match="is the input file"):
             write(path, source)
     assert source.read_text() == "kept"
 
@@ -143,5 +143,5 @@ def test_error_of_another_file_passes(tmp_path: Path) -> None:
 
 
 def test_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"the folder .*nowhere does not exist; make it first"):
+    with pytest.raises(InputError, match=r"the folder .*nowhere does not exist; create it first"):
         check_output(tmp_path / "nowhere" / "out.csv", "--output")

@@ -164,7 +164,9 @@ def test_missing_section_is_named(section: str):
 
 
 def test_spec_of_a_newer_version_is_refused():
-    with pytest.raises(InputError, match=f"version {SPEC_VERSION + 1}, this Burnish reads up to {SPEC_VERSION}; upd"):
+    with pytest.raises(
+        InputError, match=f"version {SPEC_VERSION + 1}, but this Burnish reads only up to {SPEC_VERSION}; upd"
+    ):
         changed(f"version={SPEC_VERSION + 1}")
 
 

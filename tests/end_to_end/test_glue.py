@@ -76,4 +76,4 @@ def test_test_rows_are_predicted_and_not_measured(burnish: Burnish):
 def test_a_file_for_the_server_is_no_other_file(burnish: Burnish):
     done = burnish("predict", "nothing", "--data", "a.tsv", "--output", "b.csv", "--glue", "b.csv")
     assert done.returncode == 2
-    assert "--glue: b.csv is the file that is read, or written as well" in done.stderr
+    assert "--glue: b.csv is the input file, or another output" in done.stderr

@@ -132,8 +132,8 @@ def test_a_host_that_does_not_come_is_named(burnish: Burnish):
 @pytest.mark.parametrize(
     ("number", "words"),
     [
-        ("", "hardware.hosts: which of the 2 hosts this is cannot stand in the spec"),
-        ("2", "BURNISH_HOST: '2' is no number of a host; hardware.hosts says 2, so use 0 to 1"),
+        ("", "hardware.hosts: the spec is the same on all 2 hosts"),
+        ("2", "BURNISH_HOST: '2' is not the number of a host; hardware.hosts says 2, so use 0 to 1"),
         ("1", "no run was begun there within 1 seconds"),
     ],
 )

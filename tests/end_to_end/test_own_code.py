@@ -22,7 +22,7 @@ def test_own_code_trains_and_predicts_until_the_consent_is_withdrawn(burnish: Bu
 
     refused = burnish("train", str(spec))
     assert (refused.returncode, mark.exists()) == (2, False)
-    assert "you have not agreed to this version of it" in refused.stderr.splitlines()[-1]
+    assert "you have not approved this version of it" in refused.stderr.splitlines()[-1]
     assert not burnish.runs.exists()
 
     trained = burnish("train", str(spec), "--trust-remote-code")
@@ -42,4 +42,4 @@ def test_own_code_trains_and_predicts_until_the_consent_is_withdrawn(burnish: Bu
     mark.unlink()
     again = burnish(*asked)
     assert (again.returncode, mark.exists()) == (2, False)
-    assert "you have not agreed" in again.stderr
+    assert "you have not approved" in again.stderr

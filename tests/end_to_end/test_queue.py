@@ -193,5 +193,5 @@ def test_a_run_on_several_hosts_does_not_wait(burnish: Burnish, tmp_path: Path):
     refused = burnish("train", str(spec), "--queue", "--run-folder", str(tmp_path / "shared"))
 
     assert refused.returncode == 2
-    assert refused.stderr.startswith("--queue: a run on several hosts begins on all of them at once")
+    assert refused.stderr.startswith("--queue: a run on several hosts starts on all of them at once")
     assert not (tmp_path / "shared").exists()

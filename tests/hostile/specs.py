@@ -93,7 +93,7 @@ CASES = (
     ),
     Hostile("a number of 399 digits", "setting", given("training.max_steps=" + "9" * 399), "too long", command="plan"),
     *(
-        Hostile(f"data.encoding={name}", "setting", given(f"data.encoding={name}"), "not an encoding of text")
+        Hostile(f"data.encoding={name}", "setting", given(f"data.encoding={name}"), "not a text encoding")
         for name in ("hex", "rot13", "zip", "base64", "idna", "punycode", "undefined", "unicode_escape")
     ),
 )

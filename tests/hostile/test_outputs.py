@@ -117,7 +117,7 @@ def test_tokenize_leaves_its_input(tmp_path: Path, capsys: pytest.CaptureFixture
 
     assert main(["tokenize", MODEL, "--file", str(texts), "--lines", "--output", str(texts)]) == 2
 
-    assert "is the file that is read" in capsys.readouterr().err
+    assert "is the input file" in capsys.readouterr().err
     assert texts.read_text() == "a good film\n"
 
 

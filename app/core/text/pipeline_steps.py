@@ -12,7 +12,7 @@ from backend.contract.tokens.vocabulary import MergeNode
 STAGES = {
     "words": tr("Before"),
     "added_tokens": tr("Added tokens"),
-    "normalizer": tr("Normaliser"),
+    "normalizer": tr("Normalizer"),
     "pre_tokenizer": tr("Pre-tokenizer"),
     "model": tr("Model"),
     "post_processor": tr("Post-processor"),
@@ -93,7 +93,7 @@ def trace_rows(trace: WordTrace) -> list[Row]:
     """How the model came to the pieces of one word, a line each."""
     rows: list[Row] = [("", trace.sentence, "")] if trace.sentence else []
     if trace.symbols:
-        rows.append((tr("begins with"), "  ".join(map(visible, trace.symbols)), ""))
+        rows.append((tr("starts with"), "  ".join(map(visible, trace.symbols)), ""))
     rows += _merge_rows(trace)
     rows += [_choice_row(trace, place) for place in range(len(trace.choices))]
     if trace.score is not None:

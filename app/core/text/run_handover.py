@@ -107,9 +107,7 @@ def _sides(options: TextOptions, task: ChosenTask) -> Handover:
             tr("“{title}” puts the context before the question where padding is at the left.", title=task.title)
         )
     elif options.padding_side:
-        left.append(
-            tr("A run fills its batches at the side that its model needs; the side is saved with the tokenizer.")
-        )
+        left.append(tr("A run pads on the side that its model needs; the side is saved with the tokenizer."))
     if options.truncation != "longest_first":
         left.append(tr("The task decides which text of a pair is truncated."))
     return Handover({f"model.tokenizer_options.{name}": side for name, side in sides.items() if side}, left)
@@ -126,7 +124,7 @@ def _template(options: TextOptions, task: ChosenTask) -> Handover:
     later = (
         []
         if counts
-        else [tr("The template counts once a row of your data is a chat or an instruction (“Training example”).")]
+        else [tr("The template is used once a row of your data is a chat or an instruction (“Training example”).")]
     )
     return Handover({"task.template": options.chat_template}, later)
 

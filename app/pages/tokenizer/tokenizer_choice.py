@@ -31,7 +31,7 @@ class TokenizerChoice(QWidget):
         self.box = QuietComboBox()
         self.box.setEditable(True)
         self.box.setAccessibleName(tr("Tokenizer"))
-        self.box.setToolTip(tr("Choose one, or type a folder or the id of a model on the hub and press Enter"))
+        self.box.setToolTip(tr("Choose one, or type a folder or the id of a model on the Hub and press Enter"))
         self.box.activated.connect(lambda _: self._on_chosen())
         line = self.box.lineEdit()
         assert line is not None

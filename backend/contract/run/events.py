@@ -318,8 +318,8 @@ def lines_of(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
         if passed_over > MAX_PASSED_OVER:
             raise InputError(
                 message(
-                    "events.jsonl holds no lines, but many megabytes without an end of a line; it was damaged, "
-                    "or no run wrote it"
+                    "events.jsonl has no lines, only many megabytes without a line break; it was damaged, or "
+                    "was not written by a run"
                 )
             )
         is_part = not line.endswith(b"\n") and len(line) == LONGEST_LINE_BYTES

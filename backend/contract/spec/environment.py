@@ -94,20 +94,20 @@ def _find_problem(name: str, value: str) -> str:
         )
     if unfit := _UNFIT.search(value):
         return message(
-            "{name} holds {unfit}, and only letters, digits, signs and blanks of plain ASCII may stand "
-            "there; write it again",
+            "{name} holds {unfit}, but only letters, digits, punctuation and spaces of plain ASCII are "
+            "allowed; write it again",
             name=name,
             unfit=ascii(unfit[0]),
         )
     if name == "JAX_PLATFORMS" and not _PLATFORMS.fullmatch(value):
         return message(
-            "{name} takes cpu, gpu, cuda, rocm and tpu in a spec; set another platform in your own environment",
+            "{name} accepts cpu, gpu, cuda, rocm and tpu in a spec; set another platform in your own environment",
             name=name,
         )
     if name in _OF_FLAGS and (unknown := next((word for word in value.split() if not _is_known_flag(word)), "")):
         return message(
-            "{unknown} in {name} is not a flag that a spec may set, as flags can write files; set it in "
-            "your own environment if you mean it",
+            "{unknown} in {name} is not a flag that a spec may set, because flags can write files; if you need "
+            "it, set it in your own environment",
             unknown=_shorten(unknown),
             name=name,
         )

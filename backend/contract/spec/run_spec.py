@@ -49,7 +49,8 @@ def run_spec(values: dict[str, Any]) -> RunSpec:
     if isinstance(version, int) and version > SPEC_VERSION:
         raise InputError(
             message(
-                "version: this spec has version {version}, this Burnish reads up to {spec_version}; update Burnish",
+                "version: this spec has version {version}, but this Burnish reads only up to {spec_version}; "
+                "update Burnish",
                 version=version,
                 spec_version=SPEC_VERSION,
             ),

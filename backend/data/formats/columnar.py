@@ -135,7 +135,7 @@ def _validated_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
 
 def _describe_damage(path: Path, error: Exception) -> str:
     return message(
-        "{name} cannot be read, it seems to be damaged or cut off ({error}); get it again",
+        "{name} cannot be read and seems to be damaged or cut off ({error}); get it again",
         name=path.name,
         error=str(error).splitlines()[0],
     )

@@ -54,9 +54,9 @@ _STRANGERS = (
     (b"SQLite format 3", message("is an SQLite database; save the table as CSV")),
     (
         b"\xd0\xcf\x11\xe0",
-        message("is an old Office document and no workbook that ends in .xls; save the table as CSV"),
+        message("is an old Office document, not a workbook that ends in .xls; save the table as CSV"),
     ),
-    (b"version https://git-lfs", message("is a Git LFS pointer and not the data; run git lfs pull in its folder")),
+    (b"version https://git-lfs", message("is a Git LFS pointer, not the data; run git lfs pull in its folder")),
 )
 
 

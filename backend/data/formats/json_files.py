@@ -50,7 +50,7 @@ class JsonLines:
             )
             raise InputError(
                 message(
-                    "{name} holds no JSON object{first}; write one object a line", name=self._text.name, first=first
+                    "{name} is not a JSON object{first}; write one object per line", name=self._text.name, first=first
                 )
             )
         return schema
@@ -74,7 +74,7 @@ class JsonLines:
                 if isinstance(value, dict):
                     yield line, value
                 else:
-                    self.skipped.append((line, message("no JSON object")))
+                    self.skipped.append((line, message("not a JSON object")))
 
 
 class JsonList:
@@ -88,14 +88,14 @@ class JsonList:
         self._records = list(enumerate(_objects(text, path.name), 1))
         for number, value in self._records:
             if not isinstance(value, dict):
-                self.skipped.append((number, message("no JSON object")))
+                self.skipped.append((number, message("not a JSON object")))
         self._records = [record for record in self._records if isinstance(record[1], dict)]
 
     def schema(self) -> pa.Schema:
         """The columns of all objects together."""
         schema = schema_of(self._records, self._name)
         if not schema.names:
-            raise InputError(message("{name} holds no JSON object; give a list of objects", name=self._name))
+            raise InputError(message("{name} is not a JSON object; give a list of objects", name=self._name))
         return schema
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
@@ -127,7 +127,7 @@ def _read_whole(file: TextFile) -> str:
             if size > MAX_JSON:
                 raise InputError(
                     message(
-                        "{name} is too large for one JSON document; write one object a line (JSON lines)",
+                        "{name} is too large for one JSON document; write one object per line (JSON lines)",
                         name=file.name,
                     )
                 )
@@ -216,7 +216,7 @@ def columns_of(piece: list[Record], schema: pa.Schema, name: str) -> list[pa.Arr
     except _CONVERSION_ERRORS as error:
         raise InputError(
             message(
-                "{name} near line {piece}: a value does not go with its column: {error}",
+                "{name} near line {piece}: a value does not match its column: {error}",
                 name=name,
                 piece=piece[0][0],
                 error=error,
@@ -246,8 +246,8 @@ def _raise_first_conflict(piece: list[Record], kinds: dict[str, tuple[str, int]]
             if isinstance(error, UnicodeError) and _is_half_character(column, value):
                 raise InputError(
                     message(
-                        "{name} line {line}: {column} holds half of a character (a lone surrogate such as \\ud83d), "
-                        "which is not text; remove it, or write the whole character",
+                        "{name} line {line}: {column} contains half of a character (a lone surrogate such as "
+                        "\\ud83d), which is not text; remove it, or write the whole character",
                         name=name,
                         line=line,
                         column=repr(column),
@@ -259,8 +259,8 @@ def _raise_first_conflict(piece: list[Record], kinds: dict[str, tuple[str, int]]
             if kind != _kind(value):
                 raise InputError(
                     message(
-                        "{name} line {line}: {column} is {value} here and {kind} in line {before}; make the column "
-                        "one kind",
+                        "{name} line {line}: {column} is {value} here and {kind} in line {before}; make the "
+                        "column one type",
                         name=name,
                         line=line,
                         column=repr(column),
@@ -271,8 +271,8 @@ def _raise_first_conflict(piece: list[Record], kinds: dict[str, tuple[str, int]]
                 ) from None
     raise InputError(
         message(
-            "{name} lines {piece} to {piece_2} hold values that no column can hold together ({error}); "
-            "make the column one kind",
+            "{name} lines {piece} to {piece_2} hold values that do not fit into one column ({error}); make the "
+            "column one type",
             name=name,
             piece=piece[0][0],
             piece_2=piece[-1][0],

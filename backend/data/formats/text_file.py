@@ -94,15 +94,15 @@ class TextFile:
         if len(set(control)) >= _KINDS and len(control) > _SHARE * len(head):
             raise InputError(
                 message(
-                    "{name} holds control characters as no text does; give a file that holds rows, or set "
-                    "data.encoding to the one that it has",
+                    "{name} contains control characters, as no text does; give a file that holds rows, or set "
+                    "data.encoding to its encoding",
                     name=self.name,
                 )
             )
 
     def _nul_sentence(self, line: int) -> str:
         return message(
-            "{name} line {line} holds NUL bytes, so it is no {encoding} text; set data.encoding (for "
+            "{name} line {line} contains NUL bytes, so it is not {encoding} text; set data.encoding (for "
             "example utf-16-le), or save the file again as UTF-8",
             name=self.name,
             line=line,
@@ -125,15 +125,14 @@ class TextFile:
         if not example:
             return UndecodableError(
                 message(
-                    "{problem}; set data.encoding to the one that it has, or save the file again as UTF-8",
+                    "{problem}; set data.encoding to its encoding, or save the file again as UTF-8",
                     problem=problem,
                 )
             )
         return UndecodableError(
             message(
                 "{problem}; as Windows-1252 it reads “{example}”: if that is right, use --set "
-                "data.encoding={windows}, otherwise set the encoding that it has, or save the file again as "
-                "UTF-8",
+                "data.encoding={windows}, otherwise set its encoding, or save the file again as UTF-8",
                 problem=problem,
                 example=example,
                 windows=WINDOWS,
@@ -164,7 +163,7 @@ def describe_mixed(paths: Sequence[Path]) -> str:
     )
     odd = [name for encoding, names in found.items() if encoding != UTF_8 for name in names]
     return message(
-        "the files have different encodings ({kinds}), and a run reads all of them in one; save {odd} again as UTF-8",
+        "the files have different encodings ({kinds}), but a run reads all of them in one; save {odd} again as UTF-8",
         kinds=kinds,
         odd=_list_few(odd),
     )
@@ -228,7 +227,8 @@ def _excerpt_around_non_ascii(line: str) -> str:
 
 def _endless_line(name: str, line: int) -> str:
     return message(
-        "{name} line {line} has more than {longest_line:,} characters, so it is hardly text in lines; check the file",
+        "{name} line {line} has more than {longest_line:,} characters, so it is unlikely to be text in lines; "
+        "check the file",
         name=name,
         line=line,
         longest_line=LONGEST_LINE,

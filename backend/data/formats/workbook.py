@@ -129,7 +129,8 @@ class Workbook:
             if place is not None:
                 raise InputError(
                     message(
-                        "{name} row {number}: column {place} has a value and no name; name it in row {line}, or empty it",
+                        "{name} row {number}: column {place} has a value but no name; name it in row {line}, "
+                        "or empty it",
                         name=self._name,
                         number=number,
                         place=place + 1,

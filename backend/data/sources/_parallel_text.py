@@ -39,9 +39,7 @@ _LANGUAGE = re.compile(r"(?!md|py|js|gz|db|sh|h|c)[a-z]{2}([_-][A-Za-z]{2,4})?")
 """An ending that names a language, as Moses has them."""
 _CHALLENGE = ("train", "dev", "test")
 
-_WAY_OUT = message(
-    "name their folder or common beginning, and data.source_ending and data.target_ending for other endings"
-)
+_WAY_OUT = message("name their folder or common start, and data.source_ending and data.target_ending for other endings")
 
 
 class Direction(Section):
@@ -118,8 +116,8 @@ class LinePairs:
                 counts = [lines.number + sum(1 for _ in lines) for lines in (source, target)]
                 raise InputError(
                     message(
-                        "{name} has {counts:,} lines and {name_2} has {counts_2:,}; line by line they must belong "
-                        "together, so find out which lines are missing",
+                        "{name} has {counts:,} lines and {name_2} has {counts_2:,}, but their lines must "
+                        "match; find out which lines are missing",
                         name=source.name,
                         counts=counts[0],
                         name_2=target.name,
@@ -186,7 +184,7 @@ class _TextLines:
                 yield self._text(line)
         except (EOFError, zlib.error, gzip.BadGzipFile):
             raise InputError(
-                message("{name} is damaged or incomplete; fetch or make it again", name=self.name)
+                message("{name} is damaged or incomplete; download or create it again", name=self.name)
             ) from None
 
     def _text(self, line: bytes) -> str:
@@ -204,7 +202,7 @@ class _TextLines:
         if "\0" in text:
             raise InputError(
                 message(
-                    "{name} line {number} holds NUL bytes, so it is no UTF-8 text; save it again as such",
+                    "{name} line {number} contains NUL bytes, so it is not UTF-8 text; save it again as UTF-8",
                     name=self.name,
                     number=self.number,
                 )
@@ -219,7 +217,7 @@ def find_pair(path: Path, stems: tuple[str, ...], endings: Endings) -> Pair:
         if not found:
             raise InputError(
                 message(
-                    "{path} holds no pair of files such as {path_2}; {way_out}",
+                    "{path} has no pair of files such as {path_2}; {way_out}",
                     path=path,
                     path_2=_example(path / stems[0], endings),
                     way_out=_WAY_OUT,
@@ -231,7 +229,7 @@ def find_pair(path: Path, stems: tuple[str, ...], endings: Endings) -> Pair:
         if partner is None:
             raise InputError(
                 message(
-                    "{path} is there, but the file beside it that it belongs to is not; {way_out}",
+                    "{path} is there, but its matching file is not; {way_out}",
                     path=path,
                     way_out=_WAY_OUT,
                 )
@@ -284,7 +282,7 @@ def challenge_pair(folder: Path, stem: str) -> Pair:
     has = (
         message("it has {there}", there=", ".join(there))
         if there
-        else message("a pair of the challenge has train.src, train.trg, test.src, test.trg")
+        else message("a language pair of the challenge has train.src, train.trg, test.src, test.trg")
     )
     raise InputError(message("{folder} has no {stem}.src with {stem}.trg; {has}", folder=folder, stem=stem, has=has))
 

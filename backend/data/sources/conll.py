@@ -274,16 +274,16 @@ class Conll:
                     return line
                 comment = comment or line
         if not comment:
-            raise InputError(message("{name} holds no words; give a file with one word a line", name=self._text.name))
+            raise InputError(message("{name} has no words; give a file with one word per line", name=self._text.name))
         return comment
 
     def _describe_width(self, number: int, width: int) -> str:
         cut = message("tabs") if self._layout.tabs else message("spaces")
         expected = len(self._layout.names)
         return plural(
-            "{name}:{number} has {count} column where the file has {expected} (cut at {cut}); fix the "
+            "{name}:{number} has {count} column where the file has {expected} (split at {cut}); fix the "
             "line, or set data.delimiter",
-            "{name}:{number} has {count} columns where the file has {expected} (cut at {cut}); fix the "
+            "{name}:{number} has {count} columns where the file has {expected} (split at {cut}); fix the "
             "line, or set data.delimiter",
             width,
             name=self._text.name,

@@ -57,7 +57,7 @@ class Settings(Section):
     def _is_one_character(cls, delimiter: str | None) -> str | None:
         delimiter = {"\\t": "\t", "tab": "\t", "": None}.get(delimiter or "", delimiter)
         if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-            raise ValueError(message('it is one character, for example ";" or "\\t"'))
+            raise ValueError(message('it must be one character, for example ";" or "\\t"'))
         return delimiter
 
     @field_validator("encoding")
@@ -71,7 +71,7 @@ class Settings(Section):
                 raise LookupError(encoding)
         except (LookupError, ValueError):  # ValueError: a name with NUL
             raise ValueError(
-                message("it is not an encoding of text; write auto, utf-8, latin-1, cp1252 or utf-16")
+                message("it is not a text encoding; write auto, utf-8, latin-1, cp1252 or utf-16")
             ) from None
         return encoding
 
@@ -247,8 +247,8 @@ def _check_count(writer: RowWriter, readers: list[Reader], names: tuple[str, ...
             if isinstance(reader, Delimited) and len(writer.schema) == 1:
                 raise InputError(
                     message(
-                        "{name} has no row that can be used; line {line}, for example, has {reason}; if every line "
-                        "is one text, set data.delimiter to a character that the file does not hold, such as \\t",
+                        "{name} has no usable rows; line {line}, for example, has {reason}; if every line is "
+                        "one text, set data.delimiter to a character that the file does not contain, such as \\t",
                         name=name,
                         line=line,
                         reason=reason,
@@ -256,7 +256,7 @@ def _check_count(writer: RowWriter, readers: list[Reader], names: tuple[str, ...
                 )
             raise InputError(
                 message(
-                    "{name} has no row that can be used; line {line}, for example, has {reason}",
+                    "{name} has no usable rows; line {line}, for example, has {reason}",
                     name=name,
                     line=line,
                     reason=reason,
@@ -275,8 +275,8 @@ def _unite_schemas(schemas: list[pa.Schema], names: tuple[str, ...]) -> pa.Schem
             odd = sorted(set(schema.names) ^ set(first.names))
             raise InputError(
                 message(
-                    "{names} and {name} do not have the same columns: only one of them has {odd}; give files of "
-                    "the same columns",
+                    "{names} and {name} do not have the same columns: only one of them has {odd}; give files "
+                    "with the same columns",
                     names=names[0],
                     name=name,
                     odd=", ".join(odd),
@@ -293,7 +293,7 @@ def _check_kind(one: pa.Field, other: pa.Field, name: str, other_name: str) -> N
     except pa.ArrowException:
         raise InputError(
             message(
-                "the column {name} is {type} in {name_2} and {type_2} in {other_name}; make them one kind",
+                "the column {name} is {type} in {name_2} and {type_2} in {other_name}; make them the same type",
                 name=repr(one.name),
                 type=one.type,
                 name_2=name,

@@ -170,7 +170,7 @@ class Glue:
         else:
             why = message("it lacks the columns {texts}; check it and data.folder", texts=", ".join(self._layout.texts))
         raise InputError(
-            message("data.task: {name} is no file of the GLUE task {task}: {why}", name=name, task=task, why=why),
+            message("data.task: {name} is not a file of the GLUE task {task}: {why}", name=name, task=task, why=why),
             "data.task",
         )
 
@@ -179,7 +179,7 @@ class Glue:
         if label not in rows.table.column_names:
             raise InputError(
                 message(
-                    "{files} has no labels (column {label}); name a file that has, or data.test",
+                    "{files} has no labels (column {label}); name a file with labels, or data.test",
                     files=rows.files[0],
                     label=repr(label),
                 )
@@ -196,8 +196,8 @@ class Glue:
             row, task = int(strangers[0]), self.settings.task
             raise InputError(
                 message(
-                    "data.task: {rows} has the label {table}, and the GLUE task {task} knows {labels}; check it "
-                    "and data.folder, or correct the row",
+                    "data.task: {rows} has the label {table}, but the labels of the GLUE task {task} are "
+                    "{labels}; check it and data.folder, or correct the row",
                     rows=rows.place(row),
                     table=repr(rows.table[label][row].as_py()),
                     task=task,

@@ -53,7 +53,7 @@ class Settings(Section):
     @classmethod
     def _is_no_address(cls, name: str) -> str:
         if "://" in name:
-            raise ValueError(message("write the data set's name without an address, for example stanfordnlp/imdb"))
+            raise ValueError(message("write the dataset's name without an address, for example stanfordnlp/imdb"))
         return name
 
 
@@ -113,7 +113,7 @@ class Hub:
         if kind not in _TABLES:
             raise InputError(
                 message(
-                    "data.name: {name} holds {kind} data and no tables; choose another data set",
+                    "data.name: {name} holds {kind} data and no tables; choose another dataset",
                     name=self.settings.name,
                     kind=kind,
                 ),
@@ -128,8 +128,8 @@ class Hub:
         if self.settings.revision not in {"main", cached}:
             raise InputError(
                 message(
-                    "data.revision: the cache holds {name} at {cached} and the hub cannot be reached; go online "
-                    "once, or set data.revision to that",
+                    "data.revision: the cache holds {name} at {cached} and the Hub cannot be reached; go "
+                    "online once, or set data.revision to that",
                     name=self.settings.name,
                     cached=cached,
                 ),
@@ -235,7 +235,7 @@ def _explain_errors(name: str, field: str) -> Iterator[None]:
     except DatasetNotFoundError:
         raise InputError(
             message(
-                "data.name: {name} is no data set of the hub that you may read; check the name and "
+                "data.name: {name} is not a Hub dataset that you have access to; check the name and "
                 "data.revision, or log in with: hf auth login",
                 name=repr(name),
             ),
@@ -244,8 +244,8 @@ def _explain_errors(name: str, field: str) -> Iterator[None]:
     except (ConnectionError, HTTPError) as error:
         raise InputError(
             message(
-                "data.name: {name} is not in the cache and the hub cannot be reached ({class_name}); go "
-                "online once, or give the folder of a copy",
+                "data.name: {name} is not in the cache and the Hub cannot be reached ({class_name}); go online "
+                "once, or give the folder of a copy",
                 name=repr(name),
                 class_name=type(error).__name__,
             ),
@@ -273,8 +273,8 @@ def _explain(name: str, field: str, problem: str) -> tuple[str, str]:
     if "scripts are no longer supported" in problem:
         return (
             message(
-                "data.name: {name} needs Python code of its own, which is never run; try data.revision: "
-                "refs/convert/parquet, or choose another data set",
+                "data.name: {name} needs its own Python code, which Burnish never runs; try data.revision: "
+                "refs/convert/parquet, or choose another dataset",
                 name=name,
             ),
             "data.name",

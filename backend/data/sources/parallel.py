@@ -60,7 +60,7 @@ class Parallel:
         endings, splits = found
         own = {} if endings in ENDINGS else {"source_ending": endings[0], "target_ending": endings[1]}
         what = message(
-            "pairs of text files (.{endings} and .{endings_2}) whose lines belong together",
+            "pairs of text files (.{endings} and .{endings_2}) with matching lines",
             endings=endings[0],
             endings_2=endings[1],
         )

@@ -65,9 +65,7 @@ class Squad:
             decoded = [_decode_file(path, name) for path, name in zip(paths, short_names(paths), strict=True)]
             if not any(question for file in decoded for question in _rows(file)):
                 raise InputError(
-                    message(
-                        "{paths} holds no question; give a file with questions", paths=", ".join(short_names(paths))
-                    )
+                    message("{paths} has no question; give a file with questions", paths=", ".join(short_names(paths)))
                 )
             version_2 = any(map(_is_version_2, decoded))
             return [
@@ -173,8 +171,8 @@ def _decode_file(path: Path, name: str) -> _File:
     except msgspec.ValidationError as error:
         raise InputError(
             message(
-                "{name} is no SQuAD JSON, which is {{data: [{{paragraphs: [{{context, qas}}]}}]}} ({error}); "
-                "for one row a question (JSON lines, CSV, Parquet) set data.source: files",
+                "{name} is not SQuAD JSON, which is {{data: [{{paragraphs: [{{context, qas}}]}}]}} ({error}); "
+                "for one row per question (JSON lines, CSV, Parquet) set data.source: files",
                 name=name,
                 error=_describe_error(error),
             )
@@ -182,7 +180,7 @@ def _decode_file(path: Path, name: str) -> _File:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(
             message(
-                "{name} is not valid JSON ({error}); fetch it again, or for another format set data.source: files",
+                "{name} is not valid JSON ({error}); download it again, or for another format set data.source: files",
                 name=name,
                 error=_describe_error(error),
             )

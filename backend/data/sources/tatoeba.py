@@ -152,8 +152,8 @@ def _fetch_pair(pair: str, address: str, reading: ReadOptions) -> Path:
     except archive.DownloadError as problem:
         raise InputError(
             message(
-                "data.pair: {address} cannot be fetched ({problem}); check the pair and the network, or "
-                "bring the file and put it into {downloads} as {name}, or name it as data.folder",
+                "data.pair: {address} cannot be downloaded ({problem}); check the pair and the network, or put "
+                "the file into {downloads} as {name}, or name it as data.folder",
                 address=address,
                 problem=problem,
                 downloads=downloads,
@@ -177,7 +177,8 @@ def _unpack(bring: Callable[[], Path], name: str, reading: ReadOptions) -> Path:
         if not found:
             raise InputError(
                 message(
-                    "{name} holds no train.src, dev.src or test.src; it is no pair of the challenge", name=path.name
+                    "{name} has no train.src, dev.src or test.src, so it is not a language pair of the challenge",
+                    name=path.name,
                 )
             )
         sizes = {one.name: one.stat().st_size for one in folder.iterdir()}

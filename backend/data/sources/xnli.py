@@ -148,7 +148,7 @@ class Xnli:
             if name not in self._columns:
                 raise InputError(
                     message(
-                        "{name} is no file of XNLI: it has none of the columns {names}; check data.folder",
+                        "{name} is not a file of XNLI: it has none of the columns {names}; check data.folder",
                         name=path.name,
                         names=", ".join(_NAMES[name]),
                     )

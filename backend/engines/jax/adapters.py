@@ -35,7 +35,7 @@ class Adapter:
     def __init__(self, loading: LoadRequest, opened: LoadedParameters) -> None:
         assert loading.training is not None
         if not isinstance(loading.adapter, Settings):
-            raise InputError(message("adapter.type: the JAX engine knows LoRA alone; choose PyTorch"), "adapter.type")
+            raise InputError(message("adapter.type: the JAX engine supports only LoRA; choose PyTorch"), "adapter.type")
         self._loading, self._settings = loading, loading.adapter
         self._base = opened.model
         self._in_full = _fully_trained(self._base, opened, loading.head.head)
@@ -147,7 +147,7 @@ class Adapter:
             not owner or any(name.startswith(f"{owner}.") for name in others) for owner in self._modules_to_save()
         )
         if of_vocabulary or any(shared):
-            raise cannot_leave_alone(message("the new weights of this model cannot stand beside an adapter"))
+            raise cannot_leave_alone(message("the new weights of this model cannot be combined with an adapter"))
 
 
 def _submodule(module: Any, name: str) -> Any:
@@ -199,7 +199,7 @@ def _check_table(model: Model, name: str, target: str, head: Head) -> None:
     last = name.rpartition(".")[2]
     reason = ""
     if f"{name.removeprefix(f'{model.body}.')}.weight" in model.aliases.values():
-        reason = message("is read by encoder and decoder, each of which PEFT would adapt by itself")
+        reason = message("is read by encoder and decoder, and PEFT would adapt each of them separately")
     elif head.declared.over_vocabulary and last in _WORDS and _OUTPUT not in model.linear:
         reason = message("shares its weights with the model's output")
     elif last == "embed_positions":

@@ -61,7 +61,7 @@ def restore(folder: Path, like: SavedState) -> SavedState:
         try:
             stored = reader.metadata(folder / STATE).item_metadata
             if stored is None:
-                raise ValueError(message("what it holds is not said"))
+                raise ValueError(message("its contents are unknown"))
             _check(stored.tree, wanted)
             places = jax.tree.map(lambda value: orbax.ArrayRestoreArgs(sharding=value.sharding), wanted)
             found = reader.restore(folder / STATE, args=orbax.args.PyTreeRestore(wanted, restore_args=places))
@@ -139,13 +139,13 @@ def _check(stored: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Mapping
             if name not in found or name not in values or tuple(found[name].shape) != values[name].shape
         ]
         if wrong:
-            what = wrong[0] if part == "parameters" else message("its optimizer's state")
+            what = wrong[0] if part == "parameters" else message("its optimizer state")
             raise _of_another_model(what)
 
 
 def _of_another_model(what: str) -> RunFailed:
     return RunFailed(
-        message("This checkpoint is of another model: {what} does not fit; start a new run", what=what),
+        message("This checkpoint belongs to another model: {what} does not fit; start a new run", what=what),
         "checkpoint_mismatch",
     )
 

@@ -34,7 +34,7 @@ def position(hosts: int, coordinator: str, timeout: float) -> Position:
         raise InputError(
             message(
                 "hardware.coordinator: say where the first of the {hosts} hosts can be reached, such as "
-                "10.0.0.1:8476; only on a TPU pod and under Slurm it is found without",
+                "10.0.0.1:8476; only TPU pods and Slurm work without it",
                 hosts=hosts,
             ),
             "hardware.coordinator",
@@ -42,8 +42,8 @@ def position(hosts: int, coordinator: str, timeout: float) -> Position:
     if number is None:
         raise InputError(
             message(
-                "hardware.hosts: which of the {hosts} hosts this is cannot stand in the spec, which is the "
-                "same for all; set {number}=0 on the first and {number}=1 and so on on the others",
+                "hardware.hosts: the spec is the same on all {hosts} hosts, so it cannot say which one this "
+                "is; set {number}=0 on the first, {number}=1 on the second and so on",
                 hosts=hosts,
                 number=NUMBER,
             ),
@@ -56,7 +56,7 @@ def _check_count(wanted: int, there: int) -> None:
     if wanted != there:
         raise InputError(
             message(
-                "hardware.hosts: {wanted} are asked for, and this job has {there}; set it to {there}",
+                "hardware.hosts: the spec asks for {wanted}, and this job has {there}; set it to {there}",
                 wanted=wanted,
                 there=there,
             ),
@@ -71,7 +71,7 @@ def _configured_host_number(count: int) -> int | None:
     if not given.isdecimal() or int(given) >= count:
         raise InputError(
             message(
-                "{number}: {given} is no number of a host; hardware.hosts says {count}, so use 0 to {count_2}",
+                "{number}: {given} is not the number of a host; hardware.hosts says {count}, so use 0 to {count_2}",
                 number=NUMBER,
                 given=repr(given),
                 count=count,
@@ -144,7 +144,7 @@ def _not_met(here: Position, error: Exception) -> RunFailed:
     why = next(iter(str(error).splitlines()), "") or message("JAX does not say why")
     return RunFailed(
         message(
-            "{who} could not be met: {error}",
+            "{who} could not be reached: {error}",
             who=who,
             error=why,
         ),
@@ -203,7 +203,7 @@ class JaxBoard:
 
 def _unreachable_error(error: Exception) -> RunFailed:
     return RunFailed(
-        message("the first host cannot be reached any more ({error})", error=next(iter(str(error).splitlines()), "")),
+        message("the first host can no longer be reached ({error})", error=next(iter(str(error).splitlines()), "")),
         "host_lost",
     )
 

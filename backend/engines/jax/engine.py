@@ -186,9 +186,7 @@ class JaxEngine:
         if not (folder / checkpoints.STATE).is_dir():
             found = checkpoints.restore_weights(folder, self._to_saved_state().parameters)
             self._parameters |= self._layout.place(found)
-            return message(
-                "the checkpoint was written by PyTorch: the model goes on from it, and the optimizer starts new"
-            )
+            return message("the checkpoint was written by PyTorch: the model continues from it, with a fresh optimizer")
         found = checkpoints.restore(folder, self._to_saved_state())
         self._parameters |= found.parameters
         if self._optimizer is not None:

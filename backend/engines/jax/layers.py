@@ -327,5 +327,5 @@ ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
 def activation(name: str) -> Callable[[jax.Array], jax.Array]:
     """Raises Unknown for one that is not here: nothing similar is taken instead."""
     if name not in ACTIVATIONS:
-        raise UnsupportedModelError(message("does not know the activation {name} of this model", name=repr(name)))
+        raise UnsupportedModelError(message("does not support the activation {name} of this model", name=repr(name)))
     return ACTIVATIONS[name]

@@ -163,8 +163,8 @@ def _refuse_two(known: np.ndarray | None, values: np.ndarray, name: str, own: st
     if known is not None and not np.array_equal(known, values):
         raise InputError(
             message(
-                "hardware.engine: the file holds {name} beside {own} with other numbers, and the JAX engine "
-                "knows one table for both; choose PyTorch",
+                "hardware.engine: the file holds {name} beside {own} with different values, but in the JAX "
+                "engine both share one table; choose PyTorch",
                 name=name,
                 own=own,
             ),

@@ -101,12 +101,12 @@ def find_family(config: Config, head: Head | None = None) -> Family:
     name = str(config["model_type"]).replace("-", "_")
     if name not in registry.names("family"):
         raise UnsupportedModelError(
-            message("does not know the architecture {config}", config=repr(config["model_type"]))
+            message("does not support the architecture {config}", config=repr(config["model_type"]))
         )
     family: Family = registry.find("family", name, "hardware.engine")
     if head is not None and head not in family.heads:
         raise UnsupportedModelError(
-            message("knows no {head} of {config}", head=head.replace("_", " "), config=config["model_type"])
+            message("has no {head} for {config}", head=head.replace("_", " "), config=config["model_type"])
         )
     return family
 

@@ -72,8 +72,8 @@ def _rule(training: TrainingSection, options: Any, decays: Mapping[str, float]) 
             return Adafactor(options, decays)
     raise InputError(
         message(
-            "training.optimizer: the JAX engine does not know {optimizer}; choose adamw, adam, "
-            "adafactor, sgd, lion, or PyTorch",
+            "training.optimizer: the JAX engine does not support {optimizer}; choose adamw, adam, adafactor, "
+            "sgd, lion, or PyTorch",
             optimizer=repr(training.optimizer),
         ),
         "training.optimizer",

@@ -39,7 +39,7 @@ class AdapterDelta:
         own, change = weight.T if inputs_first else weight, self.second @ self.first
         if change.shape != own.shape:
             raise ValueError(
-                message("it changes a matrix of {shape} and not of {shape_2}", shape=change.shape, shape_2=own.shape)
+                message("it changes a matrix of {shape}, not of {shape_2}", shape=change.shape, shape_2=own.shape)
             )
         found = own + np.float32(self.scale) * change
         if self.magnitude is not None:
@@ -144,8 +144,8 @@ class StoredAdapter:
     def _unknown(self, what: str) -> InputError:
         return InputError(
             message(
-                "{field}: the JAX engine does not know {what} of the adapter in {folder}; choose PyTorch, or "
-                "merge it with PEFT",
+                "{field}: the JAX engine does not support {what} of the adapter in {folder}; choose PyTorch, "
+                "or merge it with PEFT",
                 field=_FIELD,
                 what=what,
                 folder=self._folder,

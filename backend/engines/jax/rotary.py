@@ -23,10 +23,10 @@ class Rotary:
         kind = given.get("rope_type", "default")
         if kind not in _KINDS:
             raise UnsupportedModelError(
-                message("does not know the rotary positions {kind} of this model", kind=repr(kind))
+                message("does not support the rotary positions {kind} of this model", kind=repr(kind))
             )
         if given.get("partial_rotary_factor", 1.0) != 1.0:
-            raise UnsupportedModelError(message("does not know partial rotary positions"))
+            raise UnsupportedModelError(message("does not support partial rotary positions"))
         self._frequencies, self._scale = _KINDS[kind](given, width, config)
 
     def rotate(self, x: jax.Array, positions: jax.Array) -> jax.Array:

@@ -57,8 +57,8 @@ def check_rules(model_type: str, tensor_parallel: int, rules: Rules) -> None:
     if tensor_parallel > 1 and not rules:
         raise InputError(
             message(
-                "hardware.tensor_parallel: the JAX engine does not know how to divide the layers of "
-                "{model_type}; use 1, and hardware.parallelism fsdp to save memory",
+                "hardware.tensor_parallel: the JAX engine cannot divide the layers of {model_type}; use 1, and "
+                "hardware.parallelism fsdp to save memory",
                 model_type=model_type,
             ),
             "hardware.tensor_parallel",

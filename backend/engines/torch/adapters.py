@@ -120,7 +120,7 @@ class Adapter:
         for owner in self._modules_to_save():
             other = next((name for name in sorted(names - self._in_full) if _is_inside(name, owner)), None)
             if other or not owner:
-                raise cannot_leave_alone(message("the new weights of this model cannot stand beside an adapter"))
+                raise cannot_leave_alone(message("the new weights of this model cannot be combined with an adapter"))
 
 
 @contextmanager

@@ -117,7 +117,7 @@ def _take_weights(model: nn.Module, frozen: frozenset[str], tensors: dict[str, t
     wanted = _weights(model, frozen)
     if wrong := [name for name in wanted if name not in tensors or tensors[name].shape != wanted[name].shape]:
         raise RunFailed(
-            message("This checkpoint is of another model: {wrong} does not fit; start a new run", wrong=wrong[0]),
+            message("This checkpoint belongs to another model: {wrong} does not fit; start a new run", wrong=wrong[0]),
             "checkpoint_mismatch",
         )
     for name in wanted:

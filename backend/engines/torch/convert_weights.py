@@ -83,7 +83,7 @@ def _describe_error(error: Exception) -> str:
     if isinstance(error, pickle.UnpicklingError):
         found = _GLOBAL.search(str(error))
         what = f" ({found.group(1)})" if found else ""
-        return message("it holds code where only weights may be{what}, so it was not opened", what=what)
+        return message("it contains code where only weights are allowed{what}, so it was not opened", what=what)
     return str(error).splitlines()[0]
 
 

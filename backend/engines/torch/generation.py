@@ -43,7 +43,7 @@ def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.nda
         reason = (str(error).splitlines() or [type(error).__name__])[0][:300].rstrip(". ")
         raise InputError(
             message(
-                "model.name_or_path: this model cannot write as its generation_config.json asks ({reason}); "
+                "model.name_or_path: this model cannot generate as its generation_config.json asks ({reason}); "
                 "correct that file, or choose another model",
                 reason=reason,
             ),

@@ -105,8 +105,8 @@ def _from_config(loading: LoadRequest, config: PreTrainedConfig, seed: int, acco
     if strange := [name for name in names if not is_known(name)]:
         raise InputError(
             message(
-                "model.initialise: how {strange} of a {model_type} model begins is not known here; set it to "
-                "pretrained, or choose another architecture",
+                "model.initialise: Burnish does not know how to initialise {strange} of a {model_type} model; "
+                "set it to pretrained, or choose another architecture",
                 strange=strange[0],
                 model_type=config.model_type,
             ),

@@ -23,7 +23,7 @@ class Precision:
     def __init__(self, device: torch.device, name: str) -> None:
         if name == "float16" and device.type == "cpu":
             raise InputError(
-                message("hardware.precision: a processor cannot train in float16; take float32 or bfloat16"),
+                message("hardware.precision: a CPU cannot train in float16; use float32 or bfloat16"),
                 "hardware.precision",
             )
         # One process may hold several engines one after another (an evaluation after a training, the tests).

@@ -174,7 +174,7 @@ def _report_request(arguments: Arguments) -> Any:
     task = arguments.get("task") or {}
     section = task if isinstance(task, dict) else {"type": str(task)}
     if not section.get("type"):
-        raise InputError(message("task.type: name the task, which says which rows can be used"), "task.type")
+        raise InputError(message("task.type: name the task, which determines which rows can be used"), "task.type")
     return data_report.request_of_data(require(arguments, "data", dict), section, None, Path.home())
 
 

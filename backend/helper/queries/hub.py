@@ -12,8 +12,8 @@ from backend.contract.rpc.protocol import Progress
 from backend.helper.query import Arguments, Query, Tell, require
 from backend.models.compatibility import RunNeeds, run_needs_of
 
-OFFLINE = message("Offline mode is on, so the hub is not asked whose token this is.")
-UNKNOWN_TOKEN = message("the hub does not know this token; copy it once more from huggingface.co/settings/tokens")
+OFFLINE = message("Offline mode is on, so the Hub cannot say whose token this is.")
+UNKNOWN_TOKEN = message("the Hub does not know this token; copy it again from huggingface.co/settings/tokens")
 _TOLD_SECONDS = 0.2
 
 
@@ -98,7 +98,7 @@ def _login(arguments: Arguments, tell: Tell) -> HubAccount:
     if not token or any(letter.isspace() for letter in token):
         raise InputError(message("a token is one word; copy it from huggingface.co/settings/tokens"), "token")
     if is_offline():
-        raise InputError(message("the hub checks a token when you log in; switch Work offline off first"), "token")
+        raise InputError(message("the Hub checks a token when you log in; turn off Work offline first"), "token")
     try:
         hub.login(token, skip_if_logged_in=False)
     except (hub.errors.HfHubHTTPError, OSError, ValueError) as error:

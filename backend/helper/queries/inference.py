@@ -157,7 +157,7 @@ def _run(arguments: Arguments) -> RunFolder:
     name = require(arguments, "run")
     run = find_run(name, runs_folder())
     if run is None:
-        raise InputError(message("{name}: there is no such run any more", name=name), "run")
+        raise InputError(message("{name}: this run no longer exists", name=name), "run")
     return run.main_folder()
 
 

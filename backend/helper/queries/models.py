@@ -54,7 +54,7 @@ def _convert(arguments: Arguments, tell: Tell) -> ModelDescription:
     from backend.models import location
 
     if arguments.get("consent") is not True:
-        raise InputError(message("converting runs a program on a file from elsewhere, so it needs your consent first"))
+        raise InputError(message("converting runs a program on a downloaded file, so it needs your consent first"))
     location.locate(
         require(arguments, "name_or_path"),
         str(arguments.get("revision") or "main"),
@@ -86,7 +86,7 @@ def _agree_to_code(arguments: Arguments, tell: Tell) -> ModelCode:
     if {one.name: one.version for one in found} != seen:
         raise InputError(
             message(
-                "model.trust_remote_code: the code of {target} has changed since it was shown; look at it again",
+                "model.trust_remote_code: the code of {target} has changed since you saw it; read it again",
                 target=target,
             ),
             "model.trust_remote_code",

@@ -109,7 +109,7 @@ def _compare(table: "pa.Table", condition: Any) -> "np.ndarray":
     if function is None:
         raise InputError(
             message(
-                "{operation} is no comparison; choose one of {operations}",
+                "{operation} is not a comparison; choose one of {operations}",
                 operation=repr(operation),
                 operations=", ".join(_OPERATIONS),
             )
@@ -238,7 +238,7 @@ def _check(table: "pa.Table", column: str) -> None:
     if column not in table.column_names:
         there = ", ".join(name for name in table.column_names if name != RIGHT)
         raise InputError(
-            message("{column} is no column of this file; there are {there}", column=repr(column), there=there)
+            message("{column} is not a column of this file; there are {there}", column=repr(column), there=there)
         )
 
 

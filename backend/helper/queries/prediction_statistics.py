@@ -187,7 +187,7 @@ def _numbers(arguments: Arguments, tell: Tell) -> NumberStatistics:
     try:
         actual, predicted = (numbers(compute.cast(table[name], pa.float64())) for name in PAIR)
     except pa.ArrowInvalid:
-        raise InputError(message("the predictions of this file are no numbers")) from None
+        raise InputError(message("the predictions of this file are not numbers")) from None
     rows = np.flatnonzero(np.isfinite(actual) & np.isfinite(predicted))
     if not len(rows):
         raise InputError(message("no row of this file has an actual number to compare with"))

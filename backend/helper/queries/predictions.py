@@ -209,7 +209,7 @@ def _export_table(request: ExportRequest) -> "pa.Table":
     if missing:
         raise InputError(
             message(
-                "{missing} is no column of this file; there are {own}", missing=repr(missing[0]), own=", ".join(own)
+                "{missing} is not a column of this file; there are {own}", missing=repr(missing[0]), own=", ".join(own)
             )
         )
     table = table.select(columns)

@@ -12,13 +12,13 @@ from backend.contract.run.folder import RunFolder, run_folders
 from backend.helper.query import Arguments, Query, Tell, require_list
 
 TITLES = {
-    "features": ("Tokenised features", message("Made again by the next run that needs them.")),
-    "lengths": ("Measured lengths", message("Measured again when they are looked at.")),
-    "report": ("Data reports", message("Made again when they are asked for.")),
-    "tables": ("Rows read from data", message("Read again from your files; rows of the hub are downloaded again.")),
-    "pages": ("Opened predictions", message("Read again from the run's folder when they are opened.")),
+    "features": ("Tokenised features", message("Recreated by the next run that needs them.")),
+    "lengths": ("Measured lengths", message("Measured again when you look at them.")),
+    "report": ("Data reports", message("Recreated when needed.")),
+    "tables": ("Rows read from data", message("Read again from your files; rows from the Hub are downloaded again.")),
+    "pages": ("Opened predictions", message("Read again from the run's folder when you open them.")),
     "weights": ("Converted weights", message("Converted again, after your consent.")),
-    "jax": ("Compiled programs", message("Compiled again, which takes JAX up to minutes.")),
+    "jax": ("Compiled programs", message("Compiled again, which can take JAX several minutes.")),
 }
 """Part of the cache → its title, and what clearing it costs."""
 
@@ -49,7 +49,7 @@ def _clear(arguments: Arguments, tell: Tell) -> ClearedCache:
     if unknown := [name for name in names if name not in TITLES]:
         raise InputError(
             message(
-                "parts: {unknown} is no part of the cache; there are {titles}",
+                "parts: {unknown} is not a part of the cache; there are {titles}",
                 unknown=repr(unknown[0]),
                 titles=", ".join(TITLES),
             ),

@@ -135,7 +135,7 @@ def _question(arguments: Arguments, kind: type[Any]) -> Any:
     try:
         return msgspec.convert(arguments, kind)
     except msgspec.ValidationError as error:
-        raise InputError(message("the question is not as it should be: {error}", error=error)) from None
+        raise InputError(message("the question is not valid: {error}", error=error)) from None
 
 
 def open_tokenizer(arguments: Arguments) -> Any:

@@ -76,7 +76,7 @@ def _open_preview(subject: str, split: str) -> "BatchPreview":
     if asked["run"]:
         run = find_run(asked["run"], runs_folder())
         if run is None:
-            raise InputError(message("{asked}: there is no such run any more", asked=asked["run"]), "run")
+            raise InputError(message("{asked}: this run no longer exists", asked=asked["run"]), "run")
         return batch_preview.preview_run(run.main_folder(), _stages(_present["tell"]), split)
     spec = resolve.resolve(require(asked, "spec", dict), Path(str(asked["folder"] or Path.home())))
     return batch_preview.preview(spec, _stages(_present["tell"]), split)

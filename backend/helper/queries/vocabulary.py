@@ -169,7 +169,7 @@ def _open_table(folder: str, name: str) -> "pa.Table":
         with pa.memory_map(str(Path(folder, f"{name}.arrow"))) as source:
             return pa.ipc.open_file(source).read_all()
     except FileNotFoundError:
-        raise InputError(message("this vocabulary is not open any more, or has no such table; open it again")) from None
+        raise InputError(message("this vocabulary is no longer open, or has no such table; open it again")) from None
 
 
 @lru_cache(KEPT)
@@ -222,7 +222,9 @@ def _one_of(by: Any) -> Any:
 
     if by not in SEARCH_BY:
         raise InputError(
-            message("by: {by} is no way to search; there are {search_by}", by=repr(by), search_by=", ".join(SEARCH_BY))
+            message(
+                "by: {by} is not a way to search; there are {search_by}", by=repr(by), search_by=", ".join(SEARCH_BY)
+            )
         )
     return by
 

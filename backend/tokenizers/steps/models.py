@@ -26,7 +26,8 @@ def trace(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
     # Dropout draws anew each time, and equal sums may be told apart otherwise.
     return WordTrace(
         word=word, start=start, end=end, pieces=pieces, ids=ids,
-        sentence=message("How these pieces were chosen cannot be told: the model draws by chance, or several ways are " "equally good."),
+        sentence=message("It is not possible to say how these pieces were chosen: the model samples at random, or several ways "
+            "are equally good."),
     )  # fmt: skip
 
 
@@ -35,8 +36,8 @@ def _trace_word(word: str, start: int, end: int, known: "Vocabulary") -> WordTra
     is_there = word in [token.value for token in tokens]
     return WordTrace(
         word=word, start=start, end=end, pieces=[token.value for token in tokens], ids=[token.id for token in tokens],
-        sentence=message("The whole word is in the vocabulary; this model knows no parts of words.") if is_there
-        else message("The whole word is not in the vocabulary; this model knows no parts of words."),
+        sentence=message("The whole word is in the vocabulary; this model has no subwords.") if is_there
+        else message("The whole word is not in the vocabulary; this model has no subwords."),
     )  # fmt: skip
 
 
@@ -60,7 +61,7 @@ def _word_piece(word: str, start: int, end: int, known: "Vocabulary") -> WordTra
         if stop is None:
             rest = word[place:] if len(word) - place <= 20 else word[place : place + 20] + "…"
             why = message(
-                "No piece fits the beginning of {prefix}{rest}, so the whole word becomes {unk_token}.",
+                "No piece fits the start of {prefix}{rest}, so the whole word becomes {unk_token}.",
                 prefix=prefix,
                 rest=rest,
                 unk_token=model.unk_token,
@@ -83,7 +84,7 @@ def _trace_bpe(word: str, start: int, end: int, known: "Vocabulary") -> WordTrac
     if model.ignore_merges and word in known.stored["vocab"]:
         return WordTrace(
             word=word, start=start, end=end, pieces=[word], ids=[known.stored["vocab"][word]], symbols=[word],
-            sentence=message("The whole word is a piece of the vocabulary, and this model looks there before it merges."),
+            sentence=message("The whole word is a piece of the vocabulary, and this model checks that before it merges."),
         )  # fmt: skip
     symbols, unknown = _symbols(word, known)
     merges, pieces = _merge_symbols(symbols, known.pairs, model.continuing_subword_prefix or "")

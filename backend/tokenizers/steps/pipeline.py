@@ -239,7 +239,7 @@ def _unknown_step(tokenizer: "PreTrainedTokenizerBase") -> Step:
         stage="normalizer",
         name=message("Before the model"),
         sentence=message(
-            "{name} is written in Python: what it does to a text before it cuts it, it does not tell.", name=name
+            "{name} is written in Python, so it does not say what it does to a text before it splits it.", name=name
         ),
         changed=False,
         known=False,
@@ -249,14 +249,14 @@ def _unknown_step(tokenizer: "PreTrainedTokenizerBase") -> Step:
 def _python_model_step(tokenizer: "PreTrainedTokenizerBase", parts: list[StepPart]) -> Step:
     """The pieces, without how they came about."""
     where = (
-        message("where they lie in the text is certain, since each is one byte or character")
+        message("their places in the text are certain, because each is one byte or character")
         if offsets.are_exact(tokenizer)
-        else message("where they lie in the text was found by looking for them")
+        else message("their places in the text were found by searching")
     )
     return Step(
         stage="model",
         name=type(tokenizer).__name__,
-        sentence=message("These are its pieces; how it came to them it does not tell, and {where}.", where=where),
+        sentence=message("These are its pieces; it does not say how it found them, and {where}.", where=where),
         parts=parts,
     )
 
@@ -286,48 +286,51 @@ def _step(stage: Stage, name: str, step: Any, parts: list[StepPart], changed: bo
 LONGEST = 120
 _SENTENCES = {
     "BertNormalizer": message(
-        "Cleans control characters away, sets spaces around Chinese characters, and as its settings "
-        "say lower-cases and strips accents."
+        "Removes control characters, puts spaces around Chinese characters and, depending on its settings, "
+        "lowercases and strips accents."
     ),
-    "Lowercase": message("Makes all letters small."),
+    "Lowercase": message("Converts all letters to lowercase."),
     "NFC": message("Composes letters and marks (é as one character)."),
-    "NFD": message("Takes letters and marks apart (é as e and an accent)."),
+    "NFD": message("Separates letters and marks (é becomes e and an accent)."),
     "NFKC": message("Replaces compatibility forms (ﬁ, Ａ, ²) and composes letters and marks."),
-    "NFKD": message("Replaces compatibility forms (ﬁ, Ａ, ²) and takes letters and marks apart."),
-    "Nmt": message("Takes control characters away and makes other spaces plain ones."),
+    "NFKD": message("Replaces compatibility forms (ﬁ, Ａ, ²) and separates letters and marks."),
+    "Nmt": message("Removes control characters and replaces other kinds of whitespace with plain spaces."),
     "Precompiled": message("Replaces characters by the table in the SentencePiece model (mostly NFKC)."),
-    "Prepend": message("Sets a sign before the text."),
+    "Prepend": message("Puts a character before the text."),
     "Replace": message("Replaces one text by another."),
-    "Strip": message("Takes spaces at the ends away."),
-    "StripAccents": message("Takes accents away."),
+    "Strip": message("Removes spaces at both ends."),
+    "StripAccents": message("Removes accents."),
     "ByteLevel": message(
-        "Writes every byte of the text as one of 256 printable signs (Ġ is the space), so that nothing is ever unknown."
+        "Writes every byte of the text as one of 256 printable characters (Ġ is the space), so that nothing is "
+        "ever unknown."
     ),
-    "BertPreTokenizer": message("Parts words at white space and at every punctuation mark."),
-    "Whitespace": message("Parts words at white space, and letters from other signs."),
-    "WhitespaceSplit": message("Parts words at white space."),
+    "BertPreTokenizer": message("Splits words at whitespace and at every punctuation mark."),
+    "Whitespace": message("Splits words at whitespace, and letters from other characters."),
+    "WhitespaceSplit": message("Splits words at whitespace."),
     "Metaspace": message(
-        "Writes spaces as ▁ and, as its settings say, parts words there and sets one before the text."
+        "Writes spaces as ▁ and, depending on its settings, splits words there and puts one before the text."
     ),
-    "Split": message("Parts the text by a pattern."),
-    "Digits": message("Parts digits from everything else."),
-    "Punctuation": message("Parts punctuation marks."),
-    "UnicodeScripts": message("Parts the text where the script changes."),
-    "CharDelimiterSplit": message("Parts the text at one character."),
-    "FixedLength": message("Parts the text into stretches of one length."),
-    "BPE": message("Begins with single signs and merges the pair that comes first in its list, again and again."),
-    "WordPiece": message("Takes from the left the longest piece of the vocabulary that fits, again and again."),
+    "Split": message("Splits the text by a pattern."),
+    "Digits": message("Splits digits from everything else."),
+    "Punctuation": message("Splits off punctuation marks."),
+    "UnicodeScripts": message("Splits the text where the script changes."),
+    "CharDelimiterSplit": message("Splits the text at one character."),
+    "FixedLength": message("Splits the text into stretches of equal length."),
+    "BPE": message("Starts from single characters and repeatedly merges the pair that comes first in its list."),
+    "WordPiece": message("Repeatedly takes the longest piece of the vocabulary that fits, from left to right."),
     "Unigram": message(
-        "Takes of all ways to cut a word the one whose pieces have the largest product of probabilities."
+        "Of all ways to split a word, chooses the one whose pieces have the highest product of probabilities."
     ),
-    "WordLevel": message("Looks every word up as a whole."),
+    "WordLevel": message("Looks up every word as a whole."),
     "TemplateProcessing": message("Adds special tokens around the text, and type ids."),
     "BertProcessing": message("Adds [CLS] and [SEP], and type ids."),
     "RobertaProcessing": message("Adds <s> and </s>."),
-    "Words": message("The text came as words: each goes through all steps by itself."),
-    "added_tokens": message("Takes out the added tokens that stand in the text; later steps leave them alone."),
+    "Words": message("The text was given as words: each one goes through all steps by itself."),
+    "added_tokens": message("Extracts the added tokens from the text; later steps leave them alone."),
 }
-_OF_POST_PROCESSOR = {"ByteLevel": message("As its settings say, leaves the space before a word out of its offsets.")}
+_OF_POST_PROCESSOR = {
+    "ByteLevel": message("Depending on its settings, excludes the space before a word from its offsets.")
+}
 
 
 def _sentence_of(name: str, stage: str) -> str:

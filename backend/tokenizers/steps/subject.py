@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from backend.tokenizers.chat import Chat
 
 CUT_OTHERWISE = message(
-    "Within the chat some tokens of this message are others, since what stands before and after it is cut with it."
+    "Within the chat, some tokens of this message differ, because it is tokenized together with what comes "
+    "before and after it."
 )
 NOT_TOLD_APART = message(
-    "The chat template does not let the messages be told apart: these are the steps of the whole chat."
+    "The chat template does not allow the messages to be told apart: these are the steps of the whole chat."
 )
 
 

@@ -48,7 +48,7 @@ def merges_of(pieces: pa.Table, merges: pa.Table) -> Merges:
 def origin_by_merges(piece: str, merges: Merges) -> PieceOrigin:
     """The merges that make a piece of its single signs, applied as the tokenizer does: the lowest rank first."""
     if len(piece) > LONGEST:
-        return PieceOrigin(sentence=message("Too long to be looked into: more than {longest} signs.", longest=LONGEST))
+        return PieceOrigin(sentence=message("Too long to analyze: more than {longest} characters.", longest=LONGEST))
     nodes = [_Node(sign) for sign in _initial_characters(piece, merges)]
     while len(nodes) > 1:
         ranked = [(merges.ranks.get((left.piece, right.piece)), at) for at, (left, right) in enumerate(pairwise(nodes))]
@@ -62,17 +62,19 @@ def origin_by_merges(piece: str, merges: Merges) -> PieceOrigin:
     if len(nodes) > 1:
         ends = " + ".join(merges.texts.get(node.piece, node.piece) for node in nodes)
         return PieceOrigin(
-            parts=parts, sentence=message("No merge ends at this piece: by itself it is cut into {ends}.", ends=ends)
+            parts=parts, sentence=message("No merge produces this piece: by itself it is split into {ends}.", ends=ends)
         )
-    return PieceOrigin(parts=parts, sentence="" if len(parts) > 1 else message("A single sign: no merge makes it."))
+    return PieceOrigin(
+        parts=parts, sentence="" if len(parts) > 1 else message("A single character: no merge produces it.")
+    )
 
 
 def origin_by_score(score: float, rank: int, scored: int) -> PieceOrigin:
     """Of a Unigram's piece, which is the `rank`th likeliest of so many."""
     return PieceOrigin(
         sentence=message(
-            "Log-probability {score:.4f}: number {rank:,} of {scored:,} when the likeliest comes first. "
-            "A text is cut so that the sum over its pieces is largest.",
+            "Log-probability {score:.4f}: number {rank:,} of {scored:,}, from the most likely down. A text is "
+            "split so that the sum over its pieces is largest.",
             score=score,
             rank=rank,
             scored=scored,
@@ -84,12 +86,11 @@ def origin_of_no_piece(number: int, highest: int) -> PieceOrigin:
     """Of an id that no piece has; `highest` is the last one that a piece has."""
     if number < highest:
         return PieceOrigin(
-            sentence=message("No piece has this id, so no text becomes it; pieces with higher ids follow.")
+            sentence=message("No piece has this ID, so no text maps to it; pieces with higher IDs follow.")
         )
     return PieceOrigin(
         sentence=message(
-            "The model's embedding has this row to spare: no piece has its id. Tokens that are added "
-            "take such rows first."
+            "The model's embedding has this row to spare: no piece has its ID. Added tokens take such rows first."
         )
     )
 
@@ -98,22 +99,22 @@ def origin_of_type(kind: str, type_: str, piece: str) -> PieceOrigin:
     """Of a piece that has neither merges nor a score."""
     if type_ in ("special", "added", "unused"):
         reasons = {
-            "special": message(
-                "A special token: it is taken whole, and added by the tokenizer around or between texts."
-            ),
-            "added": message("An added token: it is taken whole wherever it stands in a text."),
-            "unused": message("Kept free for a piece that somebody wants to add later."),
+            "special": message("A special token: never split, and added by the tokenizer around or between texts."),
+            "added": message("An added token: never split, wherever it occurs in a text."),
+            "unused": message("Reserved for a piece that may be added later."),
         }
         return PieceOrigin(sentence=reasons[type_])
     if type_ == "byte":
-        return PieceOrigin(sentence=message("One byte, for whatever no other piece covers."))
+        return PieceOrigin(sentence=message("One byte, for anything that no other piece covers."))
     if kind == "WordPiece":
         return PieceOrigin(
-            sentence=message("It goes on a word. WordPiece takes the longest piece that fits, so none has a score.")
+            sentence=message(
+                "It continues a word. WordPiece takes the longest piece that fits, so no piece has a score."
+            )
             if piece.startswith("##")
-            else message("It begins a word. WordPiece takes the longest piece that fits, so none has a score.")
+            else message("It starts a word. WordPiece takes the longest piece that fits, so no piece has a score.")
         )
-    return PieceOrigin(sentence=message("This tokenizer keeps neither merges nor scores."))
+    return PieceOrigin(sentence=message("This tokenizer stores neither merges nor scores."))
 
 
 def _prefix(pairs: list[tuple[str, str]], made: list[str]) -> str:

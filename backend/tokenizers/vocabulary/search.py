@@ -85,7 +85,9 @@ def id_ranges(text: str) -> list[tuple[int, int]]:
     pairs = [re.fullmatch(r"(\d{1,18})(?:(?:-|–|\.\.)(\d{1,18}))?", word) for word in words]
     if wrong := [word for word, pair in zip(words, pairs, strict=True) if pair is None]:
         raise InputError(
-            message("search: {wrong} is no id; give whole numbers or ranges such as 5, 10-20", wrong=repr(wrong[0])),
+            message(
+                "search: {wrong} is not an ID; give whole numbers or ranges such as 5, 10-20", wrong=repr(wrong[0])
+            ),
             "search",
         )
     return [(int(pair[1]), int(pair[2] or pair[1])) for pair in pairs if pair]
@@ -127,7 +129,9 @@ def _of_types(table: pa.Table, types: tuple[str, ...]) -> np.ndarray:
     if wrong := [name for name in types if name not in TYPES]:
         raise InputError(
             message(
-                "types: {wrong} is no type of a piece; there are {types}", wrong=repr(wrong[0]), types=", ".join(TYPES)
+                "types: {wrong} is not a type of a piece; there are {types}",
+                wrong=repr(wrong[0]),
+                types=", ".join(TYPES),
             ),
             "types",
         )
@@ -138,7 +142,7 @@ def _order(table: pa.Table, sort_by: str, descending: bool) -> np.ndarray:
     if sort_by not in table.column_names:
         raise InputError(
             message(
-                "sort: {sort_by} is no column of this table; there are {column_names}",
+                "sort: {sort_by} is not a column of this table; there are {column_names}",
                 sort_by=repr(sort_by),
                 column_names=", ".join(table.column_names),
             ),

@@ -24,7 +24,7 @@ from backend.preflight.resolve import read_run
 from backend.training.checkpoints import Checkpoints
 
 UNKNOWN = "unknown"
-UNKNOWN_HINT = message("The log has the details; burnish report {run} gives what to send to whoever may know.")
+UNKNOWN_HINT = message("See the log for details; burnish report {run} writes a report that you can send to others.")
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def _recognise(error: BaseException, context: FailureContext) -> tuple[str, Fail
 
 
 def _unknown(error: BaseException, context: FailureContext) -> tuple[str, Failure]:
-    first = next(iter(str(error).splitlines()), message("no further words"))
+    first = next(iter(str(error).splitlines()), message("no more words"))
     sentence = message("unexpected {class_name}: {first}", class_name=type(error).__name__, first=first)
     return UNKNOWN, Failure(sentence, message(UNKNOWN_HINT, run=context.folder.name))
 

@@ -7,7 +7,7 @@ from backend.training.failures.failure import Failure, FailureContext, chain, ki
 
 MESSAGE = message("the model hub cannot be reached")
 HINT = message("Check the network and try again, or give a folder as model.name_or_path.")
-OFFLINE_HINT = message("Switch offline mode off and try again, or give a folder as model.name_or_path.")
+OFFLINE_HINT = message("Turn off offline mode and try again, or give a folder as model.name_or_path.")
 _KINDS = {
     "ConnectError", "ConnectTimeout", "ReadTimeout", "ReadError", "ProxyError", "RemoteProtocolError", "ConnectionError",
     "LocalEntryNotFoundError",

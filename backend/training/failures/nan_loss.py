@@ -7,7 +7,7 @@ from backend.models.weights import UnsoundTensor, first_unsound
 from backend.training.failures.failure import Failure, FailureContext, chain
 from backend.training.pending_metrics import NonFiniteLossError
 
-MESSAGE = message("the computation gave a value that is not a number")
+MESSAGE = message("the computation produced a value that is not a number")
 LOWERED = 10
 """A rate at which training blows up is seldom just a little too high."""
 
@@ -63,14 +63,13 @@ def _never_a_number(problem: str, context: FailureContext) -> Failure:
     if unsound is not None:
         return Failure(
             message(
-                "{problem}, for the model's weights are not all numbers: {name} in {name_2}",
+                "{problem}, because the model's weights are not all numbers: {name} in {name_2}",
                 problem=problem,
                 name=unsound.name,
                 name_2=unsound.file.name,
             ),
             message(
-                "Choose another model, or write this one's weights again; {parent} holds values that are "
-                "infinite or NaN.",
+                "Choose another model, or save this one's weights again; {parent} holds infinite or NaN values.",
                 parent=unsound.file.parent,
             ),
         )
@@ -83,7 +82,7 @@ def _never_a_number(problem: str, context: FailureContext) -> Failure:
     return Failure(
         problem,
         message(
-            "Look at the rows for labels, scores or weights that are missing or far too large, and at "
+            "Check the rows for labels, scores or weights that are missing or far too large, and check "
             "model.config{elsewhere}.",
             elsewhere=elsewhere,
         ),

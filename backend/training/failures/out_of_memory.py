@@ -11,7 +11,7 @@ from backend.training.failures.failure import Failure, FailureContext, chain, ki
 
 MESSAGE = message("the computer's memory is used up")
 ON_ACCELERATOR = message("the accelerator's memory is used up")
-HINT = message("Lower hardware.micro_batch_size or task.max_length, or switch on training.gradient_checkpointing.")
+HINT = message("Lower hardware.micro_batch_size or task.max_length, or turn on training.gradient_checkpointing.")
 OF_EVALUATION = message("Lower evaluation.batch_size or task.max_length.")
 BEFORE_TRAINING = message("Set data.max_rows to use fewer rows, or close other programs.")
 _TWICE = "training.gradient_checkpointing"

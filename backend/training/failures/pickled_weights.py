@@ -11,7 +11,7 @@ HINT = message(
     "Agree to convert them once to safetensors ({convert_option}), or choose a model with safetensors.",
     convert_option=CONVERT_OPTION,
 )
-MORE_THAN_NUMBERS = message("the model's weights file holds more than numbers, so it was not opened")
+MORE_THAN_NUMBERS = message("the model's weights file contains more than numbers, so it was not opened")
 ELSEWHERE = message("Choose a model that comes as safetensors.")
 
 

@@ -22,7 +22,7 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
             longest=longest,
             positions=positions,
         ),
-        message("Set task.max_length to {positions} or less; longer rows are cut.", positions=positions),
+        message("Set task.max_length to {positions} or less; longer rows are truncated.", positions=positions),
         RunFix({"task.max_length": positions}),
     )
 

@@ -58,7 +58,7 @@ def test_a_message_comes_out_with_its_values(german: None):
 
 
 def test_a_number_is_written_as_the_language_writes_it(german: None):
-    text = message("{share:.1%} of the rows are longer than the limit of {limit:,} {unit} and are cut there.",
+    text = message('{share:.1%} of the rows are longer than the limit of {limit:,} {unit} and are truncated there.',
                    share=0.125, limit=1024, unit="tokens")  # fmt: skip
     assert translate_message(text).startswith("12,5%")
     assert "1\u202f024 Tokens" in translate_message(text)
@@ -100,7 +100,7 @@ def test_what_pydantic_says_of_a_value_is_translated(german: None):
 
 def test_what_is_no_message_and_peoples_own_words_stay(german: None):
     assert translate_message("CUDA error 700 at 0x7f: launch failed") == "CUDA error 700 at 0x7f: launch failed"
-    assert translate_message("the column 'no text' holds no text") == "the column 'no text' holds no text"
+    assert translate_message("the column 'no text' has no text") == "the column 'no text' has no text"
     assert translate_message("") == ""
 
 
@@ -160,7 +160,7 @@ def test_messages_of_answers_are_translated_and_data_is_not(german: None):
             note="no text",
             cuts=[
                 message(
-                    "{where} is {length:,} tokens long, and the model takes {limit:,}: {read}.",
+                    '{where} is {length:,} tokens long, and the model reads {limit:,}: {read}.',
                     where="Row 2", length=3000, limit=128, read="the rest is cut off",
                 )
             ],

@@ -77,4 +77,4 @@ def test_a_chat_template_goes_to_a_task_that_learns_from_chats():
     assert run_handover.handover(options, CHATS) == Handover({"task.template": "{{ messages }}"}, [])
     found = run_handover.handover(options, task("causal_lm"))
     assert found.settings == {"task.template": "{{ messages }}"}
-    assert "counts once a row of your data is a chat" in found.left[0]
+    assert "is used once a row of your data is a chat" in found.left[0]

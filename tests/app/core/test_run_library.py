@@ -168,8 +168,8 @@ def test_a_note_that_was_written_in_a_terminal_is_seen_at_the_next_look(tmp_path
     folder = made(tmp_path, "one", started("one"), plan())
     library = RunLibrary(tmp_path)
     library.refresh()
-    write_notes(folder, RunNotes("from elsewhere"))
-    assert library.refresh()[0].note == "from elsewhere"
+    write_notes(folder, RunNotes("downloaded file"))
+    assert library.refresh()[0].note == "downloaded file"
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def test_the_files_of_an_ended_run_are_looked_at_now_and_then_only(settled: tupl
 
 def test_a_note_about_an_ended_run_is_seen_at_the_next_look(settled: tuple[RunLibrary, RunFolder]):
     library, folder = settled
-    write_notes(folder, RunNotes("from elsewhere", ("paper",)))
+    write_notes(folder, RunNotes("downloaded file", ("paper",)))
     assert library.refresh()[0].tags == ("paper",)
     leave_for_an_hour(folder)
     library.refresh()

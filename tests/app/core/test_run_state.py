@@ -209,7 +209,9 @@ def test_an_evaluation_that_is_no_number_leaves_a_gap_in_its_curve():
 
 @pytest.mark.parametrize("has_start", [True, False])
 def test_a_run_whose_first_events_are_gone_shows_the_rest_and_what_is_missing(has_start: bool):
-    lacks = events.Warned(time=101, code="missing_events", message="steps 1 to 40 are missing from the curves")
+    lacks = events.Warned(
+        time=101, code="missing_events", message="steps 1 to 40 and their evaluations are missing from the curves"
+    )
     start = [events.RunStarted(time=100, name="n", task="t", model="m")] if has_start else []
     state = folded(*start, events.RunResumed(time=100, attempt=2, from_step=40), lacks, plan(), step(41), step(42))
     assert (state.state, state.step, state.attempt, list(state.series["loss"].xs)) == ("running", 42, 2, [41, 42])

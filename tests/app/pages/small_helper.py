@@ -89,7 +89,7 @@ GLANCE = data.DataSummary(
         counts=[500, 900, 400, 190, 4, 6],
         width=13.0,
     ),
-    warnings=["7 of 240 validation rows (2.9%) are in the training data too; scores on them say little."],
+    warnings=["7 of 240 validation rows (2.9%) also occur in the training data, so scores on them mean little."],
 )
 
 
@@ -226,7 +226,7 @@ ON_HUB = [
     ),
     models.ModelChoice(
         name="team/gated", group="hub", model_type="llama", downloads=1000, is_here=False,
-        problem="it is given only to people who accepted its terms",
+        problem='it is only available to people who have accepted its terms',
     ),
     models.ModelChoice(name="team/never", group="hub", model_type="bert", downloads=5, is_here=False),
 ]  # fmt: skip
@@ -238,7 +238,7 @@ def searched(words: str) -> models.HubSearch | protocol.ErrorReply | None:
     if words == "slow":
         return None
     if words == "offline":
-        return protocol.ErrorReply("the hub cannot be reached (ConnectError); check the network")
+        return protocol.ErrorReply("the Hub cannot be reached (ConnectError); check the network")
     return models.HubSearch([one for one in ON_HUB if words in one.name])
 
 

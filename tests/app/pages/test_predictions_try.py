@@ -82,7 +82,7 @@ def test_shift_enter_breaks_the_line(qtbot, box: TryBox):
 
 def test_untrained_head_is_said_above_the_answer(qtbot, box: TryBox):
     ask(qtbot, box, text="film")
-    assert "a new head was drawn by chance" in box.card.note.text()
+    assert "its new head is random" in box.card.note.text()
 
 
 def test_nothing_typed_is_said_at_once(box: TryBox):

@@ -248,7 +248,7 @@ def test_a_place_that_cannot_be_written_is_named(qtbot, plot: LivePlot, tmp_path
     with qtbot.waitSignal(plot.message) as said:
         plot.saving.save(tmp_path / "nowhere" / f"loss.{suffix}")
     assert said.args[0] == "error"
-    assert "make it first" in said.args[1]
+    assert "create it first" in said.args[1]
 
 
 def test_zoom_stays_while_points_arrive_until_everything_is_asked_for(plot: LivePlot):

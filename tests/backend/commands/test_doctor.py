@@ -47,7 +47,7 @@ def test_variable_that_nothing_reads_is_warned_of(burnish, tmp_path: Path) -> No
 def test_token_is_noticed_and_never_shown(burnish) -> None:
     done = burnish("doctor", HF_TOKEN="hf_abcdefghijklmnopqrstuvwxyz")
 
-    assert "there is a hub token in HF_TOKEN" in done.stdout
+    assert "there is a Hub token in HF_TOKEN" in done.stdout
     assert "hf_abc" not in done.stdout + done.stderr
 
 
@@ -67,4 +67,4 @@ def test_login_is_looked_for_where_the_hub_library_keeps_it(burnish, tmp_path: P
 
     done = burnish("doctor", HF_HOME="", XDG_CACHE_HOME=str(tmp_path), HF_HUB_CACHE=str(tmp_path / "elsewhere" / "hub"))
 
-    assert f"you are logged in to the hub ({stored})" in done.stdout
+    assert f"you are logged in to the Hub ({stored})" in done.stdout

@@ -172,7 +172,7 @@ def test_weights_beyond_the_range_are_refused_and_nothing_is_left(burnish, train
     save_file({"weight": np.array([1e6], np.float32)}, trained / "model" / "model.safetensors")
     done = burnish("export", "tiny", "--model", tmp_path / "small", "--dtype", "float16")
     assert done.returncode == 2
-    assert "weight holds numbers beyond the range of float16" in done.stderr
+    assert "weight holds values outside the range of float16" in done.stderr
     assert not list(tmp_path.glob("*small*"))
 
 
@@ -247,7 +247,7 @@ def test_a_label_pair_and_a_text(predicted_run: Path, tmp_path: Path):
     [
         (["--predictions", "out.txt"], r"ends in \.csv or \.parquet"),
         (["--predictions", "out.csv", "--split", "test"], "has no such predictions; there are validation"),
-        (["--predictions", "out.csv", "--columns", "beauty"], "'beauty' is no column of this file"),
+        (["--predictions", "out.csv", "--columns", "beauty"], "'beauty' is not a column of this file"),
     ],
 )
 def test_what_cannot_be_written_is_said_in_a_sentence(

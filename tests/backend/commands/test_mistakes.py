@@ -74,7 +74,7 @@ def test_run_folder_that_exists_is_refused(burnish, spec: Path, tmp_path: Path) 
     there = tmp_path / "there"
     there.mkdir()
 
-    assert "exists already" in sentence(burnish("train", spec, "--run-folder", there))
+    assert "already exists" in sentence(burnish("train", spec, "--run-folder", there))
     assert list(there.iterdir()) == []
 
 

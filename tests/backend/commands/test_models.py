@@ -22,9 +22,9 @@ def test_models_that_are_here_are_listed_with_what_fits(capsys, tmp_path, monkey
 
 def test_mistaken_wishes_and_offline_are_one_sentence(capsys):
     assert main(["models", "--task", "nope"]) == 2
-    assert "'nope' is no task" in capsys.readouterr().err
+    assert "there is no task 'nope'" in capsys.readouterr().err
     assert main(["hub", "search", "bert"]) == 2
-    assert "Burnish works offline" in capsys.readouterr().err
+    assert "Burnish is in offline mode" in capsys.readouterr().err
 
 
 def test_a_model_is_found_downloaded_and_then_here(burnish_process, tmp_path: Path):

@@ -133,7 +133,7 @@ def test_a_run_with_gigabytes_of_nothing_keeps_no_other_run_from_the_list(record
         file.truncate(20_000_000_000)  # sparse, so it takes no room
     assert main(["runs", "--json"]) == 0
     told = {run["name"]: run for run in json.loads(capsys.readouterr().out)}
-    assert "only its beginning and end were read" in told["sentiment-lost"]["message"]
+    assert "only its start and end were read" in told["sentiment-lost"]["message"]
     assert told["sentiment-finished"]["metrics"]["accuracy"] == pytest.approx(0.8716, abs=1e-4)
 
     assert main(["report", "sentiment-lost"]) == 0

@@ -134,7 +134,7 @@ def test_codec_that_is_no_encoding_of_text_is_refused(
 ):
     (tmp_path / "rows.csv").write_text("text\nwords\n")
     assert main(["data", "report", str(tmp_path / "rows.csv"), "--set", f"data.encoding={encoding}"]) == 2
-    assert "not an encoding of text" in capsys.readouterr().err
+    assert "not a text encoding" in capsys.readouterr().err
 
 
 def test_memory_that_is_not_enough_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypatch):
@@ -149,7 +149,7 @@ def test_full_disk_is_one_sentence():
     from backend.contract.errors import describe_system_error
 
     assert describe_system_error(OSError(28, os.strerror(28), "table.arrow")) == (
-        "table.arrow: the disk is full; make room, or choose another folder"
+        "table.arrow: the disk is full; free some space, or choose another folder"
     )
 
 

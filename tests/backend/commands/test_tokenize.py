@@ -120,10 +120,10 @@ def test_steps_are_printed_for_people(capsys: pytest.CaptureFixture[str]):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--ids", "12", "film"], "'film' is no id"),
+        (["--ids", "12", "film"], "'film' is not an ID"),
         (["--text", "a", "--option", "add_prefix_space"], "give NAME=VALUE"),
         (["--text", "a", "--option", "do_lower_cas=true"], "did you mean do_lower_case"),
-        (["--messages", "[1]"], "this is no chat"),
+        (["--messages", "[1]"], "this is not a chat"),
         (["--text", "a", "--output", "x.arrow"], "give --lines and --file too"),
         (["--text", "a", "--windows"], "windows need a max_length"),
         (["--file", "nowhere.txt"], "No such file"),

@@ -71,10 +71,10 @@ def test_a_screen_shows_columns_and_how_many_there_are(capsys):
     [
         (["vocab", BERT, "--merges"], "only a BPE has merges"),
         (["vocab", BERT, "--search", "(", "--regex"], "is not a valid regular expression"),
-        (["vocab", BERT, "--search", "x", "--id"], "'x' is no id"),
+        (["vocab", BERT, "--search", "x", "--id"], "'x' is not an ID"),
         (["vocab", BERT, "--regex"], "give --search too"),
-        (["vocab", BERT, "--sort", "frequency"], "'frequency' is no column"),
-        (["vocab", BERT, "--limit", "-1"], "-1 is no number of rows"),
+        (["vocab", BERT, "--sort", "frequency"], "'frequency' is not a column"),
+        (["vocab", BERT, "--limit", "-1"], "-1 is not a number of rows"),
         (["compare", BERT, "--text", "a"], "2 to 4 can be compared"),
         (["compare", BERT, AUSTEN, "--text", "a", "--column", "b"], "give --data instead"),
     ],

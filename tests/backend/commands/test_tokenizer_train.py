@@ -122,7 +122,7 @@ def test_without_output_an_extension_is_only_shown(texts, tmp_path, capsys):
     ("more", "sentence"),
     [
         ([], "name a token to add"),
-        (["--add", "the"], "a token already"),
+        (["--add", "the"], "tokens already"),
         (["--tokens", "none.txt"], "--tokens none.txt"),
     ],
 )

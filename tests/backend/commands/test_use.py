@@ -113,7 +113,7 @@ def test_a_prompt_that_leaves_no_room_is_refused(writer: Path) -> None:
 
 
 def test_more_rows_than_wanted_are_no_setting_of_an_evaluation(writer: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="every row of --data is taken"):
+    with pytest.raises(InputError, match="every row of --data is used"):
         predict.evaluate(str(writer), tmp_path / "x.csv", "causal_lm", ["data.max_rows=3"])
 
 

@@ -64,7 +64,7 @@ def test_formula_is_defused_where_asked(tmp_path: Path) -> None:
     [
         ("id,label\n1,pos\n", RIGHT, "has no column 'text' (it has id, label); choose a file with the columns"),
         ("id,text,label\n1,x,pos\n", RIGHT, "also has the column 'id', for which this row has no value"),
-        ("text,label\nx,pos\n", ROW, "has no column 'prediction' (it has text, label); say what the right answer is"),
+        ("text,label\nx,pos\n", ROW, "has no column 'prediction' (it has text, label); enter the right answer"),
         ("text,prediction\nx,pos\n", RIGHT, "has no column 'label'"),
         ("text,label,text\nx,pos,y\n", RIGHT, "has a column twice"),
         ('text,label\n"x,pos\n', RIGHT, "the quotes are unbalanced"),
@@ -88,7 +88,7 @@ def test_packed_file_is_left_as_it_is(tmp_path: Path, packer: Callable[[bytes], 
     path = tmp_path / "own.csv"
     path.write_bytes(before := packer(b"text,label\nfine,pos\n"))
 
-    with pytest.raises(InputError, match="is packed or a workbook"):
+    with pytest.raises(InputError, match="is compressed or a workbook"):
         append_row(path, RIGHT)
     assert path.read_bytes() == before
 
@@ -97,7 +97,7 @@ def test_unknown_encoding_takes_what_any_encoding_writes_alike(tmp_path: Path) -
     path = tmp_path / "own.csv"
     path.write_bytes("text,label\ncafé,pos\n".encode("cp1252"))
 
-    with pytest.raises(InputError, match="is not UTF-8, and 'é' cannot be written"):
+    with pytest.raises(InputError, match="is not UTF-8, and 'é' cannot be added"):
         append_row(path, RIGHT)
     append_row(path, NewRow({"text": "fine"}, ("prediction", "pos"), ("label", "pos")))
 
@@ -108,7 +108,7 @@ def test_cell_that_a_file_without_quotes_cannot_hold_is_refused(tmp_path: Path) 
     path = tmp_path / "own.tsv"
     path.write_text('text\tlabel\n5" disc\tpos\nx\tneg\n', encoding="utf-8")
 
-    with pytest.raises(InputError, match="no quotes around its cells"):
+    with pytest.raises(InputError, match="of this file are not quoted"):
         append_row(path, NewRow({"text": "two\nlines"}, ("prediction", "pos"), ("label", "pos")))
 
 

@@ -102,7 +102,7 @@ def test_only_as_many_sentences_as_wanted_are_read(read):
 
 
 def test_file_without_words_is_refused(read):
-    with pytest.raises(InputError, match="holds no words"):
+    with pytest.raises(InputError, match="has no words"):
         read("-DOCSTART- O\n\n\n")
 
 

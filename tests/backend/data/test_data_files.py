@@ -61,12 +61,12 @@ def test_a_missing_file_is_refused_with_the_one_that_is_nearly_named_so(desk):
 
 
 def test_a_pattern_without_files_is_refused(desk):
-    assert "no file goes with the pattern" in desk.refusal(desk.folder / "*.csv")
+    assert "no file matches the pattern" in desk.refusal(desk.folder / "*.csv")
 
 
 def test_a_folder_without_files_is_refused(desk):
     (desk.folder / "empty").mkdir()
-    assert "holds no files" in desk.refusal(desk.folder / "empty")
+    assert "has no files" in desk.refusal(desk.folder / "empty")
 
 
 def test_a_folder_of_several_kinds_is_refused_with_a_pattern(desk):
@@ -127,7 +127,7 @@ def test_links_found_in_a_folder_do_not_lead_out_of_it(tmp_path: Path, how: str)
         (folder / "dataset_info.json").write_text("{}")
         (folder / "state.json").write_text('{"_data_files": [{"filename": "train.txt"}]}')
     given = {"pattern": folder / "*.txt", "pattern of folders": folder / "*" / "train.txt"}.get(how, folder)
-    with pytest.raises(InputError, match="is a link that leads out of"):
+    with pytest.raises(InputError, match="is a link that points outside"):
         data_files(str(given), None)
 
 
@@ -157,7 +157,7 @@ def test_hidden_files_are_looked_through_within_a_limit(where, tmp_path, monkeyp
     if where:
         assert folder_files(tmp_path)[0] == [tmp_path / "rows.csv"]
     else:
-        with pytest.raises(InputError, match="holds more than 20 files and folders, hidden ones among them; name"):
+        with pytest.raises(InputError, match="holds more than 20 files and folders, including hidden ones; name"):
             folder_files(tmp_path)
 
 
@@ -172,5 +172,5 @@ def test_pattern_of_too_many_files_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "MAX_FILES", 3)
     for number in range(4):
         (tmp_path / f"{number}.csv").write_text("text\na\n")
-    with pytest.raises(InputError, match="more than 3 files go with the pattern"):
+    with pytest.raises(InputError, match="more than 3 files match the pattern"):
         data_files(str(tmp_path / "*.csv"), None)

@@ -76,7 +76,7 @@ def test_the_refusal_of_windows_text_shows_how_it_would_read_and_offers_it(desk)
 
 
 def test_bytes_that_windows_does_not_know_are_not_offered(desk):
-    with pytest.raises(InputError, match=r"set data\.encoding to the one that it has") as caught:
+    with pytest.raises(InputError, match=r"set data\.encoding to its encoding") as caught:
         desk.read(desk.write("a.csv", b"text\n\x81\x8d\n"))
     assert caught.value.fix is None
 
@@ -102,7 +102,7 @@ def test_latin_1_is_read_where_it_is_asked_for(desk):
 
 def test_nul_bytes_are_refused_with_their_line(desk):
     sentence = desk.refusal(desk.write("a.csv", b"text,label\nx,1\ny\0,2\n"))
-    assert "a.csv line 3 holds NUL bytes" in sentence
+    assert "a.csv line 3 contains NUL bytes" in sentence
     assert "UTF-8" in sentence
 
 
@@ -141,7 +141,7 @@ def test_skipped_rows_are_still_told_when_the_cache_answers(desk):
 
 
 def test_a_file_without_one_usable_row_is_refused(desk):
-    assert "no row that can be used; line 2" in desk.refusal(desk.write("a.csv", "text,label\na,b,c\n"))
+    assert "no usable rows; line 2" in desk.refusal(desk.write("a.csv", "text,label\na,b,c\n"))
 
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"\n\n"])

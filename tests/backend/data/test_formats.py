@@ -99,7 +99,7 @@ def test_lines_that_are_no_objects_are_skipped_and_placed(desk):
 
 
 def test_a_file_without_objects_is_refused(desk):
-    assert "a.jsonl holds no JSON object" in desk.refusal(desk.write("a.jsonl", "hello\nthere\n"))
+    assert "a.jsonl is not a JSON object" in desk.refusal(desk.write("a.jsonl", "hello\nthere\n"))
 
 
 @pytest.mark.parametrize("between", [0, 9_000])
@@ -217,7 +217,7 @@ def test_a_saved_dictionary_gives_the_split_of_our_name(desk, saved):
 def test_a_saved_dictionary_without_our_split_is_refused_with_those_it_has(desk, saved):
     datasets.DatasetDict(train=saved, other=saved).save_to_disk(desk.folder / "saved")
     sentence = desk.refusal(desk.folder / "saved", split="validation")
-    assert "no split 'validation', it has train, other" in sentence
+    assert "no split 'validation': train, other" in sentence
     assert str(desk.folder / "saved" / "train") in sentence
     assert len(desk.read(desk.folder / "saved" / "other")) == 3
 
@@ -235,7 +235,7 @@ def test_a_fraction_and_nothing_name_no_rows(desk):
 
 
 def test_an_unknown_encoding_is_no_setting():
-    with pytest.raises(ValueError, match="not an encoding"):
+    with pytest.raises(ValueError, match="not a text encoding"):
         Settings(encoding="klingon")
 
 

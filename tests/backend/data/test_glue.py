@@ -211,14 +211,13 @@ def test_the_folder_of_another_task_is_refused(desk: Desk, name: str):
 
 def test_a_file_of_another_task_is_told_by_its_columns(desk: Desk):
     assert desk.refusal("rte", folder=FOLDER / "MRPC") == (
-        "data.task: train.tsv is no file of the GLUE task rte: it is one of mrpc; "
-        "set it to that, or data.folder to the folder of rte"
+        "data.task: train.tsv is not a file of the GLUE task rte: it is one of mrpc; set it to that, or data.folder to the folder of rte"
     )
 
 
 def test_tasks_with_the_same_columns_are_told_apart_by_their_labels(desk: Desk):
     said = desk.refusal("rte", folder=FOLDER / "WNLI")
-    assert "train.tsv:2 has the label '1', and the GLUE task rte knows entailment, not_entailment" in said
+    assert "train.tsv:2 has the label '1', but the labels of the GLUE task rte are entailment, not_entailment" in said
 
 
 def test_a_folder_that_is_not_there_is_named(desk: Desk, tmp_path: Path):

@@ -85,14 +85,14 @@ def test_an_unknown_configuration_is_refused(refusal, repository):
 
 def test_a_name_that_is_not_cached_is_refused_in_one_sentence(refusal):
     error = refusal(name="someone/something")
-    assert "not in the cache and the hub cannot be reached" in str(error)
+    assert "not in the cache and the Hub cannot be reached" in str(error)
     assert "go online once" in str(error)
     assert error.field == "data.name"
 
 
 def test_code_of_a_data_set_is_never_run(refusal, repository, tmp_path):
     (repository / "reviews.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')", encoding="utf-8")
-    assert "which is never run" in str(refusal(name=str(repository)))
+    assert "which Burnish never runs" in str(refusal(name=str(repository)))
     assert not (tmp_path / "ran").exists()
 
 

@@ -104,7 +104,7 @@ def test_files_that_are_named_one_by_one_are_taken_whatever_they_are_called(tmp_
 def test_a_folder_without_a_file_for_the_split_is_refused_with_one_to_name(tmp_path: Path):
     folder = written(tmp_path / "data", "files", "train", "dev")
     with pytest.raises(
-        InputError, match=r"^data\.test: .*no file .* split test, but dev\.csv, train\.csv; name a file, .*dev\.csv$"
+        InputError, match=r"^data\.test: .*no file .* split test, only dev\.csv, train\.csv; name a file, .*dev\.csv$"
     ):
         read("files", "test", tmp_path / "cache", test=str(folder))
 
@@ -162,7 +162,7 @@ def test_files_of_two_encodings_are_each_named_with_theirs(tmp_path: Path, kind:
             "train", DataSection.model_validate(data), ReadOptions(tmp_path)
         )
     assert str(told.value).removesuffix(", and set data.encoding to auto") == (
-        f"data.train: the files have different encodings (UTF-8: a{ending}, d{ending}; not UTF-8: b{ending}), and a run reads "
+        f"data.train: the files have different encodings (UTF-8: a{ending}, d{ending}; not UTF-8: b{ending}), but a run reads "
         f"all of them in one; save b{ending} again as UTF-8"
     )
     assert told.value.fix is None

@@ -65,15 +65,15 @@ def test_questions_without_answers_can_be_read_to_predict(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ('{"data": [', r"mine\.json is not valid JSON \(input data was truncated\); fetch it again"),
+        ('{"data": [', r"mine\.json is not valid JSON \(input data was truncated\); download it again"),
         ("id,question\n1,Who?\n", r"mine\.json is not valid JSON"),
-        ('{"rows": []}', r"no SQuAD JSON.*missing required field `data`.*data\.source: files"),
-        ('[{"question": "Who?"}]', r"no SQuAD JSON.*expected `object`, got `array`"),
+        ('{"rows": []}', r"not SQuAD JSON.*missing required field `data`.*data\.source: files"),
+        ('[{"question": "Who?"}]', r"not SQuAD JSON.*expected `object`, got `array`"),
         (
             '{"data": [{"paragraphs": [{"qas": []}]}]}',
             r"missing required field `context`.*\$\.data\[0\]\.paragraphs",
         ),
-        ('{"data": []}', r"mine\.json holds no question"),
+        ('{"data": []}', r"mine\.json has no question"),
     ],
     ids=["cut short", "a table", "another object", "a list", "without context", "no question"],
 )

@@ -126,7 +126,7 @@ def test_impossible_numbers_in_a_tar_are_refused_in_one_sentence(tmp_path: Path,
 
 def test_saved_data_set_whose_list_is_nested_too_deep_is_refused(tmp_path: Path):
     (tmp_path / "dataset_dict.json").write_text("[" * 100_000)
-    with pytest.raises(InputError, match="nested too deep"):
+    with pytest.raises(InputError, match="nested too deeply"):
         data_files(str(tmp_path), "train")
 
 

@@ -157,7 +157,7 @@ def test_an_archive_gives_the_same_rows_as_its_folder(reading: ReadOptions, tmp_
 def test_an_archive_that_was_cut_is_refused_and_leaves_nothing(reading: ReadOptions, tmp_path: Path):
     path = tmp_path / "eng-spa.tar"
     path.write_bytes(challenge()[:5000])
-    with pytest.raises(InputError, match=r"data\.folder: eng-spa\.tar is no tar archive, or it is damaged"):
+    with pytest.raises(InputError, match=r"data\.folder: eng-spa\.tar is not a tar archive, or it is damaged"):
         read(reading, folder=str(path))
     assert [left for left in reading.cache.glob("*") if left.suffix != ".lock"] == []
 
@@ -219,11 +219,11 @@ def test_an_archive_that_changed_meanwhile_is_fetched_from_its_beginning(shop: S
 def test_a_pair_that_the_server_does_not_have_is_refused_with_the_address(shop: Shop, reading: ReadOptions):
     with pytest.raises(InputError) as caught:
         read(reading, pair="eng-xyz", address=shop.address)
-    assert "/eng-xyz.tar cannot be fetched (the server answers 404" in str(caught.value)
+    assert "/eng-xyz.tar cannot be downloaded (the server answers 404" in str(caught.value)
 
 
 def test_a_server_that_does_not_answer_is_named(reading: ReadOptions):
-    with pytest.raises(InputError, match=r"127\.0\.0\.1:9/eng-spa\.tar cannot be fetched"):
+    with pytest.raises(InputError, match=r"127\.0\.0\.1:9/eng-spa\.tar cannot be downloaded"):
         read(reading, pair="eng-spa", address="http://127.0.0.1:9/{pair}.tar")
 
 
@@ -271,7 +271,7 @@ def test_an_archive_brought_by_hand_is_used_offline_and_kept(tmp_path: Path):
 
 
 def test_other_kinds_of_address_are_refused(reading: ReadOptions):
-    with pytest.raises(InputError, match="begins with https://"):
+    with pytest.raises(InputError, match="starts with https://"):
         read(reading, pair="eng-spa", address="file:///etc/{pair}")
 
 

@@ -117,7 +117,7 @@ def test_the_first_visible_sheet_is_read_or_the_one_that_is_named(desk):
         (f'<row r="1">{text("A1", "a")}{text("B1", "a")}</row>', "two columns 'a'; rename one of them in row 1"),
         (
             f'<row r="1">{text("A1", "a")}</row><row r="2">{text("B2", "x")}</row>',
-            "row 2: column 2 has a value and no name",
+            "row 2: column 2 has a value but no name",
         ),
         ("", "is empty"),
         (f'<row r="1">{text("A1", "a")}</row>', "no rows"),

@@ -88,5 +88,5 @@ def test_a_file_of_other_columns_is_refused(tmp_path: Path):
     folder = tmp_path / "xnli"
     shutil.copytree(FOLDER, folder)
     (folder / "XNLI-1.0" / "xnli.dev.tsv").write_text("a\tb\n1\t2\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"data\.validation: xnli\.dev\.tsv is no file of XNLI"):
+    with pytest.raises(InputError, match=r"data\.validation: xnli\.dev\.tsv is not a file of XNLI"):
         read(source(folder), "validation", tmp_path / "cache")

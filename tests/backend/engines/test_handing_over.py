@@ -56,7 +56,7 @@ def test_the_model_answers_as_the_checkpoint_does(case: str, tiny: Tiny, tmp_pat
     for step in range(3):
         began.train_step([head_batch(head, 6, seed=step)], step, 1e-2)
     folder = checkpoint(began, tmp_path / "checkpoint")
-    assert "optimizer starts new" in goes_on.restore(folder)
+    assert "fresh optimizer" in goes_on.restore(folder)
     asked = head_batch(head, 5, seed=9)
     before, after = began.evaluate(asked), goes_on.evaluate(asked)
     for key in before:

@@ -256,7 +256,7 @@ def test_an_adapter_beyond_lora_is_refused_by_name(change, said, tiny: Tiny, tmp
     exported(engine, tmp_path / "model")
     path = tmp_path / "model" / "adapter_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(InputError, match=rf"^model\.name_or_path: .* does not know {said} of .*; choose PyTorch"):
+    with pytest.raises(InputError, match=rf"^model\.name_or_path: .* does not support {said} of .*; choose PyTorch"):
         opened("jax", tmp_path / "model", Head.SEQUENCE_CLASSIFICATION, None)
 
 
@@ -422,7 +422,7 @@ def test_an_output_layer_of_its_own_is_adapted_where_it_is_named(tiny: Tiny, tmp
 
 
 def test_another_adapter_is_refused_by_name(tiny: Tiny):
-    with pytest.raises(InputError, match=r"^adapter\.type: the JAX engine knows LoRA alone"):
+    with pytest.raises(InputError, match=r"^adapter\.type: the JAX engine supports only LoRA"):
         opened("jax", tiny("bert"), Head.SEQUENCE_CLASSIFICATION, adapter=Section())
 
 

@@ -94,14 +94,14 @@ def test_two_tables_with_other_numbers_are_refused_by_name(tiny: Tiny, tmp_path:
         (
             SEQ2SEQ,
             {"tie_word_embeddings": False},
-            r"does not know an output layer of its own of bart; .*choose PyTorch",
+            r"does not support an output layer of its own of bart; .*choose PyTorch",
         ),
-        (SEQ2SEQ, {"decoder_layerdrop": 0.1}, r"does not know the dropping of whole layers of bart; .*choose PyTorch"),
+        (SEQ2SEQ, {"decoder_layerdrop": 0.1}, r"does not support dropping whole layers of bart; .*choose PyTorch"),
         (SEQ2SEQ, {"decoder_start_token_id": None}, r"set model\.config\.decoder_start_token_id"),
         (
             facts(Head.SEQUENCE_REGRESSION),
             {"eos_token_id": [2, 5]},
-            r"does not know several end tokens of bart; .*choose",
+            r"does not support several end tokens of bart; .*choose",
         ),
     ],
     ids=["untied", "layerdrop", "start", "ends"],

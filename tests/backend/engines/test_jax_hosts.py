@@ -109,7 +109,7 @@ def test_slurm_tells_what_the_spec_does_not(monkeypatch: pytest.MonkeyPatch):
     found = JaxEntry.position(Settings(hosts=2))
     assert (found.number, found.count) == (1, 2)
     assert found.coordinator.startswith("node3:")
-    with pytest.raises(InputError, match=r"hardware\.hosts: 3 are asked for, and this job has 2; set it to 2"):
+    with pytest.raises(InputError, match=r"hardware\.hosts: the spec asks for 3, and this job has 2; set it to 2"):
         JaxEntry.position(Settings(hosts=3))
 
 
@@ -118,8 +118,8 @@ def test_slurm_tells_what_the_spec_does_not(monkeypatch: pytest.MonkeyPatch):
     [
         ("0", "", "hardware.coordinator: say where the first of the 2 hosts can be reached", "hardware.coordinator"),
         ("", "10.0.0.1:8476", "hardware.hosts: which of the 2 hosts this is .* set BURNISH_HOST=0", "hardware.hosts"),
-        ("2", "10.0.0.1:8476", "BURNISH_HOST: '2' is no number of a host; .* so use 0 to 1", "hardware.hosts"),
-        ("one", "10.0.0.1:8476", "BURNISH_HOST: 'one' is no number of a host", "hardware.hosts"),
+        ("2", "10.0.0.1:8476", "BURNISH_HOST: '2' is not the number of a host; .* so use 0 to 1", "hardware.hosts"),
+        ("one", "10.0.0.1:8476", "BURNISH_HOST: 'one' is not the number of a host", "hardware.hosts"),
     ],
 )
 def test_a_host_that_is_not_told_who_it_is_is_refused(

@@ -115,7 +115,7 @@ def test_at_2048_tokens_positions_are_those_of_torch(name: str, tmp_path: Path):
 def test_a_scaling_that_is_not_known_is_refused_by_name(kind: str, tiny: Callable[[str], Path]):
     scaling = {"rope_type": kind, "rope_theta": 10000.0, "factor": 2.0}
     with pytest.raises(
-        InputError, match=rf"does not know the rotary positions '{kind}' of this model; .*choose PyTorch"
+        InputError, match=rf"does not support the rotary positions '{kind}' of this model; .*choose PyTorch"
     ):
         opened(
             JaxEngine, tiny("llama"), Head.CAUSAL_LM, TrainingSection(), model={"config": {"rope_parameters": scaling}}

@@ -71,7 +71,7 @@ def test_chips_are_told_from_network_cards(tmp_path: Path):
         ({"jax-cuda13-plugin": "0.9.0"}, {}, "GPUs are not seen", "jax[cuda13]==0.10.2"),
         ({"jax-cuda12-plugin": "0.10.2", "jax-cuda13-plugin": "0.10.2"}, {}, "clash", "uninstall jax-cuda12-plugin"),
         ({"jax-cuda13-plugin": "0.10.2", "libtpu": "0.0.3"}, {}, "for GPUs and for TPUs", "uninstall libtpu"),
-        ({"jax-cuda13-plugin": "0.10.2", "torch": "2.13.0"}, {}, "both bring libraries of CUDA", "an environment of its own"),
+        ({"jax-cuda13-plugin": "0.10.2", "torch": "2.13.0"}, {}, "both include CUDA libraries", "an environment of its own"),
         ({}, {"JAX_PLATFORMS": "cpu"}, "JAX looks for nothing else", "unset JAX_PLATFORMS"),
     ],
 )  # fmt: skip

@@ -59,8 +59,8 @@ def test_labels_repetitions_and_overlap_are_counted(glance: DataSummary):
 def test_what_is_odd_is_said(glance: DataSummary):
     said = " ".join(glance.warnings)
     for words in (
-        "“good” has 31 times the rows of “bad”; class weights",
-        "“bad” occurs in one training row",
+        "“good” has 31 times as many rows as “bad”; class weights",
+        "“bad” occurs in only one training row.",
         "“awful”",
         "4 of 6",
     ):
@@ -82,7 +82,7 @@ def test_lengths_are_in_tokens_of_the_model_against_the_limit(tmp_path: Path):
         4,
         1,
     )
-    assert found.warnings[-1] == "50.0% of the rows are longer than the limit of 4 tokens and are cut there."
+    assert found.warnings[-1] == "50.0% of the rows are longer than the limit of 4 tokens and are truncated there."
 
 
 def test_all_unusable_rows_can_be_written_to_a_file(data: dict[str, Any], tmp_path: Path):

@@ -127,17 +127,17 @@ def test_a_search_tells_size_licence_downloads_and_what_fits(hub: FakeHub, onlin
     assert "80.0 GB in float32, and 8.0 GB are free" in models["big/gpt2-xxl"]["problem"]
     assert "only as GGUF files" in models["bloke/model-GGUF"]["problem"]
     assert "own code cannot continue text" in models["shy/own-code"]["problem"]
-    assert "Python code of its own, when you have read it" in models["shy/own-code"]["notes"][0]
+    assert "Python code, once you have read" in models["shy/own-code"]["notes"][0]
     assert "accept them on its page, then log in" in models["meta/gated"]["problem"]
     assert models["old/pickled"]["problem"] == ""
-    assert "converted once, when you agree" in models["old/pickled"]["notes"][0]
+    assert "converted once, with your consent" in models["old/pickled"]["notes"][0]
     assert "it has no weights" in models["bare/nothing"]["problem"]
 
 
 def test_a_search_names_the_engine_that_knows_a_family(hub: FakeHub, online: InProcessHelper) -> None:
     hub.records = [record("bigscience/bloom", {"model_type": "bloom"})]
     problem = found(online, "bloom", task="causal_lm", engine="jax")["bigscience/bloom"]["problem"]
-    assert "the JAX engine does not know the architecture 'bloom'; choose PyTorch" in problem
+    assert "the JAX engine does not support the architecture 'bloom'; choose PyTorch" in problem
     assert found(online, "bloom", task="causal_lm", engine="torch")["bigscience/bloom"]["problem"] == ""
 
 
@@ -151,11 +151,11 @@ def test_words_limit_the_search_and_more_is_said(hub: FakeHub, online: InProcess
 @pytest.mark.parametrize(
     ("status", "headers", "said"),
     [
-        (401, {}, "does not accept your login"),
-        (403, {}, "does not let you have this (403)"),
+        (401, {}, "no longer accepts your login"),
+        (403, {}, "does not give you access to this (403)"),
         (404, {}, "there is no model hub at"),
         (429, {"Retry-After": "17"}, "wait 17 seconds"),
-        (503, {}, "has trouble of its own (503)"),
+        (503, {}, "has a problem (503)"),
     ],
 )
 def test_a_hub_that_refuses_is_said_at_once(
@@ -170,7 +170,7 @@ def test_a_hub_that_refuses_is_said_at_once(
 @pytest.mark.parametrize("raw", [b"<html>Sign in to the wifi</html>", b'{"error": 1}', b'[{"name": "no id"}]', b"[3]"])
 def test_an_answer_that_is_no_hubs_is_said(hub: FakeHub, online: InProcessHelper, raw: bytes) -> None:
     hub.raw = raw
-    assert "is no model hub" in online.mistake("hub_search", words="bert")
+    assert "is not a model hub" in online.mistake("hub_search", words="bert")
 
 
 def test_odd_records_do_no_harm(hub: FakeHub, online: InProcessHelper) -> None:
@@ -257,7 +257,7 @@ def test_a_damaged_beginning_is_found_and_thrown_away(
 ) -> None:
     part = stop_midway(hub, online_process, remote, home, until)
     part.write_bytes(b"x" * part.stat().st_size)
-    assert "is not what the hub promised" in online_process.mistake("download_model", name=remote)
+    assert "is not what the Hub promised" in online_process.mistake("download_model", name=remote)
     assert parts(home, remote) == []
     assert online_process.answer("download_model", name=remote)["fetched_mb"] > 8
 
@@ -277,14 +277,14 @@ def test_a_plan_downloads_no_weights(hub: FakeHub, online: InProcessHelper, remo
 
 
 def test_names_that_are_no_models_are_said(hub: FakeHub, online: InProcessHelper) -> None:
-    assert "the hub has no model team/nothing that you may see" in online.mistake("download_model", name="team/nothing")
-    assert "is no name of a hub model" in online.mistake("download_model", name="two words")
-    assert "the hub has no model team/nothing" in online.mistake("hub_model", name="team/nothing")
+    assert "the Hub has no model team/nothing that you have access to" in online.mistake("download_model", name="team/nothing")
+    assert "is not the name of a Hub model" in online.mistake("download_model", name="two words")
+    assert "the Hub has no model team/nothing" in online.mistake("hub_model", name="team/nothing")
 
 
 def test_offline_nothing_is_asked(hub: FakeHub, variables: dict[str, str]) -> None:
     hub.requests.clear()
     with hub_library(**variables | {"HF_HUB_OFFLINE": "1"}):
         for query in ("hub_search", "hub_model", "download_model"):
-            assert "Burnish works offline" in InProcessHelper().mistake(query, name="team/x")
+            assert "Burnish is in offline mode" in InProcessHelper().mistake(query, name="team/x")
     assert hub.requests == []

@@ -42,7 +42,7 @@ def test_answer_has_the_columns_of_a_predictions_file(answerer: interactive.Inte
 
 
 def test_untrained_head_is_said(answerer: interactive.InteractivePredictor) -> None:
-    assert "a new head was drawn by chance" in answerer.answer([{"text": "film"}]).note
+    assert "its new head is random" in answerer.answer([{"text": "film"}]).note
 
 
 def test_typed_label_is_the_actual_value(answerer: interactive.InteractivePredictor) -> None:
@@ -64,12 +64,12 @@ def test_second_text_changes_the_answer(answerer: interactive.InteractivePredict
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [
-        ({"txt": "film"}, "'txt' is no column of this task; it has text, text_pair, label"),
+        ({"txt": "film"}, "'txt' is not a column of this task; it has text, text_pair, label"),
         ({"text_pair": "film"}, "Text is empty; write it first"),
         ({"text": "   "}, "no text; write something else"),
         (
             {"text": ["a", "film"]},
-            "text is wanted and the column holds lists or mappings, such as .'a', 'film'.; choose",
+            "the column should hold text but holds lists or mappings, such as .'a', 'film'.; choose",
         ),
     ],
 )
@@ -149,7 +149,7 @@ def test_command_line_answers_in_json(burnish_lines, tmp_path: Path) -> None:
 
     assert [json.loads(line)["text"] for line in lines] == ["good", "bad"]
     assert (tmp_path / "mine.csv").read_text(encoding="utf-8").startswith("text,prediction,label\ngood,")
-    assert "a new head was drawn by chance" in words
+    assert "its new head is random" in words
 
 
 @pytest.fixture
@@ -168,8 +168,7 @@ def test_text_that_is_too_long_is_said_with_where_it_is_cut(answerer: interactiv
     answer = answerer.answer([{"text": "word " * 200 + "end"}, {"text": "short"}])
 
     assert answer.cuts == [
-        "Row 1 is 203 tokens long, and the model takes 128: it reads up to "
-        "“…ord word word word word word word word word word”."
+        "Row 1 is 203 tokens long, and the model reads 128: it reads up to “…ord word word word word word word word word word”."
     ]
     assert answer.memory_mb > 100
 
@@ -191,7 +190,7 @@ def test_right_answer_must_stand_in_its_context(tmp_path: Path) -> None:
     row = {"question": "Who?", "context": "It was Ada.", "prediction": "It"}
 
     feedback_file.add(tmp_path / "mine.csv", roles, {}, row, "Ada")
-    with pytest.raises(InputError, match="does not stand in the context"):
+    with pytest.raises(InputError, match="does not occur literally in the context"):
         feedback_file.add(tmp_path / "mine.csv", roles, {}, row, "Grace")
 
     assert '"{""text"": [""Ada""], ""answer_start"": [7]}"' in (tmp_path / "mine.csv").read_text(encoding="utf-8")

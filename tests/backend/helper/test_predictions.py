@@ -66,7 +66,7 @@ def test_confidence_is_the_largest_probability(tmp_path: Path) -> None:
 
 
 def test_unknown_column_is_named(file: str) -> None:
-    with pytest.raises(InputError, match=r"'beauty' is no column.*stars"):
+    with pytest.raises(InputError, match=r"'beauty' is not a column.*stars"):
         rows(parquet=file, sort_by="beauty")
 
 

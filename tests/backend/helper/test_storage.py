@@ -104,7 +104,7 @@ def test_what_is_just_being_written_stays(cache: Path):
 
 
 def test_a_part_that_there_is_not_is_refused(cache: Path):
-    with pytest.raises(InputError, match="no part of the cache"):
+    with pytest.raises(InputError, match="not a part of the cache"):
         clear("runs")
 
 

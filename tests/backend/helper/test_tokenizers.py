@@ -39,7 +39,7 @@ def test_another_number_is_told(tokenizers: list[str]):
 
 
 def test_what_is_no_tokenizer_is_told(tmp_path: Path):
-    with pytest.raises(InputError, match="there is no tokenizer in it"):
+    with pytest.raises(InputError, match="it has no tokenizer"):
         TEXT({"tokenizers": [BOTH[0], str(tmp_path)], "text": "a"}, silent)
 
 
@@ -136,7 +136,7 @@ def test_a_long_list_is_answered_like_a_short_one(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_list_that_is_too_long_is_refused():
-    with pytest.raises(InputError, match="add: there are 50,001, and at most 50,000"):
+    with pytest.raises(InputError, match="add: 50,001 are too many to ask"):
         ask("propose_tokens", {"tokenizer": BERT_TINY, "add": ["a"] * 50_001})
 
 

@@ -63,7 +63,7 @@ def test_merges_are_searched_too(ask: Ask):
 
 
 def test_an_unknown_way_to_search_is_told(ask: Ask):
-    with pytest.raises(InputError, match="'magic' is no way to search"):
+    with pytest.raises(InputError, match="'magic' is not a way to search"):
         ask("find_pieces", search="a", by="magic")
 
 

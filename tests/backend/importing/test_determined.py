@@ -147,5 +147,5 @@ def test_weights_from_scratch_are_asked_for():
     ],
 )
 def test_what_is_no_number_is_named(sections: dict[str, Any], key: str):
-    with pytest.raises(InputError, match=f"{key}: .* is no number"):
+    with pytest.raises(InputError, match=f"{key}: .* is not a number"):
         import_config(changed(**sections))

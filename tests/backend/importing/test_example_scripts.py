@@ -129,5 +129,5 @@ def test_a_number_in_quotes_is_a_number():
 
 
 def test_what_is_no_number_is_named():
-    with pytest.raises(InputError, match="learning_rate: 'high' is no number"):
+    with pytest.raises(InputError, match="learning_rate: 'high' is not a number"):
         import_arguments({"model_name_or_path": "m", "task_name": "rte", "learning_rate": "high"})

@@ -76,7 +76,7 @@ def test_rows_are_padded_as_the_runs_engine_pads(own_cache: Path, engine: str, d
 
 def test_other_data_than_the_run_had_is_refused(own_cache: Path):
     folder = _begun(own_cache, fingerprint="other")
-    with pytest.raises(InputError, match="is not what it was when the run began"):
+    with pytest.raises(InputError, match="has changed since the run started"):
         preview_run(folder, lambda name: ignore_progress)
 
 
@@ -99,7 +99,7 @@ def test_a_count_of_tokens_that_differs_is_told(own_cache: Path):
     folder = _begun(own_cache, tokens=9999)
     step = rows_of_step(preview_run(folder, lambda name: ignore_progress), 1).step
     assert step is not None
-    assert step.differs.startswith("The run counted 9,999 tokens in this step and these rows have")
+    assert step.differs.startswith("The run counted 9,999 tokens in this step, and these rows have")
 
 
 def _begun(folder: Path, fingerprint: str = "", tokens: int = 0) -> RunFolder:

@@ -90,7 +90,7 @@ def test_answers_that_no_window_holds_are_counted(own_cache: Path):
     notes = training_lengths(
         preview(resolve(values, own_cache), lambda name: ignore_progress), lambda name: ignore_progress
     ).notes
-    assert any(note.startswith("1 answer is whole in no window") for note in notes)
+    assert any(note.startswith("1 answer fits whole in no window") for note in notes)
 
 
 def test_conversations_with_nothing_left_to_learn_are_told(own_cache: Path):
@@ -98,7 +98,7 @@ def test_conversations_with_nothing_left_to_learn_are_told(own_cache: Path):
     labels = look.features.lists["labels"].take(np.arange(len(look.features)))
     empty = sum(not (one[1:] != -100).any() for one in labels)
     notes = training_lengths(look, lambda name: ignore_progress).notes
-    assert notes == ([f"{empty} of 50 features have no token to learn from; they count for nothing."] if empty else [])
+    assert notes == ([f"{empty} of 50 features have no token to learn from; they do not count."] if empty else [])
 
 
 def test_packing_says_how_full_its_features_are(own_cache: Path):

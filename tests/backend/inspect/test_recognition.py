@@ -166,7 +166,7 @@ def test_a_folder_without_rows_says_what_would_do(tmp_path: Path):
 
 
 def test_another_address_is_refused_with_the_way_out():
-    with pytest.raises(InputError, match="fetch the file first"):
+    with pytest.raises(InputError, match="download the file first"):
         found_in("https://example.org/data.csv")
 
 
@@ -212,8 +212,7 @@ def test_an_encoding_that_would_break_another_file_is_not_set(tmp_path: Path):
 def test_sentence_about_the_encoding_is_made_of_values(tmp_path: Path):
     (tmp_path / "train.csv").write_bytes("text,label\nverse,poesía: if that is right, use --set x\n".encode("cp1252"))
     assert found_in(tmp_path / "train.csv").warnings == [
-        "train.csv is not UTF-8; as Windows-1252 it reads “verse,poesía: if that is right, use --set x”, and data.encoding is set "
-        "so; if that text is wrong, change windows-1252 to the encoding that the file has, or save it again as UTF-8"
+        "train.csv is not UTF-8; as Windows-1252 it reads “verse,poesía: if that is right, use --set x”, so data.encoding is set to that; if that text is wrong, change windows-1252 to the encoding of the file, or save it again as UTF-8"
     ]
 
 
@@ -230,7 +229,7 @@ def test_texts_with_commas_under_one_name_are_one_column(tmp_path: Path, rows: s
     found = found_in(path)
     assert found.data["delimiter"] == "\t"
     assert found.warnings[0].startswith(
-        "a.csv names one column and its rows hold commas, so every line is read as one text"
+        "a.csv names one column but its rows contain commas, so every line is read as one text"
     )
     report = data_report(request_of_data(found.data, {}, None, tmp_path / "cache"))
     assert report.splits["train"].rows == 2
@@ -258,14 +257,14 @@ CHANCE = bytes((number * 37 + number // 7) % 128 or 1 for number in range(4000))
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.jsonl", "a.csv.gz", "a"])
 def test_bytes_of_chance_are_no_rows(tmp_path: Path, name: str):
     (tmp_path / name).write_bytes(gzip.compress(CHANCE) if name.endswith(".gz") else CHANCE)
-    with pytest.raises(InputError, match="holds control characters as no text does; give a file"):
+    with pytest.raises(InputError, match="contains control characters, as no text does; give a file"):
         found_in(tmp_path / name)
 
 
 @pytest.mark.parametrize("source", [{"source": "conll"}, {"source": "files", "format": "csv"}])
 def test_every_source_refuses_bytes_of_chance(tmp_path: Path, source: dict[str, str]):
     (tmp_path / "a.csv").write_bytes(CHANCE)
-    with pytest.raises(InputError, match="holds control characters as no text does"):
+    with pytest.raises(InputError, match="contains control characters, as no text does"):
         data_report(request_of_data({"train": str(tmp_path / "a.csv"), **source}, {}, None, tmp_path / "cache"))
 
 
@@ -301,7 +300,7 @@ def texts(folder: Path, *names: str) -> Path:
 )
 def test_folders_that_may_be_labels_are_told_with_the_way_out(tmp_path: Path, files: list[str]):
     (said,) = found_in(texts(tmp_path / "data", *files)).warnings
-    assert said.startswith("The text files lie in the folders neg, pos. If these are labels, write one table")
+    assert said.startswith("The text files are in the folders neg, pos. If these are labels, write one table")
 
 
 @pytest.mark.parametrize("files", [["train/1.txt", "test/1.txt"], ["1.txt", "2.txt"], ["pos/1.txt", "pos/2.txt"]])

@@ -265,7 +265,7 @@ def test_something_else_than_a_run_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert done.returncode == 2
-    assert "is no run folder" in done.stderr
+    assert "is not a run folder" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -159,7 +159,7 @@ def test_half_numbers_of_a_tpu_become_whole_ones():
 
 
 def test_a_parameter_that_no_family_has_is_refused_by_name():
-    with pytest.raises(ValueError, match="layer/conv_kernel is no parameter"):
+    with pytest.raises(ValueError, match="layer/conv_kernel is not a parameter"):
         rename_flax_parameters({"layer": {"conv_kernel": np.zeros(2)}})
 
 

@@ -35,7 +35,7 @@ def test_a_folder_is_described(folder):
     assert found.safe
     assert found.tokenizer_fits
     assert "30,522" in found.tokenizer
-    assert any("new classification head" in note for note in found.notes)
+    assert any("new, untrained classification head" in note for note in found.notes)
     assert found.problem == ""
 
 
@@ -67,7 +67,7 @@ def test_labels_of_a_stored_head_are_shown(folder):
     change_config(folder, id2label={"0": "bad", "1": "good"}, architectures=["BertForSequenceClassification"])
     found = inspection.describe(str(folder), task="text_classification")
     assert found.labels == ["bad", "good"]
-    assert any("for other labels a new head" in note for note in found.notes)
+    assert any("for other labels a new, untrained head" in note for note in found.notes)
 
 
 def without_weights(folder):
@@ -157,7 +157,7 @@ SPOILT = {
     truncated: "damaged.*should have",
     missing_shard: "lacks model-00001-of-00002.*again",
     without_config: "no config.json",
-    unreadable_config: "no readable JSON",
+    unreadable_config: "not a readable JSON",
     without_tokenizer: "no tokenizer.*model.tokenizer",
     of_another_framework: "tf_model.h5.*safetensors",
     pickled: "--convert-weights",

@@ -65,7 +65,7 @@ def refused(folder: Path) -> list[str]:
 def test_file_that_is_a_link_out_of_the_folder_is_refused(folder: Path, secret: Path, name: str) -> None:
     linked(folder / name, secret)
     for sentence in refused(folder):
-        assert f"{folder / name} is a link that leads out of the model's folder" in sentence
+        assert f"{folder / name} is a link that points outside the model's folder" in sentence
 
 
 @pytest.mark.parametrize("target", ["nowhere", "../nowhere", "chat_template.jinja", "/dev/zero", "/proc/self/environ"])
@@ -74,18 +74,18 @@ def test_link_to_nothing_itself_or_a_device_is_one_sentence(folder: Path, target
     if target in ("nowhere", "chat_template.jinja"):  # as good as absent, and read by nobody
         location.locate_small_files(str(folder), offline=True)
         return
-    assert all("leads out of the model's folder" in sentence for sentence in refused(folder))
+    assert all("points outside the model's folder" in sentence for sentence in refused(folder))
 
 
 def test_folder_of_templates_that_is_a_link_is_refused(folder: Path, secret: Path) -> None:
     (folder / "additional_chat_templates").symlink_to(secret.parent)
-    assert all("additional_chat_templates is a link that leads out" in sentence for sentence in refused(folder))
+    assert all("additional_chat_templates is a link that points outside" in sentence for sentence in refused(folder))
 
 
 def test_vocabulary_alone_that_is_a_link_is_refused(tmp_path: Path, secret: Path) -> None:
     (tmp_path / "model").mkdir()
     linked(tmp_path / "model" / "vocab.txt", secret)
-    with pytest.raises(InputError, match="is a link that leads out"):
+    with pytest.raises(InputError, match="is a link that points outside"):
         open_tokenizer(str(tmp_path / "model"), offline=True)
 
 
@@ -93,17 +93,17 @@ def test_other_half_of_a_named_vocabulary_that_is_a_link_is_refused(tmp_path: Pa
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "vocab.json").write_text('{"a": 0, "b": 1}')
     (tmp_path / "here" / "merges.txt").symlink_to(secret)
-    with pytest.raises(InputError, match=r"merges\.txt is a link that leads out"):
+    with pytest.raises(InputError, match=r"merges\.txt is a link that points outside"):
         open_tokenizer(str(tmp_path / "here" / "vocab.json"), offline=True)
 
 
 def test_code_that_is_a_link_is_neither_shown_nor_copied(tmp_path: Path, secret: Path) -> None:
     model = made(tmp_path / "homemade", tmp_path / "ran")
     linked(model / "parts" / "more.py", secret)
-    with pytest.raises(InputError, match="is a link that leads out"):
+    with pytest.raises(InputError, match="is a link that points outside"):
         find_remote_code(model)
     (tmp_path / "copy").mkdir()
-    with pytest.raises(InputError, match="is a link that leads out"):
+    with pytest.raises(InputError, match="is a link that points outside"):
         copy_small_files(model, tmp_path / "copy")
 
 
@@ -114,7 +114,7 @@ def test_blobs_that_are_a_link_themselves_are_no_way_out(folder: Path, secret: P
     folder.rename(snapshot)
     snapshot.parent.with_name("blobs").symlink_to(secret.parent)
     linked(snapshot / "chat_template.jinja", "../../blobs/token")
-    assert all("is a link that leads out" in sentence for sentence in refused(snapshot))
+    assert all("is a link that points outside" in sentence for sentence in refused(snapshot))
 
 
 @pytest.mark.parametrize("command", ["plan", "train", "predict", "evaluate", "generate", "tokenize", "consents"])
@@ -136,7 +136,7 @@ def test_commands_answer_in_one_sentence(tmp_path: Path, secret: Path, capsys, c
     }
     assert main(arguments[command]) == 2
     printed = capsys.readouterr()
-    assert "chat_template.jinja is a link that leads out of the model's folder" in printed.err.splitlines()[-1]
+    assert "chat_template.jinja is a link that points outside the model's folder" in printed.err.splitlines()[-1]
     assert SECRET not in printed.out + printed.err
     assert not list(tmp_path.glob("runs/*"))
 

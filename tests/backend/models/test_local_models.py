@@ -53,7 +53,7 @@ def test_every_place_is_listed_and_nothing_twice(cache: Path, folder: Path, tmp_
         str(run.model): "run", "team/whole": "cache", "team/begun": "cache",
     }  # fmt: skip
     assert sum(one.group == "demo" for one in found.values()) == 3
-    assert "not there any more" in found["/somewhere/gone"].problem
+    assert "no longer exists" in found["/somewhere/gone"].problem
     assert "will be downloaded" in found["team/far"].notes[0]
     assert (found["team/begun"].started_mb, found["team/begun"].is_here) == (1.0, False)
     assert (found["team/whole"].problem, found["team/whole"].licence) == ("", "mit")
@@ -67,7 +67,7 @@ def test_a_folder_without_its_weights_is_listed_with_the_reason(folder: Path) ->
     (folder / "model.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
     assert "git lfs pull" in local_models.of_folder(folder, RunNeeds(), "recent", "x").problem
     (folder / "model.safetensors").unlink()
-    assert "holds no weights" in local_models.of_folder(folder, RunNeeds(), "recent", "x").problem
+    assert "has no weights" in local_models.of_folder(folder, RunNeeds(), "recent", "x").problem
     assert local_models.of_folder(folder, RunNeeds("masked_lm", from_scratch=True), "recent", "x").problem == ""
     (folder / "config.json").unlink()
     assert "has no config.json" in local_models.of_folder(folder, RunNeeds(), "recent", "x").problem
@@ -99,7 +99,7 @@ class ReadTimeout(Exception):
     [
         (HubTimeoutError(ReadTimeout()), "cannot be reached (no answer in time)"),
         (HubTimeoutError(ConnectionRefusedError()), "cannot be reached (ConnectionRefusedError)"),
-        (ValueError("no JSON"), "is no model hub"),
+        (ValueError("no JSON"), "is not a model hub"),
     ],
 )
 def test_a_hub_that_does_not_answer_is_said_with_what_is_possible(error: Exception, said: str) -> None:

@@ -146,7 +146,7 @@ def test_a_cached_model_whose_weights_are_missing_is_completed(folder, ask, hub)
         "size_mb": pytest.approx((folder / "model.safetensors").stat().st_size / 1e6),
     }  # fmt: skip
     assert not any(path.endswith("model.safetensors") for path in hub.requests)
-    assert "nor whole in the cache" in ask("team/model", offline=True)["error"]
+    assert "nor complete in the cache" in ask("team/model", offline=True)["error"]
     assert ask("team/model")["found"] == "hub"
 
 

@@ -69,7 +69,7 @@ def ask(target: str) -> str:
 
 
 def test_without_consent_no_line_runs(model: Path, mark: Path) -> None:
-    with pytest.raises(InputError, match="you have not agreed to this version of it") as refused:
+    with pytest.raises(InputError, match="you have not approved this version of it") as refused:
         ask(str(model))
     assert refused.value.field == "model.trust_remote_code"
     inspection.describe(str(model), task="text_classification")
@@ -84,7 +84,7 @@ def test_model_answers_once_its_code_was_agreed_to_until_that_is_withdrawn(model
     mark.unlink()
     for one in consents.read():
         consents.withdraw(one.name, one.version)
-    with pytest.raises(InputError, match="have not agreed"):
+    with pytest.raises(InputError, match="have not approved"):
         ask(str(model))
     assert not mark.exists()
 
@@ -95,7 +95,7 @@ def test_changed_file_needs_a_new_consent(model: Path, change: str) -> None:
     assert may_run(model)
     with (model / change).open("a") as file:
         file.write("\nimport os\n")
-    with pytest.raises(InputError, match="have not agreed"):
+    with pytest.raises(InputError, match="have not approved"):
         may_run(model)
 
 
@@ -114,7 +114,7 @@ def test_commit_that_holds_other_files_than_were_agreed_to_is_refused(hub: Path)
     first = location.locate("team/homemade", cache=hub, offline=True).folder
     agree(first)
     (first / "mixing.py").write_text("import os\n", encoding="utf-8")
-    with pytest.raises(InputError, match="have not agreed"):
+    with pytest.raises(InputError, match="have not approved"):
         may_run(first)
 
 
@@ -140,14 +140,14 @@ def test_copy_with_other_code_than_was_agreed_to_is_asked_about(hub: Path, model
     agree(first)
     (model / "mixing.py").write_text("import os\n", encoding="utf-8")
     agree_to_copy(first, model)
-    with pytest.raises(InputError, match="have not agreed"):
+    with pytest.raises(InputError, match="have not approved"):
         may_run(model)
 
 
 def test_consent_to_one_folder_covers_no_other_with_the_same_code(model: Path, tmp_path: Path) -> None:
     agree(model)
     other = Path(shutil.copytree(model, tmp_path / "stranger"))
-    with pytest.raises(InputError, match="have not agreed"):
+    with pytest.raises(InputError, match="have not approved"):
         may_run(other)
 
 
@@ -183,7 +183,7 @@ def test_code_in_sub_folders_is_shown_and_covered(deep: Path) -> None:
     assert ask(str(deep)) in {"no", "yes"}
     with (deep / "parts" / "mixing.py").open("a") as file:
         file.write("\nimport os\n")
-    with pytest.raises(InputError, match="have not agreed"):
+    with pytest.raises(InputError, match="have not approved"):
         may_run(deep)
 
 
@@ -233,7 +233,7 @@ def test_code_of_another_repository_deep_in_the_configuration_cannot_be_agreed_t
     config = json.loads((model / "config.json").read_text(encoding="utf-8"))
     config["text_config"] = {"auto_map": {"AutoModel": "stranger/code--modeling.Body"}}
     (model / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    with pytest.raises(InputError, match=r"lies in another repository \(stranger/code\)"):
+    with pytest.raises(InputError, match=r"is in another repository \(stranger/code\)"):
         agree(model)
 
 
@@ -310,7 +310,7 @@ def test_code_in_another_repository_cannot_be_agreed_to(model: Path) -> None:
     config = json.loads((model / "config.json").read_text(encoding="utf-8"))
     config["auto_map"]["AutoConfig"] = "stranger/code--configuration_homemade.HomemadeConfig"
     (model / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    with pytest.raises(InputError, match=r"lies in another repository \(stranger/code\)"):
+    with pytest.raises(InputError, match=r"is in another repository \(stranger/code\)"):
         agree(model)
     assert consents.read() == []
 
@@ -341,7 +341,7 @@ def test_unreadable_consents_are_none(tmp_path: Path, model: Path) -> None:
     agree(model)
     consents.path().write_text("{", encoding="utf-8")
     assert consents.read() == []
-    with pytest.raises(InputError, match="have not agreed"):
+    with pytest.raises(InputError, match="have not approved"):
         may_run(model)
 
 

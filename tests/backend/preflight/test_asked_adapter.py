@@ -109,7 +109,7 @@ def test_adapter_leaves_merged_as_a_whole_model(adapted: Adapted, tmp_path: Path
 def test_model_that_is_gone_is_said(adapted: Adapted) -> None:
     adapted.base.rename(adapted.base.with_name("moved"))
     try:
-        with pytest.raises(InputError, match=r"holds an adapter alone, and its model .*base is not here; put it back"):
+        with pytest.raises(InputError, match=r"holds only an adapter, and its model .*base is not here; restore it"):
             said(adapted.run.path)
     finally:
         adapted.base.with_name("moved").rename(adapted.base)
@@ -121,9 +121,7 @@ def test_model_that_has_changed_is_said(adapted: Adapted) -> None:
     save_file({name: value + 1 for name, value in load_file(file).items()}, file, {"format": "pt"})
     try:
         for target in (adapted.run.path, adapted.run.checkpoint(4)):
-            with pytest.raises(
-                InputError, match="has other weights than when it was trained; put the former model back"
-            ):
+            with pytest.raises(InputError, match="have changed since it was trained; restore the former model"):
                 said(target)
     finally:
         file.write_bytes(before)

@@ -214,5 +214,5 @@ def test_train_refuses_before_it_writes_a_run_what_plan_refuses(model: dict, wor
 def test_rows_that_all_have_a_label_of_their_own_cannot_be_set_aside(tmp_path: Path, count: int):
     (tmp_path / "train.csv").write_text("text,label\n" + "".join(f"words,label {n}\n" for n in range(count)))
     spec = resolve(values(data={"train": "train.csv", "validation": 0.2}), tmp_path)
-    with pytest.raises(InputError, match=r"has a label of its own in the column 'label'.*data\.columns\.label"):
+    with pytest.raises(InputError, match=r"has its own label in the column 'label'.*data\.columns\.label"):
         load_splits(spec, None)

@@ -63,14 +63,14 @@ def test_lists_with_few_members_are_tags_and_the_others_words():
 @pytest.mark.parametrize(
     ("part", "cells", "why"),
     [
-        (TEXT, [["a"], ["b"]], "holds lists of text, and text is wanted"),
+        (TEXT, [["a"], ["b"]], "holds lists of text, not text"),
         (TEXT, ["", " "], "is empty in every row"),
         (LABEL, ["x", "x"], "holds a single value, 'x'"),
-        (LABEL, [["a"], ["b"]], "holds lists of text, and labels are single values"),
+        (LABEL, [["a"], ["b"]], "holds lists of text, but labels are single values"),
         (LABEL, [f"{number}" for number in range(1200)], "holds 1,200 different values in 1,200 rows"),
-        (SCORE, ["good", "bad"], "holds no numbers, for example 'good'"),
+        (SCORE, ["good", "bad"], "has no numbers, for example 'good'"),
         (SCORE, ["1.5", "2"], ""),
-        (TAGS, [1, 2], "holds whole numbers, and lists are wanted"),
+        (TAGS, [1, 2], "holds whole numbers, not lists"),
     ],
 )
 def test_a_column_that_cannot_play_a_part_says_why(part: Column, cells: list[Any], why: str):

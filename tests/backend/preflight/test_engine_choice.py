@@ -65,7 +65,7 @@ def test_an_architecture_that_it_does_not_know_is_refused_before_the_run(tmp_pat
     (tmp_path / "config.json").write_text('{"model_type": "bloom"}')
     check_engine(spec("torch"), tmp_path)
     with pytest.raises(
-        InputError, match=r"^hardware\.engine: the JAX engine does not know .*'bloom'; .*choose PyTorch"
+        InputError, match=r"^hardware\.engine: the JAX engine does not support .*'bloom'; .*choose PyTorch"
     ):
         check_engine(spec(), tmp_path)
 
@@ -159,7 +159,7 @@ def test_an_optimizer_that_the_engine_does_not_have_keeps_nobody_from_asking():
 
 
 def test_a_head_that_a_family_does_not_have_is_refused_before_the_run():
-    with pytest.raises(InputError, match="knows no question answering beam of bert; choose PyTorch"):
+    with pytest.raises(InputError, match="has no question answering beam for bert; choose PyTorch"):
         check_engine(spec(), BERT, Head.QUESTION_ANSWERING_BEAM)
 
 

@@ -26,7 +26,10 @@ def spec(**sections):
 @pytest.mark.parametrize(
     ("sections", "sentence"),
     [
-        ({"training": {"optimizer": "adamx"}}, "training.optimizer: 'adamx' is no optimizer; there are adafactor"),
+        (
+            {"training": {"optimizer": "adamx"}},
+            "training.optimizer: there is no optimizer 'adamx'; there are adafactor",
+        ),
         (
             {"training": {"optimizer": "sgd", "optimizer_options": {"momentun": 0.9}}},
             "training.optimizer_options.momentun: there is no such option; sgd has momentum, nesterov",
@@ -39,12 +42,15 @@ def spec(**sections):
             {"training": {"optimizer": "sgd", "optimizer_options": {"nesterov": True}}},
             "training.optimizer_options.nesterov: True cannot be used: nesterov needs a momentum",
         ),
-        ({"adapter": {"type": "lore"}}, "adapter.type: 'lore' is no adapter; there are lora"),
+        ({"adapter": {"type": "lore"}}, "adapter.type: there is no adapter 'lore'; there are lora"),
         ({"adapter": {"type": "lora", "rang": 4}}, "adapter.rang: there is no such setting; did you mean rank?"),
         ({"adapter": {"type": "lora", "rank": 0}}, "adapter.rank: 0 cannot be used"),
-        ({"adapter": {"type": "lora"}, "model": {"frozen": [1]}}, "model.frozen: an adapter leaves every weight"),
+        ({"adapter": {"type": "lora"}, "model": {"frozen": [1]}}, "model.frozen: with an adapter every weight"),
         ({"adapter": {"type": "lora"}, "model": {"initialise": "from_config"}}, "adapter: new weights must all be"),
-        ({"evaluation": {"metrics": ["exactness"]}}, "evaluation.metrics: 'exactness' is no metric; there are none"),
+        (
+            {"evaluation": {"metrics": ["exactness"]}},
+            "evaluation.metrics: there is no metric 'exactness'; there are none",
+        ),
     ],
 )
 def test_a_wrong_setting_is_refused_with_the_way_out(sections, sentence):

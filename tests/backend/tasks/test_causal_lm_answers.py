@@ -167,7 +167,7 @@ def test_a_prompt_is_cut_alike_whether_the_answer_is_known(tokenizer):
 
 
 def test_a_template_that_is_no_jinja_is_refused():
-    with pytest.raises(InputError, match=r"task\.template: .*it is no Jinja template"):
+    with pytest.raises(InputError, match=r"task\.template: .*it is not a Jinja template"):
         validate(Settings, {"rows": "chat", "template": "{% for m in messages %}"}, "task")
 
 
@@ -179,7 +179,7 @@ def test_a_row_that_the_template_refuses_is_named(tokenizer):
 
 def test_a_template_that_rewrites_the_beginning_is_refused(tokenizer):
     template = "{{ messages | length }}{% for m in messages %}{{ m.content }}{% endfor %}"
-    with pytest.raises(InputError, match=r"writes the beginning of rows\.jsonl:1 otherwise"):
+    with pytest.raises(InputError, match=r"writes the start of rows\.jsonl:1 differently"):
         encode(tokenizer, ASKED, template=template)
 
 
@@ -187,10 +187,10 @@ def test_unusable_chats_say_why():
     task = CausalLm(Settings(rows="chat"))
     cells = ["[", "", json.dumps([{"role": "user"}]), json.dumps(CHAT[:2]), json.dumps(CHAT)]
     assert task.unusable(rows_of({"messages": cells}), {"messages": "messages"}, "training") == [
-        (0, "messages that are no JSON list"),
+        (0, "messages that are not a JSON list"),
         (1, "no messages"),
         (2, "a message without role and content"),
-        (3, "no answer of the assistant"),
+        (3, "no assistant message"),
     ]
 
 
@@ -213,7 +213,7 @@ def test_each_kind_of_row_has_its_own_columns():
 
 @pytest.mark.parametrize(
     ("settings", "says"),
-    [({"generate": True}, "set task.rows to one of them"), ({"packing": True}, "blocks are full as they are")],
+    [({"generate": True}, "set task.rows to one of them"), ({"packing": True}, "blocks are always full")],
 )
 def test_settings_that_mean_nothing_to_blocks_are_refused(settings, says):
     with pytest.raises(InputError, match=says):

@@ -121,24 +121,22 @@ def test_a_person_says_where_numbers_begin(tokenizer, first, numbers):
 
 def test_how_labels_were_read_is_told():
     _, _, _, facts = prepared({**LIST, "label": ["1", "2"]})
-    assert facts["notes"] == [
-        "The labels call the first choice 1; probability_0 is that of the first choice all the same."
-    ]
+    assert facts["notes"] == ["The labels call the first choice 1; probability_0 still belongs to the first choice."]
 
 
 def test_a_row_with_another_number_of_choices_is_named():
-    with pytest.raises(InputError, match=r"data\.train: swag\.csv:3 has 3 choices where the rows before have 4"):
+    with pytest.raises(InputError, match=r"data\.train: swag\.csv:3 has 3 choices, but the rows before it have 4"):
         prepared({**SWAG, "ending3": ["is a dog.", " "]})
 
 
 def test_a_label_that_is_no_choice_names_its_row():
-    with pytest.raises(InputError, match=r"swag\.csv:3 has the label '4', which is none of its 4 choices"):
+    with pytest.raises(InputError, match=r"swag\.csv:3 has the label '4', which is not one of its 4 choices"):
         prepared({**SWAG, "label": ["0", "4"]})
 
 
 def test_other_splits_are_held_to_the_same():
     task, _, columns, facts = prepared(SWAG)
-    with pytest.raises(InputError, match=r"data\.validation: swag\.csv:2 has 3 choices where training has 4"):
+    with pytest.raises(InputError, match=r"data\.validation: swag\.csv:2 has 3 choices, but the training rows have 4"):
         task.check(rows_of({**SWAG, "ending3": ["", ""]}), columns, facts, "validation")
 
 
@@ -148,7 +146,7 @@ def test_data_without_choices_says_what_to_name():
 
 
 def test_a_cell_that_is_no_list_names_its_row():
-    with pytest.raises(InputError, match=r"swag\.csv:2 holds no list of choices in the column 'choices'"):
+    with pytest.raises(InputError, match=r"swag\.csv:2 has no list of choices in the column 'choices'"):
         prepared({"text": ["a"], "choices": ["red or blue"], "label": ["0"]})
 
 

@@ -15,7 +15,7 @@ def test_an_answer_of_brackets_is_plain_text(cell: str) -> None:
 
 
 def test_messages_of_brackets_are_none() -> None:
-    assert messages_of(DEEP) == "messages that are no JSON list"
+    assert messages_of(DEEP) == "messages that are not a JSON list"
 
 
 def test_words_of_brackets_are_words() -> None:

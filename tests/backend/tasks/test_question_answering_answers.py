@@ -136,13 +136,13 @@ def test_questions_without_answer_are_listed_where_the_settings_rule_them_out():
 def test_cell_of_another_kind_is_listed_with_its_reason():
     rows = rows_of([row({"text": ["1908"], "answer_start": ["here"]})])
     ((_, reason),) = QuestionAnswering(Settings()).unusable(rows, COLUMNS, "training")
-    assert reason == "the answer offset ['here'], which is no number"
+    assert reason == "the answer offset ['here'], which is not a number"
 
 
 def test_empty_cells_of_a_table_without_any_answer_are_unknown_answers():
     rows = rows_of([row(""), row(" ")])
     assert QuestionAnswering(Settings()).unusable(rows, COLUMNS, "training") == []
-    with pytest.raises(InputError, match="the column 'answers' holds no answer"):
+    with pytest.raises(InputError, match="the column 'answers' has no answers"):
         QuestionAnswering(Settings()).fit(rows, COLUMNS)
 
 
@@ -152,7 +152,7 @@ def test_other_split_with_questions_that_training_does_not_teach_is_noted():
     assert "notes" not in facts
     task.check(rows_of([row(SQUAD), row({"text": [], "answer_start": []})]), COLUMNS, facts, "validation")
     assert facts["notes"] == [
-        "data.validation: no question of the training data is without answer, and here 1 of 2 are; they count as errors."
+        "data.validation: every question of the training data has an answer, but here 1 of 2 have none; they count as errors."
     ]
 
 
@@ -199,4 +199,4 @@ def test_an_offset_of_nan_is_an_unknown_one() -> None:
 def test_an_offset_without_end_is_no_number() -> None:
     found = _read('{"text": ["red"], "answer_start": [1e400]}', None)
     assert isinstance(found, Unreadable)
-    assert "no number" in str(found)
+    assert "not a number" in str(found)

@@ -74,7 +74,7 @@ def test_labels_of_a_checkpoint_that_are_not_the_datas_are_ignored_with_a_note()
     facts = task().fit(rows_of(text=["x"] * 2, label=["0", "1"]), COLUMNS, ("NEGATIVE", "POSITIVE"))
     assert facts["labels"] == ["0", "1"]
     assert facts["notes"] == [
-        "the model was trained for other labels (NEGATIVE, POSITIVE); they are ignored, and a new head is made for 0, 1"
+        "the model was trained for other labels (NEGATIVE, POSITIVE); they are ignored, and a new head is added for 0, 1"
     ]
 
 

@@ -115,7 +115,7 @@ def test_minus_one_among_other_scores_is_a_score():
 
 @pytest.mark.parametrize("value", ["high", "3,5", "nan", "inf"])
 def test_a_score_that_is_no_number_is_named_with_its_row(value: str):
-    with pytest.raises(InputError, match=rf"data\.train: stsb\.tsv:3 has the score '{value}', which is no number"):
+    with pytest.raises(InputError, match=rf"data\.train: stsb\.tsv:3 has the score '{value}', which is not a number"):
         task().fit(rows_of("1", value), COLUMNS)
 
 

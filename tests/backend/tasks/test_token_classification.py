@@ -77,7 +77,7 @@ def test_rows_that_cannot_be_used_are_listed():
         (0, "no words"),
         (1, "2 words and 1 tag"),
         (2, "no tags"),
-        (3, "a word without tag"),
+        (3, "a word without a tag"),
     ]
 
 
@@ -147,8 +147,7 @@ def test_tags_that_only_the_validation_data_has_are_told():
     facts = fitted([["B-PER", "O"]])
     task().check(rows_of([["a", "b"]], [["B-PER", "B-LOC"]]), COLUMNS, facts, "validation")
     assert facts["notes"] == [
-        "data.validation: 1 words have tags that the training data lacks (B-LOC); they cannot be predicted and count as "
-        "errors"
+        "data.validation: 1 words have tags that do not occur in the training data (B-LOC); they cannot be predicted and count as errors"
     ]
 
 

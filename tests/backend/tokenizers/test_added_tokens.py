@@ -41,9 +41,9 @@ def test_each_proposed_token_shows_its_pieces():
     ("add", "problem"),
     [
         (["the"], "a token already (id 1996)"),
-        (["zyzzyva", "zyzzyva"], "named twice"),
-        ([" "], "at least one letter"),
-        (["\ud83d"], "half of a sign"),
+        (["zyzzyva", "zyzzyva"], "occurs twice"),
+        ([" "], "at least one character"),
+        (["\ud83d"], "half of a character"),
     ],
 )
 def test_what_cannot_be_added_is_said(add, problem):
@@ -51,7 +51,7 @@ def test_what_cannot_be_added_is_said(add, problem):
 
 
 def test_nothing_new_is_refused():
-    with pytest.raises(InputError, match="a token already; name a new one"):
+    with pytest.raises(InputError, match="tokens already; name a new one"):
         extend(open_tokenizer(BERT_TINY), Extension(["the"]))
 
 

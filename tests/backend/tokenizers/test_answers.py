@@ -116,8 +116,8 @@ def test_lone_surrogates_are_replaced_and_told():
         ({"max_length": 2, "windows": True}, "stride: 0 must be less than the 0 tokens"),
         ({"max_length": 1}, "2 special tokens are added"),
         ({"max_length": 0}, "too small"),
-        ({"max_length": 10**12, "padding": "max_length"}, "too much to be filled"),
-        ({"pad_to_multiple_of": 10**12, "padding": "longest"}, "too much to be filled"),
+        ({"max_length": 10**12, "padding": "max_length"}, "too much to pad to"),
+        ({"pad_to_multiple_of": 10**12, "padding": "longest"}, "too much to pad to"),
         ({"windows": True}, "need a max_length"),
         ({"max_length": 8, "truncation": "only_second"}, "there is none"),
         ({"max_length": 8, "windows": True, "stride": 6}, "stride: 6"),
@@ -125,8 +125,8 @@ def test_lone_surrogates_are_replaced_and_told():
             {"max_length": 9, "windows": True, "stride": 3, "truncation": "only_first", "pair": "a b c d"},
             "less than the 2",
         ),
-        ({"max_length": 7, "padding": "max_length", "pad_to_multiple_of": 4}, "no multiple of 4"),
-        ({"max_length": 6, "truncation": "only_first", "pair": "many " * 9}, "only_first cannot cut off enough"),
+        ({"max_length": 7, "padding": "max_length", "pad_to_multiple_of": 4}, "not a multiple of 4"),
+        ({"max_length": 6, "truncation": "only_first", "pair": "many " * 9}, "only_first cannot truncate enough"),
     ],
 )
 def test_options_that_cannot_be_are_one_sentence(options: dict, match: str):

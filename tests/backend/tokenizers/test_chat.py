@@ -55,7 +55,11 @@ def test_a_tokenizer_without_template_takes_the_one_of_training(byte_level: Path
     ("template", "line", "said"),
     [
         ("\n{{ raise_exception('roles must alternate') }}", 2, "refuses these messages (line 2: roles must alternate)"),
-        ("{% for m in messages %}\n{% endfo %}", 2, "is no Jinja (line 2: encountered unknown tag 'endfo'; Jinja was"),
+        (
+            "{% for m in messages %}\n{% endfo %}",
+            2,
+            "is not valid Jinja (line 2: encountered unknown tag 'endfo'; Jinja was",
+        ),
         ("a\n\n{{ 1 / 0 }}", 3, "(line 3: division by zero)"),
         ("{{ messages[0].content.name.first }}", 1, "(line 1: 'str object' has no attribute 'name')"),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", 1, "recursion"),

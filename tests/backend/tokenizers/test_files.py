@@ -66,7 +66,7 @@ def test_a_word_piece_vocabulary_opens_as_berts(tmp_path: Path):
     shutil.copy(BERT_TINY / "vocab.txt", tmp_path)
     tokenizer = open_tokenizer(str(tmp_path / "vocab.txt"))
     assert tokenizer("Not bad!")["input_ids"] == open_tokenizer(str(BERT_TINY))("Not bad!")["input_ids"]
-    assert "lower-cased" in opening_note(tokenizer)
+    assert "lowercased" in opening_note(tokenizer)
     assert tokenizer.pad_token == "[PAD]"
 
 
@@ -85,7 +85,7 @@ def test_half_a_tokenizer_is_refused(byte_level: Path, tmp_path: Path, name: str
     (tmp_path / name).unlink()
     if config:
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
-    with pytest.raises(InputError, match=f"half a tokenizer: .* {name} is not; fetch {name} too"):
+    with pytest.raises(InputError, match=f"half a tokenizer: .* {name} is not; get {name} too"):
         open_tokenizer(str(tmp_path))
 
 
@@ -94,15 +94,15 @@ def test_half_a_tokenizer_is_refused(byte_level: Path, tmp_path: Path, name: str
     [
         ("tokenizer.json", b"", "empty"),
         ("tokenizer.json", b'{"model": {', "damaged"),
-        ("config.json", b'{"a": 1}', "no tokenizer; name its folder"),
+        ("config.json", b'{"a": 1}', "not a tokenizer; name its folder"),
         ("tokenizer.json", b'{"model": {"type": "Unigram", "vocab": []}}', "no pieces"),
         ("tokenizer.json", b'{"model": {"type": "Unheard"}}', "cannot be opened"),
         ("vocab.txt", b"hello\nworld\n", r"no line \[UNK\]"),
         ("vocab.txt", b"\xff\xfe\x00", "not UTF-8"),
-        ("spiece.model", b"no model at all", "no SentencePiece model"),
+        ("spiece.model", b"no model at all", "not a SentencePiece model"),
         ("x.tiktoken", b"YQ== 0\nYg== 1\n", "254 of the 256 bytes"),
-        ("x.tiktoken", b"YQ== 0\nnonsense\n", ":2: this is no line"),
-        ("notes.md", b"hello", "this file is no tokenizer"),
+        ("x.tiktoken", b"YQ== 0\nnonsense\n", ":2: this is not a line"),
+        ("notes.md", b"hello", "this file is not a tokenizer"),
     ],
 )
 def test_what_is_no_tokenizer_is_one_sentence(tmp_path: Path, name: str, content: bytes, match: str):
@@ -136,6 +136,6 @@ def test_a_run_has_the_tokenizer_of_its_model_or_of_the_model_it_begins_with(tmp
     (run / "spec.yaml").write_text(f"model: {{name_or_path: {BERT_TINY}, tokenizer_options: {{do_lower_case: false}}}}")
     found = resolve_name(run.name)
     assert (found.name_or_path, found.options) == (str(BERT_TINY), {"do_lower_case": False})
-    assert "begins with" in found.note
+    assert "starts from" in found.note
     shutil.copytree(BERT_TINY, run / "model")
     assert resolve_name(str(run)).name_or_path == str(run / "model")

@@ -68,7 +68,7 @@ def test_prefix_space_takes_effect_where_the_library_ignores_it(byte_level: Path
 
 @pytest.mark.parametrize("option", ["trust_remote_code", "revision", "tokenizer_file"])
 def test_options_cannot_change_where_a_tokenizer_comes_from(option: str):
-    with pytest.raises(InputError, match=f"{option}.*no option of a tokenizer") as caught:
+    with pytest.raises(InputError, match=f"{option}.*not a tokenizer option") as caught:
         open_tokenizer(str(BERT_TINY), options={option: True})
     assert caught.value.field == "model.tokenizer_options"
 
@@ -78,7 +78,7 @@ def test_folder_without_tokenizer_says_what_to_set(bert_folder: Path, left: list
     for path in bert_folder.iterdir():
         if path.name not in left:
             path.unlink()
-    with pytest.raises(InputError, match=r"no tokenizer in it .* set model\.tokenizer") as caught:
+    with pytest.raises(InputError, match=r"it has no tokenizer .* set model\.tokenizer") as caught:
         open_tokenizer(str(bert_folder))
     assert caught.value.field == "model.tokenizer"
 
@@ -94,9 +94,13 @@ def test_damaged_json_names_the_file(bert_folder: Path, name: str):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("tokenizer.json", "{}", "this file is damaged (it has no model); fetch it again"),
-        ("tokenizer.json", "[" * 100_000, "this file is damaged (it is no JSON object); fetch it again"),
-        ("tokenizer_config.json", '{"model_max_length": "lots"}', "model_max_length 'lots', which is no number"),
+        ("tokenizer.json", "{}", "this file is damaged (it has no model); download it again"),
+        ("tokenizer.json", "[" * 100_000, "this file is damaged (it is not a JSON object); download it again"),
+        (
+            "tokenizer_config.json",
+            '{"model_max_length": "lots"}',
+            "model_max_length in its tokenizer_config.json is 'lots', not a number",
+        ),
         ("tokenizer_config.json", '{"cls_token": ["x"]}', "its tokenizer cannot be opened (Special token cls_token"),
         ("tokenizer_config.json", '{"tokenizer_class": "NoSuchTokenizer"}', "cannot be opened"),
     ],
@@ -116,7 +120,7 @@ def test_a_folder_that_may_not_be_read_is_told_in_a_sentence(bert_folder: Path, 
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr("backend.models.model_files.read_regular", refuse)
-    with pytest.raises(InputError, match=r"cannot be read \(permission denied\); check its rights"):
+    with pytest.raises(InputError, match=r"cannot be read \(permission denied\); check its permissions"):
         open_tokenizer(str(bert_folder))
 
 
@@ -139,18 +143,18 @@ def test_tokenizer_code_does_not_run_without_consent(bert_folder: Path):
     config = {"tokenizer_class": "Mine", "auto_map": {"AutoTokenizer": ["mine.Mine", None]}}
     (bert_folder / "tokenizer_config.json").write_text(json.dumps(config))
     (bert_folder / "mine.py").write_text(f"open({str(bert_folder / 'ran')!r}, 'w')")
-    with pytest.raises(InputError, match=r"runs Python code of its own \(mine.py\), and you have not agreed"):
+    with pytest.raises(InputError, match=r"runs its own Python code \(mine\.py\), and you have not approved"):
         open_tokenizer(str(bert_folder))
     assert not (bert_folder / "ran").exists()
 
 
 def test_name_that_is_nowhere_is_one_sentence():
-    with pytest.raises(InputError, match=r"no such folder, it is not in the hub's cache and the hub was not reached"):
+    with pytest.raises(InputError, match=r"no such folder, it is not in the Hub cache and the Hub was not contacted"):
         open_tokenizer("nobody/nothing", offline=True)
 
 
 def test_path_that_is_nowhere_is_one_sentence(tmp_path: Path):
-    with pytest.raises(InputError, match="there is no such folder, and it is no hub id either"):
+    with pytest.raises(InputError, match="there is no such folder, and it is not a Hub ID either"):
         open_tokenizer(str(tmp_path / "gone" / "model"))
 
 

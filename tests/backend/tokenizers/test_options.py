@@ -39,7 +39,7 @@ def test_sides_are_taken(side):
 
 
 def test_another_side_is_refused():
-    with pytest.raises(InputError, match="'top' is no side"):
+    with pytest.raises(InputError, match="'top' is not a side"):
         open_tokenizer(BERT_TINY, options={"padding_side": "top"})
 
 

@@ -25,7 +25,7 @@ def test_merges_are_told_while_they_are_made(kind: str, capfd: pytest.CaptureFix
 def test_a_unigram_says_that_it_tells_nothing(capfd: pytest.CaptureFixture[str]):
     said = []
     train(TEXTS, TokenizerTraining(kind="unigram", vocabulary=60), lambda *words: said.append(words), len(TEXTS))
-    assert said[-1] == ("Learning the pieces; Unigram tells no progress", 0, 0, "")
+    assert said[-1] == ("Learning the pieces; Unigram reports no progress", 0, 0, "")
     assert not enable_progress(UnigramTrainer())
     assert capfd.readouterr().err == ""
 
@@ -37,4 +37,4 @@ def test_what_others_write_goes_on_to_stderr(capfd: pytest.CaptureFixture[str]):
         os.write(2, b'"total":2}\nafter {"no": "stage"}\n')
     os.write(2, b"later")
     assert capfd.readouterr().err == 'before\rafter {"no": "stage"}\nlater'
-    assert said == [("Counting pairs of signs", 1, 2, "words")]
+    assert said == [("Counting pairs of characters", 1, 2, "words")]

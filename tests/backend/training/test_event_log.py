@@ -85,7 +85,7 @@ def test_a_file_that_is_lost_while_the_run_goes_on_begins_anew_and_says_which_st
     log.write(step(6))
     found = read_events(path)
     assert [type(event) for event in found] == [RunStarted, StageStarted, Warned, StepFinished]
-    assert "steps 1–5 are missing" in found[2].message
+    assert "steps 1–5 and their evaluations are missing" in found[2].message
 
 
 def test_a_file_that_an_editor_replaced_is_gone_on_with(tmp_path: Path, log: EventLog):
@@ -96,7 +96,7 @@ def test_a_file_that_an_editor_replaced_is_gone_on_with(tmp_path: Path, log: Eve
     log.write(step(6))
     found = read_events(path)
     assert path.read_bytes().startswith(b"".join(lines[:4]))
-    assert "steps 3–5 are missing" in found[-2].message
+    assert "steps 3–5 and their evaluations are missing" in found[-2].message
     assert [event.step for event in found if isinstance(event, StepFinished)] == [1, 2, 6]
 
 
@@ -110,7 +110,7 @@ def test_a_later_attempt_whose_file_is_lost_still_says_whose_run_it_is(tmp_path:
     log.close()
     found = read_events(tmp_path / "events.jsonl")
     assert [type(event) for event in found] == [RunStarted, RunResumed, Warned, StepFinished]
-    assert "steps 1–6 are missing" in found[2].message
+    assert "steps 1–6 and their evaluations are missing" in found[2].message
 
 
 def test_a_folder_that_is_gone_is_not_made_again(tmp_path: Path):

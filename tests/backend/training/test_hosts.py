@@ -235,7 +235,7 @@ def test_a_host_without_a_sign_of_life_is_lost(
     pair.other._watch._over.set()
     monkeypatch.setattr(host_watch, "LOST_SECONDS", 0.1)
     until(lambda: _raised(pair.first.check))
-    with pytest.raises(RunFailed, match=r"host 1 has given no sign of life for 0\.1 seconds"):
+    with pytest.raises(RunFailed, match=r"host 1 has not responded for 0\.1 seconds"):
         pair.first.check()
 
 

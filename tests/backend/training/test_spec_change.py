@@ -78,7 +78,7 @@ def edited(run: RunFolder, *changes: str) -> bool:
 )  # fmt: skip
 def test_edit_by_hand_that_changes_the_result_is_refused(begun: RunFolder, change: str):
     with pytest.raises(
-        InputError, match=r"changed since the run started.*put back.*start a new run: burnish train"
+        InputError, match=r"changed since the run started.*restore.*start a new run: burnish train"
     ) as refusal:
         edited(begun, change)
     assert refusal.value.field is not None
@@ -170,10 +170,10 @@ def test_without_a_checkpoint_there_is_nothing_to_agree_to(folder: RunFolder):
 @pytest.mark.parametrize(
     ("own", "writer", "engine", "agreed", "words"),
     [
-        ("torch", "torch", "jax", False, r"goes on from step 4.*--new-optimizer"),
+        ("torch", "torch", "jax", False, r"can continue the model from step 4.*--new-optimizer"),
         ("jax", "jax", "torch", True, r"cannot read the checkpoint of step 4"),
-        ("torch", "torch", "torch", True, r"trains with PyTorch already"),
-        ("torch", "torch", "abacus", True, r"'abacus' is no engine"),
+        ("torch", "torch", "torch", True, r"already trains with PyTorch"),
+        ("torch", "torch", "abacus", True, r"there is no engine 'abacus'"),
     ],
 )
 def test_what_cannot_be_taken_over_is_refused_and_changes_nothing(

@@ -68,7 +68,7 @@ class CompareTab(TokenizerTab):
         self.others.changed.connect(self._on_changed)
         self.mode, modes = chips(MODES)
         self.mode.idClicked.connect(self.show_mode)
-        self.special, self.only = QCheckBox(tr("Special tokens")), QCheckBox(tr("Colour only differences"))
+        self.special, self.only = QCheckBox(tr("Special tokens")), QCheckBox(tr("Color only differences"))
         self.special.setChecked(True)
         self.only.setChecked(True)
         self.special.toggled.connect(lambda _: self.compare_text())

@@ -42,7 +42,7 @@ LIMIT_TITLES = {
 
 SIDE_WIDTH = 320
 NOT_SHOWN = tr("This cannot be shown")
-STOPPED = (tr("Stopped"), tr("What is already tokenised is kept."), tr("Continue"))
+STOPPED = (tr("Stopped"), tr("Rows that are already tokenized are kept."), tr("Continue"))
 
 
 class LengthsPage(WaitingStack):

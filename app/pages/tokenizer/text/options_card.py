@@ -37,7 +37,7 @@ CUTS = (
 SWITCHES = {
     "add_prefix_space": (
         tr("Space before the text"),
-        tr("add_prefix_space: the first word is treated like one within a text"),
+        tr("add_prefix_space: the first word is treated like one inside a text"),
     ),
     "do_lower_case": (tr("Lowercase"), tr("do_lower_case: the text is lowercased before it is tokenised")),
 }
@@ -75,7 +75,7 @@ class OptionsCard(Card):
         self.stored_button = IconButton(tr("Use them"), "check", "quiet")
         self.use_button = IconButton(tr("Use in my run"), "bolt")
         self.use_button.setToolTip(
-            tr("Copy the options that a run has to New run, and say what the run decides itself")
+            tr("Copy the options that a run supports to New run, and say which ones the run decides itself")
         )
         self._place()
         self._connect()

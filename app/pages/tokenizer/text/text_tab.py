@@ -213,7 +213,7 @@ class TextTab(TokenizerTab):
             self._ignore_all_but()
             self.working.end()
             self.decoded.say(
-                written.problem or tr("Write ids such as 101, 7592, 102, or pieces such as un ##believ ##able.")
+                written.problem or tr("Write IDs such as 101, 7592, 102, or pieces such as un ##believ ##able.")
             )
         elif written.ids:
             self._ignore_all_but(self._decode)

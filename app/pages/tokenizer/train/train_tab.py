@@ -130,8 +130,8 @@ class TrainTab(TokenizerTab):
         self.banner.show_message(
             "success",
             tr(
-                "Added {count}, {vocabulary} in all, saved in {path}. The embeddings of a run that uses "
-                "it grow by themselves.",
+                "Added {count}, {vocabulary} in all, saved in {path}. A run that uses it extends its "
+                "embeddings automatically.",
                 count=trn("{count} token", "{count} tokens", made.added),
                 vocabulary=formatting.grouped(made.vocabulary),
                 path=made.path,

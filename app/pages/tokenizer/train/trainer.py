@@ -24,8 +24,8 @@ from backend.contract.tokens.training import Compression, TrainedTokenizer
 
 NEW = tr("New")
 STRANGE = tr(
-    "A model that was trained with another tokenizer does not know these pieces: train one "
-    "from scratch with it (Begin with: from_config)."
+    "A model that was trained with another tokenizer does not know these pieces: train one from scratch with "
+    "it (Start from: from_config)."
 )
 LESS = 0.001
 """A difference that is worth a colour."""
@@ -132,8 +132,8 @@ class TrainResultCard(Card):
                 "text",
                 tr("Nothing trained yet"),
                 tr(
-                    "Choose texts and settings and press Train. Compression is measured here beside the "
-                    "tokenizer that is chosen above."
+                    "Choose texts and settings and press Train. The compression is compared with that of the "
+                    "tokenizer chosen above."
                 ),
             )
         )

@@ -45,7 +45,9 @@ class Family:
 def refuse_unless(holds: bool, config: Config, what: str) -> None:
     """Raises Unknown: an unknown variant is never computed as something similar."""
     if not holds:
-        raise UnsupportedModelError(message("does not know {what} of {config}", what=what, config=config["model_type"]))
+        raise UnsupportedModelError(
+            message("does not support {what} of {config}", what=what, config=config["model_type"])
+        )
 
 
 def shift_right(labels: jax.Array, start: int, padding: int) -> jax.Array:

@@ -99,7 +99,7 @@ class Body(nnx.Module):
 def check(config: Config) -> None:
     """Raises InputError for what no class here computes."""
     refuse_unless(config.get("layer_norm_elementwise_affine", True), config, message("norms without weights"))
-    refuse_unless(not config.get("layerdrop"), config, message("the dropping of whole layers"))
+    refuse_unless(not config.get("layerdrop"), config, message("dropping whole layers"))
 
 
 _TOPS = HeadModules("model", Body, "word_embed_proj_dim")

@@ -107,7 +107,7 @@ def test_an_engine_that_does_not_know_the_model_says_so_and_cannot_be_chosen(dem
     assert card.engine.model().item(card.engine.findData("jax")).isEnabled()
     card.show_model(type(model)(name="x", model_type="mamba"))
     assert not card.engine.model().item(card.engine.findData("jax")).isEnabled()
-    assert "does not know the architecture 'mamba'" in card.engine_note.text()
+    assert "does not support the architecture 'mamba'" in card.engine_note.text()
 
 
 def test_what_makes_it_fit_is_one_click_and_one_step(qtbot, demo):

@@ -180,7 +180,7 @@ def test_rows_columns_and_all_that_they_hold_are_shown_at_a_glance(chosen):
     view = chosen.cards.data.view
     assert view.splits.text().replace("\u202f", " ") == "2 158 for training, 240 for validation, 2 skipped."
     assert "median 15 tokens" in view.summary.text()
-    assert "in the training data too" in view.warnings.text()
+    assert "also occur in the training data" in view.warnings.text()
     assert "Duplicates in the training data: 11 training rows." in view.notes.text()
     box = chosen.cards.data.columns.boxes["label"]
     at = box.findData("text")

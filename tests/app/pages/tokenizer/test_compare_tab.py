@@ -109,7 +109,7 @@ def test_a_token_tells_what_it_is(tab: CompareTab):
 
 def test_what_is_no_tokenizer_is_told_and_nothing_else_is_shown(qtbot, tab: CompareTab):
     tab.others.choices[0].choose("/nowhere")
-    qtbot.waitUntil(lambda: "there is no tokenizer in it" in tab.banner.text())
+    qtbot.waitUntil(lambda: "it has no tokenizer" in tab.banner.text())
     assert tab.columns.views[0].count() == 0
 
 

@@ -26,7 +26,7 @@ DESCRIPTION = TokenizerDescription(
     model="WordPiece",
     vocabulary=30522,
     limit=512,
-    stored_truncation="The tokenizer's file has stored truncation to 128 tokens; this is switched off.",
+    stored_truncation="The tokenizer's file specifies truncation to 128 tokens; this is turned off here.",
     stored=TokenOptions(max_length=128, truncation_side="left", padding="max_length", padding_side="right"),
     options=[TokenizerOption("do_lower_case", "switch", True), TokenizerOption("padding_side", "side", "right")],
 )
@@ -142,9 +142,15 @@ def test_a_template_that_was_written_stays_with_another_tokenizer(chat: TextTab)
 
 def test_a_mistake_in_the_template_marks_its_line_and_moves_no_banner(chat: TextTab):
     field = chat.options.template
-    chat._on_mistake(ErrorReply("the chat template is no Jinja (line 2: no end); correct it", "task.template", 2))
+    chat._on_mistake(
+        ErrorReply("the chat template is not valid Jinja (line 2: no end); correct it", "task.template", 2)
+    )
     assert chat.banner.isHidden()
-    assert chat.counts.text() == field.mistake.text() == "The chat template is no Jinja (line 2: no end); correct it"
+    assert (
+        chat.counts.text()
+        == field.mistake.text()
+        == "The chat template is not valid Jinja (line 2: no end); correct it"
+    )
     (mark,) = field.editor.extraSelections()
     assert mark.cursor.blockNumber() == 1
     chat._on_tokens(HELLO)

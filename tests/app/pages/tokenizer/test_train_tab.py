@@ -290,7 +290,7 @@ def test_a_token_that_cannot_be_keeps_the_button_shut(qtbot, tab: TrainTab, clie
     tab.extending.ordinary.setPlainText("zyzzyva\nzyzzyva")
     assert tab.extending.reason() == "Checking the tokens…"
     qtbot.waitUntil(lambda: client.count("propose_tokens") == 1)
-    twice = ProposedToken("zyzzyva", False, [], [], problem="it is named twice")
+    twice = ProposedToken("zyzzyva", False, [], [], problem="it occurs twice")
     client.last("propose_tokens").answer(ProposedTokens(tokens=[ZYZZYVA, twice], vocabulary=30522))
     assert tab.extending.reason() == "“zyzzyva”: it is named twice; remove it."
 

@@ -183,7 +183,7 @@ def test_an_export_holds_the_shown_rows_or_all(qtbot, opened: VocabularyTab, tmp
 def test_what_is_no_tokenizer_is_told_and_may_be_tried_again(qtbot, tab: VocabularyTab):
     tab.use("/nowhere")
     qtbot.waitUntil(lambda: tab.waiting.currentWidget() is tab.waiting.sentence)
-    assert "there is no tokenizer in it" in tab.waiting.sentence._sentence.text()
+    assert "it has no tokenizer" in tab.waiting.sentence._sentence.text()
 
 
 def test_opening_can_be_stopped(qtbot, tab: VocabularyTab):

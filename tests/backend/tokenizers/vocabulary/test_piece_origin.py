@@ -28,11 +28,11 @@ def test_the_lowest_rank_is_merged_first():
 
 def test_a_piece_that_no_merge_reaches_says_so():
     found = origin_by_merges("abx", Merges(RANKS))
-    assert "by itself it is cut into ab + x" in found.sentence
+    assert "by itself it is split into ab + x" in found.sentence
 
 
 def test_a_single_sign_needs_no_merge():
-    assert "no merge makes it" in origin_by_merges("a", Merges(RANKS)).sentence
+    assert "no merge produces it" in origin_by_merges("a", Merges(RANKS)).sentence
 
 
 def test_the_end_of_a_word_belongs_to_its_last_sign():

@@ -47,7 +47,7 @@ def test_ids_and_ranges_are_found():
 
 
 def test_what_is_no_id_is_told():
-    with pytest.raises(InputError, match="'seven' is no id"):
+    with pytest.raises(InputError, match="'seven' is not an ID"):
         ids(text="seven", by="id")
 
 
@@ -65,7 +65,7 @@ def test_only_wanted_types_are_found():
 
 
 def test_an_unknown_type_is_told():
-    with pytest.raises(InputError, match="'magic' is no type"):
+    with pytest.raises(InputError, match="'magic' is not a type"):
         ids(types=("magic",))
 
 
@@ -83,5 +83,5 @@ def test_found_rows_are_sorted():
 
 
 def test_a_column_that_is_not_there_is_told():
-    with pytest.raises(InputError, match="'frequency' is no column"):
+    with pytest.raises(InputError, match="'frequency' is not a column"):
         ids(sort_by="frequency")
