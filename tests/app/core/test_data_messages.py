@@ -74,7 +74,7 @@ def test_a_column_is_said_by_what_it_holds():
 def test_files_that_are_left_out_are_named():
     left = [IgnoredFile(f"{name}.md", "reports on the data") for name in "abc"]
     assert data_messages.left_out_line(left) == (
-        "Skipped: a.md (tells about the data), b.md (tells about the data) and 1 more."
+        "Skipped: a.md (reports on the data), b.md (reports on the data) and 1 more."
     )
     assert data_messages.left_out_line([]) == ""
 

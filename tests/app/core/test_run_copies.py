@@ -107,7 +107,7 @@ def test_an_engine_that_is_not_installed_says_what_to_install(found: Catalog, tm
 def test_an_architecture_that_the_other_does_not_know_is_the_reason(found: Catalog, tmp_path: Path):
     offer = run_copies.offer_engine(found, run_with_engine(tmp_path, model_type="deberta-v2"))
     assert offer is not None
-    assert offer.reason == "The JAX engine does not know the architecture 'deberta-v2'."
+    assert offer.reason == "The JAX engine does not support the architecture 'deberta-v2'."
 
 
 def test_an_optimizer_that_the_other_does_not_have_is_the_reason(found: Catalog, tmp_path: Path):

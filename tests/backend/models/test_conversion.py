@@ -88,7 +88,7 @@ def test_code_in_a_pickle_is_refused_never_run_and_leaves_nothing(form, bin_fold
     proof, weights = tmp_path / "proof", bin_folder / "pytorch_model.bin"
     torch.save({"weight": Evil(proof)}, weights, _use_new_zipfile_serialization=form == "zip")
     assert zipfile.is_zipfile(weights) == (form == "zip")
-    with pytest.raises(InputError, match=r"holds code .*system.*safetensors"):
+    with pytest.raises(InputError, match=r"contains code .*system.*safetensors"):
         convert(bin_folder, tmp_path / "cache")
     assert not proof.exists()
     assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".lock"] == []

@@ -149,7 +149,7 @@ SPOILT = {
     empty_header: "holds no weights; download the model again",
     too_few_rows: "vocab_size is 3, but .*word_embeddings.weight has [0-9,]+ rows; correct it there",
     unknown_activation: "hidden_act is 'nothing', which is not an activation that transformers knows",
-    without_weights: "holds no weights.*from_config",
+    without_weights: "has no weights.*from_config",
     pointer_for_weights: "git lfs pull",
     pointer_for_tokenizer: r"tokenizer\.json.*git lfs pull",
     broken_header: "damaged.*download it again",

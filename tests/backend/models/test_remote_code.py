@@ -326,7 +326,7 @@ def test_description_says_what_would_run(model: Path) -> None:
 def test_task_for_which_the_code_has_no_class_is_refused(model: Path) -> None:
     told = inspection.describe(str(model), task="causal_lm")
     assert told.problem.startswith(
-        "this model's own code cannot continue text (its auto_map names no AutoModelForCausalLM)"
+        "this model's own code cannot continue text (its auto_map has no AutoModelForCausalLM)"
     )
 
 
