@@ -277,7 +277,9 @@ def test_a_plan_downloads_no_weights(hub: FakeHub, online: InProcessHelper, remo
 
 
 def test_names_that_are_no_models_are_said(hub: FakeHub, online: InProcessHelper) -> None:
-    assert "the Hub has no model team/nothing that you have access to" in online.mistake("download_model", name="team/nothing")
+    assert "the Hub has no model team/nothing that you have access to" in online.mistake(
+        "download_model", name="team/nothing"
+    )
     assert "is not the name of a Hub model" in online.mistake("download_model", name="two words")
     assert "the Hub has no model team/nothing" in online.mistake("hub_model", name="team/nothing")
 
