@@ -1,33 +1,74 @@
 """The Run page with recorded runs."""
 
+import dataclasses
 import os
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton
 
-from app.core import setting_titles
+from app import theme
+from app.core import preferences, setting_titles
 from app.core.draft.draft_settings import Setting
 from app.core.runs.run_library import RunLibrary
 from app.core.runs.run_status import NO_CURVES
 from app.pages.run.page import Page
+from app.services.backend_client import BackendClient
+from app.services.context import AppContext
 from app.services.run_watcher import OVER_MS
 from backend.contract.run import events
 from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
 from backend.contract.run.notes import RunNotes, read_notes
 from backend.helper.worker import QUERIES
+from tests.app.gone import gone
+from tests.app.helper_process import small_helper
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppContext]:
+    chosen = preferences.load(tmp_path_factory.mktemp("config") / "preferences.json")
+    made = dataclasses.replace(AppContext.create(chosen), client=BackendClient(make_process=small_helper))
+    made.library_watcher.stop()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def page(qapp: QApplication, services: AppContext) -> Iterator[Page]:
+    """One page for all tests here, each of which shows it other runs."""
+    theme.apply(qapp, "light")
+    made = Page(services)
+    made.show()
+    yield made
+    gone(made)
 
 
 @pytest.fixture
-def panel(qtbot, context):
+def context(services: AppContext, runs: Path) -> AppContext:
+    """The services with the runs of this test, in a list that is read when the test says so."""
+    services.library.root, services.library.runs = runs, []
+    return services
+
+
+@pytest.fixture
+def panel(page: Page, context: AppContext) -> Page:
+    page.resize(1068, 800)
+    page.plot_options.axis.setCurrentText("Step")
+    page.plot_options.smoothing.setCurrentText("Medium")
+    return page
+
+
+@pytest.fixture
+def empty(qtbot, context: AppContext) -> Page:
+    """A page that was shown no run."""
     made = Page(context)
     qtbot.addWidget(made)
-    made.resize(1068, 800)
     made.show()
     return made
 
@@ -52,14 +93,14 @@ def alive(runs):
     os.close(descriptor)
 
 
-def test_without_a_run_the_page_says_what_to_do(panel):
-    assert panel._pages.currentIndex() == 0
-    assert panel.path is None
+def test_without_a_run_the_page_says_what_to_do(empty):
+    assert empty.empty.isVisible()
+    assert empty.path is None
 
 
-def test_an_empty_page_is_no_wider_than_a_small_window_and_offers_nothing(panel):
-    assert panel.minimumSizeHint().width() < 800
-    assert [action.title for action in panel.offered_actions() if action.possible()] == []
+def test_an_empty_page_is_no_wider_than_a_small_window_and_offers_nothing(empty):
+    assert empty.minimumSizeHint().width() < 800
+    assert [action.title for action in empty.offered_actions() if action.possible()] == []
 
 
 def test_a_finished_run_shows_its_numbers_and_whole_curves(shown):

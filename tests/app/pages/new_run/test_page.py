@@ -24,23 +24,6 @@ ROOT = Path(__file__).parents[4]
 MODEL = str(resource("demo", "bert-tiny"))
 
 
-@pytest.fixture
-def panel(qtbot, context):
-    made = Page(context)
-    qtbot.addWidget(made)
-    made.resize(1068, 800)
-    made.show()
-    qtbot.waitUntil(lambda: made.catalog is not None)
-    return made
-
-
-@pytest.fixture
-def demo(qtbot, panel):
-    panel.demo.click()
-    qtbot.waitUntil(lambda: panel.checks.plan is not None and not panel.reason())
-    return panel
-
-
 def test_the_tasks_of_the_catalog_can_be_chosen(panel):
     offered = [panel.cards.task.tasks.itemData(number) for number in range(panel.cards.task.tasks.count())]
     assert offered == [task.name for task in panel.catalog.tasks]
@@ -167,7 +150,7 @@ def test_a_model_that_is_not_there_is_said(qtbot, panel):
 
 def test_old_weights_are_converted_only_after_consent(qtbot, panel):
     panel.cards.data.train.choose(TRAIN)
-    panel.cards.model.choose("/models/old-weights")
+    panel.cards.model.choose("/models/slow-old-weights")
     qtbot.waitUntil(lambda: panel.cards.model.convert.isVisible())
     assert "converted once" in panel.reason()
     panel.cards.model.convert.click()
@@ -300,7 +283,7 @@ def test_an_unreadable_number_stays_marked_when_something_else_changes(qtbot, de
 
 def test_consent_is_passed_on_for_the_model_it_was_given_to(qtbot, panel):
     panel.cards.data.train.choose(TRAIN)
-    panel.cards.model.choose("/models/old-weights")
+    panel.cards.model.choose("/models/late-old-weights")
     qtbot.waitUntil(lambda: panel.cards.model.convert.isVisible())
     assert panel.checks.consent().options() == []
     panel.cards.model.convert.click()
@@ -331,7 +314,7 @@ def test_an_answer_about_data_that_were_changed_is_not_taken(qtbot, panel):
 
 
 def test_nothing_can_be_agreed_to_while_another_model_is_looked_at(qtbot, panel):
-    panel.cards.model.choose("/models/old-weights")
+    panel.cards.model.choose("/models/lonely-old-weights")
     qtbot.waitUntil(lambda: panel.cards.model.convert.isVisible())
     panel.cards.model.choose("/some/nowhere")
     assert not panel.cards.model.convert.isVisible()
@@ -340,7 +323,7 @@ def test_nothing_can_be_agreed_to_while_another_model_is_looked_at(qtbot, panel)
 
 
 def test_a_conversion_that_is_overtaken_says_nothing_of_the_new_model(qtbot, panel):
-    panel.cards.model.choose("/models/old-weights")
+    panel.cards.model.choose("/models/hasty-old-weights")
     qtbot.waitUntil(lambda: panel.cards.model.convert.isVisible())
     panel.cards.model.convert.click()
     converting = panel.checks._conversion._ticket

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,12 @@ from tests.app.helper_process import forked_helper
 def _helped_by(module: str, context: AppContext) -> AppContext:
     make = functools.partial(forked_helper, f"tests.app.pages.tokenizer.{module}")
     return dataclasses.replace(context, client=BackendClient(make_process=make))
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """No runs: the page's lists of them are tested with names alone."""
+    return tmp_path / "runs"
 
 
 @pytest.fixture
