@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from backend.contract.processes import python_command
+from backend.contract.resources import resource
 from tests import in_process
 
 Burnish = Callable[..., "subprocess.CompletedProcess[str]"]
+HUB_TOKEN = "hf_abcdefghijklmnopqrstuvwxyz012345"
+"""Of whoever started the short run."""
 
 
 @pytest.fixture
@@ -55,7 +58,6 @@ def burnish_process(tmp_path: Path, runs: Path) -> Burnish:
 def spec(tmp_path: Path) -> Path:
     """The embedded demo's spec, as a file that people could have written."""
     from backend.contract import spec_file
-    from backend.contract.resources import resource
 
     values = spec_file.read(resource("demo", "sentiment.yaml"))
     values["model"]["name_or_path"] = str(resource("demo", "bert-tiny"))
@@ -64,3 +66,16 @@ def spec(tmp_path: Path) -> Path:
     path = tmp_path / "spec.yaml"
     path.write_text(spec_file.dump(values), encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="session")
+def short_run(tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, subprocess.CompletedProcess[str]]":
+    """The folder of one short run of the demo's spec, to be read alone, and what was printed."""
+    place = tmp_path_factory.mktemp("short")
+    folder = place / "a new place" / "run"
+    changes = ("--set", "training.max_steps=4", "--set", "evaluation.max_rows=32")
+    command = ["train", str(resource("demo", "sentiment.yaml")), *changes, "--json", "--run-folder", str(folder)]
+    environment = {**os.environ, "BURNISH_RUNS": str(place / "runs"), "HF_TOKEN": HUB_TOKEN}
+    done = in_process.call(command, tmp_path_factory.mktemp("here"), environment)
+    assert done.returncode == 0, done.stderr
+    return folder, done

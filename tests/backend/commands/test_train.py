@@ -22,8 +22,8 @@ from backend.contract.run import events
 from backend.contract.run.fixes import RunFix
 from backend.contract.run.folder import RunFolder
 from backend.training.checkpoints import Checkpoints
+from tests.backend.commands.conftest import HUB_TOKEN
 
-SHORT = ("--set", "training.max_steps=4", "--set", "evaluation.max_rows=32")
 LONG = ("--set", "training.epochs=500", "--set", "training.checkpoint_every=5", "--set", "evaluation.every=never")
 ENDLESS = (*LONG, "--set", "evaluation.best_metric=null")
 
@@ -75,28 +75,8 @@ def started(runs: Path, spec: Path) -> Iterator[tuple[Terminal, RunFolder]]:
         subprocess.run(python_command("backend", "stop", str(path), "--now"), check=True)
 
 
-SECRET = "hf_abcdefghijklmnopqrstuvwxyz012345"
-
-
-@pytest.fixture(scope="module")
-def short(tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, subprocess.CompletedProcess[str]]":
-    """The folder of one short run of the demo's spec, and what was printed; its starter had a hub token."""
-    place = tmp_path_factory.mktemp("short")
-    folder = place / "a new place" / "run"
-    command = python_command("backend", "train", str(resource("demo", "sentiment.yaml")), *SHORT, "--json")
-    done = subprocess.run(
-        [*command, "--run-folder", str(folder)],
-        env={**os.environ, "BURNISH_RUNS": str(place / "runs"), "HF_TOKEN": SECRET},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return folder, done
-
-
-def test_short_run_ends_with_model_and_predictions(short) -> None:
-    folder, done = short
+def test_short_run_ends_with_model_and_predictions(short_run) -> None:
+    folder, done = short_run
 
     (line,) = done.stdout.splitlines()
     result = json.loads(line)
@@ -107,14 +87,14 @@ def test_short_run_ends_with_model_and_predictions(short) -> None:
     assert (Path(result["model"]) / "model.safetensors").is_file()
 
 
-def test_run_folder_is_where_it_was_asked_for(short) -> None:
-    folder, _ = short
+def test_run_folder_is_where_it_was_asked_for(short_run) -> None:
+    folder, _ = short_run
 
     assert sorted(path.name for path in folder.parent.parent.iterdir()) == ["a new place"]
 
 
-def test_finished_run_cannot_be_resumed(burnish, short) -> None:
-    folder, _ = short
+def test_finished_run_cannot_be_resumed(burnish, short_run) -> None:
+    folder, _ = short_run
     before = (folder / "events.jsonl").read_bytes()
 
     done = burnish("resume", folder)
@@ -178,13 +158,13 @@ def test_a_run_that_became_nan_after_a_checkpoint_may_go_on(tmp_path: Path) -> N
     train.refuse_the_same_end(run, asked, Checkpoints(run))
 
 
-def test_hub_token_is_nowhere_in_the_run_folder(short) -> None:
-    folder, done = short
+def test_hub_token_is_nowhere_in_the_run_folder(short_run) -> None:
+    folder, done = short_run
 
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert {"spec.yaml", "events.jsonl", "process.log", "predictions.csv"} <= {path.name for path in files}
-    assert [path.name for path in files if SECRET.encode() in path.read_bytes()] == []
-    assert SECRET not in done.stdout + done.stderr
+    assert [path.name for path in files if HUB_TOKEN.encode() in path.read_bytes()] == []
+    assert HUB_TOKEN not in done.stdout + done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -14,20 +13,14 @@ from backend.contract.resources import resource
 from backend.contract.run.folder import RunFolder
 from backend.helper.worker import QUERIES
 from backend.inference import predict
-from tests import in_process
 
 VALIDATION = resource("demo", "sentiment", "validation.csv")
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def run(short_run) -> Path:
     """One short run of the demo's spec."""
-    folder = tmp_path_factory.mktemp("use") / "run"
-    changes = ("--set", "training.max_steps=3", "--set", "evaluation.max_rows=32")
-    command = ["train", str(resource("demo", "sentiment.yaml")), *changes, "--run-folder", str(folder)]
-    done = in_process.call(command, tmp_path_factory.mktemp("here"), os.environ)
-    assert done.returncode == 0, done.stderr
-    return folder
+    return short_run[0]
 
 
 def test_evaluation_states_metrics_rows_and_timing(burnish, run: Path) -> None:
@@ -167,6 +160,7 @@ def test_a_further_file_that_is_not_utf8_is_read_with_its_fix(of_windows_file: P
 
 @pytest.mark.slow
 def test_a_further_file_is_predicted_into_the_run_and_never_over_another(run: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(run, tmp_path / "run")
     mine = tmp_path / "my reviews.csv"
     mine.write_text("review,stars\nA joy,5\n,1\n", encoding="utf-8")
     parts, ask = QUERIES["file_parts"].answer, QUERIES["predict_file"].answer

@@ -20,15 +20,21 @@ Answer = tuple[int, dict[str, str], bytes]
 @contextmanager
 def hub_library(**environment: str) -> Iterator[None]:
     """The hub library of this process as it would be in one that had started with these variables, which it reads but then."""
+    import transformers.utils.hub  # noqa: F401  (what is imported first within this context would keep its values for good)
+
+    holders = [
+        module for name, module in sys.modules.items() if name.split(".")[0] in ("huggingface_hub", "transformers")
+    ]
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
         assert constants.__spec__
         fresh = importlib.util.module_from_spec(constants.__spec__)
         constants.__spec__.loader.exec_module(fresh)  # type: ignore[union-attr]
-        for name, value in vars(fresh).items():
-            if name.isupper() and value != getattr(constants, name):
-                patch.setattr(constants, name, value)
+        changed = {name for name, value in vars(fresh).items() if name.isupper() and value != getattr(constants, name)}
+        for module in holders:
+            for name in changed & vars(module).keys():
+                patch.setattr(module, name, getattr(fresh, name))
         yield
     close_session()  # its connections belong to that hub
 
