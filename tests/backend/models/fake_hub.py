@@ -20,7 +20,9 @@ Answer = tuple[int, dict[str, str], bytes]
 @contextmanager
 def hub_library(**environment: str) -> Iterator[None]:
     """The hub library of this process as it would be in one that had started with these variables, which it reads but then."""
-    import transformers.utils.hub  # noqa: F401  (what is imported first within this context would keep its values for good)
+    # What were imported first within this context would keep its values for good.
+    import transformers.utils.hub  # noqa: F401
+    from huggingface_hub import scan_cache_dir  # noqa: F401
 
     holders = [
         module for name, module in sys.modules.items() if name.split(".")[0] in ("huggingface_hub", "transformers")
