@@ -89,6 +89,24 @@ def exported(engine: Engine, folder: Path) -> dict[str, np.ndarray]:
     return load_file(next(folder.glob("*.safetensors")))
 
 
+@pytest.fixture(scope="module")
+def trained_adapter(tiny: Tiny, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Engine, Path]]:
+    """An engine after three steps with an adapter that is saved alone, and the folder it wrote; made once, to be read."""
+    made: dict[str, tuple[Engine, Path]] = {}
+
+    def find(kind: str, case: str, settings: dict[str, Any]) -> tuple[Engine, Path]:
+        key = f"{kind} {case} {settings}"
+        if key not in made:
+            engine, _ = adapted(kind, tiny, case, saved="adapter", **settings)
+            train(engine, case)
+            folder = tmp_path_factory.mktemp("adapter") / "model"
+            exported(engine, folder)
+            made[key] = engine, folder
+        return made[key]
+
+    return find
+
+
 def answers(engine: Engine, case: str) -> dict[str, np.ndarray]:
     found = engine.evaluate(head_batch(CASES[case][0], 5, seed=9))
     return {name: value for name, value in found.items() if value.dtype.kind == "f"}
@@ -174,13 +192,11 @@ def test_what_is_not_adapted_stays_as_it_was(tiny: Tiny, tmp_path: Path):
 
 
 @pytest.mark.parametrize(("case", "settings"), pairs("bert", "gpt2", "t5"))
-def test_peft_itself_loads_the_saved_adapter(case, settings, tiny: Tiny, tmp_path: Path):
-    engine, _ = adapted("jax", tiny, case, saved="adapter", **settings)
-    train(engine, case)
-    exported(engine, tmp_path / "model")
+def test_peft_itself_loads_the_saved_adapter(case, settings, tiny: Tiny, trained_adapter):
+    engine, folder = trained_adapter("jax", case, settings)
     head, kind = CASES[case]
     base = kind.from_pretrained(tiny(case), **({"num_labels": 3} if case == "bert" else {}))
-    model = PeftModel.from_pretrained(base, str(tmp_path / "model")).eval()
+    model = PeftModel.from_pretrained(base, str(folder)).eval()
     batch = head_batch(head, 5, seed=9)
     with torch.no_grad():
         found = model(**{name: torch.from_numpy(array) for name, array in batch.items() if name != "row_valid"})
@@ -194,13 +210,11 @@ def test_peft_itself_loads_the_saved_adapter(case, settings, tiny: Tiny, tmp_pat
 
 @pytest.mark.parametrize(("case", "settings"), pairs(*CASES))
 @pytest.mark.parametrize("writer", KINDS)
-def test_an_adapter_alone_is_opened_by_both_engines(writer, case, settings, tiny: Tiny, tmp_path: Path):
-    engine, _ = adapted(writer, tiny, case, saved="adapter", **settings)
-    train(engine, case)
-    exported(engine, tmp_path / "model")
-    assert not (tmp_path / "model" / "model.safetensors").exists()
+def test_an_adapter_alone_is_opened_by_both_engines(writer, case, settings, trained_adapter):
+    engine, folder = trained_adapter(writer, case, settings)
+    assert not (folder / "model.safetensors").exists()
     for reader in KINDS:
-        other, account = opened(reader, tmp_path / "model", CASES[case][0], None)
+        other, account = opened(reader, folder, CASES[case][0], None)
         assert account.new_weights == []
         assert_equal(answers(other, case), answers(engine, case), 5e-5)
 
@@ -322,8 +336,9 @@ def test_dropout_is_seeded_by_the_step(tiny: Tiny):
     def after(rate: float, begin: int) -> tuple[float, float]:
         return train(adapted("jax", tiny, "bert", dropout=rate)[0], "bert", range(begin, begin + 2))[1]
 
-    assert after(0.5, 0) == after(0.5, 0)
-    assert len({after(0.5, 0), after(0.5, 4), after(0.0, 0)}) == 3
+    first = after(0.5, 0)
+    assert after(0.5, 0) == first
+    assert len({first, after(0.5, 4), after(0.0, 0)}) == 3
 
 
 @pytest.mark.parametrize("dora", [False, True])

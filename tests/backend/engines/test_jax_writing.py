@@ -44,6 +44,19 @@ def opened(kind: Callable[[], Engine], folder: Path, name: str) -> Engine:
     return engine
 
 
+@pytest.fixture(scope="module")
+def kept(tiny: Callable[[str], Path]) -> Callable[[str], Engine]:
+    """A JAX engine for a model, made once: it is only asked, and keeps the programs that it has compiled."""
+    made: dict[str, Engine] = {}
+
+    def find(name: str) -> Engine:
+        if name not in made:
+            made[name] = opened(JaxEngine, tiny(name), name)
+        return made[name]
+
+    return find
+
+
 NAMES = ("gpt2", "llama", "mistral", "qwen3", "opt", "t5", "mt5", "marian", "bart", "mbart")
 PAIRS = [(name, way) for name in NAMES for way in WAYS]
 QUICK = {
@@ -57,16 +70,17 @@ QUICK = {
     ("name", "way"),
     [pytest.param(*pair, id="-".join(pair), marks=[] if pair in QUICK else [pytest.mark.slow]) for pair in PAIRS],
 )
-def test_both_engines_write_the_same(name: str, way: str, tiny: Callable[[str], Path]) -> None:
+def test_both_engines_write_the_same(
+    name: str, way: str, tiny: Callable[[str], Path], kept: Callable[[str], Engine]
+) -> None:
     settings = GenerationSettings(max_new_tokens=12, **WAYS[way])
-    ours, theirs = (
-        opened(kind, tiny(name), name).generate(prompts(name), settings) for kind in (JaxEngine, TorchEngine)
-    )
+    engines = kept(name), opened(TorchEngine, tiny(name), name)
+    ours, theirs = (engine.generate(prompts(name), settings) for engine in engines)
     assert [row.tolist() for row in ours] == [row.tolist() for row in theirs]
 
 
-def test_sampling_is_repeatable_and_heeds_its_limits(tiny: Callable[[str], Path]) -> None:
-    engine = opened(JaxEngine, tiny("gpt2"), "gpt2")
+def test_sampling_is_repeatable_and_heeds_its_limits(kept: Callable[[str], Engine]) -> None:
+    engine = kept("gpt2")
     batch = prompts("gpt2")
 
     def texts(**changes: Any) -> list[list[int]]:
@@ -88,8 +102,10 @@ def test_sampling_is_repeatable_and_heeds_its_limits(tiny: Callable[[str], Path]
     ],
     ids=["greedy", "sampled", "beams", "answer"],
 )
-def test_a_streamed_prompt_is_that_of_a_batch_by_the_same_programs(name, settings, tiny: Callable[[str], Path]) -> None:
-    engine, wanted = opened(JaxEngine, tiny(name), name), GenerationSettings(max_new_tokens=12, **settings)
+def test_a_streamed_prompt_is_that_of_a_batch_by_the_same_programs(
+    name, settings, kept: Callable[[str], Engine]
+) -> None:
+    engine, wanted = kept(name), GenerationSettings(max_new_tokens=12, **settings)
     batch = {key: array[:1] for key, array in prompts(name).items()}
     prompt = batch["input_ids"][0][batch["attention_mask"][0] == 1]
     whole = {"input_ids": prompt[None], "attention_mask": np.ones((1, len(prompt)), np.int64)}
@@ -111,8 +127,8 @@ def test_an_id_is_shown_before_the_next_is_computed(tiny: Callable[[str], Path])
     assert [key[0] for key in engine._programs._known] == ["prompt", "token"]
 
 
-def test_one_prompt_is_continued_until_the_positions_end(tiny: Callable[[str], Path]) -> None:
-    engine = opened(JaxEngine, tiny("gpt2"), "gpt2")
+def test_one_prompt_is_continued_until_the_positions_end(kept: Callable[[str], Engine]) -> None:
+    engine = kept("gpt2")
     written = list(engine.continue_prompt([5] * 35, GenerationSettings(max_new_tokens=50, eos_token_id=59)))
     assert len(written) <= 5  # of 40 positions
 
@@ -132,8 +148,8 @@ def test_a_source_is_read_before_the_first_token_and_never_again(name, tiny: Cal
 
 
 @pytest.mark.parametrize("beams", [1, 2], ids=["greedy", "beams"])
-def test_writing_stops_between_two_tokens(beams: int, tiny: Callable[[str], Path]) -> None:
-    engine, batch, asked = opened(JaxEngine, tiny("gpt2"), "gpt2"), prompts("gpt2"), list[int]()
+def test_writing_stops_between_two_tokens(beams: int, kept: Callable[[str], Engine]) -> None:
+    engine, batch, asked = kept("gpt2"), prompts("gpt2"), list[int]()
     settings = GenerationSettings(max_new_tokens=8, min_new_tokens=8, num_beams=beams)
     before = [row.tolist() for row in engine.generate(batch, settings)]
 
