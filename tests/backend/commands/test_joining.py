@@ -12,6 +12,11 @@ from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder
 from backend.engines.hosts import Position
 
 
+@pytest.fixture(autouse=True)
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joining, "LOOK_SECONDS", 0.02)
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
     """A run whose first attempt lives."""

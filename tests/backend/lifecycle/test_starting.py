@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from backend.__main__ import main
 from backend.contract.errors import InputError
-from backend.contract.processes import python_command
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import HardwareSection
 from backend.launchers.local import LAUNCHER
@@ -54,17 +54,16 @@ def test_words_of_the_interpreter_are_no_refusal(folder: RunFolder, monkeypatch:
     assert folder.exit_record()
 
 
-def test_resume_of_a_running_run_exits_with_two(folder: RunFolder, supervise, until) -> None:
+def test_resume_of_a_running_run_exits_with_two(folder: RunFolder, supervise, until, capsys) -> None:
     folder.spec.write_text("task: {type: causal_lm}\nmodel: {name_or_path: x}\ndata: {train: x.txt}\n")
     supervise(WAITS)
     until((folder.path / "ready").exists)
-    command = python_command("backend", "resume", str(folder.path))
 
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert main(["resume", str(folder.path)]) == 2
 
-    assert done.returncode == 2
-    assert "already running" in done.stderr
-    assert done.stderr.count("\n") == 1
+    said = capsys.readouterr().err
+    assert "already running" in said
+    assert said.count("\n") == 1
 
 
 def test_started_run_outlives_who_started_it(folder: RunFolder, until) -> None:
@@ -86,13 +85,15 @@ def test_started_run_outlives_who_started_it(folder: RunFolder, until) -> None:
     assert b'"failed"' in folder.events.read_bytes()
 
 
-def test_path_and_environment_of_the_spec_reach_the_processes(folder: RunFolder, until) -> None:
+def test_supervisor_has_a_session_of_its_own_the_runs_path_and_the_environment_of_the_spec(folder: RunFolder) -> None:
     supervisor = LAUNCHER().start(folder, HARDWARE)
 
+    session = os.getsid(supervisor.pid)
     command = Path(f"/proc/{supervisor.pid}/cmdline").read_bytes().split(b"\0")
     environment = Path(f"/proc/{supervisor.pid}/environ").read_bytes().split(b"\0")
     supervisor.wait()
 
+    assert session == supervisor.pid
     assert os.fsencode(folder.path) in command
     assert b"OMP_WAIT_POLICY=passive" in environment
 
@@ -110,22 +111,14 @@ def test_refused_variable_starts_no_process(folder: RunFolder, environment: str)
     assert folder.process_record() is None
 
 
-def test_supervisor_has_a_session_of_its_own(folder: RunFolder) -> None:
-    supervisor = LAUNCHER().start(folder, HARDWARE)
-
-    assert os.getsid(supervisor.pid) == supervisor.pid
-    supervisor.wait()
-
-
 @pytest.mark.parametrize("kind", ["stop", "pause", "checkpoint"])
-def test_request_of_a_person_reaches_the_run_folder(folder: RunFolder, supervise, until, kind: str) -> None:
+def test_request_of_a_person_reaches_the_run_folder(folder: RunFolder, supervise, until, kind: str, capsys) -> None:
     supervise(WAITS)
     until((folder.path / "ready").exists)
-    command = python_command("backend", kind, str(folder.path))
 
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert main([kind, str(folder.path)]) == 0
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert capsys.readouterr().err == ""
     assert folder.open_request() == kind
 
 
@@ -134,8 +127,7 @@ def test_stop_now_ends_an_engine_that_does_not_listen(folder: RunFolder, supervi
     until((folder.path / "ready").exists)
     until(lambda: folder.process_record().engine_pid)
 
-    command = python_command("backend", "stop", str(folder.path), "--now")
-    subprocess.run(command, capture_output=True, check=True)
+    assert main(["stop", str(folder.path), "--now"]) == 0
 
     assert supervisor.wait() == 1
     record = folder.exit_record()
