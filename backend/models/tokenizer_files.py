@@ -70,7 +70,10 @@ def _count(folder: Path) -> int:
         vocabulary = model.get("vocab") if isinstance(model, dict) else None
         ids = list(vocabulary.values()) if isinstance(vocabulary, dict) else range(len(vocabulary or ()))
         more = [token.get("id") for token in added if isinstance(token, dict)] if isinstance(added, list) else []
-        return max((one for one in [*ids, *more] if isinstance(one, int)), default=-1) + 1
+        found = [*ids, *more]
+        if set(map(type, found)) != {int}:  # looked at one by one only in a damaged file: a vocabulary is long
+            found = [one for one in found if isinstance(one, int)]
+        return max(found, default=-1) + 1
     if (folder / "vocab.txt").is_file():
         with (folder / "vocab.txt").open("rb") as file:
             return sum(1 for _ in file)
