@@ -85,7 +85,7 @@ def opened(folder: str) -> Any:
 
 FAST = ["word_piece", "byte_level", "unigram", "sentencepiece_bpe"]
 ALL = [*FAST, "characters", "bytes"]
-calm = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+calm = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @st.composite
