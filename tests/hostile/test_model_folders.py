@@ -27,6 +27,7 @@ from backend.models.adapter_files import read_adapter_config, weights_folder
 from backend.models.compatibility import RunNeeds
 from backend.models.config import check_changed, problem_of
 from backend.models.tokenizer_files import problem_of as problem_of_tokenizer
+from backend.models.tokenizer_files import read_tokenizer
 from backend.preflight.model_options import check_model_options
 from backend.tokenizers.encoding import raw
 from backend.tokenizers.loading import open_tokenizer
@@ -103,6 +104,12 @@ def test_what_a_library_finds_in_a_tokenizer_is_one_sentence(name: str, tmp_path
     with pytest.raises(InputError) as refused:
         open_tokenizer(str(folder))
     assert "\n" not in str(refused.value)
+
+
+def test_tokens_without_a_number_are_not_counted(tmp_path: Path) -> None:
+    content = {"model": {"vocab": {"a": 0, "b": "x", "c": None}}, "added_tokens": [{"id": 3}, {"id": [9]}, {}]}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    assert read_tokenizer(tmp_path).tokens == 4
 
 
 @pytest.mark.parametrize(
