@@ -51,9 +51,9 @@ def _request(arguments: Namespace) -> int:
 
 
 def _start(arguments: Namespace) -> int:
-    from backend.preflight import resolve  # loads pydantic, pyarrow and the data room
-
     folder = requested_run(arguments.run)
+    from backend.preflight import resolve  # loads pydantic, pyarrow and the data room; a wrong name is said before
+
     resolve.read_run(folder, to_write=True)
     if not folder.is_queued():
         way = f"burnish resume {folder.name} starts it" if folder.life() != "alive" else "it has begun already"

@@ -84,11 +84,11 @@ def _resume(arguments: Namespace) -> int:
         raise InputError(
             message("--new-optimizer: the run's own engine keeps its optimizer; use it together with --engine")
         )
+    folder = requested_run(arguments.run)
     from backend.preflight import engine_choice, resolve
-    from backend.training import spec_change  # load pydantic, pyarrow and the data room
+    from backend.training import spec_change  # load pydantic, pyarrow and the data room; a wrong name is said before
     from backend.training.checkpoints import Checkpoints
 
-    folder = requested_run(arguments.run)
     spec = resolve.read_run(folder, to_write=True)
     checkpoints = Checkpoints(folder)
     refuse_the_same_end(folder, arguments, checkpoints)

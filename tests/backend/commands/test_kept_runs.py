@@ -28,10 +28,11 @@ TASKS = {
 
 
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A runs folder with all of them."""
-    for name, folder in RUNS.items():
-        shutil.copytree(folder, tmp_path / "runs" / name)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    """A runs folder with all of them, or with the one that the test is about."""
+    names = [request.getfixturevalue("name")] if "name" in request.fixturenames else RUNS
+    for name in names:
+        shutil.copytree(RUNS[name], tmp_path / "runs" / name)
     monkeypatch.setenv("BURNISH_RUNS", str(tmp_path / "runs"))
     return tmp_path / "runs"
 

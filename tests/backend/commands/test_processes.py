@@ -28,7 +28,7 @@ CALLS: dict[str, tuple[int, str]] = {
     "export nothing --csv -": (2, "nothing: there is no such run"),
     "plan nothing.yaml": (2, "nothing.yaml: there is no such spec file"),
     "import nothing.sh": (2, "nothing.sh"),
-    "models --json": (0, "bert"),
+    "models --task nope": (2, "is no task"),
     "hub search": (2, "offline"),
     "consents --json": (0, "consents"),
     "describe --no-devices": (0, "text_classification"),
