@@ -253,8 +253,9 @@ def of_hub(name: str) -> models.HubModel:
 
 def planned(spec: dict) -> RunPlan | protocol.ErrorReply:
     """A plan that follows from the batch size; an absurd one does not fit."""
-    batch, epochs = spec["training"]["batch_size"], spec["training"]["epochs"]
-    if spec["training"]["learning_rate"] > 1:
+    training = {"batch_size": 16, "epochs": 3, "learning_rate": 3e-4, **spec.get("training", {})}
+    batch, epochs = training["batch_size"], training["epochs"]
+    if training["learning_rate"] > 1:
         return protocol.ErrorReply("training.learning_rate: 2 is too large; choose 1 or less", "training.learning_rate")
     per_epoch = -(-2400 // batch)
     memory = 380.0 + batch * 6

@@ -40,71 +40,71 @@ def looked_at(qtbot, panel: Page) -> None:
     qtbot.waitUntil(lambda: panel.data_controller.glance is not None, timeout=SLOW_MS)
 
 
-def test_a_drop_anywhere_is_announced_recognised_said_and_undone(qtbot, new_run, tmp_path: Path):
-    card = new_run.cards.data
+def test_a_drop_anywhere_is_announced_recognised_said_and_undone(qtbot, panel, tmp_path: Path):
+    card = panel.cards.data
     assert card.zone.isVisible()
     packed = tmp_path / "packed.txt.gz"
     packed.write_bytes(gzip.compress(Path(TRAIN).read_bytes()))
-    dragged(new_run, str(packed))
-    assert new_run.data_controller.drops.hint.words() == "Drop to use it as data"
-    drop(new_run, str(packed))
+    dragged(panel, str(packed))
+    assert panel.data_controller.drops.hint.words() == "Drop to use it as data"
+    drop(panel, str(packed))
     qtbot.waitUntil(lambda: card.recognised.isVisible(), timeout=SLOW_MS)
-    assert new_run.data_controller.drops.hint.words() == ""
-    assert new_run.draft.get("data.format") == "csv"
+    assert panel.data_controller.drops.hint.words() == ""
+    assert panel.draft.get("data.format") == "csv"
     assert "packed.txt.gz for training, unpacked from gzip" in card.recognised.text()
-    assert new_run.draft.get("name") == "packed"
+    assert panel.draft.get("name") == "packed"
     assert not card.zone.isVisible()
     card.recognised.undo.click()
-    assert (new_run.draft.get("data.train"), new_run.draft.get("data.format", "auto")) == (None, "auto")
+    assert (panel.draft.get("data.train"), panel.draft.get("data.format", "auto")) == (None, "auto")
     assert card.zone.isVisible()
     assert not card.recognised.isVisible()
 
 
-def test_a_folder_typed_for_training_is_split_as_one_that_is_dropped(qtbot, new_run, tmp_path: Path):
+def test_a_folder_typed_for_training_is_split_as_one_that_is_dropped(qtbot, panel, tmp_path: Path):
     for name in ("train.json", "dev.json"):
         (tmp_path / name).write_bytes(Path(SQUAD).read_bytes())
-    new_run.draft.set("data.source", "squad")
-    new_run.cards.data.train.choose(str(tmp_path))
-    qtbot.waitUntil(lambda: new_run.draft.get("data.validation") == str(tmp_path / "dev.json"), timeout=SLOW_MS)
-    assert new_run.draft.get("data.train") == str(tmp_path / "train.json")
+    panel.draft.set("data.source", "squad")
+    panel.cards.data.train.choose(str(tmp_path))
+    qtbot.waitUntil(lambda: panel.draft.get("data.validation") == str(tmp_path / "dev.json"), timeout=SLOW_MS)
+    assert panel.draft.get("data.train") == str(tmp_path / "train.json")
 
 
-def test_how_a_file_is_read_goes_with_the_file(new_run, tmp_path: Path):
+def test_how_a_file_is_read_goes_with_the_file(panel, tmp_path: Path):
     for name in ("old.csv", "new.csv"):
         (tmp_path / name).write_text("text;label\na film;good\n", encoding="utf-8")
-    controller = new_run.controller
+    controller = panel.controller
     controller.change("data.train", str(tmp_path / "old.csv"))
     controller.change("data.encoding", "windows-1252")
     controller.change("data.max_rows", 100)
     controller.change("data.train", str(tmp_path / "new.csv"))
-    assert (new_run.draft.get("data.encoding"), new_run.draft.get("data.max_rows")) == (None, 100)
+    assert (panel.draft.get("data.encoding"), panel.draft.get("data.max_rows")) == (None, 100)
     controller.undo()
-    assert new_run.draft.get("data.encoding") == "windows-1252"
+    assert panel.draft.get("data.encoding") == "windows-1252"
 
 
-def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, new_run):
-    card = new_run.cards.data
-    new_run.resize(1068, 720)
-    new_run.controller.change("data.train", "films.csv")
+def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, panel):
+    card = panel.cards.data
+    panel.resize(1068, 720)
+    panel.controller.change("data.train", "films.csv")
     lines = ("text,label", f"a poem of {'many words, ' * 9}poesía")
     fix = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, lines, "films.csv is not UTF-8:")
     advice = "films.csv line 2 is not UTF-8 (byte 0xE9); use --set data.encoding=windows-1252, or save it again"
-    new_run.checks._on_mistake("data", ErrorReply(advice, "data.train", fix=fix))
+    panel.checks._on_mistake("data", ErrorReply(advice, "data.train", fix=fix))
     assert card.banner.fix.isVisible()
     assert card.banner.fix.text() == "Read as Windows-1252"
     assert card.banner.text().splitlines() == ["films.csv is not UTF-8:", *lines]
-    assert [one.text() for one in new_run.findChildren(QLabel) if "--set" in one.text()] == []
-    assert new_run.reason() == "The data can't be read yet. See the Data card."
+    assert [one.text() for one in panel.findChildren(QLabel) if "--set" in one.text()] == []
+    assert panel.reason() == "The data can't be read yet. See the Data card."
     qtbot.waitUntil(lambda: card.banner.minimumSizeHint().width() < 400)
-    assert new_run.cards._area.horizontalScrollBar().maximum() == 0
+    assert panel.cards._area.horizontalScrollBar().maximum() == 0
     card.banner.fix.click()
-    assert new_run.draft.get("data.encoding") == "windows-1252"
+    assert panel.draft.get("data.encoding") == "windows-1252"
     card.show_problem("another problem")
     assert not card.banner.fix.isVisible()
 
 
-def test_settings_are_called_by_their_titles_wherever_data_is_spoken_of(new_run):
-    card = new_run.cards.data
+def test_settings_are_called_by_their_titles_wherever_data_is_spoken_of(panel):
+    card = panel.cards.data
     read = "films.xlsx: the sheet “Notes” is read; data.sheet reads another one: “Films”."
     shown = "films.xlsx: the sheet “Notes” is read; “Sheet” reads another one: “Films”."
     found = RecognisedData(data={}, source_title="Files", words="This is a workbook.", warnings=[read])
@@ -112,42 +112,42 @@ def test_settings_are_called_by_their_titles_wherever_data_is_spoken_of(new_run)
     assert card.recognised.text() == f"This is a workbook. {shown}"
     card.banner.show_message("warning", read)
     assert card.banner.text() == shown
-    toasts = ToastOverlay(new_run)
+    toasts = ToastOverlay(panel)
     toasts.show_message("warning", read)
     assert toasts.messages() == [shown]
 
 
-def test_another_sheet_is_read_at_a_click(new_run):
-    card = new_run.cards.data
-    new_run.controller.change("data.train", "films.xlsx")
+def test_another_sheet_is_read_at_a_click(panel):
+    card = panel.cards.data
+    panel.controller.change("data.train", "films.xlsx")
     fix = Fix("Read sheet Films", {"data.sheet": "Films"}, ("text | stars", "a film | 3"), "“Films” is a table:")
     preview = DataPreview(columns=["Notes"], rows=[["by Ann"]], row_count=1, guessed_columns={}, fix=fix)
-    new_run.checks._on_preview(preview)
+    panel.checks._on_preview(preview)
     assert card.banner.isVisible()
     assert card.banner.text().splitlines() == ["“Films” is a table:", "text | stars", "a film | 3"]
     card.banner.fix.click()
-    assert new_run.draft.get("data.sheet") == "Films"
+    assert panel.draft.get("data.sheet") == "Films"
 
 
-def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, new_run):
-    field = new_run.cards.data.test
-    place = field.mapTo(new_run, field.rect().center())
-    new_run.cards._area.ensureWidgetVisible(field)
-    place = field.mapTo(new_run, field.rect().center())
-    dragged(new_run, TRAIN, at=place)
-    assert new_run.data_controller.drops.hint.words() == "Drop to test on it"
-    drop(new_run, TRAIN, at=place)
-    qtbot.waitUntil(lambda: new_run.draft.get("data.test") == TRAIN, timeout=SLOW_MS)
-    assert not new_run.draft.get("data.train")
+def test_a_drop_on_the_field_of_a_split_is_that_split(qtbot, panel):
+    field = panel.cards.data.test
+    place = field.mapTo(panel, field.rect().center())
+    panel.cards._area.ensureWidgetVisible(field)
+    place = field.mapTo(panel, field.rect().center())
+    dragged(panel, TRAIN, at=place)
+    assert panel.data_controller.drops.hint.words() == "Drop to test on it"
+    drop(panel, TRAIN, at=place)
+    qtbot.waitUntil(lambda: panel.draft.get("data.test") == TRAIN, timeout=SLOW_MS)
+    assert not panel.draft.get("data.train")
 
 
-def test_another_source_is_chosen_by_content_and_its_task_is_one_click_away(qtbot, new_run):
-    new_run.cards.data.train.choose(SQUAD)
-    qtbot.waitUntil(lambda: new_run.draft.get("data.source") == "squad", timeout=SLOW_MS)
-    assert new_run.cards.data.recognised.task.text() == "Switch to question answering"
-    new_run.cards.data.recognised.task.click()
-    assert new_run.draft.get("task.type") == "question_answering"
-    assert new_run.draft.get("data.train") == SQUAD
+def test_another_source_is_chosen_by_content_and_its_task_is_one_click_away(qtbot, panel):
+    panel.cards.data.train.choose(SQUAD)
+    qtbot.waitUntil(lambda: panel.draft.get("data.source") == "squad", timeout=SLOW_MS)
+    assert panel.cards.data.recognised.task.text() == "Switch to question answering"
+    panel.cards.data.recognised.task.click()
+    assert panel.draft.get("task.type") == "question_answering"
+    assert panel.draft.get("data.train") == SQUAD
 
 
 def test_what_is_no_data_is_refused_left_to_others_or_pasted_instead(qtbot, new_run, tmp_path: Path):
@@ -167,10 +167,10 @@ def test_what_is_no_data_is_refused_left_to_others_or_pasted_instead(qtbot, new_
 
 
 @pytest.fixture
-def chosen(qtbot, new_run):
-    new_run.cards.data.train.choose(TRAIN)
-    looked_at(qtbot, new_run)
-    return new_run
+def chosen(qtbot, panel):
+    panel.cards.data.train.choose(TRAIN)
+    looked_at(qtbot, panel)
+    return panel
 
 
 def test_rows_columns_and_all_that_they_hold_are_shown_at_a_glance(chosen):
@@ -219,10 +219,10 @@ def test_the_unusable_rows_are_listed_and_written_and_a_row_is_shown_whole(qtbot
     dialog.close()
 
 
-def test_the_look_at_all_rows_can_be_stopped(qtbot, new_run):
-    view = new_run.cards.data.view
-    new_run.cards.data.train.choose(TRAIN)
-    qtbot.waitUntil(lambda: new_run.checks.preview is not None, timeout=SLOW_MS)
+def test_the_look_at_all_rows_can_be_stopped(qtbot, panel):
+    view = panel.cards.data.view
+    panel.cards.data.train.choose(TRAIN)
+    qtbot.waitUntil(lambda: panel.checks.preview is not None, timeout=SLOW_MS)
     view.show_counting(0.5)
     assert view.counting.isVisible()
     view.stop_counting.click()
@@ -230,14 +230,14 @@ def test_the_look_at_all_rows_can_be_stopped(qtbot, new_run):
     assert "Not all rows were checked" in view.notes.text()
 
 
-def test_reading_can_be_stopped_and_begun_again_and_addresses_are_paths(qtbot, new_run, tmp_path: Path):
-    new_run.change("data.train", TRAIN)
-    new_run.cards.data.stop.click()
-    assert "was stopped" in new_run.cards.data.banner.text()
-    assert new_run.cards.data.again.isVisible()
-    new_run.cards.data.again.click()
-    qtbot.waitUntil(lambda: new_run.checks.preview is not None, timeout=SLOW_MS)
-    field = new_run.cards.data.validation
+def test_reading_can_be_stopped_and_begun_again_and_addresses_are_paths(qtbot, panel, tmp_path: Path):
+    panel.change("data.train", TRAIN)
+    panel.cards.data.stop.click()
+    assert "was stopped" in panel.cards.data.banner.text()
+    assert panel.cards.data.again.isVisible()
+    panel.cards.data.again.click()
+    qtbot.waitUntil(lambda: panel.checks.preview is not None, timeout=SLOW_MS)
+    field = panel.cards.data.validation
     field.line.setText(f"file://{tmp_path}/a%20b.csv")
     field.line.editingFinished.emit()
-    assert new_run.draft.get("data.validation") == f"{tmp_path}/a b.csv"
+    assert panel.draft.get("data.validation") == f"{tmp_path}/a b.csv"

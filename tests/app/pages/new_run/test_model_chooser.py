@@ -17,8 +17,8 @@ MODEL = str(resource("demo", "bert-tiny"))
 
 
 @pytest.fixture
-def panel(new_run):
-    return new_run
+def panel(panel):
+    return panel
 
 
 @pytest.fixture

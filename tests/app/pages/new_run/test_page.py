@@ -367,12 +367,12 @@ def test_what_only_the_removed_bridge_trained_is_started_with_pytorch_alone(pane
     assert not panel.draft.says("hardware.bridge")
 
 
-def test_data_can_be_looked_at_as_the_training_sees_it(qtbot, new_run):
-    assert not new_run.cards.data.tokens.isEnabled()
-    assert new_run.offered()[1]
-    new_run.fill_demo()
-    qtbot.waitUntil(lambda: new_run.cards.data.tokens.isEnabled() and not new_run.reason())
-    with qtbot.waitSignal(new_run.data_asked):
-        new_run.cards.data.tokens.click()
-    spec, lacks = new_run.offered()
+def test_data_can_be_looked_at_as_the_training_sees_it(qtbot, panel):
+    assert not panel.cards.data.tokens.isEnabled()
+    assert panel.offered()[1]
+    panel.fill_demo()
+    qtbot.waitUntil(lambda: panel.cards.data.tokens.isEnabled() and not panel.reason())
+    with qtbot.waitSignal(panel.data_asked):
+        panel.cards.data.tokens.click()
+    spec, lacks = panel.offered()
     assert (spec["name"], lacks) == ("sentiment", "")

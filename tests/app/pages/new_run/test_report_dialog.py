@@ -15,13 +15,13 @@ TRAIN = str(resource("demo", "sentiment", "train.csv"))
 
 
 @pytest.fixture
-def read(qtbot, new_run):
+def read(qtbot, panel):
     """A page whose data could be read."""
 
     def make(path: str = TRAIN):
-        new_run.cards.data.train.choose(path)
-        qtbot.waitUntil(lambda: new_run.checks.preview is not None)
-        return new_run
+        panel.cards.data.train.choose(path)
+        qtbot.waitUntil(lambda: panel.checks.preview is not None)
+        return panel
 
     return make
 
@@ -39,12 +39,12 @@ def words(widget) -> list[str]:
     return [label.text() for label in widget.findChildren(QLabel)]
 
 
-def test_only_data_that_can_be_read_can_be_reported_on(qtbot, new_run, read):
-    assert not new_run.cards.data.report.isEnabled()
+def test_only_data_that_can_be_read_can_be_reported_on(qtbot, panel, read):
+    assert not panel.cards.data.report.isEnabled()
     assert read().cards.data.report.isEnabled()
-    new_run.cards.data.train.choose("/nowhere/data.csv")
-    qtbot.waitUntil(lambda: "data" in new_run.checks.problems)
-    assert not new_run.cards.data.report.isEnabled()
+    panel.cards.data.train.choose("/nowhere/data.csv")
+    qtbot.waitUntil(lambda: "data" in panel.checks.problems)
+    assert not panel.cards.data.report.isEnabled()
 
 
 def test_each_split_has_its_counts(report):
@@ -121,9 +121,9 @@ def test_data_that_cannot_be_read_any_more_are_told_and_can_be_tried_again(qtbot
     qtbot.waitUntil(lambda: page.report.pages.currentIndex() == 1)
 
 
-def test_a_whole_spec_is_reported_on_with_its_tokenizer(qtbot, new_run):
-    new_run.demo.click()
-    qtbot.waitUntil(lambda: new_run.checks.plan is not None)
-    assert set(new_run.checks.report_arguments()) == {"spec"}
-    new_run.change("model.name_or_path", "/some/nowhere")
-    assert set(new_run.checks.report_arguments()) == {"task", "data"}
+def test_a_whole_spec_is_reported_on_with_its_tokenizer(qtbot, panel):
+    panel.demo.click()
+    qtbot.waitUntil(lambda: panel.checks.plan is not None)
+    assert set(panel.checks.report_arguments()) == {"spec"}
+    panel.change("model.name_or_path", "/some/nowhere")
+    assert set(panel.checks.report_arguments()) == {"task", "data"}

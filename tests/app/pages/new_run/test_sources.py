@@ -37,136 +37,136 @@ def glue(panel: Page, folder: str = "/glue") -> Page:
     [("files", True, True), ("conll", True, True), ("squad", True, True), ("parallel", True, True), ("hub", True, False),
      ("glue", True, False), ("xnli", True, False), ("tatoeba", True, False), ("demo", False, False)],
 )  # fmt: skip
-def test_a_source_shows_the_fields_of_its_splits(new_run, source: str, asks_for_training: bool, browses: bool):
-    choose(new_run.cards.data.source, source)
-    train = new_run.cards.data.train
+def test_a_source_shows_the_fields_of_its_splits(panel, source: str, asks_for_training: bool, browses: bool):
+    choose(panel.cards.data.source, source)
+    train = panel.cards.data.train
     assert (train.isVisible(), train.isVisible() and train.file_button.isVisible()) == (asks_for_training, browses)
 
 
-def test_a_source_with_splits_of_its_own_needs_no_file(qtbot, new_run):
-    new_run.cards.model.choose(MODEL)
-    glue(new_run)
-    qtbot.waitUntil(lambda: new_run.checks.plan is not None and not new_run.reason())
-    assert new_run.draft.values()["data"] == {
+def test_a_source_with_splits_of_its_own_needs_no_file(qtbot, panel):
+    panel.cards.model.choose(MODEL)
+    glue(panel)
+    qtbot.waitUntil(lambda: panel.checks.plan is not None and not panel.reason())
+    assert panel.draft.values()["data"] == {
         "source": "glue", "folder": "/glue", "task": "rte",
         "columns": {"text": "sentence1", "text_pair": "sentence2", "label": "label"},
     }  # fmt: skip
 
 
-def test_a_source_with_splits_of_its_own_measures_on_its_own_or_a_fraction(new_run):
-    glue(new_run)
-    kind = new_run.cards.data.validation_kind
+def test_a_source_with_splits_of_its_own_measures_on_its_own_or_a_fraction(panel):
+    glue(panel)
+    kind = panel.cards.data.validation_kind
     assert kind.currentText() == OWN
     kind.textActivated.emit(FRACTION)
-    assert new_run.draft.get("data.validation") == 0.1
+    assert panel.draft.get("data.validation") == 0.1
     kind.textActivated.emit(OWN)
-    assert new_run.draft.get("data.validation") is None
+    assert panel.draft.get("data.validation") is None
 
 
-def test_a_run_is_named_for_the_task_of_a_benchmark(new_run):
-    assert glue(new_run).draft.get("name") == "rte"
+def test_a_run_is_named_for_the_task_of_a_benchmark(panel):
+    assert glue(panel).draft.get("name") == "rte"
 
 
-def test_a_folder_that_is_not_there_is_said_at_its_field(qtbot, new_run):
-    glue(new_run, "nowhere")
-    qtbot.waitUntil(lambda: "folder" in new_run.cards.data._form.mistakes())
-    assert new_run.cards.data.banner.text() == ""
-    new_run.change("data.folder", "/glue")
-    assert new_run.cards.data._form.mistakes() == {}
+def test_a_folder_that_is_not_there_is_said_at_its_field(qtbot, panel):
+    glue(panel, "nowhere")
+    qtbot.waitUntil(lambda: "folder" in panel.cards.data._form.mistakes())
+    assert panel.cards.data.banner.text() == ""
+    panel.change("data.folder", "/glue")
+    assert panel.cards.data._form.mistakes() == {}
 
 
-def test_a_folder_can_be_dropped_on_a_source_that_has_one(qtbot, new_run, tmp_path):
-    glue(new_run)
+def test_a_folder_can_be_dropped_on_a_source_that_has_one(qtbot, panel, tmp_path):
+    glue(panel)
     mime = QMimeData()
     mime.setUrls([QUrl.fromLocalFile(str(tmp_path))])
     left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    new_run.cards.data.dropEvent(QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, mime, left, none))
-    qtbot.waitUntil(lambda: new_run.draft.get("data.folder") == str(tmp_path))
+    panel.cards.data.dropEvent(QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, mime, left, none))
+    qtbot.waitUntil(lambda: panel.draft.get("data.folder") == str(tmp_path))
 
 
-def test_columns_of_the_task_come_first(qtbot, new_run):
-    glue(new_run)
-    qtbot.waitUntil(lambda: new_run.checks.preview is not None)
-    shown = [column.name for column in new_run.cards.data.table.shown_columns()]
+def test_columns_of_the_task_come_first(qtbot, panel):
+    glue(panel)
+    qtbot.waitUntil(lambda: panel.checks.preview is not None)
+    shown = [column.name for column in panel.cards.data.table.shown_columns()]
     assert shown == ["sentence1", "sentence2", "label", "index"]
 
 
-def test_of_numbered_choices_one_more_than_is_used_is_asked_for(qtbot, new_run):
-    choose(new_run.cards.task.tasks, "multiple_choice")
-    new_run.draft.set("data.columns", {"choice_0": "text", "choice_1": "label"})
-    new_run.cards.data.train.choose(TRAIN)
-    new_run.draft.set("data.columns", {"choice_0": "text", "choice_1": "label"})
-    qtbot.waitUntil(lambda: new_run.checks.preview is not None)
-    boxes = new_run.cards.data.columns.boxes
+def test_of_numbered_choices_one_more_than_is_used_is_asked_for(qtbot, panel):
+    choose(panel.cards.task.tasks, "multiple_choice")
+    panel.draft.set("data.columns", {"choice_0": "text", "choice_1": "label"})
+    panel.cards.data.train.choose(TRAIN)
+    panel.draft.set("data.columns", {"choice_0": "text", "choice_1": "label"})
+    qtbot.waitUntil(lambda: panel.checks.preview is not None)
+    boxes = panel.cards.data.columns.boxes
     assert [name for name, box in boxes.items() if name.startswith("choice_") and box.isVisible()] == [
         "choice_0", "choice_1", "choice_2"
     ]  # fmt: skip
 
 
-def test_presets_of_the_chosen_task_come_first(new_run):
-    choose(new_run.cards.task.tasks, "token_classification")
-    box = new_run.cards.task.presets
+def test_presets_of_the_chosen_task_come_first(panel):
+    choose(panel.cards.task.tasks, "token_classification")
+    box = panel.cards.task.presets
     assert [box.itemText(place) for place in range(4)] == [
         "None", "TOKEN CLASSIFICATION", "Names in text (CoNLL)", "Names in text, small model"
     ]  # fmt: skip
 
 
-def test_a_heading_among_the_presets_cannot_be_chosen(new_run):
-    model = new_run.cards.task.presets.model()
+def test_a_heading_among_the_presets_cannot_be_chosen(panel):
+    model = panel.cards.task.presets.model()
     assert not model.item(1).isEnabled()  # type: ignore[attr-defined]
 
 
-def test_a_preset_of_another_task_switches_the_task_and_stays_shown(new_run):
-    choose_preset(new_run, "squad-v2")
-    assert new_run.cards.task.tasks.currentData() == "question_answering"
-    assert new_run.cards.task.presets.currentText() == "SQuAD v2.0"
-    assert new_run.draft.get("data.name") == "rajpurkar/squad_v2"
+def test_a_preset_of_another_task_switches_the_task_and_stays_shown(panel):
+    choose_preset(panel, "squad-v2")
+    assert panel.cards.task.tasks.currentData() == "question_answering"
+    assert panel.cards.task.presets.currentText() == "SQuAD v2.0"
+    assert panel.draft.get("data.name") == "rajpurkar/squad_v2"
 
 
-def test_every_preset_fills_a_page_that_its_sections_take(new_run):
-    fields = {entry.name: set(entry.settings["properties"]) for entry in new_run.catalog.sources}
+def test_every_preset_fills_a_page_that_its_sections_take(panel):
+    fields = {entry.name: set(entry.settings["properties"]) for entry in panel.catalog.sources}
     common = {"source", "train", "validation", "test", "columns", "max_rows"}
-    for preset in new_run.catalog.presets:
-        choose_preset(new_run, preset.name)
-        data = new_run.draft.values()["data"]
+    for preset in panel.catalog.presets:
+        choose_preset(panel, preset.name)
+        data = panel.draft.values()["data"]
         assert set(data) <= common | fields[data["source"]], preset.name
-        assert new_run.cards.settings.mistakes() == []
-    choose(new_run.cards.task.presets, None)
-    assert new_run.draft.get("data.source") == "files"
+        assert panel.cards.settings.mistakes() == []
+    choose(panel.cards.task.presets, None)
+    assert panel.draft.get("data.source") == "files"
 
 
-def test_what_decides_the_columns_is_not_hidden(qtbot, new_run):
-    choose(new_run.cards.task.tasks, "causal_lm")
-    qtbot.waitUntil(lambda: new_run.cards.settings.forms["task"].editor("rows").widget.isVisible())
+def test_what_decides_the_columns_is_not_hidden(qtbot, panel):
+    choose(panel.cards.task.tasks, "causal_lm")
+    qtbot.waitUntil(lambda: panel.cards.settings.forms["task"].editor("rows").widget.isVisible())
 
 
-def test_an_adapter_brings_its_settings(new_run):
-    settings = new_run.cards.settings
+def test_an_adapter_brings_its_settings(panel):
+    settings = panel.cards.settings
     assert settings.adapter_form.form is None
     choose(settings.adapter, "lora")
-    assert new_run.draft.get("adapter") == {"type": "lora"}
+    assert panel.draft.get("adapter") == {"type": "lora"}
     [form] = settings.adapter_form.forms()
     rank = form.editor("rank")
     rank.target.setText("16")
     rank.changed.emit()
-    assert new_run.draft.get("adapter") == {"type": "lora", "rank": 16}
+    assert panel.draft.get("adapter") == {"type": "lora", "rank": 16}
 
 
-def test_without_an_adapter_nothing_of_it_stays(new_run):
-    choose(new_run.cards.settings.adapter, "lora")
-    choose(new_run.cards.settings.adapter, None)
-    assert new_run.draft.get("adapter") is None
-    assert not new_run.cards.settings.adapter_form.isVisible()
+def test_without_an_adapter_nothing_of_it_stays(panel):
+    choose(panel.cards.settings.adapter, "lora")
+    choose(panel.cards.settings.adapter, None)
+    assert panel.draft.get("adapter") is None
+    assert not panel.cards.settings.adapter_form.isVisible()
 
 
-def test_a_refused_adapter_setting_is_marked_at_its_field(new_run):
-    choose(new_run.cards.settings.adapter, "lora")
-    new_run.cards.mark("adapter.targets", "There is no matrix of that name.")
-    assert new_run.cards.settings.mistakes() == ["Target modules: there is no matrix of that name."]
+def test_a_refused_adapter_setting_is_marked_at_its_field(panel):
+    choose(panel.cards.settings.adapter, "lora")
+    panel.cards.mark("adapter.targets", "There is no matrix of that name.")
+    assert panel.cards.settings.mistakes() == ["Target modules: there is no matrix of that name."]
 
 
-def test_an_optimizer_brings_its_settings_and_takes_them_away(new_run):
-    settings = new_run.cards.settings
+def test_an_optimizer_brings_its_settings_and_takes_them_away(panel):
+    settings = panel.cards.settings
     settings.set_unfolded(True)
     assert not settings.optimizer_form.isVisible()
     choose(settings.others["training"].editor("optimizer").target, "sgd")
@@ -174,20 +174,20 @@ def test_an_optimizer_brings_its_settings_and_takes_them_away(new_run):
     momentum = settings.optimizer_form.form.editor("momentum")
     momentum.target.setText("0.9")
     momentum.changed.emit()
-    assert new_run.draft.get("training.optimizer_options") == {"momentum": 0.9}
+    assert panel.draft.get("training.optimizer_options") == {"momentum": 0.9}
     choose(settings.others["training"].editor("optimizer").target, "adamw")
-    assert "optimizer_options" not in new_run.draft.values()["training"]
+    assert "optimizer_options" not in panel.draft.values()["training"]
 
 
-def test_typing_asks_once(qtbot, new_run):
+def test_typing_asks_once(qtbot, panel):
     asked = []
-    ask = new_run._context.client.ask
-    new_run._context.client.ask = lambda query, *rest: asked.append(query) or ask(query, *rest)
-    glue(new_run)
-    line = new_run.cards.data._form.editor("folder").target
+    ask = panel._context.client.ask
+    panel._context.client.ask = lambda query, *rest: asked.append(query) or ask(query, *rest)
+    glue(panel)
+    line = panel.cards.data._form.editor("folder").target
     line.setFocus()
     qtbot.keyClicks(line, "/rte")
-    qtbot.waitUntil(lambda: new_run.checks.preview is not None)
+    qtbot.waitUntil(lambda: panel.checks.preview is not None)
     assert asked.count("preview_data") == 1
 
 
