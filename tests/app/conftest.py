@@ -51,8 +51,9 @@ def patience(qtbot, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def styled(qapp: QApplication) -> QApplication:
-    """The application in light colours."""
-    theme.apply(qapp, "light")
+    """The application in light colours; where it has them already, every living widget is spared being styled anew."""
+    if theme.is_dark() or not qapp.styleSheet():
+        theme.apply(qapp, "light")
     return qapp
 
 
