@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _translate_dialogs(application: QApplication) -> None:
     translator = QTranslator(application)
     if translator.load(
-        QLocale(i18n.chosen()), "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+        QLocale(i18n.current_language()), "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
     ):
         application.installTranslator(translator)
 

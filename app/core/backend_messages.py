@@ -35,15 +35,15 @@ DEEPEST = 8
 
 def translate_message(text: str) -> str:
     """A message of the backend in the present language; as it is where it is none, and in English always."""
-    return text if not text or i18n.chosen() == ENGLISH else _translated(text, 0)
+    return text if not text or i18n.current_language() == ENGLISH else _translate(text, 0)
 
 
 def translate_messages(part: Part) -> Part:
     """An answer or event with the messages in it in the present language."""
-    return part if i18n.chosen() == ENGLISH else _translated_in(part)
+    return part if i18n.current_language() == ENGLISH else _translate_part(part)
 
 
-def _translated(text: str, depth: int) -> str:
+def _translate(text: str, depth: int) -> str:
     origin = origin_of(text)
     if origin is None or depth > DEEPEST:
         return i18n.lookup(text)
@@ -52,7 +52,7 @@ def _translated(text: str, depth: int) -> str:
         name: _value(name, origin.values[name], depth) for name in placeholders(template) if name in origin.values
     }
     try:
-        return i18n.filled(template, **values)
+        return i18n.fill(template, **values)
     except (KeyError, ValueError):  # a slip of a translator
         return text
 
@@ -70,7 +70,7 @@ def _value(name: str, value: Value, depth: int) -> Value:
     if name.partition("_")[0] in _WORD_PLACES:
         return _word(_WORDS.get(value, value))
     if origin_of(value):
-        return _translated(value, depth + 1)
+        return _translate(value, depth + 1)
     return thin(_sentence(value)) if " " in value.strip() else thin(value)
 
 
@@ -86,20 +86,20 @@ def _sentence(value: str) -> str:
 def _word(word: str) -> str:
     """A word or title of the window, also one that was made small to stand within a sentence."""
     if origin_of(word):
-        return _translated(word, DEEPEST)
+        return _translate(word, DEEPEST)
     title = f"{word[:1].upper()}{word[1:]}"
     found = i18n.lookup(word)
     return inside(tr(title)) if word and found == word and tr(title) != title else found
 
 
-def _translated_in(part: Any) -> Any:
+def _translate_part(part: Any) -> Any:
     if isinstance(part, msgspec.Struct):
         if not _may_hold(type(part)):
             return part
         kind = type(part).__name__
         values = {name: getattr(part, name) for name in part.__struct_fields__ if f"{kind}.{name}" not in NAMES}
         said = {
-            name: _all_translated(value) if name in FIELDS else _translated_in(value) for name, value in values.items()
+            name: _all_translated(value) if name in FIELDS else _translate_part(value) for name, value in values.items()
         }
         changed = {name: value for name, value in said.items() if value is not values[name]}
         return msgspec.structs.replace(part, **changed) if changed else part
@@ -109,9 +109,9 @@ def _translated_in(part: Any) -> Any:
     if not isinstance(first, msgspec.Struct) or not _may_hold(type(first)):
         return part  # of some ten thousand tokens none is looked at
     return (
-        {key: _translated_in(one) for key, one in part.items()}
+        {key: _translate_part(one) for key, one in part.items()}
         if isinstance(part, dict)
-        else [_translated_in(one) for one in part]
+        else [_translate_part(one) for one in part]
     )
 
 
@@ -144,4 +144,4 @@ def _all_translated(value: Any) -> Any:
         return {
             translate_message(key) if isinstance(one, int) else key: _all_translated(one) for key, one in value.items()
         }
-    return _translated_in(value)
+    return _translate_part(value)

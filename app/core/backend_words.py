@@ -4,14 +4,14 @@ from app.core.backend_messages import translate_message
 from app.core.i18n import thin, tr
 
 
-def said(word: str) -> str:
+def translate_word(word: str) -> str:
     """A word of the backend in the present language; what is neither listed below nor one of its sentences as it is, but for
     thin groups."""
     found = tr(word) if word else ""
     return thin(translate_message(word)) if found == word else found
 
 
-def begun(text: str) -> str:
+def capitalize(text: str) -> str:
     """A text with a capital at its beginning; the rest stays as the language writes it."""
     return text[:1].upper() + text[1:]
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable
 from datetime import datetime
 
-from app.core.backend_words import SPLITS, begun, said
-from app.core.i18n import figure, grouped, inside, tr
+from app.core.backend_words import SPLITS, capitalize, translate_word
+from app.core.i18n import figure, group_digits, inside, tr
 from app.core.setting_titles import in_titles
 from backend.contract.catalog import MetricEntry
 from backend.contract.run import events
@@ -19,7 +19,7 @@ def number(value: float | None, digits: int = 4) -> str:
         return "0"
     if not 1e-3 <= abs(value) < 1e6:
         return figure(value, ".2e")
-    return figure(value, f".{digits}f") if abs(value) < 100 else grouped(value, 1)
+    return figure(value, f".{digits}f") if abs(value) < 100 else group_digits(value, 1)
 
 
 def scientific(value: float | None) -> str:
@@ -31,7 +31,7 @@ def rate(value: float | None) -> str:
     """Something per second: `11 627`, `3.2`."""
     if value is None or not math.isfinite(value):
         return "–"
-    return grouped(value) if value >= 10 else figure(value, ".1f")
+    return group_digits(value) if value >= 10 else figure(value, ".1f")
 
 
 def epochs(number: float) -> str:
@@ -41,7 +41,7 @@ def epochs(number: float) -> str:
 
 def count(value: int, noun: str) -> str:
     """`1 row`, `24 960 rows`."""
-    return f"{grouped(value)} {noun}{'' if value == 1 else 's'}"
+    return f"{group_digits(value)} {noun}{'' if value == 1 else 's'}"
 
 
 def short_count(value: float) -> str:
@@ -57,7 +57,7 @@ def megabytes(value: float | None) -> str:
     """`412 MB`, `3.1 GB` (10^6 and 10^9 bytes)."""
     if value is None:
         return "–"
-    return f"{grouped(value)} MB" if value < 1000 else f"{grouped(value / 1000, 1)} GB"
+    return f"{group_digits(value)} MB" if value < 1000 else f"{group_digits(value / 1000, 1)} GB"
 
 
 def duration(seconds: float | None) -> str:
@@ -122,7 +122,7 @@ def metric_title(name: str) -> str:
     if "/" in name:
         part, _, metric = name.rpartition("/")
         return f"{part} · {inside(metric_title(metric))}"
-    return said(begun(name.replace("_", " ").lower()))
+    return translate_word(capitalize(name.replace("_", " ").lower()))
 
 
 def name_of_path(path: str) -> str:
@@ -149,7 +149,7 @@ def sentence(text: str, field: str | None = None) -> str:
     """
     rest = in_titles(text.removeprefix(f"{field}: ") if field else text)
     first = rest.split(maxsplit=1)[0] if rest.split() else ""
-    return begun(rest) if first.isalpha() else rest
+    return capitalize(rest) if first.isalpha() else rest
 
 
 _SPLITS = {"data.train": tr("Training data"), "data.validation": tr("Validation data"), "data.test": tr("Test data")}

@@ -33,7 +33,7 @@ def match(query: str, text: str) -> Match | None:
     return Match(score - len(text) / 1000, tuple(sorted(places)))  # of two that fit alike the shorter one is meant
 
 
-def ranked(
+def rank(
     query: str, items: Iterable[Item], title: Callable[[Item], str], words: Callable[[Item], str], most: int
 ) -> list[tuple[Item, tuple[int, ...]]]:
     """The items that the query finds, best first, each with the letters of its title to be marked.
@@ -63,7 +63,7 @@ def _find(word: str, text: str) -> Match | None:
     if at >= 0:
         worth = WHOLE if word == text else START if at == 0 else WORD if _begins_word(text, at) else INSIDE
         return Match(worth + len(word), tuple(range(at, at + len(word))))
-    return _scattered(word, text)
+    return _match_scattered(word, text)
 
 
 def _best_place(word: str, text: str) -> int:
@@ -77,7 +77,7 @@ def _begins_word(text: str, at: int) -> bool:
     return at == 0 or not text[at - 1].isalnum()
 
 
-def _scattered(word: str, text: str) -> Match | None:
+def _match_scattered(word: str, text: str) -> Match | None:
     """All letters in order, rather at the beginnings of words; every gap costs."""
     places: list[int] = []
     for letter in word:

@@ -53,7 +53,7 @@ def languages() -> list[str]:
     return [ENGLISH, *sorted(path.parents[1].name for path in found)]
 
 
-def spoken(wishes: Sequence[str]) -> str:
+def pick_language(wishes: Sequence[str]) -> str:
     """The first of these languages that the window speaks, by codes such as `de` or `de_AT`; English where it speaks none."""
     codes = (wish.replace("-", "_").partition("_")[0].lower() for wish in wishes)
     known = languages()
@@ -63,13 +63,13 @@ def spoken(wishes: Sequence[str]) -> str:
 def choose(wish: str) -> str:
     """Speak a language from now on, by its code; English where it is not known. Returns its code."""
     global _present, _code, _writes_commas
-    _code = spoken([wish])
+    _code = pick_language([wish])
     _present = _catalogue(_code)
     _writes_commas = _present.pgettext(DECIMALS, POINT) == COMMA
     return _code
 
 
-def chosen() -> str:
+def current_language() -> str:
     """The code of the present language."""
     return _code
 
@@ -95,35 +95,35 @@ def said_in(code: str, text: str, /) -> str:
     return _catalogue(code).gettext(text)
 
 
-def filled(text: str, /, **values: Any) -> str:
+def fill(text: str, /, **values: Any) -> str:
     """A text that was looked up before, its `{placeholders}` filled."""
     return _FILLING.vformat(text, (), values)
 
 
 def trn(one: str, many: str, count: int, /, **values: Any) -> str:
     """A text in the form that belongs to a number, which `{count}` shows in thin groups: `24 960 rows`."""
-    return _FILLING.vformat(_present.ngettext(one, many, count), (), {"count": grouped(count), **values})
+    return _FILLING.vformat(_present.ngettext(one, many, count), (), {"count": group_digits(count), **values})
 
 
-def grouped(value: float, digits: int = 0) -> str:
+def group_digits(value: float, digits: int = 0) -> str:
     """A number with so many digits behind the point, its thousands in thin groups: `24 960`."""
     return figure(value, f",.{digits}f")
 
 
 def figure(value: Any, form: str = "") -> str:
     """A number in one of Python's forms as the language writes it: `0.5` or `0,5`; groups (`,`) are thin ones."""
-    return signed(format(value, form))
+    return localize_sign(format(value, form))
 
 
-def signed(number: str) -> str:
+def localize_sign(number: str) -> str:
     """A number that Python has written, with the decimal sign of the language."""
     thin_groups = number.replace(",", THIN)
     return thin_groups.replace(".", ",") if _writes_commas else thin_groups
 
 
-def localised(cell: str) -> str:
+def localize_number(cell: str) -> str:
     """A text that is nothing but a number as programs write it, as the language writes it; others as they are."""
-    return signed(cell) if _PLAIN.fullmatch(cell) else cell
+    return localize_sign(cell) if _PLAIN.fullmatch(cell) else cell
 
 
 def plain(text: str) -> str:
@@ -144,14 +144,14 @@ def inside(title: str) -> str:
     return title if _present.pgettext(NOUNS, SMALL) == CAPITAL else title.lower()
 
 
-def translated(part: Any) -> Any:
+def translate_catalog(part: Any) -> Any:
     """A part of the backend's catalog as plain values, the titles and descriptions in it in the present language."""
     if isinstance(part, dict):
         return {
-            key: tr(value) if key in SHOWN and isinstance(value, str) else translated(value)
+            key: tr(value) if key in SHOWN and isinstance(value, str) else translate_catalog(value)
             for key, value in part.items()
         }
-    return [translated(value) for value in part] if isinstance(part, list) else part
+    return [translate_catalog(value) for value in part] if isinstance(part, list) else part
 
 
 def _catalogue(code: str) -> gettext.NullTranslations:

@@ -5,17 +5,17 @@ from typing import Any
 Schema = dict[str, Any]
 
 
-def resolved(schema: Schema, root: Schema | None = None) -> Schema:
+def resolve(schema: Schema, root: Schema | None = None) -> Schema:
     """The schema with every `$ref` into its own `$defs` replaced by what it names."""
     root = schema if root is None else root
-    return {key: _resolved(value, root) for key, value in _target(schema, root).items() if key != "$defs"}
+    return {key: _resolve(value, root) for key, value in _target(schema, root).items() if key != "$defs"}
 
 
-def _resolved(value: Any, root: Schema) -> Any:
+def _resolve(value: Any, root: Schema) -> Any:
     if isinstance(value, dict):
-        return resolved(value, root)
+        return resolve(value, root)
     if isinstance(value, list):
-        return [_resolved(item, root) for item in value]
+        return [_resolve(item, root) for item in value]
     return value
 
 
@@ -32,7 +32,7 @@ def _target(schema: Schema, root: Schema) -> Schema:
 def section(spec: Schema, name: str) -> Schema:
     """The schema of one section of the spec, for example `training`; empty where the spec has none."""
     part = spec.get("properties", {}).get(name)
-    return resolved(part, spec) if isinstance(part, dict) else {}
+    return resolve(part, spec) if isinstance(part, dict) else {}
 
 
 def defaults(schema: Schema) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def only(schema: Schema, names: list[str]) -> Schema:
     return {**schema, "properties": kept}
 
 
-def folded(schema: Schema) -> Schema:
+def fold(schema: Schema) -> Schema:
     """The schema with every field hidden until asked for."""
     fields = schema.get("properties", {})
     return {**schema, "properties": {name: {**field, "advanced": True} for name, field in fields.items()}}

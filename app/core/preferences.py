@@ -54,7 +54,7 @@ class Preferences:
         own = {name: value for name, value in asdict(self).items() if name in _KINDS}
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with changing(path):
-            stored = _stored(path)
+            stored = _read_stored(path)
             value = change({**own, **_usable(stored or {})}[name])
             write_json(path, {**(own if stored is None else stored), "version": VERSION, name: value}, mode=0o600)
         setattr(self, name, value)
@@ -103,7 +103,7 @@ def load(path: Path | None = None) -> Preferences:
     return Preferences(**_usable(values), path=path)
 
 
-def _stored(path: Path) -> dict[str, Any] | None:
+def _read_stored(path: Path) -> dict[str, Any] | None:
     """What the file holds, also what a newer version may have put there; None where there is nothing to be kept."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))

@@ -3,8 +3,8 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from app.core.backend_words import said
-from app.core.formatting import duration, grouped, megabytes, rate
+from app.core.backend_words import translate_word
+from app.core.formatting import duration, group_digits, megabytes, rate
 from app.core.i18n import figure, tr
 from backend.contract.rpc.protocol import Progress
 
@@ -111,9 +111,9 @@ class RowPace:
         if self._began is None or done < self._began[0]:
             self._began = (done, now)
         said = [
-            tr("{done} of {total} {unit}", done=grouped(int(done)), total=grouped(int(total)), unit=unit)
+            tr("{done} of {total} {unit}", done=group_digits(int(done)), total=group_digits(int(total)), unit=unit)
             if total
-            else f"{grouped(int(done))} {unit}"
+            else f"{group_digits(int(done))} {unit}"
         ]
         seconds, made = now - self._began[1], done - self._began[0]
         if seconds >= LEAST_SECONDS and made > 0:
@@ -137,7 +137,7 @@ class WorkStage:
 
     def tell(self, progress: Progress, now: float) -> None:
         """How far it is by now; another text begins another stage."""
-        name = said(progress.text).removesuffix("…") or self._name
+        name = translate_word(progress.text).removesuffix("…") or self._name
         if name != self._name:
             self._name, self._stage_began = name, now
         self._progress = progress
@@ -157,9 +157,14 @@ class WorkStage:
         if not done:
             return ""
         return (
-            tr(" {done} of {total} {unit}", done=grouped(done), total=grouped(total), unit=said(unit))
+            tr(
+                " {done} of {total} {unit}",
+                done=group_digits(done),
+                total=group_digits(total),
+                unit=translate_word(unit),
+            )
             if total
-            else f" {grouped(done)} {said(unit)}"
+            else f" {group_digits(done)} {translate_word(unit)}"
         )
 
     def _seconds_left(self, now: float) -> float | None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Protocol
 
-from app.core.i18n import grouped, thin, tr
+from app.core.i18n import group_digits, thin, tr
 
 
 class SettingTitle(Protocol):
@@ -43,11 +43,11 @@ def in_titles(text: str) -> str:
     """A sentence with the titles of settings and buttons in the place of keys and commands, and thin spaces in great counts."""
     for command, words in _COMMANDS:
         text = command.sub(lambda _, words=words: words, text)
-    named = _KEY.sub(lambda found: _quoted(found.group()), text)
-    return thin(_COUNT.sub(lambda found: grouped(int(found.group())), named))
+    named = _KEY.sub(lambda found: _quote(found.group()), text)
+    return thin(_COUNT.sub(lambda found: group_digits(int(found.group())), named))
 
 
-def _quoted(key: str) -> str:
+def _quote(key: str) -> str:
     return tr("“{title}”", title=_titles[key]) if key in _titles else key
 
 

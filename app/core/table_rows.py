@@ -26,7 +26,7 @@ class TableRows:
         """A cell as it is shown."""
         return self.shown(self.rows[row][column], self.columns[column])
 
-    def copied(self, row: int, column: int) -> object:
+    def copy_value(self, row: int, column: int) -> object:
         """The same, its numbers as programs read them."""
         shown, value = self.cell(row, column), self.rows[row][column]
         return plain(shown) if isinstance(shown, str) and isinstance(value, int | float) else shown

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from app.core.backend_words import begun
+from app.core.backend_words import capitalize
 from backend.contract.catalog import TaskEntry
 
 _entries: dict[str, TaskEntry] = {}
@@ -15,7 +15,7 @@ def learn_tasks(entries: Iterable[TaskEntry]) -> None:
 
 def task_title(name: str) -> str:
     """`Text classification` for `text_classification`; made of the name until the catalog has come."""
-    return _entries[name].title if name in _entries else begun(name.replace("_", " "))
+    return _entries[name].title if name in _entries else capitalize(name.replace("_", " "))
 
 
 def row_view(name: str) -> str:

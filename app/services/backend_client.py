@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signa
 
 from app.core import formatting
 from app.core.backend_messages import translate_messages
-from app.core.i18n import tr, translated
+from app.core.i18n import tr, translate_catalog
 from app.core.tasks import learn_tasks
 from backend.contract.catalog import Catalog
 from backend.contract.messages import learn
@@ -237,7 +237,7 @@ class BackendClient(QObject):
             process.deleteLater()
         if self._closing:
             return
-        given_up = [] if self._leaving else self._given_up()
+        given_up = [] if self._leaving else self._take_hopeless()
         self._leaving = False
         if self._questions:
             self._start("restarting")
@@ -247,7 +247,7 @@ class BackendClient(QObject):
         for question in given_up:
             question.on_error(protocol.ErrorReply(self._epitaph(question.request.query)))
 
-    def _given_up(self) -> list[_Question]:
+    def _take_hopeless(self) -> list[_Question]:
         """Questions that have seen the helper die before, or all where it only dies; the others are asked again."""
         self._deaths += 1
         given_up = [
@@ -372,7 +372,7 @@ def _deliver(question: _Question, reply: protocol.Reply) -> None:
         question.on_error(translate_messages(reply.error))
         return
     try:
-        answer = _shaped(question.request.query, reply.answer)
+        answer = _convert(question.request.query, reply.answer)
     except msgspec.ValidationError as error:
         question.on_error(
             protocol.ErrorReply(
@@ -391,11 +391,11 @@ def _is_arrow(answer: Any) -> bool:
     return isinstance(answer, dict) and set(answer) == {"arrow"}
 
 
-def _shaped(query: str, answer: Any) -> Any:
+def _convert(query: str, answer: Any) -> Any:
     if _is_arrow(answer):
         return ArrowAnswer(answer["arrow"])
     if query == "catalog":
-        answer = translated(answer)
+        answer = translate_catalog(answer)
     kind = ANSWERS.get(query)
     found = answer if kind is None else translate_messages(msgspec.convert(answer, kind))
     if isinstance(found, Catalog):

@@ -91,7 +91,7 @@ class Jobs(QObject):
 
         With `queue` it begins when the others are over.
         """
-        path, options = _written(spec), [*consent.options(), *([QUEUE] if queue else [])]
+        path, options = _write_spec(spec), [*consent.options(), *([QUEUE] if queue else [])]
         start = _Start(str(spec.get("name") or tr("The new run")), path)
         self._launch(["train", str(path), "--detach", "--json", *options], on_started, on_error, start)
 
@@ -156,7 +156,7 @@ class Jobs(QObject):
         process = backend_process(arguments, self._environment(), self)
         self._starting[process] = start
 
-        def ended() -> None:
+        def on_ended() -> None:
             if process not in self._starting:
                 return
             del self._starting[process]
@@ -169,12 +169,14 @@ class Jobs(QObject):
             else:
                 on_error(sentence)
 
-        process.finished.connect(ended)
-        process.errorOccurred.connect(lambda error: ended() if error == QProcess.ProcessError.FailedToStart else None)
+        process.finished.connect(on_ended)
+        process.errorOccurred.connect(
+            lambda error: on_ended() if error == QProcess.ProcessError.FailedToStart else None
+        )
         process.start()
 
 
-def _written(spec: Mapping[str, Any]) -> Path:
+def _write_spec(spec: Mapping[str, Any]) -> Path:
     """The spec as a temporary file; JSON is YAML 1.2, so no YAML writer is needed here."""
     with tempfile.NamedTemporaryFile("w", prefix="burnish-", suffix=".yaml", delete=False, encoding="utf-8") as file:
         json.dump(spec, file, ensure_ascii=False)

@@ -121,9 +121,11 @@ class LatestQuestion(QObject):
 
     def _send(self, question: dict[str, Any]) -> None:
         self._asked, self._waiting, self._is_wanted = question, None, True
-        self._ticket = self._client.ask(self._query, question, self._answered, self._refused, self._told)
+        self._ticket = self._client.ask(
+            self._query, question, self._on_answered, self._on_refused, self._forward_progress
+        )
 
-    def _answered(self, answer: Any) -> None:
+    def _on_answered(self, answer: Any) -> None:
         is_wanted = self._is_wanted
         self._go_on()
         if is_wanted:
@@ -131,13 +133,13 @@ class LatestQuestion(QObject):
         elif isinstance(answer, ArrowAnswer):
             answer.discard()
 
-    def _refused(self, mistake: ErrorReply) -> None:
+    def _on_refused(self, mistake: ErrorReply) -> None:
         is_wanted = self._is_wanted
         self._go_on()
         if is_wanted and self._ticket is None:
             self._on_error(mistake)
 
-    def _told(self, progress: Any) -> None:
+    def _forward_progress(self, progress: Any) -> None:
         if self._on_progress is not None and self._is_wanted:
             self._on_progress(progress)
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.core.backend_messages import translate_message
 from app.core.i18n import tr
-from app.core.runs.run_library import RunLibrary, counted
+from app.core.runs.run_library import RunLibrary, count_words
 from app.services.backend_client import BackendClient
 from backend.contract.errors import InputError
 from backend.contract.run.notes import RunNotes
@@ -91,7 +91,7 @@ class EngineStatus(QObject):
 
     def text(self) -> str:
         """For example `1 running · torch 2.13.0`, or `1 running · 2 queued`: there is no room for three."""
-        words = counted(self._watcher.library.runs) or [tr("idle")]
+        words = count_words(self._watcher.library.runs) or [tr("idle")]
         if self._client.state == "restarting":
             words.append(tr("helper restarting"))
         return " · ".join([*words, *([self._version] if self._version and len(words) == 1 else [])])

@@ -49,7 +49,7 @@ class PredictionRows:
         self.pages = TablePages(path)
         self.path = self.pages.path
         self.row_count = self.pages.row_count
-        self._written = _written(self.path)
+        self._written = _modified_at(self.path)
         names = self.pages.columns
         own = names[names.index("prediction") :] if "prediction" in names else []
         self.probabilities = [name for name in own if name.startswith(PROBABILITY)]
@@ -66,7 +66,7 @@ class PredictionRows:
     @property
     def is_old(self) -> bool:
         """Whether the file was written again, for example by a run that was resumed, or is gone."""
-        return _written(self.path) != self._written
+        return _modified_at(self.path) != self._written
 
     def close(self) -> None:
         """Let go of the file."""
@@ -191,7 +191,7 @@ class PredictionRows:
         return rows[order]
 
 
-def _written(path: Path) -> int:
+def _modified_at(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
     except OSError:
@@ -228,7 +228,9 @@ class ChosenRows(QObject):
         self._rows: PredictionRows | None = None
         self._wanted: tuple[RowFilter, tuple[str, bool]] = (RowFilter(), ("", False))
         self._opening: PendingQuery | None = None
-        self._question = LatestQuestion(client, "filter_predictions", self._answered, self._on_mistake, None, "parquet")
+        self._question = LatestQuestion(
+            client, "filter_predictions", self._on_answered, self._on_mistake, None, "parquet"
+        )
 
     def open(self, rows: PredictionRows) -> None:
         """These rows are shown from now on, all of them at first."""
@@ -276,7 +278,7 @@ class ChosenRows(QObject):
         self.waiting.emit(False)
         self.changed.emit(indices)
 
-    def _answered(self, answer: RowsAnswer) -> None:
+    def _on_answered(self, answer: RowsAnswer) -> None:
         rows = self._rows
         if rows is None or self._question.open or self._question.answered.get("parquet") != str(rows.path):
             ArrowAnswer(answer.arrow).discard()

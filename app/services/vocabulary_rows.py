@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.core.formatting import grouped
+from app.core.formatting import group_digits
 from app.core.i18n import figure, plain
 
 FREQUENCY = "frequency"
@@ -70,12 +70,12 @@ class VocabularyRows:
         if name in _WRITTEN:
             return value.translate(_VISIBLE)
         if name == FREQUENCY or name in _NUMBERS:
-            return grouped(int(value)) if value else None
+            return group_digits(int(value)) if value else None
         if name == "score":
             return figure(float(value), ".4f") if value else None
         return value or None
 
-    def copied(self, row: int, column: int) -> str | None:
+    def copy_value(self, row: int, column: int) -> str | None:
         """The same, its numbers as programs read them."""
         shown = self.cell(row, column)
         return plain(shown) if shown and self.columns[column] in _FIGURES else shown

@@ -83,7 +83,7 @@ def in_reading_order(holder: QWidget) -> list[QWidget]:
             stops = ([child] if _is_stop(child) else []) + ([] if _is_whole(child) else in_reading_order(child))
             if stops:
                 parts.append(_Part(child.geometry(), stops))
-    return [stop for part in _ordered(parts) for stop in part.stops]
+    return [stop for part in _order(parts) for stop in part.stops]
 
 
 def _is_stop(widget: QWidget) -> bool:
@@ -95,12 +95,12 @@ def _is_whole(widget: QWidget) -> bool:
     return isinstance(widget, QComboBox | QAbstractSpinBox)
 
 
-def _ordered(parts: Sequence[_Part]) -> Iterator[_Part]:
+def _order(parts: Sequence[_Part]) -> Iterator[_Part]:
     for begin, end in ((QRect.top, QRect.bottom), (QRect.left, QRect.right)):
         groups = _cut(parts, begin, end)
         if len(groups) > 1:
             for group in groups:
-                yield from _ordered(group)
+                yield from _order(group)
             return
     yield from sorted(parts, key=lambda part: (part.box.top(), part.box.left()))
 

@@ -63,7 +63,7 @@ def open_folder(path: str | Path) -> str:
 
 def choose_language(wish: str) -> str:
     """The code of the language that a code, or `system`, stands for; of the desktop's, the first that is spoken."""
-    return i18n.spoken(QLocale.system().uiLanguages() if wish == i18n.SYSTEM else [wish])
+    return i18n.pick_language(QLocale.system().uiLanguages() if wish == i18n.SYSTEM else [wish])
 
 
 def language_name(code: str) -> str:

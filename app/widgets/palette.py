@@ -131,7 +131,7 @@ class Palette(ModalOverlay):
         self._search()
         self.open(self.field)
 
-    def found(self) -> list[str]:
+    def visible_titles(self) -> list[str]:
         """The titles in the list, from the top."""
         return [action.title for action, _ in self._found.lines]
 
@@ -146,7 +146,7 @@ class Palette(ModalOverlay):
     def _search(self) -> None:
         query = self.field.text()
         self._found.set(
-            fuzzy.ranked(query, self._actions, lambda one: one.title, lambda one: f"{one.kind} {one.words}", MAX_FOUND)
+            fuzzy.rank(query, self._actions, lambda one: one.title, lambda one: f"{one.kind} {one.words}", MAX_FOUND)
         )
         self.list.setVisible(bool(self._found.lines))
         self.nothing.setVisible(not self._found.lines)

@@ -7,8 +7,8 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.backend_words import begun, said
-from app.core.i18n import grouped, tr
+from app.core.backend_words import capitalize, translate_word
+from app.core.i18n import group_digits, tr
 from app.core.progress import WorkStage
 from app.widgets.accessibility import Role
 from app.widgets.boxes import hbox
@@ -173,8 +173,8 @@ def amount_words(done: float, total: float, unit: str) -> str:
     if not done:
         return ""
     if not total:
-        return f"{grouped(done)} {said(unit)}".rstrip()
-    return tr("{done:,.0f} of {total:,.0f} {unit}", done=done, total=total, unit=said(unit)).rstrip()
+        return f"{group_digits(done)} {translate_word(unit)}".rstrip()
+    return tr("{done:,.0f} of {total:,.0f} {unit}", done=done, total=total, unit=translate_word(unit)).rstrip()
 
 
 class WaitingStack(QStackedWidget):
@@ -219,7 +219,7 @@ class WaitingStack(QStackedWidget):
     def show_progress(self, done: float, total: float, unit: str, stage: str = "") -> None:
         """How far it is; a new stage begins anew."""
         if stage:
-            self.show_waiting(begun(said(stage)))
+            self.show_waiting(capitalize(translate_word(stage)))
             return
         self.bar.set_fraction(done / total if total else None)
         amount = amount_words(done, total, unit)

@@ -60,7 +60,7 @@ def test_arrows_go_round_the_list(qtbot, window: MainWindow, palette: Palette):
     palette.field.setText("theme")
     first = palette.list.currentIndex().row()
     qtbot.keyClick(palette.field, Qt.Key.Key_Up)
-    assert palette.list.currentIndex().row() == len(palette.found()) - 1
+    assert palette.list.currentIndex().row() == len(palette.visible_titles()) - 1
     qtbot.keyClick(palette.field, Qt.Key.Key_Down)
     assert palette.list.currentIndex().row() == first
     assert "theme" in palette.field.accessibleDescription()
@@ -100,7 +100,7 @@ def test_a_run_is_found_by_its_name(qtbot, window: MainWindow, palette: Palette)
     window.commands.show_palette()
     window.commands.show_palette()
     palette.field.setText("reviews")
-    assert palette.found() == ["reviews of May"]
+    assert palette.visible_titles() == ["reviews of May"]
     palette.field.setText("2026-a")
     qtbot.keyClick(palette.field, Qt.Key.Key_Return)
     assert window.panel("run").path == Path("/runs/2026-a")  # type: ignore[union-attr]

@@ -312,7 +312,7 @@ def test_a_setting_of_a_new_run_is_found_by_its_title_from_any_page(window: Main
     palette = window.commands.palette
     assert palette is not None
     palette.field.setText("weight decay")
-    assert palette.found()[0] == "Weight decay"
+    assert palette.visible_titles()[0] == "Weight decay"
     QTest.keyClick(palette.field, Qt.Key.Key_Return)
     assert window.pages.currentWidget() is window.panel("new_run")
     focused = QApplication.focusWidget()

@@ -1,7 +1,7 @@
 """Describes the chosen data in words: one summary line, each column, what is skipped."""
 
 from app.core import formatting
-from app.core.backend_words import SPLITS, said
+from app.core.backend_words import SPLITS, translate_word
 from app.core.i18n import tr, trn
 from backend.contract.rpc.data import ColumnSummary, DataPreview, DataSummary, IgnoredFile, LengthSummary, SplitSummary
 
@@ -18,13 +18,13 @@ def at_a_glance(preview: DataPreview, glance: DataSummary | None) -> str:
         parts.append(
             tr(
                 "median {p50} {unit}",
-                p50=formatting.grouped(round(glance.lengths.spread.p50)),
-                unit=said(glance.lengths.unit),
+                p50=formatting.group_digits(round(glance.lengths.spread.p50)),
+                unit=translate_word(glance.lengths.unit),
             )
         )
     unusable = unusable_count(preview, glance)
     if unusable:
-        parts.append(tr("{unusable} unusable", unusable=formatting.grouped(unusable)))
+        parts.append(tr("{unusable} unusable", unusable=formatting.group_digits(unusable)))
     return " · ".join(parts)
 
 
@@ -57,13 +57,13 @@ def _labels(counts: dict[str, int]) -> str:
         f"{count / total:.0%}".replace("%", "\u202f%") for count in list(counts.values())[:SHOWN_SHARES]
     )
     more = " …" if len(counts) > SHOWN_SHARES else ""
-    words = tr("1 label") if len(counts) == 1 else tr("{number} labels", number=formatting.grouped(len(counts)))
+    words = tr("1 label") if len(counts) == 1 else tr("{number} labels", number=formatting.group_digits(len(counts)))
     return f"{words} ({shares}{more})"
 
 
 def label_line(counts: dict[str, int]) -> str:
     """`negative: 1 202 · positive: 1 198 and 3 more`."""
-    shown = [f"{name}: {formatting.grouped(count)}" for name, count in list(counts.items())[:SHOWN_LABELS]]
+    shown = [f"{name}: {formatting.group_digits(count)}" for name, count in list(counts.items())[:SHOWN_LABELS]]
     more = len(counts) - len(shown)
     return " · ".join(shown) + (tr(" and {number} more", number=more) if more > 0 else "")
 
@@ -71,25 +71,25 @@ def label_line(counts: dict[str, int]) -> str:
 def split_line(glance: DataSummary) -> str:
     """Every row accounted for: `2 160 for training, 240 for validation, 3 left out.`"""
     parts = [
-        tr("{rows} for {split}", rows=formatting.grouped(split.rows), split=SPLITS.get(split.split, split.split))
+        tr("{rows} for {split}", rows=formatting.group_digits(split.rows), split=SPLITS.get(split.split, split.split))
         for split in glance.splits
     ]
     left = sum(split.unusable for split in glance.splits)
-    return ", ".join([*parts, *([tr("{rows} skipped", rows=formatting.grouped(left))] if left else [])]) + "."
+    return ", ".join([*parts, *([tr("{rows} skipped", rows=formatting.group_digits(left))] if left else [])]) + "."
 
 
 def length_line(lengths: LengthSummary) -> str:
     """`Median 12, 95 % within 26, longest 62 tokens; limit 128.`"""
     spread = lengths.spread
-    median, most, longest = (formatting.grouped(round(value)) for value in (spread.p50, spread.p95, spread.max))
+    median, most, longest = (formatting.group_digits(round(value)) for value in (spread.p50, spread.p95, spread.max))
     words = tr(
         "Median {median}, 95\u202f% within {most}, longest {longest} {unit}",
         median=median,
         most=most,
         longest=longest,
-        unit=said(lengths.unit),
+        unit=translate_word(lengths.unit),
     )
-    limit = tr("; limit {limit}", limit=formatting.grouped(lengths.limit)) if lengths.limit else ""
+    limit = tr("; limit {limit}", limit=formatting.group_digits(lengths.limit)) if lengths.limit else ""
     return f"{words}{limit}."
 
 
@@ -100,14 +100,14 @@ def bin_words(lengths: LengthSummary, place: int) -> str:
         return tr(
             "{first} or more {unit}: {count}",
             first=first,
-            unit=said(lengths.unit),
+            unit=translate_word(lengths.unit),
             count=trn("{count} row", "{count} rows", lengths.counts[place]),
         )
     return tr(
         "{first} to {max} {unit}: {count}",
         first=first,
         max=max(first, last),
-        unit=said(lengths.unit),
+        unit=translate_word(lengths.unit),
         count=trn("{count} row", "{count} rows", lengths.counts[place]),
     )
 
@@ -175,7 +175,7 @@ def passed_over_line(names: list[str]) -> str:
 
 def column_hint(look: ColumnSummary) -> str:
     """What a column holds, for a tooltip: `text, about 21 words each, 3 empty; for example …`."""
-    parts = [said(look.kind)]
+    parts = [translate_word(look.kind)]
     if look.median_words is not None and look.median_words >= 2:
         parts.append(tr("about {median_words:.0f} words each", median_words=look.median_words))
     if look.distinct is not None:
@@ -187,6 +187,6 @@ def column_hint(look: ColumnSummary) -> str:
             )
         )
     if look.empty:
-        parts.append(tr("{empty} empty", empty=formatting.grouped(look.empty)))
+        parts.append(tr("{empty} empty", empty=formatting.group_digits(look.empty)))
     examples = tr("; for example: {examples}", examples=" | ".join(look.examples)) if look.examples else ""
     return f"{', '.join(parts)}{examples}"

@@ -3,7 +3,7 @@
 import msgspec
 
 from app.core import formatting
-from app.core.backend_words import begun
+from app.core.backend_words import capitalize
 from app.core.i18n import tr, trn
 from backend.contract.rpc.data import ColumnReport, DataReport, NumberSummary, SplitReport
 
@@ -13,7 +13,7 @@ SPLITS = {"train": tr("Training"), "validation": tr("Validation"), "test": tr("T
 
 def split_title(split: str) -> str:
     """A split's name for people."""
-    return SPLITS.get(split, begun(split))
+    return SPLITS.get(split, capitalize(split))
 
 
 def figure(value: float | None) -> str:
@@ -22,7 +22,7 @@ def figure(value: float | None) -> str:
         return "–"
     if abs(value) >= 1e6:
         return formatting.figure(value, ".3g")
-    return formatting.grouped(value, 0 if round(value, 1) % 1 == 0 else 1)
+    return formatting.group_digits(value, 0 if round(value, 1) % 1 == 0 else 1)
 
 
 def columns(split: SplitReport) -> list[tuple[str, ColumnReport]]:
@@ -43,7 +43,7 @@ def _cells(spread: NumberSummary) -> list[str]:
     return [figure(value) for value in values]
 
 
-def repeated(split: SplitReport) -> str:
+def repetition_words(split: SplitReport) -> str:
     """Where the first rows that repeat others stand."""
     return (
         tr("for example {first_duplicates}", first_duplicates=" = ".join(split.first_duplicates[0]))
@@ -108,7 +108,7 @@ def _split(name: str, split: SplitReport, inputs: list[str]) -> list[str]:
     for column, one in columns(split):
         if one.labels:
             shares = [
-                [label.label, formatting.grouped(label.count), formatting.figure(label.ratio, ".1%")]
+                [label.label, formatting.group_digits(label.count), formatting.figure(label.ratio, ".1%")]
                 for label in one.labels
             ]
             parts.append(_table([column, tr("Rows"), tr("Share")], shares))

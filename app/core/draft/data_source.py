@@ -70,7 +70,7 @@ def data_name(draft: Draft, source: SourceEntry | None) -> str:
 
 def used_parts(task: TaskEntry, draft: Draft) -> list[Column]:
     """The parts that play under the settings of the draft."""
-    defaults = json_schema.defaults(json_schema.resolved(task.settings))
+    defaults = json_schema.defaults(json_schema.resolve(task.settings))
     return [
         part
         for part in task.columns

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from app.core import formatting
-from app.core.backend_words import said
+from app.core.backend_words import translate_word
 from app.core.draft.draft import Draft
 from app.core.i18n import tr, trn
 from backend.contract.catalog import Device
 
 
-def meant(draft: Draft, here: Sequence[Device]) -> list[Device]:
+def candidate_devices(draft: Draft, here: Sequence[Device]) -> list[Device]:
     """The devices from which the draft chooses: those of its kind, else accelerators where there are any."""
     wanted = draft.get("hardware.device", "auto")
     if wanted != "auto":
@@ -17,9 +17,9 @@ def meant(draft: Draft, here: Sequence[Device]) -> list[Device]:
     return [device for device in here if device.kind != "cpu"] or list(here)
 
 
-def chosen(draft: Draft, here: Sequence[Device]) -> list[Device]:
+def selected_devices(draft: Draft, here: Sequence[Device]) -> list[Device]:
     """The devices on which the draft would train; the first where it names none."""
-    possible, numbers = meant(draft, here), draft.get("hardware.devices")
+    possible, numbers = candidate_devices(draft, here), draft.get("hardware.devices")
     if not numbers:
         return possible[:1]
     return [device for device in possible if device.index in numbers]
@@ -28,7 +28,7 @@ def chosen(draft: Draft, here: Sequence[Device]) -> list[Device]:
 def device_words(device: Device) -> str:
     """`Processor, 8 cores`, `NVIDIA H100 · number 1`."""
     if device.kind == "cpu":
-        name = said(device.name)
+        name = translate_word(device.name)
         return f"{name}, " + trn("{count} core", "{count} cores", device.cores) if device.cores else name
     return tr("{name} · no. {index}", name=device.name, index=device.index)
 

@@ -90,7 +90,7 @@ class Draft:
         self._values = deepcopy(values)
         self._origin = deepcopy(self._values)
 
-    def filed(self, file: Path) -> None:
+    def mark_saved(self, file: Path) -> None:
         """What the draft says now stands in this file."""
         self.file = file
         self._origin = deepcopy(self._values)
@@ -111,7 +111,7 @@ class Draft:
         self._values, self._origin = deepcopy(state.values), state.origin
         self.file, self.named = state.file, state.named
 
-    def copied(self) -> "Draft":
+    def copy(self) -> "Draft":
         """Another draft of the same values, to try something with."""
         return Draft(self._values, self.defaults)
 
@@ -125,7 +125,7 @@ class Draft:
         other = {name: value for name, value in self._values.items() if name not in known}
         return deepcopy({"version": 1, **known, **other})
 
-    def changed(self) -> dict[str, Any]:
+    def changes(self) -> dict[str, Any]:
         """Key → value of what differs from the spec that the draft began with."""
         return {key: value for key, value in flat(self._values) if not _same(_at(self._origin, key), value)}
 
@@ -137,7 +137,7 @@ class Draft:
         """
         words = [*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), "burnish train"]
         if self.file is not None and self._is_the_file_changed():
-            changes = [f"--set {shlex.quote(f'{key}={as_yaml(value)}')}" for key, value in self.changed().items()]
+            changes = [f"--set {shlex.quote(f'{key}={as_yaml(value)}')}" for key, value in self.changes().items()]
             return " ".join([*words, shlex.quote(str(self.file)), *changes, *options])
         text = json.dumps(self.values(), indent=1, ensure_ascii=False)
         name = shlex.quote(f"{_file_name(str(self.get('name', 'run')))}.yaml")
@@ -146,7 +146,7 @@ class Draft:
     def _is_the_file_changed(self) -> bool:
         """Whether the changes, laid over what the draft began with, are the draft: `--set` takes nothing away."""
         other = Draft(self._origin)
-        other.merge(self.changed())
+        other.merge(self.changes())
         return other.values() == self.values()
 
 

@@ -66,7 +66,7 @@ def save_draft(draft: Draft, path: Path) -> None:
     path = path.absolute()
     heading = tr("# A Burnish training run: start it with `burnish train` and the name of this file.\n")
     write_whole(path, (heading + spec_file.dump(draft.values())).encode())
-    draft.filed(path)
+    draft.mark_saved(path)
 
 
 def path_keys(source: SourceEntry | None) -> list[str]:

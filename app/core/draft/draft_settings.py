@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core import json_schema
-from app.core.backend_words import begun, said
+from app.core.backend_words import capitalize, translate_word
 from app.core.draft.draft import Draft, flat
 from app.core.i18n import figure, tr
 from app.core.setting_titles import title_of_key
@@ -92,7 +92,7 @@ def settings_of(catalog: Catalog, draft: Draft) -> dict[str, Setting]:
         ("adapter", catalog.adapters, draft.get("adapter.type")),
     )
     for prefix, entries, name in chosen:
-        parts += [(prefix, json_schema.resolved(entry.settings)) for entry in entries if entry.name == name]
+        parts += [(prefix, json_schema.resolve(entry.settings)) for entry in entries if entry.name == name]
     found = (setting for prefix, section in parts for setting in _settings(prefix, section))
     return {setting.key: setting for setting in (*CHOICES, *found)}
 
@@ -104,7 +104,7 @@ def every_setting(catalog: Catalog) -> list[Setting]:
         ("task", catalog.tasks), ("data", catalog.sources), ("hardware", catalog.engines),
         ("training.optimizer_options", catalog.optimizers), ("adapter", catalog.adapters),
     ):  # fmt: skip
-        parts += [(prefix, json_schema.resolved(entry.settings)) for entry in entries]
+        parts += [(prefix, json_schema.resolve(entry.settings)) for entry in entries]
     return [*CHOICES, *(setting for prefix, section in parts for setting in _settings(prefix, section))]
 
 
@@ -112,7 +112,7 @@ def _settings(prefix: str, section: Mapping[str, Any]) -> Iterator[Setting]:
     for name, one in section.get("properties", {}).items():
         if one.get("hidden"):
             continue
-        title = str(one.get("title") or said(begun(name.replace("_", " "))))
+        title = str(one.get("title") or translate_word(capitalize(name.replace("_", " "))))
         description = " ".join(str(one.get("description") or "").split())
         yield Setting(f"{prefix}.{name}", title, description, one.get("default"), one)
 
@@ -144,25 +144,25 @@ def changed_settings(
 def differences(settings: Mapping[str, Setting], before: Draft, after: Draft) -> list[Difference]:
     """What is another in `after` than in `before`, setting by setting; a mapping that is none is taken apart."""
     keys = dict.fromkeys([*dict(flat(before.values())), *dict(flat(after.values()))])
-    known = {setting.key: setting for setting in (_known(settings, key) for key in keys)}
+    known = {setting.key: setting for setting in (_find_setting(settings, key) for key in keys)}
     pairs = [
         (setting, before.get(key, setting.default), after.get(key, setting.default)) for key, setting in known.items()
     ]
     return [Difference(setting, one, other) for setting, one, other in pairs if not is_same(one, other)]
 
 
-def _known(settings: Mapping[str, Setting], key: str) -> Setting:
+def _find_setting(settings: Mapping[str, Setting], key: str) -> Setting:
     names = key.split(".")
     for length in range(len(names), 1, -1):
         part = ".".join(names[:length])
         if part in settings and part != "training.optimizer_options":
             return settings[part]
-    return Setting(key, said(begun(names[-1].replace("_", " "))), "")
+    return Setting(key, translate_word(capitalize(names[-1].replace("_", " "))), "")
 
 
 def title_of(settings: Mapping[str, Setting], key: str) -> str:
     """What a key is called on screen."""
-    return _known(settings, key).title
+    return _find_setting(settings, key).title
 
 
 def change_words(title: str, before: Any, after: Any) -> str:

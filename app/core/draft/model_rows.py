@@ -83,7 +83,7 @@ def cell(model: ModelChoice, column: str) -> str:
     return _CELLS[column](model)
 
 
-def used(model: ModelChoice) -> str:
+def usage_words(model: ModelChoice) -> str:
     """How often the hub has given it away, or when it was last used here."""
     if model.downloads is not None:
         return formatting.short_count(model.downloads)
@@ -123,9 +123,9 @@ def sentences(model: ModelChoice) -> list[str]:
     return [f"{one}." if one[-1:] not in ".!?" else one for one in [*said, *map(thin, model.notes)]]
 
 
-def spoken(model: ModelChoice) -> str:
+def spoken_line(model: ModelChoice) -> str:
     """A whole line for screen readers."""
-    downloads = tr("{used} downloads", used=used(model)) if model.downloads is not None else ""
+    downloads = tr("{used} downloads", used=usage_words(model)) if model.downloads is not None else ""
     facts = [
         title(model),
         under_title(model),
@@ -146,6 +146,6 @@ _CELLS: dict[str, Callable[[ModelChoice], str]] = {
     "parameters": lambda model: formatting.short_count(model.parameters) if model.parameters else "–",
     "size": lambda model: formatting.megabytes(model.size_mb) if model.size_mb else "–",
     "licence": lambda model: model.licence or "–",
-    "used": used,
+    "used": usage_words,
     "verdict": verdict,
 }

@@ -1,7 +1,7 @@
 """Describes how long a run will take: the range, its parts, and what the estimate is based on."""
 
 from app.core import formatting
-from app.core.backend_words import said
+from app.core.backend_words import translate_word
 from app.core.i18n import tr, trn
 from backend.contract import time_span
 from backend.contract.rpc.plan import RunPlan
@@ -54,12 +54,12 @@ def of_part(part: TimePart) -> str:
     return span(part.least, part.most)
 
 
-def made_of(part: TimePart) -> str:
+def basis_words(part: TimePart) -> str:
     """What a part's time is reckoned from."""
     if not part.rows:
-        return said(part.words)
+        return translate_word(part.words)
     rows = trn("{count} row", "{count} rows", part.rows)
-    return rows if part.times == 1 else f"{formatting.grouped(part.times)} × {rows}"
+    return rows if part.times == 1 else f"{formatting.group_digits(part.times)} × {rows}"
 
 
 PARTS_OF_PARTS = (tr("libraries, data and model"), tr("already done"), tr("the model"))

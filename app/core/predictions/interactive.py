@@ -175,7 +175,7 @@ def agreement(first: PredictedRow, second: PredictedRow, names: tuple[str, str])
             tr("{names} predicts {far} less than {names_2}.", names=names[1], far=far, names_2=names[0]),
         )
         return more if others >= ones else less
-    said = [_quoted(row.prediction) for row in (first, second)]
+    said = [_quote(row.prediction) for row in (first, second)]
     if first.prediction == second.prediction:
         surer = _surer(first.probabilities(), second.probabilities(), first.prediction, names)
         return tr("Both predict {said}{surer}.", said=said[0], surer=surer)
@@ -204,7 +204,7 @@ def _number(row: PredictedRow) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     if not text:
         return NO_ANSWER
     line = " ".join(text.split())

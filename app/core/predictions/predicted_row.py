@@ -58,7 +58,7 @@ class PredictedRow:
             if name.startswith(PROBABILITY) and isinstance(value, int | float)
         }
 
-    def listed(self, name: str) -> list[Any]:
+    def as_list(self, name: str) -> list[Any]:
         """A column of JSON text, or of lists, as a list; empty where it is neither."""
         value = self.own(name)
         if isinstance(value, str):

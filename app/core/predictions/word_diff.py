@@ -28,7 +28,7 @@ def difference(one: str, other: str) -> tuple[list[Part], list[Part]]:
     opcodes = SequenceMatcher(None, words, other_words, autojunk=False).get_opcodes()
     ours = [("".join(words[a:b]), tag == "equal") for tag, a, b, _, _ in opcodes]
     theirs = [("".join(other_words[c:d]), tag == "equal") for tag, _, _, c, d in opcodes]
-    return list(_joined(ours)), list(_joined(theirs))
+    return list(_join(ours)), list(_join(theirs))
 
 
 def is_comparable(one: str, other: str) -> bool:
@@ -36,7 +36,7 @@ def is_comparable(one: str, other: str) -> bool:
     return max(len(words_of(one)), len(words_of(other))) <= MAX_WORDS
 
 
-def _joined(parts: list[Part]) -> Iterator[Part]:
+def _join(parts: list[Part]) -> Iterator[Part]:
     """Parts of one kind that follow each other as one; a blank between two different words differs too."""
     kept: list[Part] = []
     for place, (text, shared) in enumerate(parts):

@@ -78,7 +78,7 @@ class Evaluations:
         return tr(
             "{values} at step {steps}",
             values=formatting.number(self.values[place]),
-            steps=formatting.grouped(int(self.steps[place])),
+            steps=formatting.group_digits(int(self.steps[place])),
         )
 
 
@@ -196,7 +196,7 @@ def finds_no_entity(metrics: Mapping[str, float | None]) -> bool:
 
 def _not_a_number(state: RunState, alive: bool) -> Diagnosis | None:
     if state.finished is not None and state.finished.code == "nan_loss":
-        at = formatting.grouped(state.step)
+        at = formatting.group_digits(state.step)
         rates = state.series.get("learning_rate")
         if rates is not None and not any(rates.ys[:-1]):  # a step's loss is of the weights before it
             return Diagnosis(
@@ -210,7 +210,9 @@ def _not_a_number(state: RunState, alive: bool) -> Diagnosis | None:
         return Diagnosis(tr("The training loss became NaN at step {at}: try a lower learning rate", at=at), "error")
     last = next((one for one in reversed(state.evaluations) if one.split == "validation"), None)
     if last is not None and "loss" in last.metrics and last.metrics["loss"] is None:
-        return Diagnosis(tr("The evaluation loss is NaN at step {step}", step=formatting.grouped(last.step)), "error")
+        return Diagnosis(
+            tr("The evaluation loss is NaN at step {step}", step=formatting.group_digits(last.step)), "error"
+        )
     return None
 
 
@@ -225,7 +227,7 @@ def _diverging(state: RunState, alive: bool) -> Diagnosis | None:
     )
     lower = tr("try a learning rate below {rate}", rate=figure(_highest_rate(state), "g"))
     return Diagnosis(
-        tr("{words} since step {since}; {lower}", words=words, since=formatting.grouped(found.since), lower=lower),
+        tr("{words} since step {since}; {lower}", words=words, since=formatting.group_digits(found.since), lower=lower),
         "error",
     )
 
@@ -253,10 +255,14 @@ def _getting_worse(state: RunState, alive: bool) -> Diagnosis | None:
     if found is None or found.worse_in_a_row < 2:
         return None
     count = found.worse_in_a_row
-    rises = tr("{title} has increased for {counted} evaluations", title=found.title, counted=_counted(count))
-    falls = tr("{title} has decreased for {counted} evaluations", title=found.title, counted=_counted(count))
+    rises = tr(
+        "{title} has increased for {counted} evaluations", title=found.title, counted=_evaluation_count_words(count)
+    )
+    falls = tr(
+        "{title} has decreased for {counted} evaluations", title=found.title, counted=_evaluation_count_words(count)
+    )
     words = rises if found.sign > 0 else falls
-    best = tr("best was step {steps}", steps=formatting.grouped(int(found.steps[found.best])))
+    best = tr("best was step {steps}", steps=formatting.group_digits(int(found.steps[found.best])))
     if _metric_is_best(state):
         title = formatting.metric_title(state.main_metric)
         return Diagnosis(
@@ -298,7 +304,9 @@ def _past_its_best(state: RunState, alive: bool) -> Diagnosis | None:
             ),
             "info",
         )
-    return Diagnosis(tr("{words}, {counted} evaluations ago", words=words, counted=_counted(ago)), "warning")
+    return Diagnosis(
+        tr("{words}, {counted} evaluations ago", words=words, counted=_evaluation_count_words(ago)), "warning"
+    )
 
 
 def _standing_still(state: RunState, alive: bool) -> Diagnosis | None:
@@ -309,7 +317,7 @@ def _standing_still(state: RunState, alive: bool) -> Diagnosis | None:
             words = tr(
                 "{title} has barely changed for {counted} evaluations",
                 title=found.title,
-                counted=_counted(STILL_EVALUATIONS),
+                counted=_evaluation_count_words(STILL_EVALUATIONS),
             )
             return Diagnosis(tr("{words}; best was {words_2}", words=words, words_2=found.words(found.best)), "info")
     return None
@@ -328,7 +336,7 @@ def _slower(state: RunState, alive: bool) -> Diagnosis | None:
     return Diagnosis(tr("{words}; is another program using this machine?", words=words), "warning")
 
 
-def _evaluated(state: RunState, alive: bool) -> Diagnosis | None:
+def _diagnose_evaluations(state: RunState, alive: bool) -> Diagnosis | None:
     found = evaluations_of(state)
     if found is None:
         return None
@@ -373,7 +381,7 @@ def _training(state: RunState, alive: bool) -> Diagnosis | None:
         )
     later = [value for step, value in parts if step > parts[-1][0] / 2]
     if len(parts) >= BLOCKS // 2 and max(later) - min(later) < STILL * abs(mean(later)):
-        half = formatting.grouped(int(parts[-1][0] / 2))
+        half = formatting.group_digits(int(parts[-1][0] / 2))
         return Diagnosis(tr("Training loss has barely changed since step {half}: {after}", half=half, after=after))
     if now < first:
         return Diagnosis(tr("Training loss has fallen from {before} to {after}", before=before, after=after))
@@ -427,7 +435,7 @@ _NUMBERS = {
 }  # fmt: skip
 
 
-def _counted(number: int) -> str:
+def _evaluation_count_words(number: int) -> str:
     return _NUMBERS.get(number, str(number))
 
 
@@ -439,7 +447,7 @@ _LOOKS: tuple[_Look, ...] = (
     _past_its_best,
     _slower,
     _standing_still,
-    _evaluated,
+    _diagnose_evaluations,
     _training,
 )
 """The most urgent first."""

@@ -88,7 +88,7 @@ def _words(run: RunSummary) -> str:
             seconds=formatting.duration(run.seconds),
             score=score,
         )
-    at = tr(" at step {step}", step=formatting.grouped(run.step)) if run.step else ""
+    at = tr(" at step {step}", step=formatting.group_digits(run.step)) if run.step else ""
     if run.state == "lost":
         return tr("{title} was lost{at}: its process disappeared.", title=run.title, at=at)
     if run.state == "interrupted":

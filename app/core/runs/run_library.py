@@ -83,7 +83,7 @@ class RunSummary:
         return RunNotes(self.note, self.tags)
 
 
-def counted(runs: Iterable[RunSummary]) -> list[str]:
+def count_words(runs: Iterable[RunSummary]) -> list[str]:
     """`1 running` and `2 queued`, where there are any."""
     here = list(runs)
     waiting = sum(run.waits for run in here)
@@ -198,7 +198,7 @@ class _Read:
         self._settled, stamps = (), self._stamps()
         yield from self.go_on()
         summary = summarise(self.folder, self.state, look_at(self.folder, self.state))
-        self.summary = replace(summary, doubt=self.doubt, **self.noted())
+        self.summary = replace(summary, doubt=self.doubt, **self.read_notes())
         if has_settled(stamps[0]) and not self.summary.alive and self._rough is None and self._landmarks.is_complete:
             self._settled = stamps
 
@@ -211,7 +211,7 @@ class _Read:
         """The run's state; of a long one that is still being read what its two ends tell."""
         return self._exact if self._rough is None else self._rough
 
-    def noted(self) -> dict[str, object]:
+    def read_notes(self) -> dict[str, object]:
         """A person's words, read where their file has changed."""
         stamp = file_stamp(notes_file(self.folder))
         if stamp != self._notes_stamp:
@@ -273,7 +273,7 @@ class _Read:
 def summarise(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunSummary:
     """The line of the list that stands for a run."""
     metric = state.main_metric
-    subject = _told(state) if state.name else read_subject(folder)
+    subject = _subject(state) if state.name else read_subject(folder)
     return RunSummary(
         name=folder.name,
         path=folder.path,
@@ -297,7 +297,7 @@ def summarise(folder: RunFolder, state: RunState, outcome: RunStatus) -> RunSumm
     )
 
 
-def _told(state: RunState) -> RunSubject:
+def _subject(state: RunState) -> RunSubject:
     data = state.training_data
     files = ", ".join(formatting.name_of_path(file) for file in data.files[:2]) if data else ""
     return RunSubject(state.name, state.task, state.model, state.engine, files)

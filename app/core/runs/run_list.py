@@ -57,9 +57,9 @@ class RunListOptions:
 Line = RunSummary | GroupHeading
 
 
-def arranged(runs: Sequence[RunSummary], wish: RunListOptions) -> list[Line]:
+def arrange(runs: Sequence[RunSummary], wish: RunListOptions) -> list[Line]:
     """The lines to be listed; a run of several tags stands under each of them, an empty value always last."""
-    found = sorted_runs(matching(runs, wish.words), wish.column, descending=wish.descending)
+    found = sort_runs(matching(runs, wish.words), wish.column, descending=wish.descending)
     if not wish.group:
         return list(found)
     groups: dict[str, list[RunSummary]] = {}
@@ -77,7 +77,7 @@ def matching(runs: Sequence[RunSummary], words: str) -> list[RunSummary]:
     return [run for run in runs if search.matches(words, _texts(run), run.tags)]
 
 
-def sorted_runs(runs: Sequence[RunSummary], column: str, *, descending: bool) -> list[RunSummary]:
+def sort_runs(runs: Sequence[RunSummary], column: str, *, descending: bool) -> list[RunSummary]:
     """Runs by one of COLUMNS; those without a value come last either way, equal ones stay as they are."""
     return search.sort_items(runs, _VALUES[column], descending=descending)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.core import formatting
 from app.core.backend_messages import translate_messages
-from app.core.backend_words import SPLITS, begun, said
+from app.core.backend_words import SPLITS, capitalize, translate_word
 from app.core.i18n import thin, tr, trn
 from app.core.runs.series import Resume, Series, StepClock, StepRate
 from app.core.setting_titles import in_titles
@@ -100,7 +100,7 @@ class RunState:
             events.CheckpointSaved: self._checkpoint_saved,
             events.CheckpointRemoved: self._checkpoint_removed,
             events.RequestAnswered: self._request_answered,
-            events.Warned: self._warned,
+            events.Warned: self._on_warned,
             events.ModelExported: self._model_exported,
             events.PredictionsWritten: self._predictions_written,
             events.RunFinished: self._run_finished,
@@ -247,7 +247,7 @@ class RunState:
     def _stage_started(self, event: events.StageStarted) -> None:
         self.stage, self.stage_done = event.stage, 0
         self.stage_total, self.stage_unit = event.total, event.unit
-        self._note(event, begun(said(event.stage)))
+        self._note(event, capitalize(translate_word(event.stage)))
 
     def _stage_progress(self, event: events.StageProgress) -> None:
         self.stage, self.stage_done = event.stage, event.done
@@ -357,7 +357,7 @@ class RunState:
         self.answered.append(event)
         self._note(event, tr("Request to {request} received at step {step}", request=event.request, step=event.step))
 
-    def _warned(self, event: events.Warned) -> None:
+    def _on_warned(self, event: events.Warned) -> None:
         self.warnings.append(event := translate_messages(event))
         self._note(event, in_titles(event.message), "warning")
 
@@ -372,7 +372,7 @@ class RunState:
     def _run_finished(self, event: events.RunFinished) -> None:
         self.finished = event = translate_messages(event)
         kind = "error" if event.state == "failed" else "info"
-        self._note(event, event.message or tr("Run {state}", state=said(event.state)), kind)
+        self._note(event, event.message or tr("Run {state}", state=translate_word(event.state)), kind)
 
     def _note(self, event: events.Event, text: str, kind: str = "info") -> None:
         self.journal.append(JournalLine(event.time, text, kind))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from app.core import formatting
 from app.core.backend_messages import translate_message
-from app.core.backend_words import begun
+from app.core.backend_words import capitalize
 from app.core.i18n import tr
 from app.core.runs.run_state import RunState
 from backend.contract.run.fixes import RunFix, halve_batch
@@ -75,7 +75,7 @@ class RunStatus:
     @property
     def title(self) -> str:
         """The state as a word for people."""
-        return TITLES.get(self.state, begun(self.state))
+        return TITLES.get(self.state, capitalize(self.state))
 
     @property
     def kind(self) -> str:
@@ -106,7 +106,7 @@ def look_at(folder: RunFolder, state: RunState, now: float | None = None) -> Run
             return RunStatus("finished", NO_CURVES, lacks_events=True)
         words = tr("The run's events.jsonl is missing.")
         return RunStatus("lost", words, tr("Resume to continue from the last checkpoint."), lacks_events=True)
-    age = (now or time.time()) - _written(folder) if life == "new" else 0.0
+    age = (now or time.time()) - _modified_at(folder) if life == "new" else 0.0
     if has_not_spoken and (record is None or not record.state):
         state = replace(state, finished=None)
     return derive(state, life, record, age)
@@ -119,7 +119,7 @@ def _has_lost_its_events(folder: RunFolder, state: RunState, record: ExitRecord 
     return state.finished is None and not folder.events.exists() and not folder.is_carried()
 
 
-def _written(folder: RunFolder) -> float:
+def _modified_at(folder: RunFolder) -> float:
     try:
         return folder.spec.stat().st_mtime
     except OSError:
@@ -129,12 +129,12 @@ def _written(folder: RunFolder) -> float:
 def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: float = 0.0) -> RunStatus:
     """The outcome of events, life and exit record; `age_seconds` is how long a run without a process has waited."""
     if record is not None and record.state:
-        return _ended_unsaid(record, state)
+        return _status_without_event(record, state)
     if life == "alive":
         # Between its last event and its exit a finished run is still carried by a process.
-        return _said(state) if state.finished is not None else RunStatus(state.state)
+        return _status_of_end(state) if state.finished is not None else RunStatus(state.state)
     if state.finished is not None:
-        return _said(state)
+        return _status_of_end(state)
     if life == "ended" and record is not None:
         return RunStatus("failed", _exit_words(record), _again(state), _mend_of_kill(record, state))
     if life == "new" and age_seconds < GROWTH_SECONDS:
@@ -148,7 +148,7 @@ def derive(state: RunState, life: Life, record: ExitRecord | None, age_seconds: 
     )
 
 
-def _said(state: RunState) -> RunStatus:
+def _status_of_end(state: RunState) -> RunStatus:
     end = state.finished
     assert end is not None
     can_resume = end.can_go_on(has_checkpoint=bool(state.checkpoints))
@@ -156,9 +156,9 @@ def _said(state: RunState) -> RunStatus:
     return RunStatus(end.state, end.message, hint, end.mend, can_resume)
 
 
-def _ended_unsaid(record: ExitRecord, state: RunState) -> RunStatus:
+def _status_without_event(record: ExitRecord, state: RunState) -> RunStatus:
     """Of an attempt that was asked to end before there was an engine to say so by an event."""
-    can_resume = state.finished is None or _said(state).can_resume
+    can_resume = state.finished is None or _status_of_end(state).can_resume
     if record.state != "interrupted":
         return RunStatus(record.state, tr("It was removed from the queue before it started."), can_resume=can_resume)
     if record.message:

@@ -68,11 +68,11 @@ def _row(line: str) -> list[int | str]:
     if re.fullmatch(r"[\s\d,;-]*", bare):
         return [int(word) for word in re.findall(r"-?\d+", bare)]
     if re.match(r"\s*\[\s*['\"]", line):  # a list as Python prints it
-        return [_unquoted(word) for word in re.findall(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", line)]
+        return [_unquote(word) for word in re.findall(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", line)]
     return list(line.split())
 
 
-def _unquoted(word: str) -> str:
+def _unquote(word: str) -> str:
     return word[1:-1].replace("\\'", "'").replace('\\"', '"').replace("\\\\", "\\")
 
 

@@ -131,7 +131,7 @@ _COLUMN = 2
 
 def tree_lines(parts: Sequence[MergeNode]) -> list[str]:
     """One line a piece with its merge, the halves of each below it."""
-    drawn = [f"{_branches(parts, place)}{_shown(part)}" for place, part in enumerate(parts)]
+    drawn = [f"{_branches(parts, place)}{_node_text(part)}" for place, part in enumerate(parts)]
     width = max(map(len, drawn), default=0) + _COLUMN
     return [
         line if part.rank is None else f"{line:<{width}}" + tr("merge {rank:,}", rank=part.rank)
@@ -139,7 +139,7 @@ def tree_lines(parts: Sequence[MergeNode]) -> list[str]:
     ]
 
 
-def _shown(part: MergeNode) -> str:
+def _node_text(part: MergeNode) -> str:
     """The text, unless it is only a part of a character."""
     text = part.text if part.text and "\ufffd" not in part.text else part.piece
     return text.translate(SPACES)

@@ -46,7 +46,7 @@ def chosen_task(entries: list[TaskEntry], spec: Mapping[str, Any]) -> ChosenTask
     entry = next((one for one in entries if one.name == section.get("type")), None)
     if entry is None:
         return ChosenTask()
-    fields = json_schema.resolved(entry.settings).get("properties", {})
+    fields = json_schema.resolve(entry.settings).get("properties", {})
     return ChosenTask(entry.title, {name: field.get("default") for name, field in fields.items()} | section)
 
 

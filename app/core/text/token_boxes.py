@@ -66,7 +66,7 @@ class TokenBoxes:
 
     def shown(self, first: int, last: int) -> str:
         """The same as `spanned`, shortened where it would take many lines."""
-        return shortened(self.spanned(first, last))
+        return shorten(self.spanned(first, last))
 
     def spanned(self, first: int, last: int) -> str:
         """The text that a group of tokens stands for."""
@@ -75,7 +75,7 @@ class TokenBoxes:
         return self.source[self.start[first] : max(self.end[first:last])]
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """The beginning of a very long text, and how much more there is."""
     return (
         text
@@ -122,7 +122,7 @@ _FAR = 1 << 40
 
 def boxes_of(table: TokenTable) -> TokenBoxes:
     """What the view draws: stretches of the text, with the space that a piece took before its word."""
-    return _Maker(table).made() if len(table) else _nothing("".join(table.sources))
+    return _Maker(table).build() if len(table) else _nothing("".join(table.sources))
 
 
 class _Maker:
@@ -140,7 +140,7 @@ class _Maker:
         self._start, self._end = columns["start"] + base, columns["end"] + base
         self._piece = columns["piece"]
 
-    def made(self) -> TokenBoxes:
+    def build(self) -> TokenBoxes:
         labels = self._labels()
         gap = self._gaps()
         self._take_spaces(gap)
@@ -154,8 +154,8 @@ class _Maker:
             end=self._end,
             gap=gap,
             kind=kind,
-            faint=(self._table.columns["mask"] == 0) | self._shared(),
-            linked=self._linked(labels),
+            faint=(self._table.columns["mask"] == 0) | self._find_shared(),
+            linked=self._find_linked(labels),
             weight=np.maximum(0.3, self._table.columns["byte_end"] - self._table.columns["byte_start"]),
             labels=labels,
             captions=self._captions(),
@@ -213,7 +213,7 @@ class _Maker:
     def _whole(self) -> int:
         return self._table.answer.tokens + self._table.answer.padding
 
-    def _linked(self, labels: Mapping[int, str]) -> np.ndarray:
+    def _find_linked(self, labels: Mapping[int, str]) -> np.ndarray:
         """Whether a token stands for a part of the characters of the one before."""
         linked = np.zeros(len(self._table), bool)
         window = self._table.columns["window"]
@@ -227,7 +227,7 @@ class _Maker:
         linked[list(labels)] = False
         return linked
 
-    def _shared(self) -> np.ndarray:
+    def _find_shared(self) -> np.ndarray:
         """Whether a token was already in the window before."""
         window, found = self._table.columns["window"], np.zeros(len(self._table), bool)
         edges = [0, *(np.flatnonzero(np.diff(window)) + 1).tolist(), len(window)]
@@ -258,7 +258,7 @@ class _Maker:
 
     def _window_captions(self, windows: int) -> dict[int, str]:
         edges = [0, *(np.flatnonzero(np.diff(self._table.columns["window"])) + 1).tolist(), len(self._table)]
-        shared = self._shared()
+        shared = self._find_shared()
         said: dict[int, str] = {}
         for begin, end in pairwise(edges):
             number = int(self._table.columns["window"][begin])

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.core.formatting import grouped
+from app.core.formatting import group_digits
 from app.core.i18n import figure, tr, trn
 from app.core.text import invisible_characters
-from app.core.text.token_boxes import LONGEST, shortened
+from app.core.text.token_boxes import LONGEST, shorten
 from app.core.text.token_table import TokenTable
 from backend.contract.tokens.tokens import TokenPiece, Tokens
 
@@ -27,7 +27,7 @@ def facts_of(table: TokenTable, index: int, drawing: str = "") -> list[Fact]:
     facts = [
         Fact(tr("Id"), str(piece.id)),
         Fact(tr("Piece"), piece.piece, tr("As in the vocabulary")),
-        Fact(tr("Text"), f"“{invisible_characters.visible(shortened(text))}”" if at["end"] > at["start"] else "none"),
+        Fact(tr("Text"), f"“{invisible_characters.visible(shorten(text))}”" if at["end"] > at["start"] else "none"),
         Fact(
             tr("Characters"),
             _span(at["start"], at["end"], table.begin),
@@ -92,7 +92,9 @@ def _score(piece: TokenPiece) -> list[Fact]:
     if piece.rank is not None:
         found.append(
             Fact(
-                tr("Merge rank"), grouped(piece.rank), tr("Of the first merge that makes this piece; 0 is merged first")
+                tr("Merge rank"),
+                group_digits(piece.rank),
+                tr("Of the first merge that makes this piece; 0 is merged first"),
             )
         )
     if piece.log_probability is not None:
@@ -113,17 +115,17 @@ def counts_of(answer: Tokens) -> list[Fact]:
         found.append(Fact("", tr("{characters:.2f} characters per token", characters=answer.characters / text_tokens)))
         if answer.words:
             found.append(Fact("", tr("{words:.2f} words per token", words=answer.words / text_tokens)))
-    found.append(Fact("", tr("{unknown} unknown", unknown=grouped(answer.unknown))))
+    found.append(Fact("", tr("{unknown} unknown", unknown=group_digits(answer.unknown))))
     if answer.byte_fallback and text_tokens:
         found.append(
             Fact("", tr("{byte_fallback:.1%} byte fallback", byte_fallback=answer.byte_fallback / text_tokens))
         )
     if answer.partial and answer.partial != answer.byte_fallback:
-        found.append(Fact("", tr("{partial} hold part of a character", partial=grouped(answer.partial))))
+        found.append(Fact("", tr("{partial} hold part of a character", partial=group_digits(answer.partial))))
     if answer.padding:
-        found.append(Fact("", tr("{padding} padding", padding=grouped(answer.padding))))
+        found.append(Fact("", tr("{padding} padding", padding=group_digits(answer.padding))))
     if answer.windows > 1:
-        found.append(Fact("", tr("{windows} windows", windows=grouped(answer.windows))))
+        found.append(Fact("", tr("{windows} windows", windows=group_digits(answer.windows))))
     if answer.left_out:
         found.append(Fact("", tr("{count} cut off", count=trn("{count} token", "{count} tokens", answer.left_out))))
     return found
@@ -140,10 +142,12 @@ def against_limit(tokens: int, limit: int | None) -> tuple[str, str]:
         return "", "neutral"
     if tokens > limit:
         return tr(
-            "{count} over {limit}", count=trn("{count} token", "{count} tokens", tokens - limit), limit=grouped(limit)
+            "{count} over {limit}",
+            count=trn("{count} token", "{count} tokens", tokens - limit),
+            limit=group_digits(limit),
         ), "danger"
     share = tokens / limit
-    return tr("{share:.0%} of {limit}", share=share, limit=grouped(limit)), "warning" if share > 0.9 else "success"
+    return tr("{share:.0%} of {limit}", share=share, limit=group_digits(limit)), "warning" if share > 0.9 else "success"
 
 
 def round_trip(answer: Tokens) -> tuple[str, str]:
@@ -156,7 +160,7 @@ def round_trip(answer: Tokens) -> tuple[str, str]:
     before, after = invisible_characters.visible(back.text_part), invisible_characters.visible(back.decoded_part)
     return tr(
         "Decodes differently from character {place}: “{before}” becomes “{after}”",
-        place=grouped(back.place),
+        place=group_digits(back.place),
         before=before,
         after=after,
     ), "warning"

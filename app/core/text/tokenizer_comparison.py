@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.core.formatting import grouped
+from app.core.formatting import group_digits
 from app.core.i18n import figure, tr
 from app.core.table_rows import TableRows
 from backend.contract.tokens.comparison import DataComparison, LanguageCounts
@@ -56,16 +56,16 @@ def rate_rows(found: DataComparison, names: Sequence[str]) -> TableRows:
                 "unknown": counts.unknown[place],
             }
             rows.append([values[column] for column in columns])
-    return TableRows(columns, rows, shown=_shown)
+    return TableRows(columns, rows, shown=_cell_text)
 
 
-def _shown(value: float | str | None, column: str) -> str | None:
+def _cell_text(value: float | str | None, column: str) -> str | None:
     if isinstance(value, float):
-        return figure(value, ".3f") if column.startswith("per_") else grouped(round(value))
-    return grouped(value) if isinstance(value, int) else value
+        return figure(value, ".3f") if column.startswith("per_") else group_digits(round(value))
+    return group_digits(value) if isinstance(value, int) else value
 
 
-def padded(heights: Sequence[Sequence[int]]) -> list[list[int]]:
+def padding_rows(heights: Sequence[Sequence[int]]) -> list[list[int]]:
     """How many empty rows follow each line of each text, so that every line begins on the same row in all of them.
 
     `heights` are the rows that each line of each text takes by itself; a line without tokens takes one.

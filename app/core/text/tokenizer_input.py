@@ -24,7 +24,7 @@ class TextOptions(TokenOptions, frozen=True, kw_only=True):
         """Arguments of `tokenize`; `given` are the text or messages and what belongs to them."""
         if given.get("messages") is not None:
             given["chat_template"] = self.chat_template
-        asked = self._shared() | given
+        asked = self._shared_options() | given
         if not self.windows or self.max_length is None:
             asked |= {"windows": False, "stride": 0}
         return msgspec.to_builtins(TokenizeQuestion(tokenizer=tokenizer, options=self.construction, **asked))
@@ -38,12 +38,12 @@ class TextOptions(TokenOptions, frozen=True, kw_only=True):
 
     def batch_question(self, tokenizer: str, texts: list[str]) -> dict[str, Any]:
         """Arguments of `tokenize_batch`."""
-        asked = self._shared() | {"padding": self.padding or "longest", "windows": False, "stride": 0}
+        asked = self._shared_options() | {"padding": self.padding or "longest", "windows": False, "stride": 0}
         return msgspec.to_builtins(
             BatchQuestion(tokenizer=tokenizer, options=self.construction, texts=texts, **asked)
         )  # fmt: skip
 
-    def _shared(self) -> dict[str, Any]:
+    def _shared_options(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in TokenOptions.__struct_fields__}
 
 
@@ -63,12 +63,12 @@ TEXT_TITLES = [tr("The first text"), tr("The second text")]
 
 def message_titles(messages: Sequence[tuple[str, str]]) -> list[str]:
     """`2. user: What is a …` for each message."""
-    return [f"{number}. {role}: {_shortened(content)}" for number, (role, content) in enumerate(messages, 1)]
+    return [f"{number}. {role}: {_shorten(content)}" for number, (role, content) in enumerate(messages, 1)]
 
 
 def word_titles(text: str) -> list[str]:
     """`3. terminal` for each word."""
-    return [f"{number}. {_shortened(word)}" for number, word in enumerate(text.split()[:MAX_WORDS], 1)]
+    return [f"{number}. {_shorten(word)}" for number, word in enumerate(text.split()[:MAX_WORDS], 1)]
 
 
 def part_of_token(table: TokenTable, index: int) -> int | None:
@@ -83,6 +83,6 @@ def part_of_token(table: TokenTable, index: int) -> int | None:
     return found if found >= 0 else None
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= SHOWN else f"{line[:SHOWN].rstrip()}…"

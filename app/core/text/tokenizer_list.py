@@ -119,7 +119,7 @@ def made_rows(tokenizers: Sequence[MadeBefore]) -> TableRows:
     rows = [
         (
             formatting.name_of_path(one.path),
-            formatting.grouped(one.pieces) if one.pieces else "–",
+            formatting.group_digits(one.pieces) if one.pieces else "–",
             formatting.moment(one.when or None),
             one.path if there else tr("Not found: {path}", path=one.path),
         )

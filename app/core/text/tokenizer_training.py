@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core import formatting
-from app.core.backend_words import begun
+from app.core.backend_words import capitalize
 from app.core.draft.draft import as_yaml
 from app.core.i18n import tr, trn
 from app.core.table_rows import TableRows
@@ -38,7 +38,7 @@ def note_of(token: ProposedToken) -> str:
     if token.problem and token.known is not None:
         return tr("Already: id {known}", known=token.known)
     if token.problem:
-        return begun(token.problem)
+        return capitalize(token.problem)
     if token.known is not None:
         return tr("Exists (id {known}); becomes special", known=token.known)
     if token.special:
@@ -71,7 +71,7 @@ def saved_words(counts: TokenCounts) -> str:
         change = tr("{less:.1%} fewer", less=less) if less > 0 else tr("{value:.1%} more", value=-less)
     else:
         change = tr("hardly fewer") if less > 0 else tr("hardly more") if less < 0 else tr("no fewer")
-    before, after = formatting.grouped(counts.tokens_before), formatting.grouped(counts.tokens_after)
+    before, after = formatting.group_digits(counts.tokens_before), formatting.group_digits(counts.tokens_after)
     return tr(
         "{count}: {before} tokens become {after} ({change})",
         count=trn("{count} text", "{count} texts", counts.rows),

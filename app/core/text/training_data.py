@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.core.i18n import figure, grouped, tr
+from app.core.i18n import figure, group_digits, tr
 from backend.contract.rpc.training_data import Kind, TrainingFeature, TrainingStep
 
 DRAFT = "draft"
@@ -62,7 +62,7 @@ def step_words(step: TrainingStep) -> str:
     parts = [tr("Epoch {epoch}", epoch=step.epoch)]
     if step.loss is not None:
         parts.append(tr("loss {loss:.4f}", loss=step.loss))
-    shown = " + ".join(" × ".join(grouped(size) for size in shape) for shape in step.shapes[:4])
+    shown = " + ".join(" × ".join(group_digits(size) for size in shape) for shape in step.shapes[:4])
     more = tr(" + {number} more", number=len(step.shapes) - 4) if len(step.shapes) > 4 else ""
     parts.append(tr("{tokens:,} tokens in {shown}{more}", tokens=step.tokens, shown=shown, more=more))
     parts.append(tr("{percent} padding", percent=percent(step.padding)))

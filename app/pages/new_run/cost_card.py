@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QMenu, QPushButton, QSiz
 
 from app import theme
 from app.core import formatting
-from app.core.backend_words import said
+from app.core.backend_words import translate_word
 from app.core.draft import run_duration
 from app.core.i18n import tr
 from app.pages.new_run.cost_details import CostDetails, placed_words
@@ -171,8 +171,8 @@ class CostCard(Card):
         computes = f"{plan.device}, {plan.precision}"
         shown = {
             tr("Steps"): (
-                formatting.grouped(plan.total_steps),
-                tr("{steps_per_epoch} per epoch", steps_per_epoch=formatting.grouped(plan.steps_per_epoch)),
+                formatting.group_digits(plan.total_steps),
+                tr("{steps_per_epoch} per epoch", steps_per_epoch=formatting.group_digits(plan.steps_per_epoch)),
             ),
             tr("Tokens"): (
                 formatting.short_count(plan.tokens_per_epoch),
@@ -193,11 +193,11 @@ class CostCard(Card):
             self.subs[name].setText(sub)
         if plan.measured is not None:  # what stood there before is still one look away
             self.subs[tr("Time")].setToolTip(f"{self.subs[tr('Time')].text()} · {computes}")
-            self.subs[tr("Memory")].setToolTip(_reckoned(plan))
+            self.subs[tr("Memory")].setToolTip(_estimate_words(plan))
         theme.role(self.values[tr("Memory")], "section" if plan.fits else "danger")
         parts = "\n".join(
             [
-                *(f"{said(part.name)}: {formatting.megabytes(part.megabytes)}" for part in plan.memory),
+                *(f"{translate_word(part.name)}: {formatting.megabytes(part.megabytes)}" for part in plan.memory),
                 *map(placed_words, plan.placement),
             ]
         )
@@ -215,7 +215,7 @@ def _memory(plan: RunPlan) -> tuple[str, str]:
     return formatting.megabytes(seen), tr("measured")
 
 
-def _reckoned(plan: RunPlan) -> str:
+def _estimate_words(plan: RunPlan) -> str:
     return tr("estimated {memory_mb} · {free}", memory_mb=formatting.megabytes(plan.memory_mb), free=_free(plan))
 
 

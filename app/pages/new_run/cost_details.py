@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QVBoxLayout, QWidget
 
 from app import theme
 from app.core import formatting
-from app.core.backend_words import said
+from app.core.backend_words import translate_word
 from app.core.draft import run_duration
 from app.core.i18n import tr, trn
 from app.widgets.card import label
@@ -48,14 +48,17 @@ class CostDetails(QFrame):
         for part in plan.memory:
             bar = ThinProgressBar()
             bar.set_fraction(part.megabytes / plan.memory_mb if plan.memory_mb else 0.0)
-            self._row(grid, said(part.name), formatting.megabytes(part.megabytes), bar)
+            self._row(grid, translate_word(part.name), formatting.megabytes(part.megabytes), bar)
 
     def _time(self, plan: RunPlan) -> None:
         known = run_duration.whole(plan) if plan.seconds is not None else tr("unknown until measured")
         grid = self._section(tr("Time · {known}", known=known))
         for part in plan.time:
             self._row(
-                grid, said(part.name), run_duration.of_part(part), label(run_duration.made_of(part), "faint", wrap=True)
+                grid,
+                translate_word(part.name),
+                run_duration.of_part(part),
+                label(run_duration.basis_words(part), "faint", wrap=True),
             )
         if plan.measured is not None:
             words = " ".join(run_duration.details(plan.measured, plan.memory_mb, time.time()))
@@ -66,7 +69,10 @@ class CostDetails(QFrame):
     def _tokens(self, plan: RunPlan) -> None:
         grid = self._section(tr("Tokens and batches"))
         self._row(
-            grid, tr("Per epoch"), formatting.grouped(plan.tokens_per_epoch), label(tr("excluding padding"), "faint")
+            grid,
+            tr("Per epoch"),
+            formatting.group_digits(plan.tokens_per_epoch),
+            label(tr("excluding padding"), "faint"),
         )
         if plan.padding is not None:
             self._row(
@@ -83,7 +89,7 @@ class CostDetails(QFrame):
         self._row(
             grid,
             tr("Batch size"),
-            formatting.grouped(plan.batch_size),
+            formatting.group_digits(plan.batch_size),
             label(tr("micro-batches of {passes}", passes=passes), "faint"),
         )
 

@@ -253,7 +253,7 @@ class DraftController(QObject):
 
     def differences_with(self, preset: Preset) -> list[Difference]:
         """What a preset would change, setting by setting."""
-        tried = self.draft.copied()
+        tried = self.draft.copy()
         overlay = PresetOverlay(tried)
         overlay.laid = self.overlay.laid
         self._lay(overlay, preset)

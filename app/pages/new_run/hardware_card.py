@@ -9,8 +9,14 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QVBoxLayout, QWidg
 
 from app.core import formatting, json_schema
 from app.core.backend_messages import translate_messages
-from app.core.backend_words import said
-from app.core.draft.device_choice import against_precision, chosen, device_words, meant, memory_words
+from app.core.backend_words import translate_word
+from app.core.draft.device_choice import (
+    against_precision,
+    candidate_devices,
+    device_words,
+    memory_words,
+    selected_devices,
+)
 from app.core.draft.draft import Draft
 from app.core.i18n import tr
 from app.widgets.card import Card, FormGrid, label
@@ -107,9 +113,11 @@ class HardwareCard(Card):
         self.device.clear()
         best = next((device for device in found.devices if device.kind != "cpu"), None)
         best = best or next(iter(found.devices), None)
-        self.device.addItem(tr("Automatic → {name}", name=said(best.name)) if best else tr("Automatic"), "auto")
+        self.device.addItem(
+            tr("Automatic → {name}", name=translate_word(best.name)) if best else tr("Automatic"), "auto"
+        )
         for device in _one_per_kind(found.devices):
-            self.device.addItem(said(device.name), device.kind)
+            self.device.addItem(translate_word(device.name), device.kind)
         self.note.setText(formatting.sentence(found.note))
         self.note.setVisible(bool(found.note))
         self._show_devices()
@@ -167,7 +175,7 @@ class HardwareCard(Card):
         if self.device.findData(value) < 0:
             self.device.addItem(tr("{value} (not on this computer)", value=value), value)
         self.device.setCurrentIndex(self.device.findData(value))
-        possible, taken = meant(self._draft, self._here), chosen(self._draft, self._here)
+        possible, taken = candidate_devices(self._draft, self._here), selected_devices(self._draft, self._here)
         entry = self._entry()
         self.devices.show_devices(self._here, possible, taken, entry is not None and entry.several_devices)
         self.devices.setVisible(bool(self._here))
@@ -175,7 +183,7 @@ class HardwareCard(Card):
 
     def _show_precision(self) -> None:
         wanted = str(self._draft.get("hardware.precision", "auto"))
-        taken = chosen(self._draft, self._here)
+        taken = selected_devices(self._draft, self._here)
         for number, (value, words) in enumerate(PRECISIONS):
             reason = against_precision(value, taken)
             _enable(self.precision, number, not reason, reason or words)
@@ -201,10 +209,10 @@ class HardwareCard(Card):
             self.form.hide()
             self._more.removeWidget(self.form)
             self.form.deleteLater()
-        own = json_schema.resolved(entry.settings).get("properties", {}) if entry is not None else {}
+        own = json_schema.resolve(entry.settings).get("properties", {}) if entry is not None else {}
         fields = {**self._section.get("properties", {}), **own}
         left = json_schema.without({**self._section, "properties": fields}, ELSEWHERE)
-        self.form = SchemaForm(json_schema.folded(left), prefix="hardware")
+        self.form = SchemaForm(json_schema.fold(left), prefix="hardware")
         self.form.setProperty("engine", entry.name if entry is not None else "")
         self.form.changed.connect(self.changed)
         self.form.mistakes_changed.connect(self.mistakes_changed)

@@ -199,7 +199,7 @@ class SavePresetDialog(QDialog):
         self, draft: Draft, settings: Mapping[str, Setting], shipped: Sequence[Preset], own: Sequence[Preset]
     ) -> None:
         """Begin with what of a draft is usually kept."""
-        self._draft, self._settings, self._shipped, self._own = draft.copied(), dict(settings), shipped, own
+        self._draft, self._settings, self._shipped, self._own = draft.copy(), dict(settings), shipped, own
         self.name.clear()
         self.description.clear()
         for section, box in self.boxes.items():

@@ -115,7 +115,7 @@ class SettingsCard(Card):
         is_new = self._task[1] != id(catalog)
         self._task = (task.name, id(catalog))
         self._schemas |= {name: json_schema.section(catalog.spec, name) for name in GROUPS if name != "task" and is_new}
-        self._schemas["task"] = json_schema.resolved(task.settings)
+        self._schemas["task"] = json_schema.resolve(task.settings)
         self._optimizers = {one.name: one for one in catalog.optimizers}
         self._adapters = {one.name: one for one in catalog.adapters}
         # What decides which columns are asked for cannot stand behind a button.
@@ -311,7 +311,7 @@ class OptionsForm(QWidget):
         wanted = name if settings else ""
         if wanted != self._chosen:
             self._chosen = wanted
-            self._build(json_schema.without(json_schema.resolved(dict(settings or {})), {"type"}))
+            self._build(json_schema.without(json_schema.resolve(dict(settings or {})), {"type"}))
         if self.form is not None:
             self.form.show_values(values)
         self.setVisible(self.form is not None)

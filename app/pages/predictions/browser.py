@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from app.core.formatting import grouped, metric_title, number
+from app.core.formatting import group_digits, metric_title, number
 from app.core.i18n import inside, tr, trn
 from app.core.runs.run_spec import RunTask, read_run_task
 from app.pages.predictions.export_dialog import ExportChoice, ExportOffer, PredictionsExport
@@ -104,7 +104,7 @@ class PredictionsBrowser(QWidget):
         below = QShortcut(QKeySequence("Down"), self.filters.search.line, self.view.enter)
         below.setContext(Qt.ShortcutContext.WidgetShortcut)
 
-    def shown(self) -> None:
+    def on_shown(self) -> None:
         """The newest run with predictions, if none was chosen; what was written since is read."""
         self._list_runs()
         if self.run is None and self.filters.run_choice.count():
@@ -211,7 +211,7 @@ class PredictionsBrowser(QWidget):
         words = [trn("{count} row", "{count} rows", self.rows.row_count)]
         shown = self.table.shown_count()
         if shown != self.rows.row_count:
-            words.append(tr("{shown} shown", shown=grouped(shown)))
+            words.append(tr("{shown} shown", shown=group_digits(shown)))
         run = self._context.library.find(self.run)
         if run is not None and run.metric and run.best is not None and self.filters.split == "validation":
             words.append(f"{inside(metric_title(run.metric))} {number(run.best)}")
@@ -220,7 +220,7 @@ class PredictionsBrowser(QWidget):
         self.filters.show_count(
             tr(
                 "{shown} of {count}",
-                shown=grouped(shown),
+                shown=group_digits(shown),
                 count=trn("{count} row", "{count} rows", self.rows.row_count),
             )
         )
@@ -242,7 +242,7 @@ class PredictionsBrowser(QWidget):
     def _on_opening(self, part: float) -> None:
         words = tr("Preparing the file, {part:.0%}", part=part)
         self.overview.show_waiting(words)
-        if not self.filters.wanted.is_empty or self._sort[0]:
+        if not self.filters.row_filter.is_empty or self._sort[0]:
             self.filters.show_count(words)
 
     # Filter and sort
@@ -273,7 +273,7 @@ class PredictionsBrowser(QWidget):
 
     def _filter(self) -> None:
         if self.rows is not None:
-            wanted = self.filters.wanted
+            wanted = self.filters.row_filter
             self.overview.show_chosen_pair(*(wanted.pair or ("", "")))
             self.overview.diagram.show_chosen(wanted.confidence)
             self.chosen.want(wanted, self._sort)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QPushButton, QRadioButton, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.backend_words import said
+from app.core.backend_words import translate_word
 from app.core.formatting import name_of_path
 from app.core.i18n import tr, trn
 from app.core.preferences import Preferences
@@ -213,7 +213,7 @@ class PredictionsExport(QObject):
         )
 
     def _on_progress(self, progress: Progress) -> None:
-        words = self._pace.words(progress.done, progress.total, said(progress.unit), time.monotonic())
+        words = self._pace.words(progress.done, progress.total, translate_word(progress.unit), time.monotonic())
         self._line.show_progress(words, progress.done / progress.total if progress.total else None)
 
     def _on_exported(self, answer: ExportedFile) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.backend_words import said
+from app.core.backend_words import translate_word
 from app.core.formatting import metric_title, number, sentence
 from app.core.i18n import inside, tr, trn
 from app.core.progress import RowPace
@@ -131,11 +131,11 @@ class FilePrediction(QWidget):
 
     def _on_progress(self, progress: Progress) -> None:
         if progress.text:
-            self._stage = said(progress.text)
+            self._stage = translate_word(progress.text)
             self._pace.begin()
             self.line.show_progress(self._stage, None)
             return
-        words = self._pace.words(progress.done, progress.total, said(progress.unit), time.monotonic())
+        words = self._pace.words(progress.done, progress.total, translate_word(progress.unit), time.monotonic())
         fraction = progress.done / progress.total if progress.total else None
         self.line.show_progress(f"{self._stage}: {words}" if self._stage != tr("Predicting") else words, fraction)
 

@@ -114,7 +114,7 @@ class FilterBar(QWidget):
         return self.order_choice.currentData() or FILE_ORDER
 
     @property
-    def wanted(self) -> RowFilter:
+    def row_filter(self) -> RowFilter:
         """Which rows are wanted."""
         right = RIGHTNESS[self.right_group.checkedId()][1]
         return self.search.put_into(replace(self._more, right=right))
@@ -166,7 +166,7 @@ class FilterBar(QWidget):
         self._on_changed()
 
     def _on_changed(self) -> None:
-        self.chips.show_chips(list(self.wanted.chips()))
+        self.chips.show_chips(list(self.row_filter.chips()))
         self.changed.emit()
 
     # What can be chosen

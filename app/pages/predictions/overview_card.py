@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from app import theme
-from app.core.formatting import grouped, number
+from app.core.formatting import group_digits, number
 from app.core.i18n import tr, trn
 from app.pages.predictions.threshold_view import ThresholdView
 from app.services.backend_client import BackendClient, PendingQuery
@@ -75,7 +75,12 @@ class OverviewCard(Card):
         self.scatter = ScatterPlot()
         self.scatter.row_chosen.connect(self.row_chosen)
         self.stack = QStackedWidget(self)
-        for page in (self._matrix_page(), self._labels_page(), self._reliability_page(), _scrolled(self.threshold)):
+        for page in (
+            self._matrix_page(),
+            self._labels_page(),
+            self._reliability_page(),
+            _make_scrollable(self.threshold),
+        ):
             self.stack.addWidget(page)
         self._numbers = self._numbers_page()
         self.stack.addWidget(self._numbers)
@@ -112,11 +117,11 @@ class OverviewCard(Card):
     def _matrix_page(self) -> QWidget:
         self.shares = QCheckBox(tr("Normalize by true label"))
         self.shares.toggled.connect(self.matrix.show_shares)
-        return _scrolled(_stacked(self.matrix, self.shares))
+        return _make_scrollable(_stack(self.matrix, self.shares))
 
     def _labels_page(self) -> QWidget:
         self.totals = label("", "caption", wrap=True)
-        page = _stacked(self.totals)
+        page = _stack(self.totals)
         page.layout().insertWidget(1, self.labels, 1)  # type: ignore[union-attr]
         page.layout().setStretch(2, 0)  # type: ignore[union-attr]
         return page
@@ -130,11 +135,11 @@ class OverviewCard(Card):
         hint = tr(
             "Bars on the dashed line are well calibrated; bars below it are overconfident. Click a bar to see its rows."
         )
-        return _scrolled(_stacked(self.calibration, label(words, "faint", wrap=True), self.diagram, label(hint, "faint", wrap=True)))  # fmt: skip
+        return _make_scrollable(_stack(self.calibration, label(words, "faint", wrap=True), self.diagram, label(hint, "faint", wrap=True)))  # fmt: skip
 
     def _numbers_page(self) -> QWidget:
         self.numbers = label("", "caption", wrap=True)
-        page = _stacked(self.numbers)
+        page = _stack(self.numbers)
         page.layout().insertWidget(1, self.scatter, 1)  # type: ignore[union-attr]
         page.layout().setStretch(2, 0)  # type: ignore[union-attr]
         return page
@@ -158,8 +163,8 @@ class OverviewCard(Card):
     def show_counts(self, right: int, wrong: int, has_confidence: bool = False) -> None:
         """How many rows are right and wrong."""
         self._say("")
-        self.right.setText(grouped(right))
-        self.wrong.setText(grouped(wrong))
+        self.right.setText(group_digits(right))
+        self.wrong.setText(group_digits(wrong))
         self._tiles.setVisible(right + wrong > 0)
         self.mistakes.setVisible(has_confidence and wrong > 0)
 
@@ -208,7 +213,7 @@ class OverviewCard(Card):
     def _show_scores(self, scores: Sequence[LabelScore], words: str, title: str) -> None:
         self.totals.setText(words)
         rows = [
-            (one.label, number(one.precision, 2), number(one.recall, 2), number(one.f1, 2), grouped(one.actual))
+            (one.label, number(one.precision, 2), number(one.recall, 2), number(one.f1, 2), group_digits(one.actual))
             for one in scores
         ]  # fmt: skip
         are_labels = title == tr("Label")
@@ -241,7 +246,7 @@ class OverviewCard(Card):
             tr(
                 "Showing {count} of {rows}. ",
                 count=trn("{count} row", "{count} rows", len(found.points)),
-                rows=grouped(found.rows),
+                rows=group_digits(found.rows),
             )
             if len(found.points) < found.rows
             else ""
@@ -264,7 +269,7 @@ class OverviewCard(Card):
         self.stack.setCurrentIndex(place)
         self._say(self._matrix_words if place == MATRIX else "")
         if place == THRESHOLD:
-            self.threshold.shown()
+            self.threshold.on_shown()
 
     def apply_theme(self) -> None:
         """Plots read their colours at every paint."""
@@ -273,7 +278,7 @@ class OverviewCard(Card):
         theme.role(self, "card")
 
 
-def _stacked(*widgets: QWidget) -> QWidget:
+def _stack(*widgets: QWidget) -> QWidget:
     holder = QWidget()
     holder.setObjectName("scrolled")
     column = QVBoxLayout(holder)
@@ -285,7 +290,7 @@ def _stacked(*widgets: QWidget) -> QWidget:
     return holder
 
 
-def _scrolled(content: QWidget) -> QScrollArea:
+def _make_scrollable(content: QWidget) -> QScrollArea:
     area = QScrollArea(widgetResizable=True)
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -79,11 +79,11 @@ class Page(QWidget):
         """The table of the rows."""
         return self.browser.table
 
-    def shown(self) -> None:
+    def on_shown(self) -> None:
         """What was written since is read."""
-        self.browser.shown()
+        self.browser.on_shown()
         if self.pages.currentIndex() == TRY:
-            self.attempt.shown()
+            self.attempt.on_shown()
 
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
@@ -102,7 +102,7 @@ class Page(QWidget):
         """Show the rows or the Try box, which begins with the run that is shown."""
         self.sides.button(side).setChecked(True)
         if side == TRY and self.pages.currentIndex() != TRY:
-            self.attempt.shown()
+            self.attempt.on_shown()
             if not self.attempt.form.chosen_target():
                 self.attempt.form.show_run(self.browser.run, self.browser.task.kind)
         self.pages.setCurrentIndex(side)

@@ -60,13 +60,13 @@ class TableCard(Card):
             self.table.set_source(None)
             return
         self.table.set_titles({AT_THRESHOLD: tr("At threshold")})
-        self.table.set_source(rows, self._wanted())
+        self.table.set_source(rows, self._visible_columns())
         self._fit()
         self._offer_columns()
 
     # Columns
 
-    def _wanted(self) -> list[str]:
+    def _visible_columns(self) -> list[str]:
         """The usual columns, or those that a person has chosen of the ones there are."""
         assert self._rows is not None
         if self._kept.shown is None:
@@ -117,7 +117,7 @@ class TableCard(Card):
 
     def _apply(self) -> None:
         line = self.table.currentIndex().row()
-        self.table.set_columns(self._wanted())
+        self.table.set_columns(self._visible_columns())
         self._fit()
         if line >= 0:
             self.table.selectRow(line)

@@ -98,7 +98,7 @@ class ThresholdView(QWidget):
         self.plot.show_curves({})
         self._show()
 
-    def shown(self) -> None:
+    def on_shown(self) -> None:
         """The counts of the chosen label are wanted now."""
         if self.choice.currentText() and self.choice.currentText() not in self._known:
             self.counts_wanted.emit(self.choice.currentText())
@@ -130,7 +130,7 @@ class ThresholdView(QWidget):
     def _on_label(self) -> None:
         self.switch_off()
         self._show_curves()
-        self.shown()
+        self.on_shown()
 
     def _on_best(self) -> None:
         scores = self._known.get(self.choice.currentText())

@@ -196,7 +196,7 @@ class SampledPredictions(QStackedWidget):
         self.steps.clear()
         self.steps.addItem(LATEST)
         for step in reversed(steps):
-            self.steps.addItem(tr("Step {step}", step=formatting.grouped(step)), step)
+            self.steps.addItem(tr("Step {step}", step=formatting.group_digits(step)), step)
         self.steps.setCurrentIndex(max(0, self.steps.findData(chosen)) if chosen is not None else 0)
         self.steps.blockSignals(False)
         self.setCurrentIndex(1 if steps else 0)
@@ -216,7 +216,7 @@ class SampledPredictions(QStackedWidget):
         self.measure.setText(
             tr(
                 "step {step}{value}{words}",
-                step=formatting.grouped(shown.step),
+                step=formatting.group_digits(shown.step),
                 value=" · " if words else "",
                 words=words,
             )
@@ -251,7 +251,7 @@ class SampledPredictions(QStackedWidget):
 def _cells(row: SampledRow, before: SampledRow | None) -> tuple[str, ...]:
     return (
         KINDS.get(row.kind, row.kind),
-        formatting.grouped(row.row + 1),
+        formatting.group_digits(row.row + 1),
         _cell(row.values.get("prediction")),
         _cell(row.values.get("actual")),
         _cell(before.values.get("prediction")) if before is not None else "",

@@ -75,9 +75,9 @@ class FixButtons(QObject):
         assert self._fix is not None
         run, self._busy = self._folder.path, self._folder.path
         self._show_mend()
-        self._context.jobs.fix(run, self._named(self._fix), lambda path: self._on_started(run, path), self._on_refused)
+        self._context.jobs.fix(run, self._rename(self._fix), lambda path: self._on_started(run, path), self._on_refused)
 
-    def _named(self, fix: RunFix) -> RunFix:
+    def _rename(self, fix: RunFix) -> RunFix:
         """A new run gets a name of its own, and one that is resumed keeps its name."""
         runs = self._context.library.runs
         own = next((run.title for run in runs if self._folder and run.path == self._folder.path), "")

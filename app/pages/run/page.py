@@ -116,10 +116,10 @@ class Page(QWidget):
     def _body(self) -> QWidget:
         body = QWidget(self._pages)
         layout = scrolling_layout(body, self.header, self.banner)
-        layout.addWidget(self._scrolled(body), 1)
+        layout.addWidget(self._make_scrollable(body), 1)
         return body
 
-    def _scrolled(self, body: QWidget) -> PageArea:
+    def _make_scrollable(self, body: QWidget) -> PageArea:
         """What a low window scrolls through, rather than squeeze it."""
         holder = QWidget()
         area = PageArea(holder, body)
@@ -171,7 +171,7 @@ class Page(QWidget):
 
     # The run that is shown
 
-    def shown(self) -> None:
+    def on_shown(self) -> None:
         """The page came to the front: ask which engines there are."""
         self.engines.ask()
 
@@ -325,7 +325,7 @@ class Page(QWidget):
         if len(answers) > self.controls.waiting.get("checkpoint", len(answers)):
             del self.controls.waiting["checkpoint"]
             self.message.emit(
-                "success", tr("Saved a checkpoint at step {step}.", step=formatting.grouped(answers[-1].step))
+                "success", tr("Saved a checkpoint at step {step}.", step=formatting.group_digits(answers[-1].step))
             )
 
     def resume(self, engine: str = "") -> None:

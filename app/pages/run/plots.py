@@ -284,7 +284,8 @@ class RunPlots(RememberedSplitter):
             return
         self._marks = marks
         lines = [
-            (self._place(state, resume.from_step), self._resumed(resume), "muted") for resume in standing(state.resumes)
+            (self._place(state, resume.from_step), self._resume_words(resume), "muted")
+            for resume in standing(state.resumes)
         ]
         if best is not None:
             decides = (state.plan.best_metric if state.plan else None) or "loss"
@@ -301,7 +302,7 @@ class RunPlots(RememberedSplitter):
     def _place(self, state: RunState, step: int) -> float:
         return state.clock.at(self.axis, array("d", [step]))[0]
 
-    def _resumed(self, resume: Resume) -> str:
+    def _resume_words(self, resume: Resume) -> str:
         if self.axis == "time" and resume.down_seconds >= SHORTEST_DOWN:
             return tr("down {down_seconds}", down_seconds=formatting.duration(resume.down_seconds))
         return tr("resumed")

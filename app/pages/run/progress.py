@@ -4,7 +4,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.core import formatting
-from app.core.backend_words import begun, said
+from app.core.backend_words import capitalize, translate_word
 from app.core.i18n import tr, trn
 from app.core.runs.run_state import RunState
 from app.core.runs.run_status import RunStatus
@@ -76,7 +76,7 @@ def stage_words(state: RunState, outcome: RunStatus) -> str:
         return outcome.title if outcome.state == "finished" else " ".join(filter(None, [outcome.title, at]))
     if not state.stage:
         return f"{outcome.title}…"
-    words = begun(said(state.stage))
+    words = capitalize(translate_word(state.stage))
     if state.stage == "training":
         return f"{words} · {_step_words(state)}"
     if state.stage_total and state.stage_unit == "bytes":
@@ -87,25 +87,25 @@ def stage_words(state: RunState, outcome: RunStatus) -> str:
             else tr("{words} · {done} of {total}", words=words, done=done, total=total)
         )
     if state.stage_total:
-        done, total = formatting.grouped(state.stage_done), formatting.grouped(state.stage_total)
+        done, total = formatting.group_digits(state.stage_done), formatting.group_digits(state.stage_total)
         return tr(
             "{words} · {done} of {total} {stage_unit}",
             words=words,
             done=done,
             total=total,
-            stage_unit=said(state.stage_unit),
+            stage_unit=translate_word(state.stage_unit),
         ).rstrip()
     return f"{words}…"
 
 
 def _step_words(state: RunState) -> str:
-    total = tr(" of {total_steps}", total_steps=formatting.grouped(state.total_steps)) if state.total_steps else ""
+    total = tr(" of {total_steps}", total_steps=formatting.group_digits(state.total_steps)) if state.total_steps else ""
     epochs = (
         tr(" · epoch {epoch:.1f} of {epochs}", epoch=state.epoch, epochs=formatting.epochs(state.plan.epochs))
         if state.plan
         else ""
     )
-    return tr("step {step}{total}{epochs}", step=formatting.grouped(state.step), total=total, epochs=epochs)
+    return tr("step {step}{total}{epochs}", step=formatting.group_digits(state.step), total=total, epochs=epochs)
 
 
 def _set(shown: QLabel, text: str) -> None:
@@ -137,14 +137,16 @@ class ProgressTiles(QWidget):
         self._show_losses(state)
         self._show_metric(state)
         total = (
-            tr("of {total_steps}", total_steps=formatting.grouped(state.total_steps)) if state.total_steps else "\u00a0"
+            tr("of {total_steps}", total_steps=formatting.group_digits(state.total_steps))
+            if state.total_steps
+            else "\u00a0"
         )
         epochs = (
             tr(" · epoch {epoch:.1f} of {epochs}", epoch=state.epoch, epochs=formatting.epochs(state.plan.epochs))
             if state.plan
             else ""
         )
-        self.tiles["step"].set_value(formatting.grouped(state.step), total + epochs)
+        self.tiles["step"].set_value(formatting.group_digits(state.step), total + epochs)
         tokens = tr("{tokens_per_second} tokens/s", tokens_per_second=formatting.rate(state.pace.tokens_per_second))
         self.tiles["speed"].set_value(formatting.rate(state.pace.rows_per_second), tokens)
         self.tiles["speed"].setToolTip(_left_out(state))
@@ -161,7 +163,9 @@ class ProgressTiles(QWidget):
         self.tiles["loss"].set_value(formatting.number(loss.last if loss else None), mean)
         evaluated = state.metric_series.get("loss")
         where = (
-            tr("at step {xs}", xs=formatting.grouped(int(evaluated.xs[-1]))) if evaluated else tr("not evaluated yet")
+            tr("at step {xs}", xs=formatting.group_digits(int(evaluated.xs[-1])))
+            if evaluated
+            else tr("not evaluated yet")
         )
         self.tiles["evaluation_loss"].set_value(formatting.number(evaluated.last if evaluated else None), where)
 
@@ -173,7 +177,7 @@ class ProgressTiles(QWidget):
             return
         best = state.best_of(name)
         sub = (
-            tr("best {best} at step {step}", best=formatting.number(best[1]), step=formatting.grouped(best[0]))
+            tr("best {best} at step {step}", best=formatting.number(best[1]), step=formatting.group_digits(best[0]))
             if best is not None
             else "\u00a0"
         )

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QStackedWidge
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.formatting import metric_title
-from app.core.i18n import localised, tr, trn
+from app.core.i18n import localize_number, tr, trn
 from app.core.runs.run_comparison import final_cells, names_of
 from app.core.runs.run_library import RunLibrary, RunSummary
 from app.core.runs.run_status import TITLES
@@ -100,7 +100,9 @@ class CompareView(QWidget):
     def _show_settings(self) -> None:
         specs = {name: self.states.specs.get(path, {}) for path, name in zip(self._paths, self._names, strict=True)}
         table = settings_table(specs, everything=self.everything.isChecked())
-        self.settings.show_rows((tr("Setting"), *table.header[1:]), [[*map(localised, row)] for row in table.rows])
+        self.settings.show_rows(
+            (tr("Setting"), *table.header[1:]), [[*map(localize_number, row)] for row in table.rows]
+        )
         none = tr("These runs have identical settings.") if not table.rows else ""
         self.same.setText(" ".join([none, *self.states.problems]).strip())
 
@@ -164,6 +166,6 @@ def _below(tools: Sequence[QWidget], table: TextTable) -> QWidget:
 
 def _parts(table: TextRows) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     known = {name: COLUMN_TITLES[name] for name in table.header if name in COLUMN_TITLES}
-    words = [_WORDS.get(name, localised) for name in table.header]
+    words = [_WORDS.get(name, localize_number) for name in table.header]
     rows = tuple(tuple(to_words(cell) for to_words, cell in zip(words, row, strict=True)) for row in table.rows)
     return tuple(known.get(name) or metric_title(name) for name in table.header), rows

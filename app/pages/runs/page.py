@@ -13,8 +13,8 @@ from app import theme
 from app.core.actions import Action
 from app.core.formatting import short_name
 from app.core.i18n import inside, tr, trn
-from app.core.runs.run_library import RunSummary, counted
-from app.core.runs.run_list import GROUPS, RunListOptions, arranged, matching
+from app.core.runs.run_library import RunSummary, count_words
+from app.core.runs.run_list import GROUPS, RunListOptions, arrange, matching
 from app.pages.runs.run_table import RunTable
 from app.services.context import AppContext
 from app.services.trash import TrashResult, move_to_trash, take_back
@@ -157,7 +157,7 @@ class Page(QWidget):
             button.setAccessibleName(words)
         super().resizeEvent(event)
 
-    def shown(self) -> None:
+    def on_shown(self) -> None:
         """The page came to the front: look at once."""
         self._context.library_watcher.look_now()
 
@@ -197,7 +197,7 @@ class Page(QWidget):
         every = self._context.library.runs
         self._wish = replace(self._wish, words=self.search.text(), group=self.group.currentData())
         found = matching(every, self._wish.words)
-        self.table.set_lines(arranged(every, self._wish))
+        self.table.set_lines(arrange(every, self._wish))
         self._pages.setCurrentIndex(1 if found else 2 if every else 0)
         self.search.setVisible(bool(every))
         self.group.setVisible(bool(every))
@@ -336,7 +336,7 @@ def _counts(every: list[RunSummary], found: list[RunSummary]) -> str:
     ]
     if len(every) == 1 and len(found) == 1:
         parts = [tr("1 run")]
-    parts += counted(every)
+    parts += count_words(every)
     if lost:
         parts.append(tr("1 lost, can be resumed") if lost == 1 else tr("{lost} lost, can be resumed", lost=lost))
     return " · ".join(parts)
@@ -366,7 +366,7 @@ class RunDeletion(QObject):
         if len(runs) > 1:
             said = tr("This also moves their checkpoints, models and predictions.\n{place}", place=place)
         title = tr("Delete run") if len(runs) == 1 else tr("Delete runs")
-        question = Question(self._page, title, tr("Move {named} to the trash?", named=_named(runs)), said)
+        question = Question(self._page, title, tr("Move {named} to the trash?", named=_name_words(runs)), said)
         self.question = question
         delete = question.addButton(tr("Move to trash"), QMessageBox.ButtonRole.DestructiveRole)
         question.setDefaultButton(question.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole))
@@ -383,7 +383,7 @@ class RunDeletion(QObject):
         gone = [run for run, each in zip(runs, moved, strict=True) if not each.problem]
         if not gone:
             return
-        said = tr("Moved {named} to the trash.", named=_named(gone))
+        said = tr("Moved {named} to the trash.", named=_name_words(gone))
         self._deleted = [each for each in moved if each.place is not None]
         if self._deleted:
             self.banner.show_message("info", said)
@@ -403,5 +403,5 @@ class RunDeletion(QObject):
             )
 
 
-def _named(runs: Sequence[RunSummary]) -> str:
+def _name_words(runs: Sequence[RunSummary]) -> str:
     return f"“{short_name(runs[0].title)}”" if len(runs) == 1 else trn("{count} run", "{count} runs", len(runs))

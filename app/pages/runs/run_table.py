@@ -240,8 +240,8 @@ def _best(run: RunSummary) -> str:
 
 
 def _steps(run: RunSummary) -> str:
-    total = f" / {formatting.grouped(run.total_steps)}" if run.total_steps else ""
-    return f"{formatting.grouped(run.step)}{total}"
+    total = f" / {formatting.group_digits(run.total_steps)}" if run.total_steps else ""
+    return f"{formatting.group_digits(run.step)}{total}"
 
 
 _CELLS: dict[str, Callable[[RunSummary], str]] = {
@@ -284,7 +284,7 @@ class RunTableModel(GroupedListModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return cell(item, column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return self._told(item) if column in ("run", "state") else cell(item, column)
+            return self._tooltip(item) if column in ("run", "state") else cell(item, column)
         if role == Qt.ItemDataRole.AccessibleDescriptionRole and column == "state":
             return item.doubt
         if role == Qt.ItemDataRole.ForegroundRole and column != "run":
@@ -293,7 +293,7 @@ class RunTableModel(GroupedListModel):
             return theme.font(13, QFont.Weight.DemiBold)
         return None
 
-    def _told(self, run: RunSummary) -> str:
+    def _tooltip(self, run: RunSummary) -> str:
         """What no column shows: how it ended, a person's note, and what sets it apart from the one of its name before."""
         before = previous_run(run, self.items)
         differs = list_differences(run, before) if before else []

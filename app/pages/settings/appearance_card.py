@@ -95,7 +95,7 @@ class LanguageChoice(QWidget):
         self.hint.setText(said_in(code, "Burnish switches to English when you restart it. Runs keep going."))
         self.restart.setText(said_in(code, "Restart Burnish"))
         for part in (self.hint, self.restart):
-            part.setVisible(code != i18n.chosen())
+            part.setVisible(code != i18n.current_language())
 
     def _on_activated(self) -> None:
         self.chosen.emit(self.box.currentData())

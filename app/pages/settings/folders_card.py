@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QGridLayout, QHBoxLayout, QLabel, QLineEdit
 
 from app.core import formatting
-from app.core.backend_words import said
+from app.core.backend_words import translate_word
 from app.core.i18n import inside, tr, trn
 from app.services.backend_client import PendingQuery
 from app.services.context import AppContext
@@ -122,7 +122,9 @@ class FoldersCard(Card):
         self._storage = storage
         runs = trn("{count} run", "{count} runs", storage.runs)
         self.runs_size.setText(tr("{size} in {runs}", size=_size(storage.runs_size), runs=runs))
-        parts = ", ".join(f"{inside(said(part.title))} {_size(part.size)}" for part in storage.parts if part.size)
+        parts = ", ".join(
+            f"{inside(translate_word(part.title))} {_size(part.size)}" for part in storage.parts if part.size
+        )
         free = tr("{size} free on this disk", size=_size(storage.free))
         self.cache_size.setText(
             f"{_size(storage.cache_size)}: {parts}; {free}" if parts else f"{_size(storage.cache_size)}; {free}"

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.backend_messages import translate_message
-from app.core.backend_words import said
+from app.core.backend_words import translate_word
 from app.core.i18n import tr
 from app.services.backend_client import BackendClient
 from app.widgets.banner import Banner
@@ -58,9 +58,9 @@ class MachineCard(Card):
                 widget.hide()
                 widget.deleteLater()
         for finding in answer["findings"]:
-            self.lines.addWidget(FindingLine(finding, self._copied))
+            self.lines.addWidget(FindingLine(finding, self._on_copied))
 
-    def _copied(self, command: str) -> None:
+    def _on_copied(self, command: str) -> None:
         QGuiApplication.clipboard().setText(command)
         self.message.emit("success", tr("Copied."))
 
@@ -72,7 +72,7 @@ class FindingLine(QWidget):
         super().__init__()
         icon, token = LOOKS.get(finding["state"], LOOKS["missing"])
         mark = IconLabel(icon, token, 16)
-        mark.setAccessibleName(said(str(finding["state"])))
+        mark.setAccessibleName(translate_word(str(finding["state"])))
         texts = QVBoxLayout()
         texts.setSpacing(1)
         texts.addWidget(label(_sentence(finding["text"]), "strong" if finding["state"] == "missing" else "", wrap=True))

@@ -173,7 +173,7 @@ class Page(QWidget):
 
     # What is here
 
-    def shown(self) -> None:
+    def on_shown(self) -> None:
         """Ask what takes the helper a moment: the machine once, the rest whenever somebody looks."""
         self.consents.show_consents()
         self.folders.ask_sizes()

@@ -61,11 +61,11 @@ class Page(QWidget):
         self.setAcceptDrops(True)
         self.show_tab(0)
 
-    def shown(self) -> None:
+    def on_shown(self) -> None:
         """New runs may have brought tokenizers."""
         self.choice.refresh()
         self.draft_wanted.emit()
-        self.tab().shown()
+        self.tab().on_shown()
 
     def tab(self) -> TokenizerTab:
         """The tab in view."""
@@ -81,7 +81,7 @@ class Page(QWidget):
         self.pages.setCurrentWidget(self._tabs[place])
         self.draft_wanted.emit()
         self.tab().use(self.choice.tokenizer())
-        self.tab().shown()
+        self.tab().on_shown()
 
     def offered_actions(self) -> list[Action]:
         """For the palette."""

@@ -113,7 +113,7 @@ class TextSource(Card):
 
     def columns(self) -> list[str]:
         """The columns that are ticked."""
-        return self.columns_menu.ticked()
+        return self.columns_menu.checked_items()
 
     def name(self) -> str:
         """A name for what is made of them; of a file that is called as many are, its folder's."""
@@ -179,11 +179,11 @@ class TextSource(Card):
             self._form.hide()
             self._form.deleteLater()
             self._form = None
-        fields = json_schema.resolved(entry.settings) if entry else {}
+        fields = json_schema.resolve(entry.settings) if entry else {}
         if not fields.get("properties"):
             return
         self._form = SchemaForm(
-            json_schema.folded(fields) if name == "files" else fields, prefix="data", label_width=CAPTION_WIDTH
+            json_schema.fold(fields) if name == "files" else fields, prefix="data", label_width=CAPTION_WIDTH
         )
         self._form.setProperty("source", name)
         self._form.set_values(self._draft.get("data", {}))

@@ -52,7 +52,7 @@ class TokenizerTab(QWidget):
     def _on_tokenizer(self) -> None:
         """Show `tokenizer`."""
 
-    def shown(self) -> None:
+    def on_shown(self) -> None:
         """The tab came into view, for the first time or again."""
 
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:

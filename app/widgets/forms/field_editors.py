@@ -12,12 +12,12 @@ from app.widgets.forms.inputs import NumberLine, QuietComboBox
 from app.widgets.forms.schema_field import (
     FieldSchema,
     NotUsableError,
+    accepted_words,
     list_text,
     list_value,
     mixed_text,
     mixed_value,
     number_text,
-    wanted,
     with_texts,
 )
 from app.widgets.icon_label import IconButton
@@ -109,9 +109,9 @@ class NumberEditor(Editor):
         try:
             number = float(text)
         except ValueError:
-            raise NotUsableError(tr("Enter {wanted}.", wanted=wanted(self.field))) from None
+            raise NotUsableError(tr("Enter {wanted}.", wanted=accepted_words(self.field))) from None
         if number != number or number in (float("inf"), float("-inf")):
-            raise NotUsableError(tr("Enter {wanted}.", wanted=wanted(self.field)))
+            raise NotUsableError(tr("Enter {wanted}.", wanted=accepted_words(self.field)))
         return int(number) if self.field.kinds == ("integer",) and number.is_integer() else number
 
     def set_value(self, value: Any) -> None:

@@ -6,10 +6,10 @@ from PySide6.QtCore import QObject, QPoint, Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.i18n import filled, tr
+from app.core.i18n import fill, tr
 from app.widgets.card import label
 from app.widgets.forms.field_editors import Editor, editor_for
-from app.widgets.forms.schema_field import FieldSchema, NotUsableError, mixed_text, wanted
+from app.widgets.forms.schema_field import FieldSchema, NotUsableError, accepted_words, mixed_text
 from app.widgets.icon_label import IconToolButton
 
 GAP = 8
@@ -109,7 +109,7 @@ class FieldRow(QObject):
 
     def read(self) -> str:
         """Take the editor's value over; returns the mistake, in which case the old value stays."""
-        value, mistake = self._looked_at()
+        value, mistake = self._read_editor()
         if not mistake:
             self.value = value
         self.mark(mistake)
@@ -118,9 +118,9 @@ class FieldRow(QObject):
 
     def own_mistake(self) -> str:
         """What is wrong with what the editor shows; takes nothing over, as nobody would be told."""
-        return self._looked_at()[1]
+        return self._read_editor()[1]
 
-    def _looked_at(self) -> tuple[Any, str]:
+    def _read_editor(self) -> tuple[Any, str]:
         try:
             value = self.editor.value()
         except NotUsableError as error:
@@ -128,7 +128,7 @@ class FieldRow(QObject):
         return value, self.field.mistake(value)
 
     def _shows(self, value: Any) -> bool:
-        shown, mistake = self._looked_at()
+        shown, mistake = self._read_editor()
         return not mistake and shown == value and isinstance(shown, bool) == isinstance(value, bool)
 
     def mark(self, sentence: str) -> None:
@@ -204,7 +204,7 @@ def _set_property(widget: QWidget, name: str, value: bool) -> None:
 def help_lines(field: FieldSchema, key: str) -> list[str]:
     """Description, what may be entered, unit, default, and the key, a line each."""
     lines = [" ".join(field.help.split())] if field.help else []
-    lines.append(tr("Accepts {taken}.", taken=_taken(field)))
+    lines.append(tr("Accepts {taken}.", taken=_accepted_words(field)))
     if field.unit:
         lines.append(tr("Unit: {unit}", unit=field.unit))
     if "default" in field.schema:
@@ -220,11 +220,11 @@ def value_words(value: Any) -> str:
     return mixed_text(value) if value not in (None, "", [], {}) else tr("not set")
 
 
-def _taken(field: FieldSchema) -> str:
+def _accepted_words(field: FieldSchema) -> str:
     if field.kinds == ("boolean",):
         return tr("on or off")
     bounds = _bounds(field)
-    return f"{wanted(field)} {bounds}" if bounds else wanted(field)
+    return f"{accepted_words(field)} {bounds}" if bounds else accepted_words(field)
 
 
 _BOUNDS = (
@@ -239,7 +239,7 @@ def _bounds(field: FieldSchema) -> str:
     least, most = field.bound("minimum"), field.bound("maximum")
     if least is not None and most is not None:
         return tr("from {least:,} to {most:,}", least=least, most=most)
-    bounds = [filled(words, limit=limit) for name, words in _BOUNDS if (limit := field.bound(name)) is not None]
+    bounds = [fill(words, limit=limit) for name, words in _BOUNDS if (limit := field.bound(name)) is not None]
     return tr(" and ").join(bounds)
 
 

@@ -72,7 +72,7 @@ class CheckMenu(QuietComboBox):
         self.setEnabled(bool(choices))
         self._show()
 
-    def ticked(self) -> list[str]:
+    def checked_items(self) -> list[str]:
         """What is ticked, in the order in which it is offered."""
         return [str(action.data()) for action in self._actions if action.isChecked()]
 
@@ -99,7 +99,7 @@ class CheckMenu(QuietComboBox):
         self.changed.emit()
 
     def _show(self) -> None:
-        words = ", ".join(self.ticked()) or self._none
+        words = ", ".join(self.checked_items()) or self._none
         self.setItemText(0, words)
         self.setToolTip(words)
         self.setAccessibleName(f"{self._name}: {words}")
@@ -130,7 +130,7 @@ class QuietDoubleSpinBox(_TurnedInFocus, QDoubleSpinBox):
     def __init__(self, minimum: float, maximum: float, step: float, decimals: int) -> None:
         super().__init__(minimum=minimum, maximum=maximum, singleStep=step, decimals=decimals)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setLocale(QLocale(i18n.chosen()))
+        self.setLocale(QLocale(i18n.current_language()))
 
     def validate(self, text: str, place: int) -> object:
         """Point and comma are both taken for the decimal sign."""

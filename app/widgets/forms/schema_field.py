@@ -11,9 +11,9 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from app.core.backend_messages import translate_message
-from app.core.backend_words import begun, said
+from app.core.backend_words import capitalize, translate_word
 from app.core.draft.draft_settings import value_words
-from app.core.i18n import figure, grouped, plain, tr
+from app.core.i18n import figure, group_digits, plain, tr
 from backend.contract.errors import InputError
 from backend.contract.spec_file import parse
 
@@ -39,7 +39,7 @@ class FieldSchema:
     @property
     def title(self) -> str:
         """What stands before the field."""
-        return str(self.schema.get("title") or begun(self.name.replace("_", " ")))
+        return str(self.schema.get("title") or capitalize(self.name.replace("_", " ")))
 
     @property
     def help(self) -> str:
@@ -49,7 +49,7 @@ class FieldSchema:
     @property
     def unit(self) -> str:
         """What a number counts."""
-        return said(str(self.schema.get("unit") or ""))
+        return translate_word(str(self.schema.get("unit") or ""))
 
     @property
     def group(self) -> str:
@@ -126,7 +126,7 @@ def fields_of(schema: Mapping[str, Any]) -> list[FieldSchema]:
     """The fields of an object schema, in order; `$ref` into its own `$defs` is followed."""
     needed = schema.get("required", ())
     properties = schema.get("properties", {})
-    return [field_of(name, _followed(part, schema), name in needed) for name, part in properties.items()]
+    return [field_of(name, _follow_reference(part, schema), name in needed) for name, part in properties.items()]
 
 
 def field_of(name: str, schema: Mapping[str, Any], required: bool = False) -> FieldSchema:
@@ -150,7 +150,7 @@ def _parts(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return list(schema.get("anyOf") or schema.get("oneOf") or [schema])
 
 
-def _followed(part: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+def _follow_reference(part: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
     reference = part.get("$ref")
     if not isinstance(reference, str):
         return part
@@ -166,7 +166,7 @@ _KIND_WORDS = {
 }  # fmt: skip
 
 
-def wanted(field: FieldSchema) -> str:
+def accepted_words(field: FieldSchema) -> str:
     """What a field takes, for people: `epoch`, `never` or a whole number."""
     words = [f"“{choice}”" for choice in field.choices if choice is not None]
     words += [_kind_words(kind, field) for kind in field.kinds if kind in _KIND_WORDS]
@@ -192,7 +192,7 @@ def sentence_of(error: ValidationError, field: FieldSchema) -> str:
     """A validation error in plain words."""
     limit = error.validator_value
     if isinstance(limit, int):
-        limit = grouped(limit)
+        limit = group_digits(limit)
     bounds = {
         "minimum": tr("Enter {limit} or more.", limit=limit),
         "maximum": tr("Enter {limit} or less.", limit=limit),
@@ -205,7 +205,7 @@ def sentence_of(error: ValidationError, field: FieldSchema) -> str:
     }
     if "propertyNames" in error.schema_path:
         return tr("A spec can't set {name}. Set it in your environment instead.", name=error.instance)
-    return bounds.get(str(error.validator)) or tr("Enter {wanted}.", wanted=wanted(field))
+    return bounds.get(str(error.validator)) or tr("Enter {wanted}.", wanted=accepted_words(field))
 
 
 # Values as a line of text, and back

@@ -83,7 +83,7 @@ class BarPlot(QWidget):
         self._said.setText(HINT)
         self._draw()
 
-    def told(self) -> str:
+    def caption(self) -> str:
         """What the line below the plot says."""
         return self._said.text()
 

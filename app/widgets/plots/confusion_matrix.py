@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, Q
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
-from app.core.i18n import figure, grouped, tr, trn
+from app.core.i18n import figure, group_digits, tr, trn
 from app.widgets.accessibility import Role
 from app.widgets.plots.plot_frame import HoverPlot
 
@@ -301,5 +301,5 @@ def tint(token: str, share: float) -> QColor:
 
 def _short(count: int) -> str:
     if count < 10_000:
-        return grouped(count)
+        return group_digits(count)
     return f"{count / 1000:.0f}k" if count < 1_000_000 else f"{figure(count / 1e6, '.1f')}M"

@@ -68,7 +68,7 @@ class LabelBars(QWidget):
         self._more.setText(tr("Show all {number}", number=len(bars)))
         self._more.setVisible(not few)
 
-    def shown(self) -> list[Bar]:
+    def visible_bars(self) -> list[Bar]:
         """The bars that are drawn now."""
         return self._canvas.bars
 

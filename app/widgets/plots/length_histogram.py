@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
-from app.core.i18n import grouped, tr
+from app.core.i18n import group_digits, tr
 from app.core.text.length_bins import LengthBins
 from app.widgets.accessibility import Role
 
@@ -44,7 +44,7 @@ class LengthHistogram(QWidget):
         self.setAccessibleDescription("; ".join([tr("limit {limit:,}", limit=limit), *said]))
         self.update()
 
-    def hovered_words(self) -> str:
+    def hover_text(self) -> str:
         """What is said of the bar under the mouse; empty where there is none."""
         return self._say(self._hovered) if self._bins is not None and self._hovered >= 0 else ""
 
@@ -76,7 +76,7 @@ class LengthHistogram(QWidget):
             self._paint_scale(painter)
             self._paint_bars(painter)
             if self._better:
-                self._paint_limit(painter, self._better, "success", Qt.PenStyle.DashLine, grouped(self._better))
+                self._paint_limit(painter, self._better, "success", Qt.PenStyle.DashLine, group_digits(self._better))
             self._paint_limit(
                 painter, self._limit, "text", Qt.PenStyle.SolidLine, tr("limit {limit:,}", limit=self._limit)
             )
@@ -92,7 +92,7 @@ class LengthHistogram(QWidget):
             painter.setPen(theme.color("muted"))
             painter.drawText(QRectF(0, y - 9, LEFT - 6, 18), _RIGHT, _short(count))
         for tokens in _ticks(self._bins.end, MAX_TICKS):
-            painter.drawText(QRectF(self.x_of(tokens) - 40, area.bottom() + 5, 80, 16), _CENTRE, grouped(tokens))
+            painter.drawText(QRectF(self.x_of(tokens) - 40, area.bottom() + 5, 80, 16), _CENTRE, group_digits(tokens))
         painter.setPen(theme.color("faint"))
         painter.drawText(QRectF(0, area.bottom() + 5, LEFT - 6, 16), _RIGHT, "tokens")
 
@@ -180,9 +180,9 @@ def _ticks(end: int, most: int) -> list[int]:
 
 def _short(count: int) -> str:
     return (
-        grouped(count)
+        group_digits(count)
         if count < 10_000
-        else f"{grouped(count / 1000)} k"
+        else f"{group_digits(count / 1000)} k"
         if count < 1_000_000
-        else f"{grouped(count / 1e6, 1)} M"
+        else f"{group_digits(count / 1e6, 1)} M"
     )

@@ -284,7 +284,7 @@ class LivePlot(Card):
         return True
 
     def _log_bounds(self, high: float) -> tuple[float, float]:
-        positive = [ys[ys > 0] for ys in (s.points.reduced(points=512)[1] for s in self.series.values())]
+        positive = [ys[ys > 0] for ys in (s.points.reduce(points=512)[1] for s in self.series.values())]
         least = min((float(ys.min()) for ys in positive if ys.size), default=high / 10 or 1e-3)
         return (np.log10(least), np.log10(high)) if high > 0 else (-3.0, 0.0)
 

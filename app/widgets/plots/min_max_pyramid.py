@@ -99,11 +99,11 @@ class MinMaxPyramid:
 
     def bounds(self, first: float = -np.inf, last: float = np.inf) -> tuple[float, float] | None:
         """Smallest and largest y between two x, or None where there is none."""
-        _, ys = self.reduced(first, last, 512)
+        _, ys = self.reduce(first, last, 512)
         ys = ys[np.isfinite(ys)]
         return (float(ys.min()), float(ys.max())) if ys.size else None
 
-    def reduced(self, first: float = -np.inf, last: float = np.inf, points: int = 1600) -> tuple[Floats, Floats]:
+    def reduce(self, first: float = -np.inf, last: float = np.inf, points: int = 1600) -> tuple[Floats, Floats]:
         """At most `points` points that draw like all points from first to last, one neighbour beyond each end."""
         xs = self.xs
         begin = max(0, int(np.searchsorted(xs, first)) - 1)
@@ -124,12 +124,12 @@ class MinMaxPyramid:
         level = self._levels[index]
         body = level.view(begin // size, max(begin // size + 1, end // size))
         covered = (begin // size + body.shape[1]) * size
-        blocks = _merged(body, most - 1)
+        blocks = _merge(body, most - 1)
         tail = self._levels[0].view(covered, end)
-        return blocks if tail.shape[1] == 0 else np.concatenate([blocks, _merged(tail, 1)], axis=1)
+        return blocks if tail.shape[1] == 0 else np.concatenate([blocks, _merge(tail, 1)], axis=1)
 
 
-def _merged(blocks: Floats, most: int) -> Floats:
+def _merge(blocks: Floats, most: int) -> Floats:
     """Neighbouring blocks joined so that at most `most` remain."""
     count = blocks.shape[1]
     if count <= most:

@@ -6,7 +6,7 @@ from typing import Literal
 import pyqtgraph as pg
 
 from app.core import formatting
-from app.core.i18n import figure, signed, tr
+from app.core.i18n import figure, localize_sign, tr
 
 Kind = Literal["number", "whole", "count", "duration"]
 """Plain numbers; whole ones; large counts, shortened from a million on; seconds."""
@@ -77,7 +77,7 @@ class PlotAxis(pg.AxisItem):
         """`0.35`, `20`, and `10⁷` where that is shorter."""
         if all(-3 <= value < log10(MILLION) for value in values):
             return [figure(10**value, ",.6g") for value in values]
-        return [signed(words) for words in super().logTickStrings(values, scale, spacing)]
+        return [localize_sign(words) for words in super().logTickStrings(values, scale, spacing)]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """`20,000`, `1.5 M`, `2 h`, `2.5e9`; small numbers as pyqtgraph writes them."""
@@ -86,13 +86,13 @@ class PlotAxis(pg.AxisItem):
         if self.kind == "duration" and spacing >= 1:
             return [clock(value, spacing) for value in values]
         if spacing < 1:
-            return [signed(words) for words in super().tickStrings(values, scale, spacing)]
+            return [localize_sign(words) for words in super().tickStrings(values, scale, spacing)]
         if self.kind == "count" and max(values, default=0) >= MILLION:
             digits = max(0, ceil(6 - log10(spacing) - 1e-9))
-            return [f"{formatting.grouped(value / MILLION, digits)} M" if value else "0" for value in values]
+            return [f"{formatting.group_digits(value / MILLION, digits)} M" if value else "0" for value in values]
         if max(map(abs, values), default=0) >= MILLION:
             return [figure(value, ".3g").replace("e+0", "e").replace("e+", "e") for value in values]
-        return [formatting.grouped(value) for value in values]
+        return [formatting.group_digits(value) for value in values]
 
 
 def clock(seconds: float, spacing: float) -> str:
@@ -115,4 +115,4 @@ def value_words(value: float, label: str, kind: Kind) -> str:
     if kind == "count":
         return f"{formatting.short_count(value)} {label}"
     is_whole = kind == "whole" or value == round(value) or value >= 1000
-    return f"{label} {formatting.grouped(value, 0 if is_whole else 2)}"
+    return f"{label} {formatting.group_digits(value, 0 if is_whole else 2)}"

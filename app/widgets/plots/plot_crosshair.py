@@ -10,7 +10,7 @@ from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from app import theme
-from app.core.i18n import figure, grouped, tr
+from app.core.i18n import figure, group_digits, tr
 from app.widgets.plots.plot_axis import Kind, value_words
 from app.widgets.plots.plot_marks import NEAR, PlotMarks
 from app.widgets.plots.plot_series import PlotSeries
@@ -152,12 +152,12 @@ class PlotCrosshair(QObject):
             return
         self._line.setPos(x)
         shown = [series for series in self._series.values() if not series.is_hidden] if self.tells_values else []
-        lines = [line for series in shown if (line := self._said(series, x))]
+        lines = [line for series in shown if (line := self._line_of(series, x))]
         words = [value_words(x, self.x_label, self.x_kind), *self._marks.near(x, right - left)]
         at = round(self._view.mapViewToScene(QPointF(x, 0)).x())
         self.readout.show_at(self._widget.rect(), at, " · ".join(words), lines)
 
-    def _said(self, series: PlotSeries, x: float) -> Line | None:
+    def _line_of(self, series: PlotSeries, x: float) -> Line | None:
         point, mean = series.value_at(x), series.mean_at(x)
         if point is None:
             return None
@@ -209,4 +209,4 @@ def short_number(value: float) -> str:
         return tr("not a number")
     if value and (abs(value) < 1e-3 or abs(value) >= 1e6):
         return figure(value, ".2e")
-    return figure(value, ".4g") if abs(value) < 1000 else grouped(value)
+    return figure(value, ".4g") if abs(value) < 1000 else group_digits(value)

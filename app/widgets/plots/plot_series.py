@@ -176,17 +176,17 @@ class PlotSeries:
             self._draw_alone(logarithmic)
         if self._is_smooth:
             if not self._has_mean_alone:
-                self._set(self._line, *self.points.reduced(first, last, MAX_RAW), logarithmic)
-            self._set(self._strong, *self._smoothed(first, last), logarithmic)
+                self._set(self._line, *self.points.reduce(first, last, MAX_RAW), logarithmic)
+            self._set(self._strong, *self._smooth(first, last), logarithmic)
         elif self.style.kind == "markers":
-            xs, ys = self.points.reduced(first, last, self.style.detail)
+            xs, ys = self.points.reduce(first, last, self.style.detail)
             self._set(self._strong, xs, ys, logarithmic)
             few = len(xs) <= MAX_DOTS and not self.style.twin_of
             shown = np.isfinite(ys) & ((ys > 0) | (not logarithmic)) & few
             self._dots.setVisible(bool(shown.any()) and not self.is_hidden)
             self._dots.setData(xs[shown], np.log10(ys[shown]) if logarithmic else ys[shown])
         else:
-            self._set(self._line, *self.points.reduced(first, last, min(MAX_RAW, 2 * self.style.detail)), logarithmic)
+            self._set(self._line, *self.points.reduce(first, last, min(MAX_RAW, 2 * self.style.detail)), logarithmic)
 
     def _draw_alone(self, logarithmic: bool) -> None:
         """A line needs two points; one that is the only one is a dot."""
@@ -196,7 +196,7 @@ class PlotSeries:
         if is_alone:
             self._dots.setData(xs.copy(), np.log10(ys) if logarithmic else ys.copy())
 
-    def _smoothed(self, first: float, last: float) -> tuple[Floats, Floats]:
+    def _smooth(self, first: float, last: float) -> tuple[Floats, Floats]:
         xs = self.points.xs
         begin = max(0, int(np.searchsorted(xs, first)) - 1)
         end = min(len(xs), int(np.searchsorted(xs, last, side="right")) + 1)

@@ -96,7 +96,7 @@ def _mark(place: int, chosen: int, right: int | None) -> str:
 
 def _texts(row: PredictedRow, count: int) -> list[str]:
     """The choices, whether they are a list or stand in columns of their own."""
-    listed = row.listed(row.columns.get("choices", "choices"))
+    listed = row.as_list(row.columns.get("choices", "choices"))
     texts = [str(text) for text in listed] or [row.text(f"choice_{number}") for number in range(count)]
     return [*texts, *[""] * count][:count]
 

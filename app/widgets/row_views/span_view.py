@@ -49,8 +49,8 @@ class SpanView(RowView):
         """Show both answers where they stand."""
         self.question.show_text(row.text("question"))
         self.verdict.show_pieces(_verdict(row))
-        self.context.show_pieces(_marked(row))
-        best = [one for one in row.listed("n_best") if isinstance(one, dict)][:SHOWN]
+        self.context.show_pieces(_mark_runs(row))
+        best = [one for one in row.as_list("n_best") if isinstance(one, dict)][:SHOWN]
         section_of(self.best).setVisible(bool(best))
         chosen = next((place for place, one in enumerate(best) if one.get("text") == row.prediction), -1)
         self.best.show_bars([_bar(one, row, place == chosen) for place, one in enumerate(best)])
@@ -76,7 +76,7 @@ def _bar(one: Mapping[str, Any], row: PredictedRow, chosen: bool) -> Bar:
     return Bar(text or NO_ANSWER, float(one.get("probability") or 0.0), mark)
 
 
-def _marked(row: PredictedRow) -> list[TextRun]:
+def _mark_runs(row: PredictedRow) -> list[TextRun]:
     """The context cut at every edge of an answer."""
     context = row.text("context")
     predicted, right = _predicted_span(row, context), _right_spans(row, context)

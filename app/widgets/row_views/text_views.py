@@ -62,7 +62,7 @@ class LanguageView(RowView):
 def _fills(row: PredictedRow) -> list[Fill]:
     return [
         [(str(one.get("token", "")), float(one.get("probability") or 0.0)) for one in mask]
-        for mask in row.listed("fills")
+        for mask in row.as_list("fills")
         if isinstance(mask, list)
     ]
 
@@ -150,4 +150,4 @@ class FillList(QWidget):
 
     def candidates(self) -> list[list[str]]:
         """The words of each mask, as shown."""
-        return [[bar.label for bar in group.shown()] for group in self._groups]
+        return [[bar.label for bar in group.visible_bars()] for group in self._groups]

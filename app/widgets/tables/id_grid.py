@@ -116,7 +116,7 @@ class IdGrid(QTableView):
         """What a cell shows."""
         return str(self._cells.data(self._cells.index(row, column)))
 
-    def copied(self) -> str:
+    def selected_text(self) -> str:
         """The selected cells, a row a line; all where nothing is selected."""
         chosen = self.selectionModel().selection()
         cells, rows, columns = self._cells, self._cells.rowCount(), self._cells.columnCount()
@@ -129,6 +129,6 @@ class IdGrid(QTableView):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Ctrl+C copies."""
         if event.matches(QKeySequence.StandardKey.Copy):
-            QGuiApplication.clipboard().setText(self.copied())
+            QGuiApplication.clipboard().setText(self.selected_text())
         else:
             super().keyPressEvent(event)

@@ -9,7 +9,7 @@ from PySide6.QtGui import QBrush, QColor, QFont, QGuiApplication, QKeyEvent, QKe
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from app import theme
-from app.core.i18n import grouped, tr
+from app.core.i18n import group_digits, tr
 
 ROW_HEIGHT, HEADER_HEIGHT = 30, 46
 NUMBER_WIDTH = 48
@@ -75,7 +75,7 @@ class _Rows(QAbstractTableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         row, section = index.row(), index.column()
         if role == Qt.ItemDataRole.DisplayRole:
-            return one_line(self.cell(row, section)) if section else grouped(row + 1)
+            return one_line(self.cell(row, section)) if section else group_digits(row + 1)
         if role == Qt.ItemDataRole.ToolTipRole and section:
             text = self.cell(row, section)
             return _tip(text) if len(text) > LONG else None

@@ -57,13 +57,13 @@ class RowDelegate(QStyledItemDelegate):
             painter.setPen(color)
             painter.setFont(font)
             top = box.y() + (box.height() - self._metrics.height()) / 2
-            laid_out, indent = self._laid_out(text or "", right - left)
+            laid_out, indent = self._lay_out(text or "", right - left)
             painter.drawStaticText(QPointF(left + indent, top), laid_out)
         if state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(theme.color("focus"))
             painter.drawRect(box.adjusted(0, 0, -1, -1))
 
-    def _laid_out(self, text: str, width: int) -> tuple[QStaticText, float]:
+    def _lay_out(self, text: str, width: int) -> tuple[QStaticText, float]:
         """The text on one line, and how far in it begins: one that is read from the right ends at the right."""
         key = (text, width)
         made = self._texts.get(key)

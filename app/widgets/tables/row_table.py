@@ -23,8 +23,8 @@ from PySide6.QtWidgets import (
 )
 
 from app import theme
-from app.core.backend_words import begun
-from app.core.i18n import figure, grouped, tr
+from app.core.backend_words import capitalize
+from app.core.i18n import figure, group_digits, tr
 from app.widgets.tables.layout_memory import RememberedColumns
 from app.widgets.tables.row_delegate import RowDelegate
 
@@ -116,7 +116,7 @@ class _Rows(QAbstractTableModel):
         self.indices: Sequence[int] | None = None
         self.color: CellColor = lambda row, column: ""
         self.titles: dict[str, str] = {}
-        self._blocks = CellCache(self._made)
+        self._blocks = CellCache(self._make_block)
 
     def set(self, source: PagedModel | None, shown: list[str], indices: Sequence[int] | None) -> None:
         """Show other rows or other columns."""
@@ -135,7 +135,7 @@ class _Rows(QAbstractTableModel):
         """Whether the source gives many values at once."""
         return hasattr(self.source, "cells")
 
-    def _made(self, lines: range) -> CellBlock:
+    def _make_block(self, lines: range) -> CellBlock:
         rows = [self.source_row(line) for line in lines if line < self.rowCount()]
         fetch = self.source.cells  # type: ignore[union-attr]
         texts = [[cell_text(value) for value in fetch(rows, name)] for name in self.shown]
@@ -166,7 +166,7 @@ class _Rows(QAbstractTableModel):
 
     def title(self, name: str) -> str:
         """A column's name for people."""
-        return self.titles.get(name) or TITLES.get(name) or begun(name.replace("_", " "))
+        return self.titles.get(name) or TITLES.get(name) or capitalize(name.replace("_", " "))
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if role == Qt.ItemDataRole.DisplayRole:
@@ -178,7 +178,7 @@ class _Rows(QAbstractTableModel):
     def _text(self, row: int, column: int) -> str:
         number = self.source_row(row)
         if column == 0 or self.source is None:
-            return grouped(number + 1)
+            return group_digits(number + 1)
         if self.in_blocks:
             block, place = self._blocks.at(row)
             return block.texts[column - 1][place]
@@ -417,7 +417,7 @@ class RowTable(QTableView):
         if self._model.in_blocks:
             return source.cells(rows, self._model.shown[place])  # type: ignore[attr-defined]
         if hasattr(source, "copied"):
-            return [source.copied(row, self._model.places[place]) for row in rows]  # type: ignore[attr-defined]
+            return [source.copy_value(row, self._model.places[place]) for row in rows]  # type: ignore[attr-defined]
         return [source.cell(row, self._model.places[place]) for row in rows]
 
 
@@ -440,9 +440,9 @@ def chosen_lines(selection: QItemSelection) -> tuple[list[int], bool]:
 
 def as_tsv(rows: Iterable[Sequence[object]]) -> str:
     """Lines of cells; a cell with a tab, a line break or a quote is quoted as spreadsheets expect."""
-    return "\n".join("\t".join(_copied_text(value) for value in row) for row in rows)
+    return "\n".join("\t".join(_copy_text(value) for value in row) for row in rows)
 
 
-def _copied_text(value: object) -> str:
+def _copy_text(value: object) -> str:
     text = "" if value is None else " ".join(map(str, value)) if isinstance(value, list) else str(value)
     return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in '\t\n\r"') else text

@@ -224,7 +224,7 @@ class MarkedText(QTextEdit):
             while not iterator.atEnd():
                 fragment = iterator.fragment()
                 if not fragment.charFormat().boolProperty(_TAG):
-                    copied[-1] += _selected(fragment.text(), fragment.position(), cursor)
+                    copied[-1] += _selected_part(fragment.text(), fragment.position(), cursor)
                 iterator += 1
         if cursor.hasSelection():
             QGuiApplication.clipboard().setText("\n".join(copied))
@@ -250,7 +250,7 @@ def _blocks(block, end: int) -> Iterator:
         block = block.next()
 
 
-def _selected(text: str, position: int, cursor: QTextCursor) -> str:
+def _selected_part(text: str, position: int, cursor: QTextCursor) -> str:
     units = text.encode("utf-16-le", "surrogatepass")  # Qt counts in UTF-16
     start, end = max(0, cursor.selectionStart() - position), max(0, cursor.selectionEnd() - position)
     return units[2 * start : 2 * end].decode("utf-16-le", "replace").replace("\u2028", "\n")

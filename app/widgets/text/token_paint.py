@@ -29,7 +29,7 @@ class TokenPaint:
         inks["faint"].setForeground(colors.faint)
         with QPainter(self._viewport) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            for begin, caption, paragraph in paragraphs.shown_between(first, last):
+            for begin, caption, paragraph in paragraphs.paragraphs_between(first, last):
                 y = MARGIN + begin * LINE - top
                 if caption:
                     self._caption(painter, caption, y - LINE)
@@ -89,7 +89,7 @@ class TokenColors:
 
 
 def _towards(ground: QColor, ink: QColor, part: float = 0.42) -> QColor:
-    def mixed(one: int, other: int) -> int:
+    def mix(one: int, other: int) -> int:
         return round(one + (other - one) * part)
 
-    return QColor(mixed(ground.red(), ink.red()), mixed(ground.green(), ink.green()), mixed(ground.blue(), ink.blue()))
+    return QColor(mix(ground.red(), ink.red()), mix(ground.green(), ink.green()), mix(ground.blue(), ink.blue()))

@@ -274,7 +274,7 @@ class TokenParagraphs:
             has_gap.append(True)
         for first, last, shown, units in parts:
             if has_gap[first - begin]:
-                if between := self.shown_gap(first):
+                if between := self.gap_text(first):
                     text, length = _make_visible(between, self._whitespace)
                     words.append(text)
                     items.append(_Item(first, first, at, at + length))
@@ -314,7 +314,7 @@ class TokenParagraphs:
         after = end < len(source) and source[end].isalpha() and text[-1].isalpha()
         return f"{_RIGHT_MARK}{_JOINER * before}{shown}{_JOINER * after}{_RIGHT_MARK}"
 
-    def shown_gap(self, index: int) -> str:
+    def gap_text(self, index: int) -> str:
         """Untouched text before a token that is more than blanks, shortened; else nothing."""
         text = self.boxes.gap_text(index).strip(" \n\t\r")
         return (
@@ -332,7 +332,7 @@ class TokenParagraphs:
     def _number_at(self, line: int) -> int:
         return min(len(self._own) - 1, max(0, int(np.searchsorted(self._tops, line, side="right")) - 1))
 
-    def shown_between(self, first: int, last: int) -> Iterator[tuple[int, str, Paragraph | None]]:
+    def paragraphs_between(self, first: int, last: int) -> Iterator[tuple[int, str, Paragraph | None]]:
         """The paragraphs that touch these lines, each with its first line and its caption."""
         for number in range(self._number_at(first), self._number_at(last) + 1):
             top, own = int(self._tops[number] + self._empty[number]), int(self._own[number])

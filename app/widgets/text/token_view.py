@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 from app import theme
 from app.core.i18n import tr
 from app.core.text.invisible_characters import visible
-from app.core.text.token_boxes import TokenBoxes, boxes_of_texts, shortened
+from app.core.text.token_boxes import TokenBoxes, boxes_of_texts, shorten
 from app.widgets.accessibility import Role
 from app.widgets.text.token_paint import TokenPaint
 from app.widgets.text.token_paragraphs import BOX, LINE, MARGIN, TokenParagraphs
@@ -71,7 +71,7 @@ class TokenView(QAbstractScrollArea):
         self._boxes = boxes
         self._hovered, self._selection = -1, None
         self.paragraphs.set_boxes(boxes, self._whitespace)
-        first = " | ".join(shortened(boxes.text(index)) for index in range(min(len(boxes), SPOKEN)))
+        first = " | ".join(shorten(boxes.text(index)) for index in range(min(len(boxes), SPOKEN)))
         self.setAccessibleDescription(first[:SPOKEN])
         self._wrap()
 
@@ -83,7 +83,7 @@ class TokenView(QAbstractScrollArea):
 
     def shown_text(self, index: int) -> str:
         """A token's text as it is drawn where it stands alone."""
-        return visible(shortened(self._boxes.text(index)), self._whitespace)
+        return visible(shorten(self._boxes.text(index)), self._whitespace)
 
     def count(self) -> int:
         """How many tokens there are."""

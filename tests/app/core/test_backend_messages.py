@@ -9,7 +9,7 @@ from babel.messages.pofile import read_po
 
 from app.core import i18n
 from app.core.backend_messages import FIELDS, NAMES, translate_message, translate_messages
-from app.core.backend_words import said
+from app.core.backend_words import translate_word
 from app.core.runs.run_state import RunState
 from app.services import backend_client
 from backend.contract.catalog import EngineEntry, find_refusal
@@ -205,7 +205,7 @@ def test_a_recorded_event_brings_its_messages_and_an_old_one_stays_english(germa
     old = RunState()
     old.apply(events.Warned(**{name: value for name, value in new.items() if name != "event"}))
     assert old.warnings[-1].message == text
-    assert said(text) == text
+    assert translate_word(text) == text
     line = msgspec.json.encode(
         {**new, "message": "line 7: ?", "messages": {"line 7: ?": ["line {line}: {why}", {"line": 7, "why": "?"}]}}
     )

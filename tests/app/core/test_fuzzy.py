@@ -1,12 +1,12 @@
 """Finding by a few letters."""
 
-from app.core.fuzzy import match, ranked
+from app.core.fuzzy import match, rank
 
 TITLES = ["Show Tokenizer", "Use the dark theme", "Search runs", "Show Runs", "Show Run"]
 
 
 def found(query: str, titles: list[str] = TITLES) -> list[str]:
-    return [title for title, _ in ranked(query, titles, str, lambda title: "key press" * (title == "Show Run"), 10)]
+    return [title for title, _ in rank(query, titles, str, lambda title: "key press" * (title == "Show Run"), 10)]
 
 
 def test_without_a_query_all_stay_in_their_order():

@@ -57,7 +57,7 @@ def test_german_is_spoken_under_any_of_its_codes():
 
 
 def test_a_language_that_is_not_known_is_english():
-    assert i18n.choose("tlh") == i18n.chosen() == "en"
+    assert i18n.choose("tlh") == i18n.current_language() == "en"
 
 
 @pytest.mark.parametrize("code", TRANSLATED)
@@ -148,7 +148,7 @@ def test_a_title_within_a_sentence_is_small_where_the_language_writes_it_so():
 
 def test_thousands_stand_in_thin_groups_in_every_text():
     assert tr("Step {step:,} of {share:.1%}", step=12_000, share=0.5) == "Step 12\u202f000 of 50.0%"
-    assert i18n.grouped(1234.5, 1) == "1\u202f234.5"
+    assert i18n.group_digits(1234.5, 1) == "1\u202f234.5"
 
 
 @pytest.mark.parametrize(
@@ -190,12 +190,12 @@ def test_what_was_shown_is_a_number_again_for_programs_and_a_name_stays(german):
         "0.5", "0.5", "-1234.6", "12345", "2.5e-5", "12.5%",
     ]  # fmt: skip
     assert [i18n.plain(text) for text in ("a,b", "v1.5", "1, 2", "–", "")] == ["a,b", "v1.5", "1, 2", "–", ""]
-    assert [i18n.localised(text) for text in ("0.5", "1.2.3", "file.csv")] == ["0,5", "1.2.3", "file.csv"]
+    assert [i18n.localize_number(text) for text in ("0.5", "1.2.3", "file.csv")] == ["0,5", "1.2.3", "file.csv"]
 
 
 def test_numbers_are_written_with_a_point_where_the_language_does():
-    assert (formatting.number(0.82345), i18n.plain("0,5"), i18n.localised("0.5")) == ("0.8235", "0,5", "0.5")
-    assert i18n.plain(i18n.grouped(1234.5, 1)) == "1234.5"
+    assert (formatting.number(0.82345), i18n.plain("0,5"), i18n.localize_number("0.5")) == ("0.8235", "0,5", "0.5")
+    assert i18n.plain(i18n.group_digits(1234.5, 1)) == "1234.5"
 
 
 def test_no_decimals_are_written_past_the_language():

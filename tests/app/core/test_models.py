@@ -44,9 +44,9 @@ def test_words_task_and_fit_limit_the_list(sought: ModelFilter, found: list[Mode
 
 
 def test_a_line_says_everything_to_those_who_cannot_see_it():
-    assert model_rows.spoken(GONE) == "gone, /gone, Does not fit, The folder is not there; choose another."
-    assert model_rows.spoken(CACHED).startswith("team/x, t5, mit, Partly downloaded, 12 MB already downloaded")
-    assert "61.2 M downloads" in model_rows.spoken(HUB)
+    assert model_rows.spoken_line(GONE) == "gone, /gone, Does not fit, The folder is not there; choose another."
+    assert model_rows.spoken_line(CACHED).startswith("team/x, t5, mit, Partly downloaded, 12 MB already downloaded")
+    assert "61.2 M downloads" in model_rows.spoken_line(HUB)
 
 
 def test_the_wish_follows_the_draft_and_its_device():

@@ -65,7 +65,7 @@ def test_texts_that_are_too_long_are_not_compared():
 
 def test_parts_are_found_by_their_columns():
     row = PredictedRow({"sentence": "film", "score": 3, "predicted_score": 0.5, "n_best": "[1"}, {"text": "sentence"})
-    assert (row.text("text"), row.number("score"), row.listed("n_best")) == ("film", 0.5, [])
+    assert (row.text("text"), row.number("score"), row.as_list("n_best")) == ("film", 0.5, [])
 
 
 def entry() -> TaskEntry:
@@ -102,4 +102,4 @@ def test_spec_that_cannot_be_read_is_no_task(tmp_path: Path):
 
 
 def test_a_list_nested_without_end_is_none():
-    assert PredictedRow({"n_best": "[" * 100_000}, {}).listed("n_best") == []
+    assert PredictedRow({"n_best": "[" * 100_000}, {}).as_list("n_best") == []

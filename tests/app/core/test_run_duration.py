@@ -41,11 +41,11 @@ def test_a_part_says_how_sure_it_is(part, words):
 
 def test_a_part_says_what_it_is_made_of():
     assert (
-        run_duration.made_of(TimePart("Evaluations", 1.0, "4 × 1,600 rows", rows=1600, times=4))
+        run_duration.basis_words(TimePart("Evaluations", 1.0, "4 × 1,600 rows", rows=1600, times=4))
         == "4 × 1\u202f600 rows"
     )
-    assert run_duration.made_of(TimePart("Predictions", 1.0, "1 rows", rows=1)) == "1 row"
-    assert run_duration.made_of(TimePart("Training", 1.0, "600 × 156 ms")) == "600 × 156 ms"
+    assert run_duration.basis_words(TimePart("Predictions", 1.0, "1 rows", rows=1)) == "1 row"
+    assert run_duration.basis_words(TimePart("Training", 1.0, "600 × 156 ms")) == "600 × 156 ms"
 
 
 def test_it_says_where_the_time_is_known_from():

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from app.core.runs.diagnosis import doubt
-from app.core.runs.run_library import HEAD_BYTES, LOOKS_UNTIL_INSIDE, RunLibrary, RunSummary, counted
-from app.core.runs.run_list import RunListOptions, arranged
+from app.core.runs.run_library import HEAD_BYTES, LOOKS_UNTIL_INSIDE, RunLibrary, RunSummary, count_words
+from app.core.runs.run_list import RunListOptions, arrange
 from app.core.runs.run_state import RunState
 from backend.contract.run import events
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
@@ -357,7 +357,7 @@ def test_runs_that_wait_say_for_what_and_in_which_place(tmp_path: Path, carried:
     }
     carried("beside")
     assert messages(library.refresh())["later"] == "Starts after 2 other runs finish; 2 of 2 in the queue"
-    assert counted(library.runs) == ["2 running", "2 queued"]
+    assert count_words(library.runs) == ["2 running", "2 queued"]
 
 
 def test_the_next_one_waits_for_nothing_and_the_one_behind_for_it(tmp_path: Path, carried: Carried):
@@ -380,9 +380,9 @@ def test_runs_that_wait_are_listed_above_those_that_have_begun(tmp_path: Path, c
     carried("going")
     carried("waiting", 5000.0)
     made(tmp_path, "over", started("over"))
-    found = arranged(RunLibrary(tmp_path).refresh(), RunListOptions())
+    found = arrange(RunLibrary(tmp_path).refresh(), RunListOptions())
     assert [run.name for run in found if isinstance(run, RunSummary)] == ["waiting", "over", "going"]
-    grouped = arranged(RunLibrary(tmp_path).refresh(), RunListOptions(group="state"))
+    grouped = arrange(RunLibrary(tmp_path).refresh(), RunListOptions(group="state"))
     assert [line.title for line in grouped if not isinstance(line, RunSummary)] == ["Queued", "Starting", "Lost"]
 
 

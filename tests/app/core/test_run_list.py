@@ -6,7 +6,7 @@ import pytest
 
 from app.core.runs.run_comparison import names_of
 from app.core.runs.run_library import RunSummary
-from app.core.runs.run_list import GroupHeading, RunListOptions, arranged, matching, sorted_runs
+from app.core.runs.run_list import GroupHeading, RunListOptions, arrange, matching, sort_runs
 
 
 def run(name: str, **values) -> RunSummary:
@@ -32,21 +32,21 @@ def test_every_word_is_looked_for_in_every_column_note_and_tag(words: str, found
 
 
 def test_the_newest_run_comes_first():
-    assert names(arranged(RUNS, RunListOptions())) == ["a", "c", "b"]
+    assert names(arrange(RUNS, RunListOptions())) == ["a", "c", "b"]
 
 
 @pytest.mark.parametrize(("descending", "order"), [(True, "bac"), (False, "abc")])
 def test_a_run_without_a_value_comes_last_either_way(descending: bool, order: str):
-    assert "".join(names(sorted_runs(RUNS, "best", descending=descending))) == order
+    assert "".join(names(sort_runs(RUNS, "best", descending=descending))) == order
 
 
 def test_a_run_stands_under_each_of_its_tags():
-    lines = arranged(RUNS, RunListOptions(group="tag"))
+    lines = arrange(RUNS, RunListOptions(group="tag"))
     assert names(lines) == ["old:1", "a", "paper:2", "a", "c", "No tag:1", "b"]
 
 
 def test_groups_of_states_come_in_the_order_of_a_runs_life():
-    assert [line for line in arranged(RUNS, RunListOptions(group="state")) if isinstance(line, GroupHeading)] == [
+    assert [line for line in arrange(RUNS, RunListOptions(group="state")) if isinstance(line, GroupHeading)] == [
         GroupHeading("Finished", 2),
         GroupHeading("Failed", 1),
     ]
@@ -63,4 +63,4 @@ def test_runs_of_one_title_are_named_by_their_folders_without_the_date_where_tha
 
 def test_a_run_that_names_no_state_is_listed_too():
     run = RunSummary("odd", Path("odd"), "")
-    assert arranged([run], RunListOptions(group="state"))[-1] is run
+    assert arrange([run], RunListOptions(group="state"))[-1] is run

@@ -4,7 +4,7 @@ import pytest
 
 from app.core.text.id_lists import read_ids, read_pieces, write_ids, write_pieces
 from app.core.text.pipeline_steps import tree_lines
-from app.core.text.tokenizer_comparison import bars, gaps, padded, rate_rows
+from app.core.text.tokenizer_comparison import bars, gaps, padding_rows, rate_rows
 from backend.contract.rpc.data import NumberSummary
 from backend.contract.tokens.comparison import DataComparison, LanguageCounts
 from backend.contract.tokens.text_columns import language_column, text_column
@@ -83,7 +83,7 @@ def test_a_piece_without_an_id_is_a_dash():
 
 
 def test_every_line_begins_on_the_same_row():
-    assert padded([[1, 3, 1], [2, 1, 1]]) == [[1, 0, 0], [0, 2, 0]]
+    assert padding_rows([[1, 3, 1], [2, 1, 1]]) == [[1, 0, 0], [0, 2, 0]]
 
 
 def test_gaps_skip_the_rows_that_other_columns_need():

@@ -45,7 +45,7 @@ def panel(qtbot, context, jobs):
     qtbot.addWidget(made)
     made.resize(1068, 800)
     made.show()
-    made.shown()
+    made.on_shown()
     qtbot.waitUntil(lambda: made.engines.catalog is not None, timeout=20_000)
     return made
 
@@ -123,7 +123,7 @@ def test_the_button_comes_when_the_engines_are_known(qtbot, context, runs):
     panel.show_run(str(runs / "sentiment-finished"))
     qtbot.waitUntil(lambda: panel.watcher is not None and panel.watcher.is_caught_up)
     assert not panel.controls.buttons["other_engine"].isVisible()
-    panel.shown()
+    panel.on_shown()
     qtbot.waitUntil(panel.controls.buttons["other_engine"].isVisible, timeout=20_000)
 
 

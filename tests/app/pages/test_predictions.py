@@ -152,7 +152,7 @@ def test_test_data_is_offered_only_where_there_is_some(panel: Page, run: Path):
 def test_predictions_that_were_written_again_are_read_again(panel: Page, run: Path):
     parquet.write_table(pa.Table.from_pylist(ROWS[1:]), run / "again.parquet")
     (run / "again.parquet").rename(run / "predictions.parquet")
-    panel.shown()
+    panel.on_shown()
     assert texts(panel) == ["bad film", "dull book"]
 
 
@@ -160,7 +160,7 @@ def test_a_deleted_run_can_still_be_sorted_and_is_gone_at_the_next_look(panel: P
     (run / "predictions.parquet").unlink()
     panel.table.sort_requested.emit("confidence", True)
     assert texts(panel) == ["good film", "dull book", "bad film"]
-    panel.shown()
+    panel.on_shown()
     assert panel.browser.stack.currentWidget() is panel.browser.empty
 
 

@@ -71,7 +71,7 @@ def test_unknown_task_is_shown_by_its_columns():
 def test_wrong_label_is_marked_beside_the_right_one(panel: Page, runs: Path):
     view = shown(panel, runs, "text_classification")
     assert isinstance(view, LabelView)
-    assert [(bar.label, bar.mark) for bar in view.bars.shown()] == [
+    assert [(bar.label, bar.mark) for bar in view.bars.visible_bars()] == [
         ("positive", "wrong"), ("negative", "actual"), ("neutral", ""),
     ]  # fmt: skip
     assert view._rest.shown == {"source": "imdb"}

@@ -70,7 +70,7 @@ def test_enter_asks_and_the_answer_is_shown_as_a_row(qtbot, box: TryBox):
     qtbot.keyClicks(field, "a good film")
     qtbot.keyClick(field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: bool(box.kept))
-    assert [bar.label for bar in box.card.view.bars.shown()] == ["pos", "neg"]
+    assert [bar.label for bar in box.card.view.bars.visible_bars()] == ["pos", "neg"]
     assert box.card.facts.text() == f"{Path(MODEL).name} · 12 ms · cpu"
 
 

@@ -35,7 +35,7 @@ def test_cells_are_those_that_were_written(rows: VocabularyRows):
 
 def test_a_german_window_copies_numbers_with_a_point_and_pieces_as_they_are(german, rows: VocabularyRows, monkeypatch):
     monkeypatch.setattr(rows, "raw", lambda row, column: "12345" if column == "rank" else "3,5")
-    assert [rows.copied(0, column) for column in range(4)] == ["3,5", "3,5", "3,5", "12345"]
+    assert [rows.copy_value(0, column) for column in range(4)] == ["3,5", "3,5", "3,5", "12345"]
 
 
 def test_spaces_are_visible_and_large_numbers_grouped(rows: VocabularyRows):

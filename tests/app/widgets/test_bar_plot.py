@@ -19,12 +19,12 @@ def plot(qtbot, styled) -> BarPlot:
 def test_a_bar_tells_its_value(plot: BarPlot):
     place = plot._view.mapViewToScene(QPointF(1.2, 0.5))
     plot._on_mouse_moved(place)
-    assert plot.told() == "en: b 3.000 tokens per word"
+    assert plot.caption() == "en: b 3.000 tokens per word"
 
 
 def test_beside_the_bars_nothing_is_told(plot: BarPlot):
     plot._on_mouse_moved(plot._view.mapViewToScene(QPointF(0.5, 0.5)))
-    assert plot.told() == HINT
+    assert plot.caption() == HINT
 
 
 def test_a_screen_reader_hears_every_value(plot: BarPlot):
@@ -34,4 +34,4 @@ def test_a_screen_reader_hears_every_value(plot: BarPlot):
 def test_nothing_may_be_shown(plot: BarPlot):
     plot.show_bars([], [])
     plot._on_mouse_moved(plot._view.mapViewToScene(QPointF(0, 0)))
-    assert plot.told() == HINT
+    assert plot.caption() == HINT

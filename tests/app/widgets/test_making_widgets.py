@@ -16,7 +16,7 @@ def test_what_is_ticked_is_shown_and_told(qtbot):
     assert (menu.currentText(), menu.accessibleName()) == ("source", "Columns: source")
     with qtbot.waitSignal(menu.changed):
         menu.menu.actions()[2].trigger()
-    assert menu.ticked() == ["source", "a & b"]
+    assert menu.checked_items() == ["source", "a & b"]
     assert menu.currentText() == "source, a & b"
 
 

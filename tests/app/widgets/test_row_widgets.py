@@ -85,10 +85,10 @@ def test_the_likeliest_label_stands_first_and_mistakes_are_marked():
 def test_of_forty_labels_the_actual_one_is_shown_at_once(qtbot, styled):
     bars = shown(qtbot, LabelBars())
     bars.show_bars(bars_of({f"label {n}": 1 / (n + 2) for n in range(40)}, "label 0", "label 39"))
-    assert len(bars.shown()) == SHOWN + 1
-    assert bars.shown()[-1].mark == "actual"
+    assert len(bars.visible_bars()) == SHOWN + 1
+    assert bars.visible_bars()[-1].mark == "actual"
     bars._more.click()
-    assert len(bars.shown()) == 40
+    assert len(bars.visible_bars()) == 40
     bars.grab()
 
 

@@ -21,12 +21,12 @@ def histogram(qtbot, styled) -> LengthHistogram:
 
 
 def test_arrows_and_mouse_say_what_a_bar_is(qtbot, histogram: LengthHistogram):
-    assert histogram.hovered_words() == ""
+    assert histogram.hover_text() == ""
     qtbot.keyClick(histogram, Qt.Key.Key_Right)
     qtbot.keyClick(histogram, Qt.Key.Key_Right)
-    assert histogram.hovered_words() == "bar 1"
+    assert histogram.hover_text() == "bar 1"
     qtbot.mouseMove(histogram, QPoint(round(histogram.x_of(9.5)), 200))
-    assert histogram.hovered_words() != "bar 1"
+    assert histogram.hover_text() != "bar 1"
 
 
 def test_what_lies_beyond_the_limit_has_another_colour(histogram: LengthHistogram):

@@ -5,7 +5,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QStandardItemModel
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app import theme
-from app.core.backend_words import said as words_of
+from app.core.backend_words import translate_word as words_of
 from app.core.draft import data_messages
 from app.core.i18n import tr
 from app.widgets.card import CAPTION_WIDTH, label

@@ -172,12 +172,12 @@ class DataCard(Card):
             self._form.set_values(self._draft.get("data", {}))
             return
         self._drop_form()
-        fields = json_schema.resolved(entry.settings) if entry else {}
+        fields = json_schema.resolve(entry.settings) if entry else {}
         if not fields.get("properties"):
             return
         if source == "files":
             # How a file is written is found by itself nearly always.
-            fields = json_schema.folded(fields)
+            fields = json_schema.fold(fields)
         self._form = SchemaForm(fields, prefix="data", label_width=CAPTION_WIDTH)
         self._form.setProperty("source", source)
         self._form.set_values(self._draft.get("data", {}))

@@ -8,7 +8,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from app.core import formatting
-from app.core.backend_words import said
+from app.core.backend_words import translate_word
 from app.core.draft import data_report_text
 from app.core.i18n import figure, thin, tr, trn
 from app.services.backend_client import BackendClient, PendingQuery
@@ -109,12 +109,12 @@ class ReportDialog(QDialog):
 
     def _on_progress(self, progress: Progress) -> None:
         self.bar.set_fraction(progress.done / progress.total if progress.total else None)
-        total = tr(" of {total}", total=formatting.grouped(int(progress.total))) if progress.total else ""
-        unit = said(progress.text or progress.unit)
+        total = tr(" of {total}", total=formatting.group_digits(int(progress.total))) if progress.total else ""
+        unit = translate_word(progress.text or progress.unit)
         self.words.setText(
             tr(
                 "Reading the data… {done}{total} {unit}",
-                done=formatting.grouped(int(progress.done)),
+                done=formatting.group_digits(int(progress.done)),
                 total=total,
                 unit=unit,
             ).rstrip()
@@ -194,7 +194,7 @@ def _counts(split: SplitReport, inputs: list[str]) -> QGridLayout:
     same = tr("same {inputs}{value}", inputs=", ".join(inputs[:3]), value=" …" if len(inputs) > 3 else "")
     shown = [
         (tr("Rows"), split.rows, ""),
-        (tr("Duplicates"), split.duplicates, data_report_text.repeated(split) or same),
+        (tr("Duplicates"), split.duplicates, data_report_text.repetition_words(split) or same),
     ]
     if split.in_train is not None:
         shown.append((tr("Also in training data"), split.in_train, same))
@@ -205,7 +205,7 @@ def _counts(split: SplitReport, inputs: list[str]) -> QGridLayout:
     for column, (caption, count, words) in enumerate(shown):
         share = f"{figure(count / split.rows, '.1%')} · " if column and count and split.rows else ""
         grid.addWidget(label(caption, "caption"), 0, column)
-        grid.addWidget(label(formatting.grouped(count), "section"), 1, column)
+        grid.addWidget(label(formatting.group_digits(count), "section"), 1, column)
         grid.addWidget(label(f"{share}{words}", "faint", wrap=True), 2, column, Qt.AlignmentFlag.AlignTop)
         grid.setColumnStretch(column, 1)
     return grid
@@ -243,7 +243,9 @@ def _add_labels(card: Card, split: SplitReport) -> None:
         distinct = trn("{count} unique value", "{count} unique values", column.distinct or len(column.labels))
         card.add(label(f"{name}: {distinct}{others}", "strong"))
         bars = LabelBars(tr("Distribution of {name}", name=name))
-        bars.show_bars([Bar(f"{one.label}  ·  {formatting.grouped(one.count)}", one.ratio) for one in column.labels])
+        bars.show_bars(
+            [Bar(f"{one.label}  ·  {formatting.group_digits(one.count)}", one.ratio) for one in column.labels]
+        )
         card.add(bars)
 
 

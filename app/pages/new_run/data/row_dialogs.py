@@ -49,8 +49,8 @@ class RowDialog(QDialog):
         self.title.setText(
             tr(
                 "Row {row} of {row_count}",
-                row=formatting.grouped(row + 1),
-                row_count=formatting.grouped(preview.row_count),
+                row=formatting.group_digits(row + 1),
+                row_count=formatting.group_digits(preview.row_count),
             )
         )
         values = dict(zip(preview.columns, preview.rows[row], strict=False))
@@ -133,16 +133,16 @@ class UnusableDialog(QDialog):
             for reason, number in split.reasons.items():
                 reasons[reason] = reasons.get(reason, 0) + number
         self.reasons.setText(
-            " · ".join(f"{reason}: {formatting.grouped(number)}" for reason, number in reasons.items())
+            " · ".join(f"{reason}: {formatting.group_digits(number)}" for reason, number in reasons.items())
         )
         self.table.show_rows(
-            UNUSABLE_HEADER, [(split, row.file, formatting.grouped(row.line), row.reason) for split, row in listed]
+            UNUSABLE_HEADER, [(split, row.file, formatting.group_digits(row.line), row.reason) for split, row in listed]
         )
         more = count - len(listed)
         self.said.setText(
             tr(
                 "Showing the first {number}. The exported file contains all of them.",
-                number=formatting.grouped(len(listed)),
+                number=formatting.group_digits(len(listed)),
             )
             if more > 0
             else ""

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QWi
 
 from app import theme
 from app.core import formatting
-from app.core.backend_words import said
+from app.core.backend_words import translate_word
 from app.core.draft.draft import Draft
 from app.core.draft.model_consent import CONVERT, TRUST
 from app.core.i18n import thin, tr
@@ -307,7 +307,7 @@ def _reading_words(progress: Progress | None) -> str:
             done=formatting.megabytes(progress.done / 1000000.0),
             total=formatting.megabytes(progress.total / 1000000.0),
         )
-    return said(progress.text) if progress is not None and progress.text else tr("Inspecting…")
+    return translate_word(progress.text) if progress is not None and progress.text else tr("Inspecting…")
 
 
 class ModelFacts(QWidget):
@@ -353,7 +353,7 @@ def _texts(model: ModelDescription) -> dict[str, str]:
         tr("On disk"): f"{formatting.megabytes(model.size_mb)}{numbers}",
         tr("License"): model.licence or tr("not specified"),
         tr("Tokenizer"): thin(model.tokenizer) or "none",
-        tr("Max input"): tr("{max_length} tokens", max_length=formatting.grouped(model.max_length))
+        tr("Max input"): tr("{max_length} tokens", max_length=formatting.group_digits(model.max_length))
         if model.max_length
         else tr("not specified"),
         tr("Source"): f"{_FOUND.get(model.found, model.found)}{commit}" if model.found else "–",

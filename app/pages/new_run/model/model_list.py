@@ -58,7 +58,7 @@ class ModelListModel(GroupedListModel):
                 said = "\n".join(model_rows.sentences(item))
                 return said if said and column in ("model", "verdict") else f"{model_rows.cell(item, column)}"
             case Qt.ItemDataRole.AccessibleTextRole if column == "model":
-                return model_rows.spoken(item)
+                return model_rows.spoken_line(item)
             case Qt.ItemDataRole.ForegroundRole:
                 return theme.color(_ink(item, column))
             case Qt.ItemDataRole.DecorationRole if column == "verdict":

@@ -51,8 +51,8 @@ def _too_long(model: ModelDescription, trusted: bool, draft: Draft | None) -> Mo
         return None
     sentence = tr(
         "The max length of {wanted} tokens exceeds this model's limit of {max_length}.",
-        wanted=formatting.grouped(wanted),
-        max_length=formatting.grouped(model.max_length),
+        wanted=formatting.group_digits(wanted),
+        max_length=formatting.group_digits(model.max_length),
     )
     return ModelObstacle("error", sentence, "shorten", model.max_length)
 

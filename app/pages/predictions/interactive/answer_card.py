@@ -123,7 +123,7 @@ def names_of(asked: AnsweredQuestion) -> tuple[str, str]:
 def _group(pair: LabelPair, row: PredictedRow) -> Group:
     values = [pair.first or 0.0, pair.second or 0.0]
     words = ["–" if one is None else figure(one, ".1%") for one in (pair.first, pair.second)]
-    choices = row.listed("choices")
+    choices = row.as_list("choices")
     is_choice = bool(choices) and pair.label.isdecimal() and int(pair.label) < len(choices)
     title = pair.title.replace(pair.label, str(choices[int(pair.label)]), 1) if is_choice else pair.title
     return Group(title, values, words, most=1.0)
@@ -151,12 +151,13 @@ def _whole(rows: Rows) -> Pieces:
     """Labels, numbers and spans as they are; those that differ are outlined."""
     is_same = rows[0].prediction == rows[1].prediction
     first, second = (
-        [TextRun(_shown(row), GROUNDS[place], "" if is_same else OUTLINES[place])] for place, row in enumerate(rows)
+        [TextRun(_answer_text(row), GROUNDS[place], "" if is_same else OUTLINES[place])]
+        for place, row in enumerate(rows)
     )
     return first, second
 
 
-def _shown(row: PredictedRow) -> str:
+def _answer_text(row: PredictedRow) -> str:
     value = row.values.get("prediction")
     return number(value) if isinstance(value, float) else row.prediction or tr("no answer")
 
@@ -268,7 +269,7 @@ class AnswerCard(Card):
             self.show_row(asked.row, asked.answer.task)
         else:
             self.facts.setText(tr("two models"))
-            self._compared_view().show_asked(asked)
+            self._make_compared_view().show_asked(asked)
 
     def show_row(self, values: Mapping[str, Any], task: str) -> None:
         """Show a row, which may still be written."""
@@ -282,7 +283,7 @@ class AnswerCard(Card):
 
     def show_partial(self, names: Sequence[str], facts: Sequence[str], texts: Sequence[str]) -> None:
         """What two models have written so far."""
-        view = self._compared_view()
+        view = self._make_compared_view()
         view.show_partial((names[0], names[1]), (facts[0], facts[1]), (texts[0], texts[1]))
 
     def show_busy(self, busy: bool) -> None:
@@ -300,7 +301,7 @@ class AnswerCard(Card):
         for banner in (self.note, self.cuts):
             banner.clear()
 
-    def _compared_view(self) -> ComparedView:
+    def _make_compared_view(self) -> ComparedView:
         if self.compared is None:
             self.compared = ComparedView()
             self.view = None

@@ -72,13 +72,13 @@ class TargetFacts(QObject):
         choice = self._form.choices()[place]
         target = choice.chosen()
 
-        def found(code: ModelCode) -> None:
+        def on_found(code: ModelCode) -> None:
             if choice.chosen() == target and code.code and not code.agreed:
                 self._code[choice] = code.code
                 files = tr(" Files: {files}.", files=", ".join(code.files))
                 choice.ask_consent("trust", f"{CODE}{files}", code.folders[0])
 
-        self._context.client.ask("model_code", {"target": target}, found, lambda mistake: None)
+        self._context.client.ask("model_code", {"target": target}, on_found, lambda mistake: None)
 
     def _on_agreed(self, choice: TargetChoice, way: str) -> None:
         target = choice.chosen()
@@ -87,16 +87,16 @@ class TargetFacts(QObject):
             self._form.show_mistake("")
             self._describe()
 
-        def failed(mistake: ErrorReply) -> None:
+        def on_failed(mistake: ErrorReply) -> None:
             self._form.show_mistake(sentence(mistake.message, mistake.field))
 
         if way == "trust":
             question = {"target": target, "code": dict(self._code.get(choice, {}))}
-            self._context.client.ask("agree_to_code", question, done, failed)
+            self._context.client.ask("agree_to_code", question, done, on_failed)
         else:
             choice.show_facts(tr("Converting…"))
             question = {"name_or_path": target, "task": self._form.task_chosen.kind, "consent": True}
-            self._context.client.ask("convert_model", question, done, failed)
+            self._context.client.ask("convert_model", question, done, on_failed)
 
     def _on_mistake(self, choice: TargetChoice, mistake: ErrorReply) -> None:
         if self._is_still(choice):

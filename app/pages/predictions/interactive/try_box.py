@@ -103,7 +103,7 @@ class TryBox(QWidget):
 
     # What can be asked
 
-    def shown(self) -> None:
+    def on_shown(self) -> None:
         """The tasks and cached models, asked once; which models are open, asked anew."""
         self._offer()
         if not self._has_catalog:

@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.core.i18n import inside, tr
-from app.core.json_schema import defaults, only, resolved
+from app.core.json_schema import defaults, only, resolve
 from app.widgets.card import label
 from app.widgets.forms.schema_form import SchemaForm
 from app.widgets.text.chat_editor import TypedChat
@@ -66,7 +66,7 @@ class InputFields(QWidget):
 
     def fill(self, values: Mapping[str, Any]) -> None:
         """Put typed parts, by role, into the fields."""
-        self._typed |= {role: typed(value) for role, value in values.items()}
+        self._typed |= {role: typed_text(value) for role, value in values.items()}
         for role, field in self.fields.items():
             field.setPlainText(self._typed.get(role, ""))
 
@@ -100,7 +100,7 @@ class InputFields(QWidget):
             _mark(field, field is wrong)
 
 
-def typed(value: object) -> str:
+def typed_text(value: object) -> str:
     """A value as a person would type it."""
     if isinstance(value, list) and any(isinstance(one, dict) for one in value):
         return json.dumps(value, ensure_ascii=False)
@@ -142,15 +142,15 @@ class WritingSettings(QWidget):
             form.hide()
             form.deleteLater()
         self.form = self._second = None
-        self._schema = only(resolved(entry.settings), WRITING) if entry is not None else {}
+        self._schema = only(resolve(entry.settings), WRITING) if entry is not None else {}
         self.setVisible(bool(self._schema.get("properties")))
         if entry is None or not self._schema.get("properties"):
             return
         self._values, self._begun = dict(values), defaults(entry.settings) | dict(values)
-        self.form = self._made(1)
+        self.form = self._make_form(1)
         self.show_second(two)
 
-    def _made(self, place: int) -> SchemaForm:
+    def _make_form(self, place: int) -> SchemaForm:
         form = SchemaForm(self._schema, "task", parent=self)
         form.set_values(self._values)
         self._column.insertWidget(place, form)
@@ -164,7 +164,7 @@ class WritingSettings(QWidget):
     def _show_own(self, on: bool) -> None:
         """Its settings are made when they are first wished: few ask two models that write otherwise."""
         if on and self._second is None and self.form is not None:
-            self._second = self._made(3)
+            self._second = self._make_form(3)
         if self._second is not None:
             self._second.setVisible(on)
 

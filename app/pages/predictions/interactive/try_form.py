@@ -49,7 +49,7 @@ class TryForm(Card):
         self._area = QScrollArea(widgetResizable=True)
         self._area.setFrameShape(QFrame.Shape.NoFrame)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._area.setWidget(self._typed())
+        self._area.setWidget(self._make_inputs())
         self.add(self._area, 1)
         self.mistake = label("", "mistake", wrap=True)
         self.mistake.hide()
@@ -66,7 +66,7 @@ class TryForm(Card):
 
     # Building
 
-    def _typed(self) -> QWidget:
+    def _make_inputs(self) -> QWidget:
         holder = QWidget()
         holder.setObjectName("scrolled")
         column = QVBoxLayout(holder)

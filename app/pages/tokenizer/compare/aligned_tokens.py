@@ -7,9 +7,9 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollBar, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.formatting import grouped
+from app.core.formatting import group_digits
 from app.core.i18n import tr
-from app.core.text.tokenizer_comparison import gaps, padded
+from app.core.text.tokenizer_comparison import gaps, padding_rows
 from app.widgets.boxes import hbox
 from app.widgets.card import label
 from app.widgets.text.token_paragraphs import LINE
@@ -90,9 +90,9 @@ class AlignedTokens(QWidget):
             per_token = (
                 tr("{characters:.2f} characters per token", characters=comparison.characters / own) if own else ""
             )
-            unknown = tr("{unknown} unknown", unknown=grouped(one.unknown)) if one.unknown else ""
-            differ = tr("{differing} differ", differing=grouped(one.differing))
-            parts = [tr("{tokens} tokens", tokens=grouped(one.tokens)), differ, per_word, per_token, unknown]
+            unknown = tr("{unknown} unknown", unknown=group_digits(one.unknown)) if one.unknown else ""
+            differ = tr("{differing} differ", differing=group_digits(one.differing))
+            parts = [tr("{tokens} tokens", tokens=group_digits(one.tokens)), differ, per_word, per_token, unknown]
             self._counts[number].setText(" · ".join(filter(None, parts)))
         for view in self.views:
             view.verticalScrollBar().setValue(0)
@@ -135,7 +135,7 @@ class AlignedTokens(QWidget):
         for number in range(len(self._columns)):
             self._set_tokens(number, none)
             yield number
-        after = padded([self._heights(number) for number in range(len(self._columns))])
+        after = padding_rows([self._heights(number) for number in range(len(self._columns))])
         for number, rows in enumerate(after):
             if any(rows):
                 self._set_tokens(number, rows)
@@ -146,7 +146,7 @@ class AlignedTokens(QWidget):
         tokens, view = self._columns[number], self.views[number]
         place = view.verticalScrollBar().value()
         quiet = [token.special or (self._only_differences and not token.differs) for token in tokens]
-        view.set_tokens([_shown(token) for token in tokens], quiet, self._gaps(tokens, after))
+        view.set_tokens([_one_line(token) for token in tokens], quiet, self._gaps(tokens, after))
         view.verticalScrollBar().setValue(place)
 
     def _gaps(self, tokens: Sequence[ComparedToken], after: Sequence[int]) -> list[str]:
@@ -205,6 +205,6 @@ class AlignedTokens(QWidget):
         )
 
 
-def _shown(token: ComparedToken) -> str:
+def _one_line(token: ComparedToken) -> str:
     """In one line: breaks of the text are the columns' own."""
     return (token.text or token.piece).replace("\n", "⏎")

@@ -147,7 +147,7 @@ class CompareTab(TokenizerTab):
         self.others.set_first(self.tokenizer)
         self._on_changed()
 
-    def shown(self) -> None:
+    def on_shown(self) -> None:
         """New runs may have brought tokenizers."""
         self.others.refresh()
 

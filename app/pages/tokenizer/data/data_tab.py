@@ -56,7 +56,7 @@ class DataTab(TokenizerTab):
         self.lengths.measured.connect(self._on_measured)
         self.rows.answered.connect(lambda answer: self.bar.set_splits(answer.splits))
 
-    def shown(self) -> None:
+    def on_shown(self) -> None:
         """The draft may be another by now, and runs may have come."""
         self.bar.refresh()
         self.draft_wanted.emit()

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout
 
 from app import theme
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
-from app.core.backend_words import begun, said
-from app.core.formatting import grouped
+from app.core.backend_words import capitalize, translate_word
+from app.core.formatting import group_digits
 from app.core.i18n import thin, tr, trn
 from app.core.table_rows import TableRows
 from app.core.text.length_bins import LengthBins, length_bins
@@ -56,7 +56,7 @@ class LengthsPage(WaitingStack):
     def __init__(self, client: BackendClient, parent: QWidget | None = None) -> None:
         self.lengths, self.limits = LengthsCard(), LimitsCard()
         self.unknown, self.padding = UnknownCard(), PaddingCard()
-        super().__init__(self._placed(), parent)
+        super().__init__(self._lay_out(), parent)
         self.answer: TrainingLengths | None = None
         self._question = waiting_question(
             self, client, "training_lengths", self._on_lengths, opened="subject", failed=NOT_SHOWN, stopped=STOPPED
@@ -69,7 +69,7 @@ class LengthsPage(WaitingStack):
         self.lengths.measure_shown.connect(lambda measure: self.limits.show_measure(measure, can_set=self._can_set))
         self.unknown.row_chosen.connect(self.row_chosen)
 
-    def _placed(self) -> QWidget:
+    def _lay_out(self) -> QWidget:
         return holder(hbox((self.lengths, 1), self._side(), spacing=14))
 
     def _side(self) -> QWidget:
@@ -133,7 +133,7 @@ class LengthsCard(Card):
         self._measures, self._can_set = lengths.measures, can_set
         self.notes.setText(thin(" ".join(lengths.notes)))
         self.notes.setVisible(bool(lengths.notes))
-        self._offer([begun(said(measure.what)) for measure in lengths.measures])
+        self._offer([capitalize(translate_word(measure.what)) for measure in lengths.measures])
         self.show_measure(0)
 
     def show_measure(self, place: int) -> None:
@@ -186,7 +186,7 @@ class LengthsCard(Card):
 
     def _say(self) -> None:
         """What is under the mouse, else the quantiles."""
-        self.said.setText(self.histogram.hovered_words() or quantile_words(self._measures[self._place]))
+        self.said.setText(self.histogram.hover_text() or quantile_words(self._measures[self._place]))
 
     def _on_use(self) -> None:
         measure = self._measures[self._place]
@@ -229,8 +229,8 @@ class LimitsCard(Card):
         self.set_title(LIMIT_TITLES[measure.beyond])
         rows = [
             (
-                grouped(one.limit) + (tr(" (as set)") if one.limit == measure.limit else ""),
-                grouped(one.rows),
+                group_digits(one.limit) + (tr(" (as set)") if one.limit == measure.limit else ""),
+                group_digits(one.rows),
                 percent(one.share),
             )
             for one in measure.losses

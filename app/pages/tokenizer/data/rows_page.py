@@ -56,7 +56,7 @@ class RowsPage(WaitingStack):
     def __init__(self, client: BackendClient, parent: QWidget | None = None) -> None:
         self.feature_card, self.table = FeatureCard(), RowTable()
         self.said, self.banner = label("", "muted", wrap=True), Banner()
-        super().__init__(self._placed(), parent)
+        super().__init__(self._lay_out(), parent)
         self.answer: TrainingRows | None = None
         self._rows = waiting_question(
             self, client, "training_rows", self._on_rows, opened="subject", failed=NOT_SHOWN, stopped=STOPPED
@@ -69,7 +69,7 @@ class RowsPage(WaitingStack):
         self._targets = {BY_STEP: 1, IN_ORDER: 1}
         self.table.row_selected.connect(self._on_line)
 
-    def _placed(self) -> QWidget:
+    def _lay_out(self) -> QWidget:
         self.kinds, kinds = chips((tr("Step"), tr("In order")))
         self.kinds.idClicked.connect(self._on_kind)
         self.number = QuietSpinBox(minimum=1, maximum=1)
@@ -288,7 +288,7 @@ class FeatureCard(Card):
             column.addWidget(self._view(sequence, number))
         for name, text in feature.cells:
             column.addWidget(label(tr("{name} of {place}", name=name, place=feature.place), "muted"))
-            column.addWidget(label(_shortened(text), wrap=True, selectable=True))
+            column.addWidget(label(_shorten(text), wrap=True, selectable=True))
         column.addStretch(1)
         self._area.setWidget(inner)
         self._write_legend()
@@ -344,5 +344,5 @@ def _swatch(kind: Kind) -> str:
     return f'<span style="color:{theme.hex_color("muted")}">{sign} {KINDS[kind]}</span>'
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= CELL_CHARACTERS else f"{text[:CELL_CHARACTERS]}…"

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.core.formatting import grouped
+from app.core.formatting import group_digits
 from app.core.i18n import thin, tr
 from app.core.text import run_handover
 from app.core.text.run_handover import ChosenTask
@@ -218,11 +218,13 @@ def facts_line(description: TokenizerDescription) -> str:
     model = description.model or description.tokenizer_class
     words = [
         tr("{model} on bytes", model=model) if description.byte_level else model,
-        tr("{vocabulary} pieces", vocabulary=grouped(description.vocabulary)),
+        tr("{vocabulary} pieces", vocabulary=group_digits(description.vocabulary)),
     ]
     if description.byte_fallback:
         words.append(tr("byte fallback"))
-    words.append(tr("reads {limit} tokens", limit=grouped(description.limit)) if description.limit else tr("no limit"))
+    words.append(
+        tr("reads {limit} tokens", limit=group_digits(description.limit)) if description.limit else tr("no limit")
+    )
     return " · ".join([*words, *map(thin, description.notes)]) if description.fast else " · ".join([*words, "slow"])
 
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
-from app.core.formatting import grouped
+from app.core.formatting import group_digits
 from app.core.i18n import thin, tr, trn
 from app.core.text.invisible_characters import visible
 from app.widgets.boxes import hbox
@@ -54,20 +54,20 @@ class BatchCard(Card):
         self.counts.setText(" · ".join(batch_summary(answer)))
 
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.grid.copied())
+        QGuiApplication.clipboard().setText(self.grid.selected_text())
         self.message.emit("success", tr("Copied the batch."))
 
 
 def batch_summary(answer: TokenGrid) -> list[str]:
     """`3 rows × 17 · 12 of 51 are padding (24%)`."""
     cells, real = answer.rows * answer.width, sum(answer.lengths)
-    words = [f"{trn('{count} row', '{count} rows', answer.rows)} × {grouped(answer.width)}"]
+    words = [f"{trn('{count} row', '{count} rows', answer.rows)} × {group_digits(answer.width)}"]
     if cells > real:
         words.append(
             tr(
                 "{cells} of {cells_2} are padding ({cells_3:.0%})",
-                cells=grouped(cells - real),
-                cells_2=grouped(cells),
+                cells=group_digits(cells - real),
+                cells_2=group_digits(cells),
                 cells_3=(cells - real) / cells,
             )
         )
@@ -107,7 +107,9 @@ class DecodedView(MarkedText):
         known = trn("{count} piece", "{count} pieces", len(answer.ids))
         wrong = tr(" · {number} not in the vocabulary", number=len(answer.unknown)) if answer.unknown else ""
         ids = ", ".join("–" if one < 0 else str(one) for one in answer.ids)
-        self.show_pieces([*_head(f"{known}{wrong}"), *_marked(answer.text), *_head(tr("\n\nTheir ids")), TextRun(ids)])
+        self.show_pieces(
+            [*_head(f"{known}{wrong}"), *_mark_runs(answer.text), *_head(tr("\n\nTheir ids")), TextRun(ids)]
+        )
 
     def say(self, sentence: str) -> None:
         """A sentence in place of text."""
@@ -119,11 +121,11 @@ def _row(row: DecodedRow, number: int, several: bool) -> Iterator[TextRun]:
     wrong = tr(" · {number:,} not in the vocabulary", number=len(row.missing)) if row.missing else ""
     yield from _head(f"{title}{trn('{count} id', '{count} ids', len(row.pieces))}{wrong}")
     if several:
-        yield from _marked(row.text)
+        yield from _mark_runs(row.text)
     else:
         for words, name in _VARIANTS:
             yield from _head(f"\n{words}")
-            yield from _marked(getattr(row, name))
+            yield from _mark_runs(getattr(row, name))
             yield TextRun("\n")
         yield from _head(tr("\nPieces"))
         for place, piece in enumerate(row.pieces):
@@ -137,7 +139,7 @@ def _head(words: str) -> list[TextRun]:
     return [TextRun(f"{words}\n", ink="muted")]
 
 
-def _marked(text: str) -> Iterator[TextRun]:
+def _mark_runs(text: str) -> Iterator[TextRun]:
     for part in _MISSING.split(text):
         if part:
             yield TextRun(part, outline="danger", ink="danger") if _MISSING.fullmatch(part) else TextRun(part)

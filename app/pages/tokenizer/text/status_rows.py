@@ -7,7 +7,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.core import formatting
-from app.core.backend_words import said
+from app.core.backend_words import translate_word
 from app.core.draft.model_consent import CODE_FIELD, TRUST
 from app.core.i18n import tr
 from app.services.context import AppContext
@@ -55,7 +55,7 @@ class WorkingRow(QWidget):
                     "{done:.0%} of {total:,} {unit}",
                     done=progress.done / progress.total,
                     total=progress.total,
-                    unit=said(progress.unit),
+                    unit=translate_word(progress.unit),
                 )
             )
             self._appear()
@@ -99,13 +99,13 @@ class CodeQuestion(QObject):
             return
         self._tokenizer = tokenizer
 
-        def found(code: ModelCode) -> None:
+        def on_found(code: ModelCode) -> None:
             if self._tokenizer == tokenizer and code.code and not code.agreed:
                 self._code, self._folder = code.code, code.folders[0]
                 self.read.show()
                 self.trust.show()
 
-        self._context.client.ask("model_code", {"target": tokenizer}, found, lambda mistake: None)
+        self._context.client.ask("model_code", {"target": tokenizer}, on_found, lambda mistake: None)
 
     def hide(self) -> None:
         """There is nothing to agree to."""

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import (
 )
 
 from app import theme
-from app.core.formatting import grouped
+from app.core.formatting import group_digits
 from app.core.i18n import thin, tr
 from app.core.text import pipeline_steps
 from app.core.text.invisible_characters import visible
@@ -27,7 +27,9 @@ from backend.contract.tokens.steps import MAX_CHARACTERS, Step, TokenizerSteps, 
 COLORS = 6
 MAX_WORDS = 200
 TREE_HEIGHT = 260
-SHORTENED = tr("These are the steps of the first {MAX_CHARACTERS} characters.", MAX_CHARACTERS=grouped(MAX_CHARACTERS))
+SHORTENED = tr(
+    "These are the steps of the first {MAX_CHARACTERS} characters.", MAX_CHARACTERS=group_digits(MAX_CHARACTERS)
+)
 
 
 class StepsView(QStackedWidget):

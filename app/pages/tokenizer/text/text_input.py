@@ -7,7 +7,7 @@ from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from app import theme
-from app.core.formatting import grouped, megabytes
+from app.core.formatting import group_digits, megabytes
 from app.core.i18n import tr
 from app.services import text_file
 from app.widgets.boxes import hbox, holder
@@ -157,13 +157,16 @@ class TextInput(Card):
         self.pasted = text
         self.file_name.setText(tr("The pasted text"))
         self.file_size.setText(
-            tr("{number} characters: too long for an editor, so only its tokens are shown.", number=grouped(len(text)))
+            tr(
+                "{number} characters: too long for an editor, so only its tokens are shown.",
+                number=group_digits(len(text)),
+            )
         )
         self.set_mode(FILE)
 
     def _on_too_long(self, text: str) -> None:
         self.refused.emit(
-            tr("{number} characters are too long for this field; open them as a file.", number=grouped(len(text)))
+            tr("{number} characters are too long for this field; open them as a file.", number=group_digits(len(text)))
         )
 
     def _browse(self) -> None:

@@ -134,7 +134,7 @@ class TextTab(TokenizerTab):
             self.counts.setText(tr("Opening the tokenizer…"))
         self.ask()
 
-    def shown(self) -> None:
+    def on_shown(self) -> None:
         """The text stands until it is changed."""
         self.run_use.learn_tasks()
 

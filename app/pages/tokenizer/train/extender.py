@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QStackedWidget, QWidget
 from app import theme
 from app.core import formatting
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
-from app.core.formatting import grouped
+from app.core.formatting import group_digits
 from app.core.i18n import tr
 from app.core.text import tokenizer_list
 from app.core.text.tokenizer_training import extend_command, line_of, new_tokens, proposed_rows, saved_words, tokens_of
@@ -264,7 +264,7 @@ class ProposalCard(Card):
             self.counted.setText("")
         else:
             of = (
-                tr(" {done} of {total}", done=grouped(int(progress.done)), total=grouped(int(progress.total)))
+                tr(" {done} of {total}", done=group_digits(int(progress.done)), total=group_digits(int(progress.total)))
                 if progress.total
                 else ""
             )

@@ -91,7 +91,7 @@ class TrainTab(TokenizerTab):
         self.training.use(self.tokenizer)
         self.extending.use(self.tokenizer)
 
-    def shown(self) -> None:
+    def on_shown(self) -> None:
         """What was written and chosen stands."""
         self.made_before.refresh()
         if self.training.form is None:
@@ -133,7 +133,7 @@ class TrainTab(TokenizerTab):
                 "Added {count}, {vocabulary} in all, saved in {path}. A run that uses it extends its "
                 "embeddings automatically.",
                 count=trn("{count} token", "{count} tokens", made.added),
-                vocabulary=formatting.grouped(made.vocabulary),
+                vocabulary=formatting.group_digits(made.vocabulary),
                 path=made.path,
             ),
         )

@@ -58,7 +58,7 @@ class TokenizerTrainer(TokenizerBuilder):
     def offer(self, settings: dict[str, Any]) -> None:
         """The JSON Schema of the settings."""
         if self.form is None and settings:
-            self.form = SchemaForm(json_schema.resolved(settings), prefix=PREFIX, label_width=CAPTION_WIDTH)
+            self.form = SchemaForm(json_schema.resolve(settings), prefix=PREFIX, label_width=CAPTION_WIDTH)
             self.form.changed.connect(lambda key, value: self._on_changed())
             self.form.mistakes_changed.connect(self.show_reason)
             self.settings.add(self.form)
@@ -84,14 +84,16 @@ class TokenizerTrainer(TokenizerBuilder):
             "data": self._texts.data(),
             "columns": self._texts.columns(),
             "settings": self.form.changed_values(),
-            "compare_with": self._compared(),
+            "compare_with": self._comparison_words(),
         }
 
     def command(self) -> str:
         """`burnish tokenizer train …`."""
         assert self.form is not None
         texts, settings = self._texts, self.form.changed_values()
-        return train_command(texts.entry, texts.data(), texts.columns(), settings, self.foot.output(), self._compared())
+        return train_command(
+            texts.entry, texts.data(), texts.columns(), settings, self.foot.output(), self._comparison_words()
+        )
 
     def show_made(self, made: TrainedTokenizer) -> None:
         """What was measured."""
@@ -106,7 +108,7 @@ class TokenizerTrainer(TokenizerBuilder):
         elif self.form is None or field in ("", "output") or not self.form.mark(field, said):
             self.failed.emit(said)
 
-    def _compared(self) -> str:
+    def _comparison_words(self) -> str:
         return self.tokenizer if self.compares.isChecked() else ""
 
     def _on_changed(self) -> None:
@@ -162,13 +164,13 @@ class TrainResultCard(Card):
     def show_made(self, made: TrainedTokenizer) -> None:
         """The tokenizer and what was measured."""
         self.made = made
-        self.title.setText(tr("{vocabulary} pieces", vocabulary=formatting.grouped(made.vocabulary)))
+        self.title.setText(tr("{vocabulary} pieces", vocabulary=formatting.group_digits(made.vocabulary)))
         learnt = tr(
             "Trained on {count} in {seconds}",
             count=trn("{count} text", "{count} texts", made.rows),
             seconds=_seconds(made.seconds),
         )
-        self.sub.setText(f"{learnt}; {_measured(made)}")
+        self.sub.setText(f"{learnt}; {_measurement_words(made)}")
         self.path.setText(made.path)
         self.path.setToolTip(made.path)
         names = [NEW, *(formatting.name_of_path(one.tokenizer) for one in made.compression[1:])]
@@ -208,9 +210,9 @@ class TrainResultCard(Card):
 
 
 _COUNTS = {
-    tr("Pieces"): lambda one: formatting.grouped(one.vocabulary),
-    tr("Tokens"): lambda one: formatting.grouped(one.tokens),
-    tr("Unknown"): lambda one: formatting.grouped(one.unknown),
+    tr("Pieces"): lambda one: formatting.group_digits(one.vocabulary),
+    tr("Tokens"): lambda one: formatting.group_digits(one.tokens),
+    tr("Unknown"): lambda one: formatting.group_digits(one.unknown),
     tr("Bytes per token"): lambda one: figure(one.bytes_per_token, ".2f"),
 }
 
@@ -231,7 +233,7 @@ def _seconds(seconds: float) -> str:
     return formatting.duration(seconds) if seconds >= 10 else f"{figure(max(seconds, 0.1), '.1f')} s"
 
 
-def _measured(made: TrainedTokenizer) -> str:
+def _measurement_words(made: TrainedTokenizer) -> str:
     if not made.compression:
         return tr("nothing was measured.")
     rows = made.compression[0].rows

@@ -8,7 +8,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPlainTextEdit
 
 from app import theme
-from app.core.i18n import filled, inside, plain, thin, tr, trn
+from app.core.i18n import fill, inside, plain, thin, tr, trn
 from app.core.text.id_lists import read_ids, read_pieces, write_ids, write_pieces
 from app.core.text.pipeline_steps import SPACES, tree_lines
 from app.widgets.card import Card, label
@@ -162,7 +162,7 @@ class ConvertCard(Card):
             missing = [str(piece) for number, piece in zip(answer.ids, answer.pieces, strict=True) if number is None]
             said = tr("{count} not in the vocabulary: {listed}")
             count = trn("{count} piece", "{count} pieces", len(missing))
-        self._note(filled(said, count=count, listed=_listed(missing)) if missing else "")
+        self._note(fill(said, count=count, listed=_list_words(missing)) if missing else "")
 
     def _write(self, field: QPlainTextEdit, text: str) -> None:
         field.blockSignals(True)
@@ -174,6 +174,6 @@ class ConvertCard(Card):
         self.note.setVisible(bool(text))
 
 
-def _listed(words: list[str]) -> str:
+def _list_words(words: list[str]) -> str:
     text = ", ".join(words)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

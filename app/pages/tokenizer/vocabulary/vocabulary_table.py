@@ -8,8 +8,8 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QWidget
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
-from app.core.backend_words import begun, said
-from app.core.formatting import grouped
+from app.core.backend_words import capitalize, translate_word
+from app.core.formatting import group_digits
 from app.core.i18n import tr, trn
 from app.services.vocabulary_rows import FREQUENCY, VocabularyRows
 from app.widgets.boxes import hbox
@@ -100,10 +100,14 @@ class VocabularyTable(Card):
                 if vocabulary.missing
                 else trn("{count} piece", "{count} pieces", total)
             )
-        words = [tr("{shown} of {whole}", shown=grouped(shown), whole=whole) if shown != total else whole]
+        words = [tr("{shown} of {whole}", shown=group_digits(shown), whole=whole) if shown != total else whole]
         words.append(vocabulary.kind)
         if is_pieces:
-            words += [f"{grouped(n)} {said(name)}" for name, n in vocabulary.types.items() if n and name != "normal"]
+            words += [
+                f"{group_digits(n)} {translate_word(name)}"
+                for name, n in vocabulary.types.items()
+                if n and name != "normal"
+            ]
             words += (
                 [tr("{count} without a piece", count=trn("{count} id", "{count} ids", vocabulary.missing))]
                 if vocabulary.missing
@@ -228,7 +232,7 @@ class PieceSearch(QWidget):
         self.type.addItem(tr("All types"), [])
         self.type.addItem(tr("Non-special only"), [name for name in TYPES if name != "special"])
         for name in TYPES:
-            self.type.addItem(f"{begun(said(name))} ({grouped(types.get(name, 0))})", [name])
+            self.type.addItem(f"{capitalize(translate_word(name))} ({group_digits(types.get(name, 0))})", [name])
         self.type.setCurrentIndex(max(0, chosen))
 
     def _offer_scripts(self, scripts: Mapping[str, int]) -> None:
@@ -236,13 +240,13 @@ class PieceSearch(QWidget):
         self.script.clear()
         self.script.addItem(tr("Any script"), "")
         for name, pieces in scripts.items():
-            self.script.addItem(f"{name.replace('_', ' ')} ({grouped(pieces)})", name)
+            self.script.addItem(f"{name.replace('_', ' ')} ({group_digits(pieces)})", name)
         self.script.setCurrentIndex(max(0, self.script.findData(chosen)))
 
     def offer_export(self, shown: int, total: int) -> None:
         """How many rows an export would write."""
-        self.export_shown.setText(tr("The rows that are shown ({shown})…", shown=grouped(shown)))
-        self.export_all.setText(tr("All rows ({total})…", total=grouped(total)))
+        self.export_shown.setText(tr("The rows that are shown ({shown})…", shown=group_digits(shown)))
+        self.export_all.setText(tr("All rows ({total})…", total=group_digits(total)))
         self.export_shown.setEnabled(shown > 0)
         self.export.setEnabled(total > 0)
 

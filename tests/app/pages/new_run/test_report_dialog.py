@@ -60,7 +60,7 @@ def test_lengths_stand_in_a_table(report):
 
 
 def test_labels_are_bars_with_their_ratios(report):
-    bars = report.view.cards["train"].findChild(LabelBars).shown()
+    bars = report.view.cards["train"].findChild(LabelBars).visible_bars()
     assert [(bar.label, bar.probability) for bar in bars] == [
         ("negative  ·  1\u202f202", 0.5008), ("positive  ·  1\u202f198", 0.4992)
     ]  # fmt: skip

@@ -30,7 +30,7 @@ def measured(qtbot, tab: DataTab) -> DataTab:
 
 
 def test_without_a_draft_it_says_what_to_do(qtbot, tab: DataTab):
-    tab.shown()
+    tab.on_shown()
     assert tab.pages.currentIndex() == NOTHING
     tab.show_draft(SPEC, "Choose a model.")
     assert tab.pages.currentIndex() == NOTHING
@@ -84,7 +84,7 @@ def test_padding_of_a_better_rule_can_be_chosen(qtbot, measured: DataTab):
 def test_the_same_draft_is_not_measured_again(qtbot, measured: DataTab):
     asked = measured._context.client._number
     measured.show_draft(dict(SPEC), "")
-    measured.shown()
+    measured.on_shown()
     assert measured._context.client._number == asked
     with qtbot.waitSignal(measured.lengths.measured):
         measured.show_draft({**SPEC, "name": "other"}, "")

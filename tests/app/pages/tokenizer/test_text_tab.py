@@ -149,7 +149,7 @@ def test_a_late_answer_overwrites_no_newer_mistake(text_tab: TextTab, monkeypatc
     asked(text_tab, monkeypatch)
     text_tab.input.set_mode(text_input.IDS)
     text_tab.input.ids.setPlainText("99999999999999999999")
-    text_tab._decode._answered(
+    text_tab._decode._on_answered(
         Decoded(rows=[DecodedRow(text="a", with_special="a", without_special="a", cleaned="a", pieces=["a"])])
     )
     assert "is not an id" in text_tab.decoded.plain()
@@ -161,7 +161,7 @@ def test_late_steps_overwrite_no_newer_sentence(text_tab: TextTab, monkeypatch):
     text_tab.input.set_mode(text_input.BATCH)
     shown = []
     monkeypatch.setattr(text_tab.tokens.steps, "show_steps", shown.append)
-    text_tab._steps._answered(TokenizerSteps(text="a"))
+    text_tab._steps._on_answered(TokenizerSteps(text="a"))
     assert not shown
 
 

@@ -323,5 +323,5 @@ def test_a_backend_that_does_not_answer_is_asked_again(qtbot, context, client):
     qtbot.addWidget(made)
     client.last("catalog").refuse("The helper ended.")
     assert made.banner.text() == "The helper ended."
-    made.shown()
+    made.on_shown()
     assert client.count("catalog") == 2

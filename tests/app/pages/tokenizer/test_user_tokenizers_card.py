@@ -66,7 +66,7 @@ def test_one_is_opened_on_the_page(panel: Page, folders):
 def test_a_folder_that_is_gone_is_shown_as_such_and_offered_no_more(panel: Page, folders):
     assert str(folders[1]) in offered(panel)
     shutil.rmtree(folders[1])
-    panel.shown()
+    panel.on_shown()
     card = panel.tab().made_before
     assert card.table.shown_text(0, "folder") == f"Not found: {folders[1]}"
     card.table.selectRow(0)
