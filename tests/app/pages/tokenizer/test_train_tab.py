@@ -292,7 +292,7 @@ def test_a_token_that_cannot_be_keeps_the_button_shut(qtbot, tab: TrainTab, clie
     qtbot.waitUntil(lambda: client.count("propose_tokens") == 1)
     twice = ProposedToken("zyzzyva", False, [], [], problem="it occurs twice")
     client.last("propose_tokens").answer(ProposedTokens(tokens=[ZYZZYVA, twice], vocabulary=30522))
-    assert tab.extending.reason() == "“zyzzyva”: it is named twice; remove it."
+    assert tab.extending.reason() == "“zyzzyva”: it occurs twice; remove it."
 
 
 def test_the_extended_tokenizer_is_opened_and_offered_to_the_run(qtbot, proposing: TrainTab, client: Recorder):

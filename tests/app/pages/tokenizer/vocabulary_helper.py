@@ -125,7 +125,7 @@ def answered(request: protocol.Request) -> object:
     arguments = request.arguments
     match request.query:
         case "vocabulary" if "nowhere" in arguments["tokenizer"]:
-            raise InputError("nowhere: there is no tokenizer in it; choose another")
+            raise InputError("nowhere: it has no tokenizer; choose another")
         case "vocabulary" if "never" in arguments["tokenizer"]:
             return None
         case "vocabulary":
@@ -133,7 +133,7 @@ def answered(request: protocol.Request) -> object:
         case "count_pieces":
             return counted(arguments)
         case "compare_text" if any("nowhere" in name for name in arguments["tokenizers"]):
-            raise InputError("nowhere: there is no tokenizer in it; choose another")
+            raise InputError("nowhere: it has no tokenizer; choose another")
         case "compare_text":
             return compared(arguments)
         case "compare_data":
