@@ -41,7 +41,7 @@ def workers() -> set[int]:
         ("{{ 'x' * 10 ** 10 }}", "more than 1 GB of memory"),
         (
             "{% set ns = namespace(x='x') %}{% for a in range(40) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
-            "memory|not done",
+            "memory|did not finish",
         ),
         ("{{ messages[0].content * 2000001 }}", "writes more than 2,000,000 characters"),
     ],
