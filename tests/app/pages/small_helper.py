@@ -358,7 +358,7 @@ def said(arguments: dict) -> Answer | protocol.ErrorReply | None:
         model=arguments["target"],
         device="cpu",
         rows=[{**row, **own}],
-        note="" if writes else "This model was not trained for this task: a new head was drawn by chance.",
+        note="" if writes else "This model was not trained for this task: its new head is random.",
         seconds=0.012,
     )
 

@@ -135,7 +135,7 @@ def test_a_run_that_the_other_engine_refuses_says_why(panel, shown, runs):
     button = panel.controls.buttons["other_engine"]
     assert not button.isEnabled()
     assert button.isVisible()
-    assert button.toolTip() == "The JAX engine does not know the architecture 'bloom'."
+    assert button.toolTip() == "The JAX engine does not support the architecture 'bloom'."
 
 
 def test_a_refused_start_is_told_and_can_be_tried_again(qtbot, panel, shown, runs, jobs):

@@ -468,7 +468,7 @@ def test_an_adapter_beside_an_adapter_is_refused(tiny: Tiny, tmp_path: Path):
     engine, _ = adapted("jax", tiny, "llama", saved="adapter")
     exported(engine, tmp_path / "model")
     opened("jax", tmp_path / "model", Head.CAUSAL_LM, adapter=Settings())
-    with pytest.raises(InputError, match=r"^adapter\.saved: the model is itself an adapter beside another"):
+    with pytest.raises(InputError, match=r"^adapter\.saved: the model is itself an adapter of another model"):
         opened("jax", tmp_path / "model", Head.CAUSAL_LM, adapter=Settings(saved="adapter"))
 
 

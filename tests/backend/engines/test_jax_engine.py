@@ -107,7 +107,7 @@ def test_a_step_in_ragged_parts_and_the_outputs_equal_those_of_torch(name, head,
 
 def test_what_does_not_fit_into_memory_names_the_setting_that_helps():
     huge = jax.jit(lambda value: jax.numpy.broadcast_to(value, (1 << 46,)) * 2)  # 256 terabytes
-    with pytest.raises(RunFailed, match=r"not enough for this batch; make hardware\.micro_batch_size") as failed:
+    with pytest.raises(RunFailed, match=r"enough memory for this batch; lower hardware\.micro_batch_size") as failed:
         jax.block_until_ready(CompiledPrograms(compile_here).call(huge, "huge", np.float32(1)))
     assert failed.value.code == "out_of_memory"
 

@@ -252,7 +252,7 @@ def test_a_t5_whose_configuration_names_no_start_begins_with_padding(tiny, tmp_p
 def test_what_has_no_rule_of_beginning_is_refused_by_name(tmp_path):
     config = MambaConfig(vocab_size=VOCABULARY, hidden_size=8, num_hidden_layers=1, state_size=4)
     config.save_pretrained(tmp_path)
-    with pytest.raises(InputError, match=r"model\.initialise: how .*(A_log|D) of a mamba"):
+    with pytest.raises(InputError, match=r"model\.initialise: Burnish does not know how .*(A_log|D) of a mamba"):
         TorchEngine().load(loading(tmp_path, LANGUAGE, TRAINING, model={"initialise": "from_config"}))
 
 
