@@ -96,5 +96,5 @@ def test_what_the_engine_cannot_do_is_said_in_a_sentence(torchless: Burnish):
     (torchless.home / "bloom" / "config.json").write_text('{"model_type": "bloom"}', encoding="utf-8")
     refused = torchless("train", str(with_jax(torchless, model=unknown)))
     assert refused.returncode == 2
-    assert "hardware.engine: the JAX engine does not know the architecture 'bloom'; choose PyTorch" in refused.stderr
+    assert "hardware.engine: the JAX engine does not support the architecture 'bloom'; choose PyTorch" in refused.stderr
     assert not torchless.runs.exists() or not list(torchless.runs.iterdir())

@@ -233,7 +233,7 @@ def test_added_tokens_cannot_leave_as_an_adapter_alone(gpt2):
 def test_an_adapter_beside_an_adapter_is_refused(lora, tmp_path):
     engine, _ = lora("bert", saved="adapter")
     engine.export(tmp_path)
-    with pytest.raises(InputError, match=r"itself an adapter beside another; set adapter\.saved to merged"):
+    with pytest.raises(InputError, match=r"itself an adapter of another model; set adapter\.saved to merged"):
         TorchEngine().load(loading(tmp_path, HEAD, TRAINING, adapter=Settings(saved="adapter")))
 
 
