@@ -24,21 +24,25 @@ def alone_and_shared() -> list[dict[str, Any]]:
     return on_devices(BERT, {**BERT, "devices": 4, "settings": FSDP})
 
 
+@pytest.mark.slow
 def test_four_devices_that_divide_the_weights_lose_what_one_loses(alone_and_shared: list[dict[str, Any]]):
     alone, shared = (one["losses"] for one in alone_and_shared)
     np.testing.assert_allclose(shared, alone, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_their_outputs_are_those_of_one_device_row_for_row(alone_and_shared: list[dict[str, Any]]):
     alone, shared = (np.array(one["outputs"]["logits"]) for one in alone_and_shared)
     assert len(alone) == 13
     np.testing.assert_allclose(shared, alone, rtol=0, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_each_of_them_holds_a_quarter(alone_and_shared: list[dict[str, Any]]):
     assert 0.25 <= alone_and_shared[1]["share"] < 0.26
 
 
+@pytest.mark.slow
 def test_the_plan_knows_the_share_that_a_device_takes(alone_and_shared: list[dict[str, Any]]):
     split = JaxEntry.split(Settings(parallelism="fsdp"), 4, read_weights(BERT_TINY).shapes, "bert")
     assert split.replicas == 4
