@@ -21,7 +21,7 @@ def agree_if_asked(arguments: Namespace, *targets: str, revision: str = "main") 
 
     found = [one for target in targets for one in code_consent.agree(target, revision)]
     for one in found:
-        sys.stderr.write(f"you agree to the code of {one.name}, version {one.version[:12]}: {', '.join(one.files)}\n")
+        sys.stderr.write(f"you approve the code of {one.name}, version {one.version[:12]}: {', '.join(one.files)}\n")
     return {one.name: one.version for one in found}
 
 
@@ -55,7 +55,7 @@ def _consents(arguments: Namespace) -> int:
     if arguments.json:
         print(json.dumps({"consents": [asdict(one) for one in found]}, ensure_ascii=False))
     elif not found:
-        print("you have agreed to no model's own code")
+        print("you have not approved any model's own code")
     for one in [] if arguments.json else found:
         print(f"{one.name}  {one.version[:12]}  {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.agreed))}")
         print("".join(f"    {name}\n" for name in one.files), end="")
@@ -66,13 +66,15 @@ def _agree(target: str, revision: str) -> None:
     from backend.inference import code_consent
 
     if not code_consent.agree(target, revision):
-        raise InputError(f"--agree {target}: it runs no code of its own, so there is nothing to agree to")
+        raise InputError(f"--agree {target}: it runs no code of its own, so there is nothing to approve")
 
 
 def _withdraw(name: str) -> None:
     versions = [one.version for one in consents.read() if one.name == name]
     if not versions:
-        raise InputError(f"--withdraw {name}: you have not agreed to its code; burnish consents lists what you have")
+        raise InputError(
+            f"--withdraw {name}: you have not approved its code; burnish consents lists what you have approved"
+        )
     for version in versions:
         consents.withdraw(name, version)
 

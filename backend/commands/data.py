@@ -122,10 +122,10 @@ def _other_splits(target: str) -> dict[str, str]:
 def _refuse_beside_spec(arguments: Namespace) -> None:
     for name, key in (("source", "data.source"), ("task", "task.type"), ("tokenizer", "model.tokenizer")):
         if getattr(arguments, name) is not None:
-            raise InputError(f"--{name}: {arguments.target} is a spec and says that itself; use --set {key}=…")
+            raise InputError(f"--{name}: {arguments.target} is a spec, which sets this itself; use --set {key}=…")
     for name in ("validation", "test"):
         if getattr(arguments, name) is not None:
-            raise InputError(f"--{name}: {arguments.target} is a spec and says that itself; use --set data.{name}=…")
+            raise InputError(f"--{name}: {arguments.target} is a spec, which sets this itself; use --set data.{name}=…")
 
 
 def _describe_report(found: "DataReport") -> str:
@@ -222,9 +222,7 @@ def _import(arguments: Namespace) -> int:
     finally:
         screen.close()
     for path, rows in written.items():
-        print(
-            f"{path.absolute()}: " + ("it is there already, and stays as it is" if rows is None else f"{rows:,} rows")
-        )
+        print(f"{path.absolute()}: " + ("it already exists and was kept" if rows is None else f"{rows:,} rows"))
     return 0
 
 

@@ -54,7 +54,7 @@ def _direction(metric: "MetricEntry") -> str:
     least, greatest = ("" if limit is None else f"{limit:g}" for limit in metric.range)
     limits = f", {least} to {greatest}" if least and greatest else f", {least} or more" if least else ""
     if metric.greater_is_better is None:
-        return f"{metric.title}{limits}; nobody has declared whether greater is better"
+        return f"{metric.title}{limits}; not declared whether greater is better"
     return f"{metric.title}{limits}; {'greater' if metric.greater_is_better else 'smaller'} is better"
 
 

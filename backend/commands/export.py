@@ -109,7 +109,7 @@ def _merge_adapter(arguments: Namespace) -> None:
     if arguments.dtype != "float32":
         raise InputError("--dtype: a merged model is written in float32; leave --dtype out, then copy it with --model")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"--model {target}: it exists already; name a new folder")
+        raise InputError(f"--model {target} already exists; name a new folder")
     check_output_folder(target, "--model")
     from backend.inference.model import open_model  # loads the framework
     from backend.inference.spec import spec_of
@@ -165,7 +165,7 @@ def export_predictions(arguments: Namespace) -> int:
         raise InputError(f"--predictions {output.name}: name a file that ends in .csv or .parquet")
     parquet = run.predictions(arguments.split, "parquet")
     if not parquet.is_file():
-        there = ", ".join(run.prediction_names()) or "none yet; a run writes them when it ends"
+        there = ", ".join(run.prediction_names()) or "none yet; a run writes them when it finishes"
         raise InputError(f"--split {arguments.split}: {arguments.run} has no such predictions; there are {there}")
     wanted = _filters(arguments)
     rows = prediction_filter.select_rows({"parquet": str(parquet), **wanted}) if wanted else None

@@ -145,7 +145,7 @@ class Follower:
         waits = self._run.is_queued()
         self._run.request("stop")
         doing = "Leaving the queue" if waits else "Stopping after a checkpoint"
-        self._screen.line(f"{doing}. Press Ctrl-C again to leave the run to itself.")
+        self._screen.line(f"{doing}. Press Ctrl-C again to leave it running on its own.")
 
     def _follow_to_end(self) -> None:
         alive = True
@@ -217,11 +217,11 @@ class Follower:
             case events.Warned():
                 self._screen.line(f"note: {event.message}")
             case events.RequestAnswered():
-                self._screen.line(f"{event.request} heard at step {event.step}")
+                self._screen.line(f"{event.request} received at step {event.step}")
             case events.PredictionsWritten():
                 self._keep(event)
                 if event.split != "validation":
-                    measured = format_metrics(event.metrics) or "no labels to measure by"
+                    measured = format_metrics(event.metrics) or "no labels to evaluate with"
                     self._screen.line(f"{event.split}: {measured}; {self._run.path / event.csv}")
             case events.RunFinished():
                 self._finished = event
@@ -257,11 +257,13 @@ class QueueReporter:
         if words and words != self._told:
             first = not self._told
             self._told = words
-            self._screen.line(f"{one_line(self._folder.name)} {words}{'; Ctrl-C takes it out' if first else ''}")
+            self._screen.line(
+                f"{one_line(self._folder.name)} {words}{'; Ctrl-C removes it from the queue' if first else ''}"
+            )
 
     def _report_start(self) -> None:
         if self._told and self._folder.exit_record() is None:
-            self._screen.line(f"{one_line(self._folder.name)} begins; Ctrl-C stops it")
+            self._screen.line(f"{one_line(self._folder.name)} starts; Ctrl-C stops it")
         self._told = ""
 
 
@@ -274,7 +276,7 @@ def waits_for(folder: RunFolder) -> str:
     place = f"({names.index(folder.name) + 1} of {len(names)} in the queue)"
     ahead = queue.running or queue.ahead(folder)[:1]
     if not ahead:
-        return f"is about to begin {place}"
+        return f"is about to start {place}"
     more = f" and {len(ahead) - 1} more" if len(ahead) > 1 else ""
     return f"waits for {ahead[0].name}{more} {place}"
 

@@ -37,7 +37,7 @@ def _import(arguments: Namespace) -> int:
     if (arguments.file is None) == (arguments.line is None):
         raise InputError("name a file to import, or give a command line with --command")
     if arguments.output is not None and arguments.output.exists():
-        raise InputError(f"--output: {arguments.output} is there already; name a new file")
+        raise InputError(f"--output: {arguments.output} already exists; name a new file")
     system, found = _import_file(arguments)
     spec = _validate(found.spec, arguments)
     if arguments.json:
@@ -73,7 +73,7 @@ def _import_file(arguments: Namespace) -> "tuple[str, ImportedSpec]":
             return "transformers example", example_scripts.import_arguments(values, arguments.script)
     raise InputError(
         f"{arguments.file}: it is neither a Determined experiment, nor a PyMarlin config, nor the arguments of a "
-        "transformers example script; write a spec instead (see the README)"
+        "transformers example script; write a spec instead"
     )
 
 

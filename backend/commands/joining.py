@@ -83,11 +83,11 @@ def _is_listening(coordinator: str) -> bool:
 def _nobody_error(run: RunFolder, here: Position, *, has_begun: bool) -> InputError:
     if not has_begun:
         return InputError(
-            f"{run.path}: no run was begun there within {here.timeout:g} seconds; start the first host with the same folder, "
+            f"{run.path}: no run was started there within {here.timeout:g} seconds; start the first host with the same folder, "
             "on a disk that all hosts share"
         )
     return InputError(
-        f"hardware.coordinator: nobody answers at {here.coordinator} within {here.timeout:g} seconds; start the first host, "
+        f"hardware.coordinator: there is no answer at {here.coordinator} within {here.timeout:g} seconds; start the first host, "
         "and let this one reach that port",
         "hardware.coordinator",
     )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from backend.contract.rpc.models import ModelChoice
     from backend.models.compatibility import RunNeeds
 
-_HEADINGS = {"demo": "demo models", "recent": "used before", "run": "made by runs", "cache": "in the hub's cache", "hub": "on the hub"}  # fmt: skip
+_HEADINGS = {"demo": "demo models", "recent": "used before", "run": "made by runs", "cache": "in the Hub cache", "hub": "on the hub"}  # fmt: skip
 
 
 def _add_wish(parser: ArgumentParser) -> None:
@@ -78,7 +78,7 @@ def _search(arguments: Namespace) -> int:
     if arguments.json:
         print(msgspec.json.encode(found).decode())
     elif not found.models:
-        print(f"the hub has no model whose name has {arguments.query!r}; try fewer or other words")
+        print(f"the Hub has no model whose name contains {arguments.query!r}; try fewer or different words")
     else:
         _print(found.models)
         if found.is_cut:
@@ -156,7 +156,7 @@ def _facts(one: "ModelChoice") -> str:
         f"{one.size_mb:,.0f} MB" if one.size_mb else "",
         one.licence,
         f"{one.downloads:,} downloads" if one.downloads is not None else "",
-        f"{one.started_mb:,.0f} MB of it are here" if one.started_mb else "",
+        f"{one.started_mb:,.0f} MB of it already downloaded" if one.started_mb else "",
         one.use,
     )
     return ", ".join(filter(None, facts))

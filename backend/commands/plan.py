@@ -58,7 +58,7 @@ def _plan(arguments: Namespace) -> int:
     if not plan.fits:
         sys.stderr.write("it does not fit\n")
     if shortage is not None:
-        sys.stderr.write(f"{shortage}, though it should have been enough; take one of the settings that need less\n")
+        sys.stderr.write(f"{shortage}, though it should have been enough; choose one of the settings that need less\n")
     return 0 if shortage is None else 1
 
 
@@ -82,7 +82,7 @@ def _format_plan(plan: "RunPlan") -> str:
         f"rows       {plan.rows:,} ({plan.features:,} features)",
         f"steps      {plan.total_steps:,} of {plan.batch_size} rows ({plan.steps_per_epoch:,} an epoch)",
         f"batch      {plan.micro_batch_size} rows per pass{' and device' if plan.placement else ''}, {plan.accumulation} {'pass' if plan.accumulation == 1 else 'passes'} a step",
-        f"tokens     {plan.tokens_per_epoch:,} an epoch, the longest row {plan.longest:,}{_format_padding(plan.padding)}",
+        f"tokens     {plan.tokens_per_epoch:,} per epoch, the longest row {plan.longest:,}{_format_padding(plan.padding)}",
         f"model      {plan.parameters:,} parameters, {plan.trainable:,} trained",
         f"device     {plan.device}, {plan.precision} ({plan.precision_reason})",
         f"memory     about {plan.memory_mb / 1000:.2f} GB of {plan.available_mb / 1000:.2f} GB",
@@ -122,22 +122,22 @@ def _format_fix(remedy: "MemoryFix") -> str:
 
 def _duration(plan: "RunPlan") -> str:
     if plan.least_seconds is None or plan.most_seconds is None:
-        return "not known until it was measured (--measure) or something comparable has run here"
+        return "unknown until it is measured (--measure) or a comparable run has trained here"
     return f"about {time_span.format_span(plan.least_seconds, plan.most_seconds)}"
 
 
 def _origin(measured: "Measurement", now: float) -> str:
     """Where the time comes from, and the memory that was seen."""
-    how = "measured on this machine" if measured.source == "measurement" else "as a run on this machine took it"
+    how = "measured on this machine" if measured.source == "measurement" else "from a run on this machine"
     words = [f"  {how} {time_span.ago(now - measured.time)}"]
     if measured.memory_mb is not None:
         words.append(f"{measured.memory_mb / 1000:.2f} GB of memory at most")
     if measured.device_memory_mb is not None:
         words.append(f"{measured.device_memory_mb / 1000:.2f} GB on the device")
     if measured.others >= time_span.BUSY:
-        words.append(f"other programs used {measured.others:.0%} of the processor, so it may be faster")
+        words.append(f"other programs used {measured.others:.0%} of the CPU, so it may be faster")
     if not measured.weights:
-        words.append("with weights drawn by chance, as the model's are not here yet")
+        words.append("with random weights, because the model's are not downloaded yet")
     return ", ".join(words)
 
 

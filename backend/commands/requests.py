@@ -39,7 +39,7 @@ def _request(arguments: Namespace) -> int:
     if getattr(arguments, "now", False) and not waits:
         _end_now(folder)
         print(
-            f"{one_line(folder.name)}: its processes are being ended; burnish resume continues from the last checkpoint"
+            f"{one_line(folder.name)}: its processes are being stopped; burnish resume continues from the last checkpoint"
         )
         return 0
     try:
@@ -56,13 +56,13 @@ def _start(arguments: Namespace) -> int:
 
     resolve.read_run(folder, to_write=True)
     if not folder.is_queued():
-        way = f"burnish resume {folder.name} starts it" if folder.life() != "alive" else "it has begun already"
-        raise InputError(f"{folder.name}: this run does not wait in the queue; {way}")
+        way = f"burnish resume {folder.name} starts it" if folder.life() != "alive" else "it has already started"
+        raise InputError(f"{folder.name}: this run is not in the queue; {way}")
     try:
         folder.leave_queue()
     except OSError as error:
-        raise InputError(f"{folder.queued}: it cannot be taken away: {error.strerror}") from None
-    print(f"{one_line(folder.name)}: it begins now, whatever else is running")
+        raise InputError(f"{folder.queued}: it cannot be removed: {error.strerror}") from None
+    print(f"{one_line(folder.name)}: it starts now, even if other runs are in progress")
     return 0
 
 

@@ -195,7 +195,7 @@ def _text(arguments: Namespace) -> str:
         return _read_stdin()
     text = _read(arguments.file, "--file")
     if len(text) > LONG_TEXT and not arguments.lines and not arguments.steps:
-        sys.stderr.write(f"{arguments.file} is long; --counts tells its counts in constant memory\n")
+        sys.stderr.write(f"{arguments.file} is long; --counts counts it in constant memory\n")
     return text
 
 
@@ -209,7 +209,7 @@ def _read(path: Path, option: str) -> str:
 
 def _read_stdin() -> str:
     if sys.stdin.isatty():
-        sys.stderr.write("Type the text; Ctrl-D ends it.\n")
+        sys.stderr.write("Type the text, then press Ctrl-D.\n")
     try:
         content = sys.stdin.buffer.read(MAX_TEXT + 1)
         text = content.decode("utf-8-sig")

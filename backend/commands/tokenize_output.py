@@ -160,13 +160,13 @@ def _sentences(rest: Tokens) -> None:
     cut = f", {rest.left_out} cut off" if rest.left_out else ""
     print(
         f"{rest.tokens} tokens, {rest.characters} characters, {rest.words} words, {rest.unknown} unknown{cut}"
-        + (f", the model reads {rest.limit} at most" if rest.limit is not None and rest.tokens > rest.limit else "")
+        + (f", the model reads at most {rest.limit}" if rest.limit is not None and rest.tokens > rest.limit else "")
     )
     screen = ProgressScreen()
     trip = rest.round_trip
     if not trip.same:
         screen.line(f"decoded it differs from character {trip.place}: {trip.decoded_part!r} for {trip.text_part!r}")
-    for note in (*rest.notes, rest.stored_truncation, "Offsets are guessed: this tokenizer tells none." if rest.offsets_guessed else ""):  # fmt: skip
+    for note in (*rest.notes, rest.stored_truncation, "Offsets are guessed: this tokenizer reports none." if rest.offsets_guessed else ""):  # fmt: skip
         if note:
             screen.line(note)
 

@@ -66,7 +66,9 @@ def _add_vocab(actions: Any) -> None:
     parser.add_argument(
         "--column", metavar="NAME", default="", help="the column of --data (default: the one with the most text)"
     )
-    parser.add_argument("--limit", metavar="N", type=int, help=f"most rows; on a screen {SHOWN_ROWS}, otherwise all")
+    parser.add_argument(
+        "--limit", metavar="N", type=int, help=f"maximum number of rows; on a terminal {SHOWN_ROWS}, otherwise all"
+    )
     parser.add_argument("--output", metavar="FILE", type=Path, help="write a CSV file")
     parser.add_argument(
         "--defuse",

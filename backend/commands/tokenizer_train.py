@@ -26,13 +26,13 @@ _WORDS = {
     "kind": "byte_bpe, bpe, wordpiece or unigram (byte_bpe)",
     "use": "decoder, encoder or encoder_decoder (decoder)",
     "vocabulary": "most pieces (8000)",
-    "min_frequency": "least frequency of a piece (2)",
+    "min_frequency": "minimum frequency of a piece (2)",
     "normaliser": "usual, none, nfc or nfkc (usual)",
     "pre_tokenizer": "usual, whitespace, punctuation or none (usual)",
     "held_out": "share of the rows to measure on (0.05 with --compare, else 0)",
-    "lowercase": "make no difference between upper and lower case",
-    "strip_accents": "take accents from letters",
-    "split_digits": "make every digit a piece of its own",
+    "lowercase": "treat uppercase and lowercase alike",
+    "strip_accents": "remove accents from letters",
+    "split_digits": "make every digit a separate piece",
 }
 _NUMBERS = {"vocabulary": int, "min_frequency": int, "held_out": float}
 _WIDTH = 24
@@ -280,7 +280,7 @@ def _describe_tokens(tokens: "list[ProposedToken]", counted: "Counted | None") -
     lines = []
     for token in tokens:
         often = f"{counted.counts.get(token.text, 0):>8,}x  " if counted is not None else ""
-        now = token.problem or (" ".join(token.pieces) if token.pieces else "nothing that it knows")
+        now = token.problem or (" ".join(token.pieces) if token.pieces else "nothing it knows")
         lines.append(f"{token.text:<{_WIDTH}}{often}{'special  ' if token.special else ''}{now}")
     if counted is not None and counted.before:
         less = 1 - counted.after / counted.before

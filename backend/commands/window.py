@@ -34,7 +34,7 @@ def show(*arguments: str) -> int:
     except KeyboardInterrupt:
         return 0  # the same Ctrl-C has reached the window
     if code < 0 or code == 1:
-        raise RunFailed("the window could not be opened or broke down; burnish doctor says what is missing", "window")
+        raise RunFailed("the window could not be opened or crashed; burnish doctor says what is missing", "window")
     return code
 
 
@@ -42,7 +42,7 @@ def open_window(arguments: Namespace) -> int:
     """`burnish` without a command."""
     if not has_display() and not os.environ.get("QT_QPA_PLATFORM"):
         raise RunFailed(
-            "there is no display here to open the window on; burnish train SPEC.yaml works without one", "no_display"
+            "there is no display to open the window on; burnish train SPEC.yaml works without one", "no_display"
         )
     return show(*(["--run", arguments.run] if arguments.run else []))
 

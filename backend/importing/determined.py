@@ -139,7 +139,7 @@ def _training(hyper: ForeignConfig, experiment: ForeignConfig, result: ImportedS
     """Rows of one batch there, and how many batches make one step."""
     per_step = hyper.take("global_batch_size")
     if not isinstance(per_step, int):
-        raise InputError("hyperparameters.global_batch_size: it is missing or no whole number; write it", "batch_size")
+        raise InputError("hyperparameters.global_batch_size: it is missing or not a whole number; add it", "batch_size")
     optimizations = experiment.section("optimizations")
     aggregation = optimizations.take("aggregation_frequency", 1)
     if aggregation > 1:
@@ -154,7 +154,7 @@ def _training(hyper: ForeignConfig, experiment: ForeignConfig, result: ImportedS
         "average_aggregated_gradients", "average_training_metrics", "gradient_compression", "auto_tune_tensor_fusion"
     )
     if hyper.take("use_apex_amp", False) or optimizations.take("mixed_precision", "O0") not in ("O0", "null"):
-        result.notes.append("Mixed precision was on; hardware.precision auto takes what the device computes well.")
+        result.notes.append("Mixed precision was on; hardware.precision auto uses what the device computes well.")
     clipping = hyper.take("max_grad_norm", 1.0)
     result.add(
         training={
@@ -254,5 +254,5 @@ def _settings_of_task(task: str, data: ForeignConfig, result: ImportedSpec) -> N
     result.add(task={"max_length": length, **settings})
     if data.take("plm_probability") or data.take("max_span_length"):
         result.unmatched.append(
-            "data.plm_probability, max_span_length: permutation language modelling has no counterpart"
+            "data.plm_probability, max_span_length: permutation language modeling has no counterpart"
         )

@@ -85,7 +85,7 @@ def import_arguments(values: dict[str, Any], script: str | None = None) -> Impor
         .removesuffix("_flax")
     )
     if script == _PERMUTATION or script not in SCRIPTS:
-        what = "permutation language modelling has" if script == _PERMUTATION else f"{script or 'this file'} has"
+        what = "permutation language modeling has" if script == _PERMUTATION else f"{script or 'this file'} has"
         raise InputError(f"--script: {what} no counterpart; name one of {', '.join(SCRIPTS)}", "script")
     name = arguments.take("task_name")
     task = task_of_glue(name) or SCRIPTS[script]
@@ -185,7 +185,7 @@ def _task(arguments: ForeignConfig, task: str, script: str, result: ImportedSpec
         } | _languages(arguments, result)
         if script == "run_translation":
             result.notes.append(
-                "The scripts read pairs from one column `translation`; here source and target are columns of their own."
+                "The scripts read pairs from one column `translation`; here source and target are separate columns."
             )
         settings["max_length"] = settings["max_length"] or 1024
         arguments.skip(
@@ -249,10 +249,10 @@ def _optimizer(arguments: ForeignConfig, result: ImportedSpec) -> None:
     if arguments.take("adafactor", False):
         optimizer = "adafactor"
     if optimizer not in _OPTIMIZERS:
-        result.unmatched.append(f"optim: {optimizer} (AdamW is taken)")
+        result.unmatched.append(f"optim: {optimizer} (AdamW is used)")
     inverse = {"inverse_sqrt": "inverse_sqrt"}
     if schedule not in _SCHEDULES | inverse.keys():
-        result.unmatched.append(f"lr_scheduler_type: {schedule} (the linear one is taken)")
+        result.unmatched.append(f"lr_scheduler_type: {schedule} (the linear one is used)")
         schedule = "linear"
     clipping = arguments.take("max_grad_norm", 1.0)
     result.add(

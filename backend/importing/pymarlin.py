@@ -60,9 +60,7 @@ def _first_example(config: ForeignConfig, result: ImportedSpec) -> None:
     processing.skip("task", "tokenizer", "no_labels", "set_type")
     module.skip("trainpath", "valpath", "output_dir", "no_labels")
     files.skip("output_dir")
-    result.notes.append(
-        "Data is tokenised when a run starts and kept in the cache; there is no step of its own for it."
-    )
+    result.notes.append("Data is tokenised when a run starts and kept in the cache; there is no separate step for it.")
     result.unmatched += [*files.unused(), *processing.unused(), *module.unused()]
 
 

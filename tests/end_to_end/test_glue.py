@@ -68,7 +68,7 @@ def test_the_folder_of_another_task_leaves_nothing_behind(burnish: Burnish):
 def test_test_rows_are_predicted_and_not_measured(burnish: Burnish):
     done = burnish("train", spec(burnish, "text_classification", "rte", test="test"))
     assert done.returncode == 0, done.stderr
-    assert "test: no labels to measure by" in done.stderr
+    assert "test: no labels to evaluate with" in done.stderr
     with burnish.run_folder().predictions("test").open(encoding="utf-8", newline="") as file:
         assert all(row["prediction"] in {"entailment", "not_entailment"} for row in csv.DictReader(file))
 

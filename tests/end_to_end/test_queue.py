@@ -85,8 +85,8 @@ def test_runs_train_one_after_another_and_each_alone(burnish: Burnish, first: Ru
     assert followed.returncode == 0, said
     assert json.loads(out)["state"] == "finished"
     told = [line for line in said.splitlines() if line.startswith(third.name)]
-    assert told[0] == f"{third.name} waits for {first.name} (2 of 2 in the queue); Ctrl-C takes it out"
-    assert told[-1] == f"{third.name} begins; Ctrl-C stops it"
+    assert told[0] == f"{third.name} waits for {first.name} (2 of 2 in the queue); Ctrl-C removes it from the queue"
+    assert told[-1] == f"{third.name} starts; Ctrl-C stops it"
     began = events_of(third)[0]
     assert isinstance(began, RunStarted)
     assert first.exit_record().ended < began.time
@@ -133,7 +133,7 @@ def test_what_a_run_that_waits_cannot_do_is_said(burnish: Burnish, first: RunFol
 
     assert [done.returncode for done in (checkpoint, start, resume)] == [2, 2, 2]
     assert "waits in the queue, so there is nothing to save yet" in checkpoint.stderr
-    assert start.stderr == f"{first.name}: this run does not wait in the queue; it has begun already\n"
+    assert start.stderr == f"{first.name}: this run is not in the queue; it has already started\n"
     assert "already waiting in the queue" in resume.stderr
     assert burnish("stop", second.name).stdout == f"{second.name}: stop asked for; it leaves the queue\n"
 

@@ -142,7 +142,7 @@ def test_tables_that_are_there_stay_as_they_are(burnish, pair: Path) -> None:
     (pair / "train.tsv").write_text("mine")
     done = burnish("data", "import", "tatoeba", pair)
     assert (pair / "train.tsv").read_text() == "mine"
-    assert "it is there already" in done.stdout
+    assert "it already exists" in done.stdout
     assert len(lines(pair / "eval.tsv")) == 42
 
 

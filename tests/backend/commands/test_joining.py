@@ -58,14 +58,14 @@ def test_it_waits_until_the_next_attempt_begins(run: RunFolder, listening: str):
 
 
 def test_a_run_that_nobody_begins_is_said(tmp_path: Path):
-    with pytest.raises(InputError, match=r"no run was begun there within 0\.1 seconds; start the first host"):
+    with pytest.raises(InputError, match=r"no run was started there within 0\.1 seconds; start the first host"):
         joining.join(tmp_path / "novels", Position(1, 2, nowhere(), 0.1))
     assert not (tmp_path / "novels").exists()
 
 
 def test_a_first_host_that_cannot_be_reached_is_said_and_not_left_waiting(run: RunFolder):
     where = nowhere()
-    with pytest.raises(InputError, match=f"^hardware.coordinator: nobody answers at {where} within") as refusal:
+    with pytest.raises(InputError, match=f"^hardware.coordinator: there is no answer at {where} within") as refusal:
         joining.join(run.path, Position(1, 2, where, 0.1))
     assert refusal.value.field == "hardware.coordinator"
     assert not (run.host(1).path / "ready.json").exists()

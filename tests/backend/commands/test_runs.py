@@ -193,7 +193,7 @@ def test_a_paused_run_that_waits_is_queued_and_lost_if_it_is_killed_there(folder
         waiting = summary(folder)
     killed = summary(folder)
 
-    assert (waiting.state, waiting.message) == ("queued", "is about to begin (1 of 1 in the queue)")
+    assert (waiting.state, waiting.message) == ("queued", "is about to start (1 of 1 in the queue)")
     assert waiting.queued == folder.queued_since()
     assert (killed.state, killed.queued) == ("lost", None)
     assert "while it waited in the queue" in killed.message

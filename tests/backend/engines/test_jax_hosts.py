@@ -117,7 +117,12 @@ def test_slurm_tells_what_the_spec_does_not(monkeypatch: pytest.MonkeyPatch):
     ("number", "coordinator", "words", "field"),
     [
         ("0", "", "hardware.coordinator: say where the first of the 2 hosts can be reached", "hardware.coordinator"),
-        ("", "10.0.0.1:8476", "hardware.hosts: the spec is the same on all 2 hosts.* set BURNISH_HOST=0", "hardware.hosts"),
+        (
+            "",
+            "10.0.0.1:8476",
+            "hardware.hosts: the spec is the same on all 2 hosts.* set BURNISH_HOST=0",
+            "hardware.hosts",
+        ),
         ("2", "10.0.0.1:8476", "BURNISH_HOST: '2' is not the number of a host; .* so use 0 to 1", "hardware.hosts"),
         ("one", "10.0.0.1:8476", "BURNISH_HOST: 'one' is not the number of a host", "hardware.hosts"),
     ],

@@ -108,7 +108,7 @@ def test_permutation_modelling_is_named():
     experiment = changed(
         hyperparameters={"model_mode": "masked-lm"}, data={"plm_probability": 0.15, "max_span_length": 5}
     )
-    assert any("permutation language modelling" in line for line in import_config(experiment).unmatched)
+    assert any("permutation language modeling" in line for line in import_config(experiment).unmatched)
 
 
 @pytest.mark.parametrize("mode", ["next-sentence", "pretraining", "base"])

@@ -96,7 +96,7 @@ def test_what_has_no_counterpart_is_named():
     result = import_arguments(
         {"model_name_or_path": "m", "task_name": "rte", "deepspeed": "zero3.json", "optim": "galore_adamw"}
     )
-    assert result.unmatched == ["optim: galore_adamw (AdamW is taken)", "deepspeed: zero3.json"]
+    assert result.unmatched == ["optim: galore_adamw (AdamW is used)", "deepspeed: zero3.json"]
 
 
 @pytest.mark.parametrize("script", ["run_plm", "run_speech_recognition", None])

@@ -151,7 +151,7 @@ def works(folder: Path) -> None:
 
 
 def moved(folder: Path, blobs: Path) -> None:
-    """Every file of the folder is a link to a blob, as in the hub's cache."""
+    """Every file of the folder is a link to a blob, as in the Hub cache."""
     blobs.mkdir(parents=True)
     for number, path in enumerate(sorted(folder.iterdir())):
         path.rename(blobs / f"{number:040d}")
