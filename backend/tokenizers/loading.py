@@ -475,8 +475,9 @@ def _identity(tokenizer: "PreTrainedTokenizerBase") -> Iterator[str]:
         yield _content(getattr(tokenizer, "vocab_file", None))
         yield json.dumps({name: repr(value) for name, value in tokenizer.init_kwargs.items() if _counts(name)})
     else:
-        text = backend.to_str()  # to parse and sort a large vocabulary would take twenty times as long
-        yield text[text.index(',"added_tokens":') :]  # before it: truncation and padding, as the last call set them
+        values = json.loads(backend.to_str())
+        values.update(truncation=None, padding=None)  # what the last call asked for
+        yield json.dumps(values, sort_keys=True)
     yield json.dumps({name: str(token) for name, token in tokenizer.special_tokens_map.items()}, sort_keys=True)
     yield repr((tokenizer.padding_side, tokenizer.truncation_side, tokenizer.model_max_length))
     yield repr((tokenizer.model_input_names, tokenizer.split_special_tokens))
