@@ -460,15 +460,15 @@ def _switch_on_segments(tokenizer: "PreTrainedTokenizerBase") -> None:
     kinds = ("AlbertTokenizer", "BigBirdTokenizer", "FunnelTokenizer", "XLNetTokenizer")
     if type(tokenizer).__name__.startswith(kinds) and "token_type_ids" not in tokenizer.model_input_names:
         tokenizer.model_input_names = [*tokenizer.model_input_names, "token_type_ids"]
-        tokenizer.init_kwargs["model_input_names"] = (
-            tokenizer.model_input_names
-        )  # so that they are saved with the model
+        # Saved with the model:
+        tokenizer.init_kwargs["model_input_names"] = tokenizer.model_input_names
 
 
 # Identity
 
 
 def _identity(tokenizer: "PreTrainedTokenizerBase") -> Iterator[str]:
+    """What the IDs depend on. The order of the rows is drawn from this text, so its form never changes."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         yield json.dumps(tokenizer.get_vocab(), sort_keys=True)
