@@ -286,7 +286,7 @@ def test_consent_of_wrong_kinds_is_none(
     kept = json.loads(consents.path().read_text(encoding="utf-8"))["code"]
     consents.path().write_text(json.dumps({"code": [{**one, **change} for one in kept]}), encoding="utf-8")
     assert main(["consents"]) == 0
-    assert "no model's own code" in capsys.readouterr().out
+    assert "not approved any model's own code" in capsys.readouterr().out
     with pytest.raises(InputError):
         may_run(model)
 
