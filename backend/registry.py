@@ -49,19 +49,17 @@ def find(kind: str, name: str, field: str) -> Any:
     """What is known under that name. Raises InputError with the valid choices; `field` is the spec's key."""
     if name not in names(kind):
         raise InputError(
-            message(
-                "{field}: there is no {kind} {name}; there are {kind_2}",
-                field=field,
-                name=repr(name),
-                kind=kind,
-                kind_2=", ".join(names(kind)) or "none",
-            ),
+            "{field}: there is no {kind} {name}; there are {kind_2}",
             field,
+            field=field,
+            name=repr(name),
+            kind=kind,
+            kind_2=", ".join(names(kind)) or "none",
         )
     if name in _plugins(kind):
         found, problem = _load(kind, name)
         if problem:
-            raise InputError(message("{field}: {problem}", field=field, problem=problem), field)
+            raise InputError("{field}: {problem}", field, field=field, problem=problem)
         return found
     package, export = _ROOMS[kind]
     return getattr(importlib.import_module(f"{package}.{name}"), export)

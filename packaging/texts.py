@@ -1,6 +1,6 @@
 """Update the catalogues of the window's texts: gather the texts, bring every language up to date and compile it (`make texts`).
 
-Texts are the arguments of `tr`, `trn` and `said_in` in `app`, the templates of `message` and `plural` in `backend`, and the
+Texts are the arguments of `tr`, `trn` and `said_in` in `app`, the templates of `message`, `plural` and errors in `backend`, and the
 titles and descriptions of the backend's catalog.
 """
 
@@ -23,6 +23,10 @@ ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ROOT / "resources" / "languages"
 KEYWORDS = {"tr": None, "trn": (1, 2), "said_in": (2,), "message": None, "plural": (1, 2)}
 """Function → which of its arguments are texts, as Babel counts them; None for the first alone."""
+ERRORS = {"InputError": None, "RunFailed": None, "UnsupportedModelError": None}
+"""Gathered in a second pass, as Babel sees no call within the call of another keyword."""
+OF_TERMINAL = ("commands/", "importing/")
+"""Folders whose errors are read in a terminal alone, in English; what the window reads too says `message`."""
 
 
 def main() -> int:
@@ -40,11 +44,12 @@ def main() -> int:
 def gathered() -> Catalog:
     """All texts of the window, each with the files that say it."""
     template = Catalog(project="Burnish", charset="utf-8")
-    for package in ("app", "backend"):
+    for package, keywords in (("app", KEYWORDS), ("backend", KEYWORDS), ("backend", ERRORS)):
         for path, _, text, _, _ in extract_from_dir(
-            ROOT / package, method_map=[("**.py", "python")], keywords=KEYWORDS
+            ROOT / package, method_map=[("**.py", "python")], keywords=keywords
         ):
-            template.add(text, locations=[(f"{package}/{path}", None)])  # type: ignore[list-item]
+            if not (keywords is ERRORS and path.startswith(OF_TERMINAL)):
+                template.add(text, locations=[(f"{package}/{path}", None)])  # type: ignore[list-item]
     for context, text in QUESTIONS.items():
         template.add(text, context=context, locations=[("app/core/i18n.py", None)])  # type: ignore[list-item]
     for text in sorted(set(_of_the_catalog())):

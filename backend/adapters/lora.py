@@ -76,18 +76,16 @@ def no_such_matrix(target: str, modules: Iterable[str]) -> InputError:
     """The refusal of a target that no module of the model bears."""
     names = sorted({name.rpartition(".")[2] for name in modules})
     return InputError(
-        message(
-            "adapter.targets: no matrix of this model is called {target}; there are for example {names}",
-            target=repr(target),
-            names=", ".join(names[:_EXAMPLES]),
-        ),
+        "adapter.targets: no matrix of this model is called {target}; there are for example {names}",
         "adapter.targets",
+        target=repr(target),
+        names=", ".join(names[:_EXAMPLES]),
     )
 
 
 def cannot_leave_alone(reason: str) -> InputError:
     """The refusal of `saved: adapter`."""
-    return InputError(message("adapter.saved: {reason}; set adapter.saved to merged", reason=reason), "adapter.saved")
+    return InputError("adapter.saved: {reason}; set adapter.saved to merged", "adapter.saved", reason=reason)
 
 
 def check_leaves_alone(*, resized: bool, adapted: bool) -> None:

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.places import config_folder
 from backend.contract.run.folder import write_json
 from backend.contract.run.lock import changing
@@ -104,10 +103,8 @@ def _write(change: Callable[[list[CodeConsent]], list[CodeConsent]]) -> None:
             write_json(path(), {"code": [asdict(one) for one in change(read())]}, mode=0o600)
     except OSError as error:
         raise InputError(
-            message(
-                "{path}: your consents cannot be kept there: {strerror}; set BURNISH_CONFIG to a folder that "
-                "you may write to",
-                path=path(),
-                strerror=error.strerror,
-            )
+            "{path}: your consents cannot be kept there: {strerror}; set BURNISH_CONFIG to a folder that "
+            "you may write to",
+            path=path(),
+            strerror=error.strerror,
         ) from None

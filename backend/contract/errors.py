@@ -32,25 +32,34 @@ class Fix:
 
 
 class InputError(ValueError):
-    """Something that a person gave cannot be used; the message is one sentence with the way out.
+    """Something that a person gave cannot be used; the message is one sentence with the way out, made as by `message`.
 
     `field` is the dotted key of the spec that is to be changed, if there is one. The command line
-    turns it into exit code 2, the helper process into an answer, the form into a mark at the field. `line` is the
-    line of that value, from 1, where it has several. `fix` is a way out that the window offers as a button.
+    turns it into exit code 2, the helper process into an answer, the form into a mark at the field. `at_line` is the
+    line of that value, from 1, if it has several. `fix` is a way out that the window offers as a button.
     """
 
-    def __init__(self, message: str, field: str | None = None, line: int | None = None, fix: Fix | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        template: str,
+        field: str | None = None,
+        /,
+        *,
+        at_line: int | None = None,
+        fix: Fix | None = None,
+        **values: Any,
+    ) -> None:
+        super().__init__(message(template, **values))
         self.field = field
-        self.line = line
+        self.line = at_line
         self.fix = fix
 
 
 class RunFailed(RuntimeError):
-    """A run that had started cannot go on; the message says why, `hint` which setting helps."""
+    """A run that had started cannot continue; the message, made as by `message`, says why, `hint` which setting helps."""
 
-    def __init__(self, message: str, code: str = "unknown", hint: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, template: str, code: str = "unknown", /, *, hint: str = "", **values: Any) -> None:
+        super().__init__(message(template, **values))
         self.code = code
         self.hint = hint
 

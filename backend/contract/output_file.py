@@ -29,25 +29,17 @@ def check_output(path: Path, option: str = "", *others: Path) -> None:
         _check_kind(path, name)
     for other in map(user_path, others):
         if path.samefile(other) if path.exists() and other.exists() else path.resolve() == other.resolve():
-            raise InputError(message("{name} is the input file, or another output; name another one", name=name))
+            raise InputError("{name} is the input file, or another output; name another one", name=name)
     run = _run_above(path.parent)
     if run is None:
         return
     if Path(os.path.realpath(path.parent)) != run:
         raise InputError(
-            message(
-                "{name} is inside the folder of the run {name_2}; name a file outside it",
-                name=name,
-                name_2=run.name,
-            )
+            "{name} is inside the folder of the run {name_2}; name a file outside it", name=name, name_2=run.name
         )
     if os.path.lexists(path) or path.name.lower() in _OWN:
         raise InputError(
-            message(
-                "{name} belongs to the run {name_2}; name a new file, or one outside its folder",
-                name=name,
-                name_2=run.name,
-            )
+            "{name} belongs to the run {name_2}; name a new file, or one outside its folder", name=name, name_2=run.name
         )
 
 
@@ -58,7 +50,7 @@ def check_appended(path: Path, option: str = "") -> None:
         _check_kind(path, name)
     if run := _run_above(path.parent):
         raise InputError(
-            message("{name} is in the folder of the run {name_2}; name a file outside it", name=name, name_2=run.name)
+            "{name} is in the folder of the run {name_2}; name a file outside it", name=name, name_2=run.name
         )
 
 
@@ -67,11 +59,9 @@ def check_output_folder(folder: Path, option: str = "") -> None:
     run = _run_above(folder)
     if run is not None:
         raise InputError(
-            message(
-                "{folder} is in the folder of the run {name}; name a folder outside it",
-                folder=_name_path(folder, option),
-                name=run.name,
-            )
+            "{folder} is in the folder of the run {name}; name a folder outside it",
+            folder=_name_path(folder, option),
+            name=run.name,
         )
 
 
@@ -108,28 +98,22 @@ def _check_kind(path: Path, name: str) -> None:
     try:
         status = path.lstat()
     except ValueError:
-        raise InputError(
-            message("{path} is not a path, because it contains a NUL character", path=repr(str(path)))
-        ) from None
+        raise InputError("{path} is not a path, because it contains a NUL character", path=repr(str(path))) from None
     except (FileNotFoundError, NotADirectoryError):
         folder = path.absolute().parent
         if not folder.is_dir():
             raise InputError(
-                message(
-                    "{name} cannot be written: the folder {folder} does not exist; create it first",
-                    name=name,
-                    folder=folder,
-                )
+                "{name} cannot be written: the folder {folder} does not exist; create it first",
+                name=name,
+                folder=folder,
             ) from None
         return
     if stat.S_ISDIR(status.st_mode):
-        raise InputError(message("{name} is a folder; name a file in it", name=name))
+        raise InputError("{name} is a folder; name a file in it", name=name)
     if stat.S_ISLNK(status.st_mode) and (path.is_file() or not path.exists()):
-        raise InputError(
-            message("{name} is a link; name the file it leads to ({path})", name=name, path=os.path.realpath(path))
-        )
+        raise InputError("{name} is a link; name the file it leads to ({path})", name=name, path=os.path.realpath(path))
     if not stat.S_ISREG(status.st_mode):
-        raise InputError(message("{name} is not a regular file; give a file on a disk", name=name))
+        raise InputError("{name} is not a regular file; give a file on a disk", name=name)
 
 
 def _run_above(folder: Path) -> Path | None:
@@ -154,14 +138,12 @@ def _write_error(error: OSError, name: str) -> InputError:
     number = error.errno or _number_of_a_copy(error)
     if number in NO_ROOM:
         return InputError(
-            message("{name} cannot be written: the disk is full; make room, or name one on another disk", name=name)
+            "{name} cannot be written: the disk is full; make room, or name one on another disk", name=name
         )
     if number == errno.EROFS:
-        return InputError(
-            message("{name} cannot be written: the disk is read-only; name one on another disk", name=name)
-        )
+        return InputError("{name} cannot be written: the disk is read-only; name one on another disk", name=name)
     reason = error.strerror or (os.strerror(number) if number else message("the system refused it"))
-    return InputError(message("{name} cannot be written: {reason}; name another one", name=name, reason=reason.lower()))
+    return InputError("{name} cannot be written: {reason}; name another one", name=name, reason=reason.lower())
 
 
 def _number_of_a_copy(error: OSError) -> int | None:

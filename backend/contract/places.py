@@ -62,15 +62,13 @@ def _private(folder: Path, hint: str) -> Path:
         status = folder.lstat()
         if stat.S_ISLNK(status.st_mode) or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
             raise InputError(
-                message(
-                    "{folder} is a link, or belongs to another user; remove it, or {hint}", folder=folder, hint=hint
-                )
+                "{folder} is a link, or belongs to another user; remove it, or {hint}", folder=folder, hint=hint
             )
         if status.st_mode & 0o077:
             folder.chmod(0o700)
     except OSError as error:
         raise InputError(
-            message("{folder} cannot be created: {strerror}; {hint}", folder=folder, strerror=error.strerror, hint=hint)
+            "{folder} cannot be created: {strerror}; {hint}", folder=folder, strerror=error.strerror, hint=hint
         ) from None
     return folder
 

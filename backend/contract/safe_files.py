@@ -56,25 +56,21 @@ def open_regular(path: Path, limit: int | None = None) -> IO[bytes]:
     try:
         descriptor = os.open(path, os.O_RDONLY | _QUIET | _BINARY)
     except ValueError:
-        raise InputError(
-            message("{path} is not a path, because it contains a NUL character", path=repr(str(path)))
-        ) from None
+        raise InputError("{path} is not a path, because it contains a NUL character", path=repr(str(path))) from None
     except OSError as error:
         if error.errno == errno.ENXIO:  # a socket cannot be opened at all
-            raise InputError(message("{path} is not a regular file; give a file on a disk", path=path)) from None
+            raise InputError("{path} is not a regular file; give a file on a disk", path=path) from None
         raise
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_dev in _endless_devices():
-            raise InputError(message("{path} is not a regular file; give a file on a disk", path=path))
+            raise InputError("{path} is not a regular file; give a file on a disk", path=path)
         if limit is not None and status.st_size > limit:
             raise InputError(
-                message(
-                    "{path} is too large ({st_size:,.0f} MB; at most {limit:,.0f} MB)",
-                    path=path,
-                    st_size=status.st_size / MB,
-                    limit=limit / MB,
-                )
+                "{path} is too large ({st_size:,.0f} MB; at most {limit:,.0f} MB)",
+                path=path,
+                st_size=status.st_size / MB,
+                limit=limit / MB,
             )
         return os.fdopen(descriptor, "rb")
     except BaseException:
@@ -87,7 +83,7 @@ def read_regular(path: Path, limit: int) -> bytes:
     with open_regular(path, limit) as file:
         content = _read_at_most(file, limit)
     if len(content) > limit:  # it grew meanwhile
-        raise InputError(message("{path} is too large (more than {limit:,.0f} MB)", path=path, limit=limit / MB))
+        raise InputError("{path} is too large (more than {limit:,.0f} MB)", path=path, limit=limit / MB)
     return content
 
 
@@ -125,11 +121,7 @@ def check_inside(path: Path, folder: Path) -> None:
     """
     if leads_out(path, folder):
         raise InputError(
-            message(
-                "{path} is a link that points outside {folder}; name its target, or copy it there",
-                path=path,
-                folder=folder,
-            )
+            "{path} is a link that points outside {folder}; name its target, or copy it there", path=path, folder=folder
         )
 
 
@@ -231,14 +223,14 @@ def _check_entry(entry: "os.DirEntry[str]", written: Collection[str]) -> bool:
     """Whether the entry is a folder, to be looked into."""
     status = entry.stat(follow_symlinks=False)
     if _is_link(status):
-        raise InputError(message("{path}: {problem}", path=entry.path, problem=LINK))
+        raise InputError("{path}: {problem}", path=entry.path, problem=LINK)
     if stat.S_ISDIR(status.st_mode):
         return True
     if not stat.S_ISREG(status.st_mode):
-        raise InputError(message("{path}: {problem}", path=entry.path, problem=NOT_REGULAR))
+        raise InputError("{path}: {problem}", path=entry.path, problem=NOT_REGULAR)
     # Asked anew: on Windows an entry does not know how many names its file has.
     if entry.name in written and Path(entry.path).lstat().st_nlink > 1:
-        raise InputError(message("{path}: {problem}", path=entry.path, problem=ANOTHER_NAME))
+        raise InputError("{path}: {problem}", path=entry.path, problem=ANOTHER_NAME)
     return False
 
 

@@ -111,12 +111,10 @@ def parse(text: str, name: str = "spec") -> Any:
     """The plain values of YAML 1.2 text (`3e-5` is a number, `yes` is text, JSON is valid). Raises InputError."""
     if len(text) > MAX_SPEC:
         raise InputError(
-            message(
-                "{name} is too large ({text:,.0f} MB; at most {max_spec:,.0f} MB)",
-                name=name,
-                text=len(text) / MB,
-                max_spec=MAX_SPEC / MB,
-            )
+            "{name} is too large ({text:,.0f} MB; at most {max_spec:,.0f} MB)",
+            name=name,
+            text=len(text) / MB,
+            max_spec=MAX_SPEC / MB,
         )
     try:
         return _yaml().load(text)
@@ -125,15 +123,13 @@ def parse(text: str, name: str = "spec") -> Any:
         place = message(" line {line}", line=mark.line + 1) if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         if isinstance(error, _TooMuch):
-            raise InputError(message("{name}{place}: {problem}", name=name, place=place, problem=problem)) from None
+            raise InputError("{name}{place}: {problem}", name=name, place=place, problem=problem) from None
         raise InputError(
-            message("{name}{place} is not valid YAML: {problem}", name=name, place=place, problem=problem)
+            "{name}{place} is not valid YAML: {problem}", name=name, place=place, problem=problem
         ) from None
     except _UNFIT as error:
         raise InputError(
-            message(
-                "{name} is not valid YAML: a value does not match its tag or escape ({error})", name=name, error=error
-            )
+            "{name} is not valid YAML: a value does not match its tag or escape ({error})", name=name, error=error
         ) from None
 
 
@@ -168,13 +164,10 @@ def read_run(path: Path) -> dict[str, Any]:
     values = _mapping(_text(path, read_unlinked), path)
     if INCLUDE in values:
         raise InputError(
-            message(
-                "{path} includes another file, which a run's spec never does; remove {include} from it, or use "
-                "another run",
-                path=path,
-                include=INCLUDE,
-            ),
+            "{path} includes another file, which a run's spec never does; remove {include} from it, or use another run",
             INCLUDE,
+            path=path,
+            include=INCLUDE,
         )
     return values
 
@@ -187,22 +180,22 @@ def read_text(path: Path) -> str:
 def _text(path: Path, read: Callable[[Path, int], bytes]) -> str:
     try:
         if path.is_dir():
-            raise InputError(message("{path} is a folder; give a spec file", path=path))
+            raise InputError("{path} is a folder; give a spec file", path=path)
         return read(path, MAX_SPEC).decode("utf-8-sig")
     except FileNotFoundError:
-        raise InputError(message("{path}: there is no such spec file", path=path)) from None
+        raise InputError("{path}: there is no such spec file", path=path) from None
     except UnicodeDecodeError:
-        raise InputError(message("{path}: this spec file is not UTF-8; save it as UTF-8", path=path)) from None
+        raise InputError("{path}: this spec file is not UTF-8; save it as UTF-8", path=path) from None
     except OSError as error:
         raise InputError(
-            message("{path}: this spec file cannot be read: {strerror}", path=path, strerror=error.strerror or error)
+            "{path}: this spec file cannot be read: {strerror}", path=path, strerror=error.strerror or error
         ) from None
 
 
 def _mapping(text: str, path: Path) -> dict[str, Any]:
     values = parse(text, str(path))
     if not isinstance(values, dict):
-        raise InputError(message("{path}: a spec is a mapping of sections such as task, model and data", path=path))
+        raise InputError("{path}: a spec is a mapping of sections such as task, model and data", path=path)
     return values
 
 
@@ -225,10 +218,7 @@ def apply_changes(values: dict[str, Any], changes: list[str]) -> dict[str, Any]:
         key, equals, text = change.partition("=")
         if not equals or not key.strip():
             raise InputError(
-                message(
-                    "--set {change}: write it as KEY=VALUE, for example training.learning_rate=3e-5",
-                    change=repr(change),
-                )
+                "--set {change}: write it as KEY=VALUE, for example training.learning_rate=3e-5", change=repr(change)
             )
         parsed[key.strip()] = parse(text, message("--set {key}", key=key))
     return set_values(values, parsed)
@@ -248,9 +238,7 @@ def _set(values: dict[str, Any], names: list[str], value: Any, key: str) -> None
         if inner is None:
             inner = values[name] = {}
         if not isinstance(inner, dict):
-            raise InputError(
-                message("{key}: {name} is a single value and has no settings of its own", key=key, name=name), key
-            )
+            raise InputError("{key}: {name} is a single value and has no settings of its own", key, key=key, name=name)
         values = inner
     values[names[-1]] = value
 

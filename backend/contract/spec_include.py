@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.places import own_presets_folder
 from backend.contract.resources import resource
 from backend.contract.safe_files import user_path
@@ -48,12 +47,10 @@ def _limit_files(read: Read) -> Read:
     def read_next(path: Path) -> dict[str, Any]:
         if next(numbers) > MAX_FILES:
             raise InputError(
-                message(
-                    "{key}: more than {max_files} spec files are included; include each only once",
-                    key=KEY,
-                    max_files=MAX_FILES,
-                ),
+                "{key}: more than {max_files} spec files are included; include each only once",
                 KEY,
+                key=KEY,
+                max_files=MAX_FILES,
             )
         return read(path)
 
@@ -69,17 +66,13 @@ def overlay(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 def _read_parts(path: Path, read: Read, within: tuple[Path, ...]) -> list[tuple[Path, dict[str, Any]]]:
     real = Path(os.path.realpath(path))  # Path.resolve fails on a link that leads to itself
     if real in within:
-        raise InputError(
-            message("{key}: {path} includes itself; remove it from its own includes", key=KEY, path=path), KEY
-        )
+        raise InputError("{key}: {path} includes itself; remove it from its own includes", KEY, key=KEY, path=path)
     values = read(path)
     included = values.pop(KEY, None) or []
     parts: list[tuple[Path, dict[str, Any]]] = []
     for name in included if isinstance(included, list) else [included]:
         if not isinstance(name, str):
-            raise InputError(
-                message("{path}: {key} is the name of a spec file, or a list of them", path=path, key=KEY), KEY
-            )
+            raise InputError("{path}: {key} is the name of a spec file, or a list of them", KEY, path=path, key=KEY)
         if name.startswith(PRESET):
             parts.append((path.parent, _preset(name.removeprefix(PRESET), read)))
         else:
@@ -92,17 +85,15 @@ def _preset(name: str, read: Read) -> dict[str, Any]:
     known = {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
     if name not in known:
         raise InputError(
-            message(
-                "{key}: there is no preset {name}; there are {known}",
-                key=KEY,
-                name=repr(name),
-                known=", ".join(sorted(known)),
-            ),
+            "{key}: there is no preset {name}; there are {known}",
             KEY,
+            key=KEY,
+            name=repr(name),
+            known=", ".join(sorted(known)),
         )
     spec = read(known[name]).get("spec")
     if not isinstance(spec, dict):
-        raise InputError(message("{known}: a preset has a title, a description and a spec", known=known[name]), KEY)
+        raise InputError("{known}: a preset has a title, a description and a spec", KEY, known=known[name])
     return spec
 
 

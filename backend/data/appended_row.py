@@ -82,10 +82,8 @@ def append_row(path: Path, row: NewRow, *, defuse: bool = False, bom: bool = Fal
             return AppendResult(list(kept), 1, True)
         if packer_of(path) or is_workbook(path):
             raise InputError(
-                message(
-                    "{name} is compressed or a workbook, so no row can be added to its end; name a CSV or TSV file",
-                    name=path.name,
-                )
+                "{name} is compressed or a workbook, so no row can be added to its end; name a CSV or TSV file",
+                name=path.name,
             )
         layout = _layout(path, size)
         _check(path, layout.columns, row)
@@ -105,16 +103,14 @@ def _empty_inputs(row: NewRow) -> set[str]:
 def _open_locked(path: Path) -> Iterator[tuple[BinaryIO, int]]:
     """The file locked against another who adds, and its size; one that stays empty is taken away again."""
     if path.is_dir():
-        raise InputError(message("{path} is a folder; name a file in it", path=path))
+        raise InputError("{path} is a folder; name a file in it", path=path)
     try:
         descriptor = take_lock(path)
     except RunLocked:
-        raise InputError(
-            message("{path} is being written by another program; try again when it is done", path=path)
-        ) from None
+        raise InputError("{path} is being written by another program; try again when it is done", path=path) from None
     except OSError as error:
         raise InputError(
-            message("{path} cannot be written: {strerror}; choose another file", path=path, strerror=error.strerror)
+            "{path} cannot be written: {strerror}; choose another file", path=path, strerror=error.strerror
         ) from None
     with os.fdopen(descriptor, "r+b") as file:
         try:
@@ -179,31 +175,23 @@ def _check(path: Path, columns: list[str], row: NewRow) -> None:
     there, wanted, optional = ", ".join(columns), list(row.values), row.may_lack(columns)
     if missing := [name for name in wanted if name not in columns and name not in optional]:
         raise InputError(
-            message(
-                "{name} has no column {missing} (it has {there}); {missing_2}",
-                name=path.name,
-                missing=repr(missing[0]),
-                there=there,
-                missing_2=_suggest_file(missing, columns, row),
-            )
+            "{name} has no column {missing} (it has {there}); {missing_2}",
+            name=path.name,
+            missing=repr(missing[0]),
+            there=there,
+            missing_2=_suggest_file(missing, columns, row),
         )
     if strange := [name for name in columns if name not in wanted]:
         raise InputError(
-            message(
-                "{name} also has the column {strange}, for which this row has no value (it has {wanted}); "
-                "choose another file, or name a new one",
-                name=path.name,
-                strange=repr(strange[0]),
-                wanted=", ".join(wanted),
-            )
+            "{name} also has the column {strange}, for which this row has no value (it has {wanted}); "
+            "choose another file, or name a new one",
+            name=path.name,
+            strange=repr(strange[0]),
+            wanted=", ".join(wanted),
         )
     if len(set(columns)) < len(columns):
         raise InputError(
-            message(
-                "{name} has a column twice ({there}); rename one of them, or name a new file",
-                name=path.name,
-                there=there,
-            )
+            "{name} has a column twice ({there}); rename one of them, or name a new file", name=path.name, there=there
         )
 
 
@@ -222,10 +210,8 @@ def _format_rows(rows: list[list[Any]], layout: _Layout) -> str:
     for text in (text for row in texts for text in row):
         if any(sign in text for sign in (layout.dialect.delimiter, "\n", "\r")):
             raise InputError(
-                message(
-                    "the cells of this file are not quoted, so none of them can hold a tab or a line break; "
-                    "remove them from the text, or name a new .csv file"
-                )
+                "the cells of this file are not quoted, so none of them can hold a tab or a line break; "
+                "remove them from the text, or name a new .csv file"
             )
     return "".join(layout.dialect.delimiter.join(row) + layout.line_end for row in texts)
 
@@ -242,12 +228,10 @@ def _encode_text(path: Path, text: str, layout: _Layout) -> bytes:
     except UnicodeEncodeError as error:
         sign = text[error.start]
         raise InputError(
-            message(
-                "{name} is not UTF-8, and {sign} cannot be added without knowing the encoding; save the file "
-                "again as UTF-8, or name a new one",
-                name=path.name,
-                sign=repr(sign),
-            )
+            "{name} is not UTF-8, and {sign} cannot be added without knowing the encoding; save the file "
+            "again as UTF-8, or name a new one",
+            name=path.name,
+            sign=repr(sign),
         ) from None
 
 
@@ -262,5 +246,5 @@ def _write(file: BinaryIO, size: int, content: bytes, path: Path) -> None:
         with suppress(OSError):
             file.truncate(size)
         raise InputError(
-            message("{path} cannot be written: {strerror}; nothing was added", path=path, strerror=error.strerror)
+            "{path} cannot be written: {strerror}; nothing was added", path=path, strerror=error.strerror
         ) from None

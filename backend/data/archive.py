@@ -79,14 +79,11 @@ def _check_address(address: str) -> None:
         _ = (parts.hostname or "").encode("idna"), parts.port
     except ValueError as error:
         raise InputError(
-            message("{address} is not an address ({error}); correct it", address=address[:200], error=error)
+            "{address} is not an address ({error}); correct it", address=address[:200], error=error
         ) from None
     if parts.scheme not in ("http", "https"):
         raise InputError(
-            message(
-                "{address}: an archive is downloaded from an address that starts with https:// or http://",
-                address=address,
-            )
+            "{address}: an archive is downloaded from an address that starts with https:// or http://", address=address
         )
 
 
@@ -190,11 +187,9 @@ def unpack(archive: Path, folder: Path, wanted: re.Pattern[str], report: Report)
                 unpacked += member.size
                 if unpacked > max_unpacked(size):
                     raise InputError(
-                        message(
-                            "{name} unpacks to more than {largest_ratio} times its size; it is not unpacked",
-                            name=archive.name,
-                            largest_ratio=LARGEST_RATIO,
-                        )
+                        "{name} unpacks to more than {largest_ratio} times its size; it is not unpacked",
+                        name=archive.name,
+                        largest_ratio=LARGEST_RATIO,
                     )
                 name = PurePosixPath(member.name).name
                 if member.isdir() or not wanted.fullmatch(name):
@@ -208,11 +203,7 @@ def unpack(archive: Path, folder: Path, wanted: re.Pattern[str], report: Report)
     except _DAMAGED as damage:
         error = str(damage).split("\n")[0].rstrip(":")  # the library adds a line for each way of packing that it tried
         raise InputError(
-            message(
-                "{name} is not a tar archive, or it is damaged ({error}); download it again",
-                name=archive.name,
-                error=error,
-            )
+            "{name} is not a tar archive, or it is damaged ({error}); download it again", name=archive.name, error=error
         ) from None
     return found
 
@@ -221,31 +212,25 @@ def _check_name(member: tarfile.TarInfo, archive: Path) -> None:
     parts = re.split(r"[/\\]", member.name)
     if member.name.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
         raise InputError(
-            message(
-                "{name} holds {name_2}, which would be written outside its folder; it is not unpacked, so "
-                "take the archive from a source that you trust",
-                name=archive.name,
-                name_2=repr(member.name),
-            )
+            "{name} holds {name_2}, which would be written outside its folder; it is not unpacked, so "
+            "take the archive from a source that you trust",
+            name=archive.name,
+            name_2=repr(member.name),
         )
 
 
 def _check_file(member: tarfile.TarInfo, archive: Path, twice: bool) -> None:
     if not member.isfile():
         raise InputError(
-            message(
-                "{name} holds {name_2} as a link or device, not a file; it is not unpacked",
-                name=archive.name,
-                name_2=repr(member.name),
-            )
+            "{name} holds {name_2} as a link or device, not a file; it is not unpacked",
+            name=archive.name,
+            name_2=repr(member.name),
         )
     if twice:
         raise InputError(
-            message(
-                "{name} holds {name_2} twice; unpack it by hand and name the folder",
-                name=archive.name,
-                name_2=PurePosixPath(member.name).name,
-            )
+            "{name} holds {name_2} twice; unpack it by hand and name the folder",
+            name=archive.name,
+            name_2=PurePosixPath(member.name).name,
         )
 
 

@@ -89,12 +89,10 @@ def _write(folder: Path, write: Callable[[Path], None]) -> None:
         if error.errno not in _UNWRITABLE:
             raise
         raise InputError(
-            message(
-                "the cache {parent} cannot be written ({strerror}); free some space there, or set "
-                "BURNISH_CACHE to a folder on another disk",
-                parent=folder.parent,
-                strerror=error.strerror or error,
-            )
+            "the cache {parent} cannot be written ({strerror}); free some space there, or set "
+            "BURNISH_CACHE to a folder on another disk",
+            parent=folder.parent,
+            strerror=error.strerror or error,
         ) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
@@ -105,12 +103,10 @@ def _move_aside(path: Path) -> None:
     match remove(path):
         case RemovalFailure(path=left, reason=reason) if left == path:
             raise InputError(
-                message(
-                    "the cache cannot be written: {path} is damaged and cannot be replaced ({reason}); delete "
-                    "it, or set BURNISH_CACHE to another folder",
-                    path=path,
-                    reason=reason,
-                )
+                "the cache cannot be written: {path} is damaged and cannot be replaced ({reason}); delete "
+                "it, or set BURNISH_CACHE to another folder",
+                path=path,
+                reason=reason,
             )
 
 

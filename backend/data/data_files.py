@@ -48,7 +48,7 @@ def data_files(value: str | list[str], split: str | None) -> list[Path]:
     """
     values = value if isinstance(value, list) else [value]
     if not values:
-        raise InputError(message("the list of files is empty; name at least one file"))
+        raise InputError("the list of files is empty; name at least one file")
     return [path for one in values for path in _files_of(one, split)]
 
 
@@ -61,9 +61,7 @@ def _files_of(value: str, split: str | None) -> list[Path]:
     if glob.has_magic(value):
         return _for_split(pattern_files(value), split, None, message("the pattern {value}", value=value))
     raise InputError(
-        message(
-            "{value}: there is no such file or folder{path}; check the path", value=value, path=_suggest_similar(path)
-        )
+        "{value}: there is no such file or folder{path}; check the path", value=value, path=_suggest_similar(path)
     )
 
 
@@ -74,9 +72,7 @@ def _files_in(folder: Path, split: str | None) -> list[Path]:
         return _saved_files(folder)
     found, _ = folder_files(folder)
     if not found:
-        raise InputError(
-            message("the folder {folder} has no files; give a folder whose files hold the rows", folder=folder)
-        )
+        raise InputError("the folder {folder} has no files; give a folder whose files hold the rows", folder=folder)
     files = _for_split(
         [path for path in found if is_data_file(path)] or found,
         split,
@@ -86,13 +82,10 @@ def _files_in(folder: Path, split: str | None) -> list[Path]:
     extensions = sorted({plain_suffix(path) for path in files})
     if len(extensions) > 1:
         raise InputError(
-            message(
-                "the folder {folder} holds files of several kinds ({extensions}); choose by a pattern such "
-                "as {folder_2}",
-                folder=folder,
-                extensions=", ".join(extensions),
-                folder_2=folder / ("*" + extensions[0]),
-            )
+            "the folder {folder} holds files of several kinds ({extensions}); choose by a pattern such as {folder_2}",
+            folder=folder,
+            extensions=", ".join(extensions),
+            folder_2=folder / ("*" + extensions[0]),
         )
     return files
 
@@ -112,16 +105,12 @@ def pattern_files(pattern: str) -> list[Path]:
     found = sorted(islice((Path(name) for name in names if Path(name).is_file()), MAX_FILES + 1))
     if len(found) > MAX_FILES:
         raise InputError(
-            message(
-                "more than {max_files:,} files match the pattern {pattern}; name fewer of them",
-                max_files=MAX_FILES,
-                pattern=pattern,
-            )
+            "more than {max_files:,} files match the pattern {pattern}; name fewer of them",
+            max_files=MAX_FILES,
+            pattern=pattern,
         )
     if not found:
-        raise InputError(
-            message("no file matches the pattern {pattern}; check the folder and the pattern", pattern=pattern)
-        )
+        raise InputError("no file matches the pattern {pattern}; check the folder and the pattern", pattern=pattern)
     parts = user_path(pattern).parts
     fixed = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
     for path in found:
@@ -138,12 +127,10 @@ def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
     inside = sorted(islice(_visible(folder), MAX_FILES + 1))
     if len(inside) > MAX_FILES:
         raise InputError(
-            message(
-                "{folder} holds more than {max_files:,} files; name a subfolder or the files with the rows, or "
-                "write all rows into one table",
-                folder=folder,
-                max_files=MAX_FILES,
-            )
+            "{folder} holds more than {max_files:,} files; name a subfolder or the files with the rows, or "
+            "write all rows into one table",
+            folder=folder,
+            max_files=MAX_FILES,
         )
     files, left_out = [], {}
     for path in inside:
@@ -172,12 +159,10 @@ def _visible(folder: Path) -> Iterator[Path]:
                 entries += 1
                 if entries > MAX_ENTRIES:
                     raise InputError(
-                        message(
-                            "{folder} holds more than {max_entries:,} files and folders, including hidden "
-                            "ones; name the files with the rows, or move them into their own folder",
-                            folder=folder,
-                            max_entries=MAX_ENTRIES,
-                        )
+                        "{folder} holds more than {max_entries:,} files and folders, including hidden "
+                        "ones; name the files with the rows, or move them into their own folder",
+                        folder=folder,
+                        max_entries=MAX_ENTRIES,
                     )
                 if entry.name.startswith((".", "_")):
                     continue
@@ -192,23 +177,18 @@ def _for_split(files: list[Path], split: str | None, within: Path | None, place:
     named = [path for name, paths in group_by_split(files, within).items() if name for path in paths]
     if not split and len(group_by_split(files, within).keys() - {None}) > 1:
         raise InputError(
-            message(
-                "{place} holds files of several splits ({named}); name one, for example {named_2}",
-                place=place,
-                named=_list_some(named),
-                named_2=named[0],
-            )
+            "{place} holds files of several splits ({named}); name one, for example {named_2}",
+            place=place,
+            named=_list_some(named),
+            named_2=named[0],
         )
     if not chosen:
         raise InputError(
-            message(
-                "{place} has no file that is named for the split {key}, only {files}; name a file, for example "
-                "{files_2}",
-                place=place,
-                key=split,
-                files=_list_some(files),
-                files_2=files[0],
-            )
+            "{place} has no file that is named for the split {key}, only {files}; name a file, for example {files_2}",
+            place=place,
+            key=split,
+            files=_list_some(files),
+            files_2=files[0],
         )
     return chosen
 
@@ -295,13 +275,11 @@ def _saved_split(folder: Path, split: str | None) -> Path:
     wanted = message("no split {split}", split=repr(split)) if split else message("several splits")
     example = folder / (splits[0] if splits else "train")
     raise InputError(
-        message(
-            "the dataset {folder} has {wanted}: {splits}; name the folder of one, for example {example}",
-            folder=folder,
-            wanted=wanted,
-            splits=", ".join(splits),
-            example=example,
-        )
+        "the dataset {folder} has {wanted}: {splits}; name the folder of one, for example {example}",
+        folder=folder,
+        wanted=wanted,
+        splits=", ".join(splits),
+        example=example,
     )
 
 
@@ -312,11 +290,9 @@ def _saved_files(folder: Path) -> list[Path]:
     missing = next((name for name in names if not (folder / name).is_file()), None)
     if missing or not names:
         raise InputError(
-            message(
-                "the dataset {folder} lacks its file {missing}; copy or save it again",
-                folder=folder,
-                missing=missing or message("of rows"),
-            )
+            "the dataset {folder} lacks its file {missing}; copy or save it again",
+            folder=folder,
+            missing=missing or message("of rows"),
         )
     for name in names:
         check_inside(folder / name, folder)
@@ -333,11 +309,7 @@ def _names(path: Path, found: Any) -> list[str]:
     wrong = [str(name)[:80] for name in names if not is_file_name(name)]
     if wrong:
         raise InputError(
-            message(
-                "{path} names {wrong}, which is not in its folder; save the dataset again",
-                path=path,
-                wrong=repr(wrong[0]),
-            )
+            "{path} names {wrong}, which is not in its folder; save the dataset again", path=path, wrong=repr(wrong[0])
         )
     return names
 
@@ -346,9 +318,7 @@ def _json(path: Path) -> dict:
     try:
         found = parse_json(read_regular(path, MAX_TEXT))
     except (OSError, ValueError) as error:
-        raise InputError(
-            message("{path} cannot be read ({error}); save the dataset again", path=path, error=error)
-        ) from None
+        raise InputError("{path} cannot be read ({error}); save the dataset again", path=path, error=error) from None
     if not isinstance(found, dict):
-        raise InputError(message("{path} is not the file list of a saved dataset; save the dataset again", path=path))
+        raise InputError("{path} is not the file list of a saved dataset; save the dataset again", path=path)
     return found

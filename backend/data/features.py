@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.data.cache import DamagedCacheError, open_or_write
 from backend.data.fingerprint import fingerprint
 from backend.data.row_cache import map_array, map_table, read_facts
@@ -123,7 +122,7 @@ def load_into_memory(batches: Iterator[pa.RecordBatch]) -> Features:
     """The features of a few rows that nobody will ask for again; nothing is written. Raises InputError where there is none."""
     kept = [_cast_columns(batch) for batch in batches if batch.num_rows]
     if not kept:
-        raise InputError(message("the tokenizer finds no tokens in this text; write at least one word that it knows"))
+        raise InputError("the tokenizer finds no tokens in this text; write at least one word that it knows")
     table = pa.Table.from_batches(kept).combine_chunks()
     lengths = pc.list_value_length(table["input_ids"]).to_numpy().astype(np.int32)
     return Features(table, lengths, "typed")
@@ -146,7 +145,7 @@ def _write(folder: Path, batches: Iterator[pa.RecordBatch], encoded: Callable[[i
             lengths.write(pc.list_value_length(batch["input_ids"]).to_numpy().astype(np.int32).tobytes())
             count += batch.num_rows
         if writer is None:
-            raise InputError(message("the tokenizer finds no text in the data: every row is empty; check the columns"))
+            raise InputError("the tokenizer finds no text in the data: every row is empty; check the columns")
         writer.close()
     sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
     (folder / "facts.json").write_text(json.dumps({"features": count, "sizes": sizes}), encoding="utf-8")

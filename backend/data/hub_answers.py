@@ -73,12 +73,10 @@ def check_revision(revision: str, field: str = "model.revision") -> str:
         return check_file_name(revision)
     except InputError:
         raise InputError(
-            message(
-                "{field}: {revision} is not a branch, tag or commit; use main",
-                field=field,
-                revision=repr(revision[:80]),
-            ),
+            "{field}: {revision} is not a branch, tag or commit; use main",
             field,
+            field=field,
+            revision=repr(revision[:80]),
         ) from None
 
 
@@ -106,10 +104,8 @@ def check_content(snapshot: Path, patterns: Iterable[str]) -> None:
             path.unlink()
             blob.unlink()
             raise InputError(
-                message(
-                    "what arrived of {name} is not what the Hub promised, so it was discarded; download it again",
-                    name=path.name,
-                )
+                "what arrived of {name} is not what the Hub promised, so it was discarded; download it again",
+                name=path.name,
             )
 
 
@@ -218,22 +214,18 @@ def _check_length(response: Any) -> None:
 
 def _too_slow_error() -> InputError:
     return InputError(
-        message(
-            "the Hub at {endpoint} answers too slowly; check the network and HF_ENDPOINT and try again, or "
-            "choose a model that is on this computer",
-            endpoint=constants.ENDPOINT,
-        )
+        "the Hub at {endpoint} answers too slowly; check the network and HF_ENDPOINT and try again, or "
+        "choose a model that is on this computer",
+        endpoint=constants.ENDPOINT,
     )
 
 
 def _too_large_error() -> InputError:
     return InputError(
-        message(
-            "the Hub at {endpoint} sent an answer of more than {max_answer:,.0f} MB, so it was discarded; "
-            "check HF_ENDPOINT, or choose a model that is on this computer",
-            endpoint=constants.ENDPOINT,
-            max_answer=MAX_ANSWER / MB,
-        )
+        "the Hub at {endpoint} sent an answer of more than {max_answer:,.0f} MB, so it was discarded; "
+        "check HF_ENDPOINT, or choose a model that is on this computer",
+        endpoint=constants.ENDPOINT,
+        max_answer=MAX_ANSWER / MB,
     )
 
 
@@ -298,11 +290,9 @@ def _refs(found: Any) -> Iterator[dict]:
 
 def _refuse(kind: str, value: Any) -> InputError:
     return InputError(
-        message(
-            "the Hub at {endpoint} sent an invalid {kind} ({value}), so its answer was discarded; check "
-            "HF_ENDPOINT, or choose a model that is on this computer",
-            endpoint=constants.ENDPOINT,
-            kind=kind,
-            value=repr(str(value)[:80]),
-        )
+        "the Hub at {endpoint} sent an invalid {kind} ({value}), so its answer was discarded; check "
+        "HF_ENDPOINT, or choose a model that is on this computer",
+        endpoint=constants.ENDPOINT,
+        kind=kind,
+        value=repr(str(value)[:80]),
     )

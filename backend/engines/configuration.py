@@ -58,8 +58,7 @@ def _apply_changes(config: Any, loading: LoadRequest) -> None:
     for key, value in loading.model.config.items():
         if not hasattr(config, key) or decides_code(key):  # other code could run than was agreed to
             raise InputError(
-                message("model.config.{key}: this model's configuration has no such key", key=key),
-                f"model.config.{key}",
+                "model.config.{key}: this model's configuration has no such key", f"model.config.{key}", key=key
             )
         setattr(config, key, value)
     if loading.model.dropout is not None:
@@ -88,14 +87,12 @@ def _check_positions(config: dict[str, Any], loading: LoadRequest) -> None:
     if longest is not None and loading.max_length > longest:
         of_targets = message(" and task.max_target_length") if loading.head.head is Head.SEQ2SEQ_LM else ""
         raise InputError(
-            message(
-                "task.max_length: {max_length} tokens are more than the {longest} positions of this model; "
-                "set task.max_length{of_targets} to {longest} or less",
-                max_length=loading.max_length,
-                longest=longest,
-                of_targets=of_targets,
-            ),
+            "task.max_length: {max_length} tokens are more than the {longest} positions of this model; "
+            "set task.max_length{of_targets} to {longest} or less",
             "task.max_length",
+            max_length=loading.max_length,
+            longest=longest,
+            of_targets=of_targets,
         )
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.rpc.generation import GenerationSettings
 from backend.engines.engine import Batch
 from backend.models.config import longest_sequence
@@ -25,10 +24,8 @@ def answer_beginning(batch: Batch, defaults: Any) -> np.ndarray:
     start = defaults.bos_token_id if start is None else start
     if start is None:
         raise InputError(
-            message(
-                "model.name_or_path: this model does not say which token its answers start with; set "
-                "model.config.decoder_start_token_id"
-            ),
+            "model.name_or_path: this model does not say which token its answers start with; set "
+            "model.config.decoder_start_token_id",
             "model.config.decoder_start_token_id",
         )
     return np.concatenate([np.full((rows, 1), start, dtype=np.int64), prompt], axis=1)
@@ -56,10 +53,8 @@ def check_prompt(length: int, config: Any) -> None:
     limit = longest_sequence(config.to_dict())
     if limit is not None and length >= limit:
         raise InputError(
-            message(
-                "prompt: it has {length} tokens, but this model reads {limit} including what it generates; shorten it",
-                length=length,
-                limit=limit,
-            ),
+            "prompt: it has {length} tokens, but this model reads {limit} including what it generates; shorten it",
             "prompt",
+            length=length,
+            limit=limit,
         )

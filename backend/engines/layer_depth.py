@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.models.frozen_parameters import matches
 
 _LAYER = re.compile(r"^(.*?)\.(\d+)\.")
@@ -44,8 +43,7 @@ class LayerDepths:
         found = {name for wish in wishes for name in self._names_to_freeze(wish)}
         if len(found) == len(self.names):
             raise InputError(
-                message("{field}: this freezes every weight and leaves nothing to train; freeze less", field=_FIELD),
-                _FIELD,
+                "{field}: this freezes every weight and leaves nothing to train; freeze less", _FIELD, field=_FIELD
             )
         return found
 
@@ -85,13 +83,11 @@ class LayerDepths:
         if not found:
             some = self.names[:: max(1, len(self.names) // _EXAMPLES)][:_EXAMPLES]
             raise InputError(
-                message(
-                    "{field}: {wish} matches no parameter; there are for example {some}",
-                    field=_FIELD,
-                    wish=repr(wish),
-                    some=", ".join(some),
-                ),
+                "{field}: {wish} matches no parameter; there are for example {some}",
                 _FIELD,
+                field=_FIELD,
+                wish=repr(wish),
+                some=", ".join(some),
             )
         return found
 
@@ -104,13 +100,11 @@ class LayerDepths:
         depths, top = self._depths
         if count > top - 1:
             raise InputError(
-                message(
-                    "{field}: {count} lower layers are more than the {top} of this model",
-                    field=_FIELD,
-                    count=count,
-                    top=top - 1,
-                ),
+                "{field}: {count} lower layers are more than the {top} of this model",
                 _FIELD,
+                field=_FIELD,
+                count=count,
+                top=top - 1,
             )
         return frozenset(name for name, depth in depths.items() if depth <= count)
 

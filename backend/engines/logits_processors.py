@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 
 _UNKNOWN = {
     "sequence_bias": None,
@@ -66,12 +65,10 @@ def build_processors(defaults: Any, ends: frozenset[int], *, samples: bool) -> L
     """Of a GenerationConfig, where `ends` end a text. Raises InputError for a demand that is not known here."""
     if key := unknown_demand(defaults, samples=samples):
         raise InputError(
-            message(
-                "model.name_or_path: generation_config.json of this model asks for {key}, which the JAX engine "
-                "does not support; remove it from that file, or choose PyTorch",
-                key=key,
-            ),
+            "model.name_or_path: generation_config.json of this model asks for {key}, which the JAX engine "
+            "does not support; remove it from that file, or choose PyTorch",
             "model.name_or_path",
+            key=key,
         )
     runs = (tuple(run) for run in defaults.bad_words_ids or ())
     last = defaults.forced_eos_token_id

@@ -13,5 +13,5 @@ def out_of_memory(*, on_accelerator: bool) -> RunFailed:
         if on_accelerator
         else message("This machine does not have enough memory for this batch; {hint}", hint=HINT),
         "out_of_memory",
-        HINT,
+        hint=HINT,
     )

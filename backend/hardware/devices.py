@@ -138,33 +138,29 @@ def _devices(spec: RunSpec, here: list[Device], note: str) -> list[Device]:
                 [message("there is no {wanted} here; there is {kinds}", wanted=wanted, kinds=kinds), note, way_out],
             ),
         )
-        raise InputError(message("hardware.device: {said}", said=said), "hardware.device")
+        raise InputError("hardware.device: {said}", "hardware.device", said=said)
     if not numbers:
         return found[:1] if _hosts(spec) == 1 else found
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
     if len(numbers) > 1 and not engine.several_devices:
         raise InputError(
-            message(
-                "hardware.devices: {title} trains on one device at a time here; name one number, or choose an "
-                "engine that supports several",
-                title=engine.title,
-            ),
+            "hardware.devices: {title} trains on one device at a time here; name one number, or choose an "
+            "engine that supports several",
             "hardware.devices",
+            title=engine.title,
         )
     by_number = {device.index: device for device in found}
     for number in numbers:
         if number not in by_number:
             there = ", ".join(map(str, by_number))
             raise InputError(
-                message(
-                    "hardware.devices: there is no device number {number}; there are {there}",
-                    number=number,
-                    there=there,
-                ),
+                "hardware.devices: there is no device number {number}; there are {there}",
                 "hardware.devices",
+                number=number,
+                there=there,
             )
     if len(set(numbers)) < len(numbers):
-        raise InputError(message("hardware.devices: a number occurs twice; name every device once"), "hardware.devices")
+        raise InputError("hardware.devices: a number occurs twice; name every device once", "hardware.devices")
     return [by_number[number] for number in numbers]
 
 
@@ -173,13 +169,11 @@ def _precision(spec: RunSpec, device: Device) -> tuple[Precision, str]:
     if wanted != "auto":
         if device.precisions and wanted not in device.precisions:
             raise InputError(
-                message(
-                    "hardware.precision: {name} does not support {wanted}, only {precisions}",
-                    name=device.name,
-                    wanted=wanted,
-                    precisions=", ".join(device.precisions),
-                ),
+                "hardware.precision: {name} does not support {wanted}, only {precisions}",
                 "hardware.precision",
+                name=device.name,
+                wanted=wanted,
+                precisions=", ".join(device.precisions),
             )
         return wanted, message("chosen by hand")
     if device.kind == "cpu":

@@ -12,7 +12,6 @@ from backend import registry
 from backend.contract.catalog import Device
 from backend.contract.errors import InputError
 from backend.contract.heads import Head
-from backend.contract.messages import message
 from backend.contract.rpc.plan import PlanPart
 from backend.contract.spec import RunSpec, Section, validate
 from backend.engines.engine import Split
@@ -159,7 +158,7 @@ def available_mb(spec: RunSpec, device: Device) -> float:
 def read_config(folder: Path, spec: RunSpec) -> dict[str, Any]:
     """The model's configuration with the spec's changes. Raises InputError where there is none."""
     if reason := inspection.config_problem(folder):
-        raise InputError(message("model.name_or_path: {reason}", reason=reason), "model.name_or_path")
+        raise InputError("model.name_or_path: {reason}", "model.name_or_path", reason=reason)
     config = inspection.read_config(folder)
     check_changed(config, spec.model.config)
     return {**config, **spec.model.config}
@@ -172,15 +171,13 @@ def check_new_weights(spec: RunSpec, folder: Path) -> None:
     parameters, there = estimate(read_config(folder, spec)), psutil.virtual_memory().total
     if parameters * _BYTES > there:
         raise InputError(
-            message(
-                "model.initialise: the configuration makes at least {parameters:,.1f} billion parameters, "
-                "which take {parameters_2:,.0f} GB of this computer's {there:,.0f} GB of memory; make the "
-                "model smaller in model.config, or choose another",
-                parameters=parameters / 1000000000.0,
-                parameters_2=parameters * _BYTES / 1000000000.0,
-                there=there / 1000000000.0,
-            ),
+            "model.initialise: the configuration makes at least {parameters:,.1f} billion parameters, "
+            "which take {parameters_2:,.0f} GB of this computer's {there:,.0f} GB of memory; make the "
+            "model smaller in model.config, or choose another",
             "model.initialise",
+            parameters=parameters / 1000000000.0,
+            parameters_2=parameters * _BYTES / 1000000000.0,
+            there=there / 1000000000.0,
         )
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.rpc.protocol import Progress
 
 Tell = Callable[[Progress], None]
@@ -41,7 +40,7 @@ def require(arguments: Arguments, name: str, kind: type | tuple[type, ...] = str
     """An argument that must be there. Raises InputError."""
     value = arguments.get(name)
     if not isinstance(value, kind):
-        raise InputError(message("the question needs {name}", name=repr(name)))
+        raise InputError("the question needs {name}", name=repr(name))
     return value
 
 
@@ -50,12 +49,10 @@ def require_list(arguments: Arguments, name: str, most: int) -> list[Any]:
     values = list(arguments.get(name) or [])
     if len(values) > most:
         raise InputError(
-            message(
-                "{name}: {values:,} are too many to ask about at once (at most {most:,}); ask in parts",
-                name=name,
-                values=len(values),
-                most=most,
-            )
+            "{name}: {values:,} are too many to ask about at once (at most {most:,}); ask in parts",
+            name=name,
+            values=len(values),
+            most=most,
         )
     return values
 

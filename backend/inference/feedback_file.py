@@ -6,7 +6,6 @@ from typing import Any
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.output_file import check_appended
 from backend.contract.rpc.interactive import AddedRow
 from backend.contract.safe_files import user_path
@@ -39,7 +38,7 @@ def add(
     """
     answer = answer_role(roles)
     if right and answer is None:
-        raise InputError(message("this task has no column for a right answer; add the row without one"))
+        raise InputError("this task has no column for a right answer; add the row without one")
     inputs = {
         columns.get(role.name, role.name): answered.get(role.name)
         for role in roles
@@ -63,20 +62,16 @@ def _convert_answer(role: str, right: str | None, answered: Mapping[str, Any]) -
     if role == SPANS:
         start = str(answered.get("context") or "").find(right)
         if start < 0:
-            raise InputError(
-                message("the right answer does not occur literally in the context; copy it from there"), "answers"
-            )
+            raise InputError("the right answer does not occur literally in the context; copy it from there", "answers")
         return {"text": [right], "answer_start": [start]}
     if role == TAGS:
         words = answered.get("tokens")
         count = len(words.split() if isinstance(words, str) else words or ())
         if len(right.split()) != count:
             raise InputError(
-                message(
-                    "there are {count} words and {right} tags; write one tag for each word, separated by spaces",
-                    count=count,
-                    right=len(right.split()),
-                ),
+                "there are {count} words and {right} tags; write one tag for each word, separated by spaces",
                 "tags",
+                count=count,
+                right=len(right.split()),
             )
     return right

@@ -121,10 +121,7 @@ def _with_decoding(session: FeatureSession, settings: Mapping[str, Any]) -> Feat
 def _read_typed_rows(rows: Sequence[TypedRow], roles: Sequence[Column], columns: Mapping[str, str]) -> _Typed:
     if not 0 < len(rows) <= MAX_ROWS:
         raise InputError(
-            message(
-                "input: give 1 to {max_rows} rows; for more, write a file and use burnish predict --data",
-                max_rows=MAX_ROWS,
-            )
+            "input: give 1 to {max_rows} rows; for more, write a file and use burnish predict --data", max_rows=MAX_ROWS
         )
     names = {**{name: role for role, name in columns.items()}, **{role.name: role.name for role in roles}}
     for row in rows:
@@ -132,14 +129,13 @@ def _read_typed_rows(rows: Sequence[TypedRow], roles: Sequence[Column], columns:
             if key not in names:
                 known = ", ".join(role.name for role in roles)
                 raise InputError(
-                    message("input: {key} is not a column of this task; it has {known}", key=repr(key), known=known),
-                    key,
+                    "input: {key} is not a column of this task; it has {known}", key, key=repr(key), known=known
                 )
     by_role = [{names[key]: _read_cell(names[key], value) for key, value in row.items()} for row in rows]
     given = [role for role in roles if any(row.get(role.name) not in (None, "", []) for row in by_role)]
     for role in roles:
         if role.required and role.needed_to_predict and role not in given:
-            raise InputError(message("{title} is empty; write it first", title=role.title), role.name)
+            raise InputError("{title} is empty; write it first", role.name, title=role.title)
     table = pa.table({role.name: _column([row.get(role.name) for row in by_role]) for role in given})
     count = len(rows)
     return _Typed(
@@ -166,7 +162,7 @@ def _refuse_unusable(session: FeatureSession, rows: Rows) -> None:
     if unusable:
         row, reason = unusable[0]
         where = message("row {row}: ", row=row + 1) if len(rows) > 1 else ""
-        raise InputError(message("input: {where}{reason}; write something else", where=where, reason=reason))
+        raise InputError("input: {where}{reason}; write something else", where=where, reason=reason)
 
 
 def _predict(session: FeatureSession, rows: Rows) -> list[dict[str, Any]]:
@@ -198,7 +194,7 @@ def _stream_pieces(session: FeatureSession, cells: Mapping[str, Any], settings: 
     chosen = replace(wanted, seed=int(settings.get("seed") or 0), stop_requested=session.stop_requested)
     ids = predict.ids_of_prompt(session.task, cells, session.tokenizer)
     if not ids:
-        raise InputError(message("input: the text has no tokens; write at least one word"))
+        raise InputError("input: the text has no tokens; write at least one word")
     return predict.as_text(session.engine.continue_prompt(ids, chosen), session.tokenizer, ids)
 
 

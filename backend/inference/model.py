@@ -7,7 +7,6 @@ from typing import Any
 from backend import registry
 from backend.contract.errors import InputError
 from backend.contract.heads import HeadFacts
-from backend.contract.messages import message
 from backend.contract.places import is_offline
 from backend.contract.spec import RunSpec, Section
 from backend.data.sources.source import Report
@@ -94,14 +93,12 @@ def open_model(spec: RunSpec, report: Report = ignore_progress, *, accepts_untra
         loaded = replace(loaded, new_weights=[])  # they are in the checkpoint
     if loaded.new_weights and not accepts_untrained:
         raise InputError(
-            message(
-                "{name_or_path}: this model was not trained for {task} (it lacks {new_weights}); train it "
-                "first, or choose a model that was",
-                name_or_path=spec.model.name_or_path,
-                task=spec.task["type"],
-                new_weights=loaded.new_weights[0],
-            ),
+            "{name_or_path}: this model was not trained for {task} (it lacks {new_weights}); train it "
+            "first, or choose a model that was",
             "model.name_or_path",
+            name_or_path=spec.model.name_or_path,
+            task=spec.task["type"],
+            new_weights=loaded.new_weights[0],
         )
     columns = {role: name for role, name in spec.data.columns.items() if name is not None}
     session = FeatureSession(spec, task, facts, columns, tokenizer, pad_token_id, engine)

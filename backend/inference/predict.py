@@ -77,8 +77,9 @@ def evaluate(
     notes, rows, scored, timing = _score(spec, data, report, started, labelled=True, say=say)
     if not scored.metrics:
         raise InputError(
-            message("{data}: no row has a label, so nothing can be evaluated; use burnish predict instead", data=data),
+            "{data}: no row has a label, so nothing can be evaluated; use burnish predict instead",
             "data.columns.label",
+            data=data,
         )
     return EvaluationResult(scored.metrics, len(rows), rows.skipped, timing, notes)
 
@@ -130,18 +131,15 @@ def generate(
         return _answer(spec, prompt, seed)
     if task.head is not Head.CAUSAL_LM:
         raise InputError(
-            message(
-                "{target}: a model for {task} generates no text; choose a causal or a sequence-to-sequence "
-                "language model",
-                target=target,
-                task=spec.task["type"],
-            )
+            "{target}: a model for {task} generates no text; choose a causal or a sequence-to-sequence language model",
+            target=target,
+            task=spec.task["type"],
         )
     session = open_model(spec).session
     chosen = replace(generation(task, session.tokenizer), seed=spec.training.seed if seed is None else seed)
     prompt_ids = ids_of_prompt(task, {used_columns(task)[0].name: prompt}, session.tokenizer)
     if not prompt_ids:
-        raise InputError(message("--prompt: the prompt has no tokens; write at least one word"))
+        raise InputError("--prompt: the prompt has no tokens; write at least one word")
     ids = session.engine.continue_prompt(prompt_ids, chosen)
     return as_text(ids, session.tokenizer, prompt_ids)
 

@@ -8,7 +8,6 @@ from typing import Any
 from backend import registry
 from backend.contract import spec_file
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.places import runs_folder
 from backend.contract.run.folder import RunFolder, find_run
 from backend.contract.safe_files import user_path
@@ -40,10 +39,8 @@ def spec_of(
         return _of_model(target, task, changes, generates)
     if checkpoint is None and not has_model(run):
         raise InputError(
-            message(
-                "{target}: this run has no model yet; name one of its checkpoints, or let it finish, or stop it, first",
-                target=target,
-            )
+            "{target}: this run has no model yet; name one of its checkpoints, or let it finish, or stop it, first",
+            target=target,
         )
     return _of_run(run, checkpoint.folder if checkpoint else run.model, changes, data)
 
@@ -86,12 +83,10 @@ def _of_model(target: str, task: str | None, changes: list[str], generates: bool
     kind = task or (note["task"]["type"] if note else _writing_task(folder) if generates else None)
     if kind is None:
         raise InputError(
-            message(
-                "{target}: there is no run of that name (burnish runs lists them); for a model add --task, "
-                "one of {registry}",
-                target=target,
-                registry=", ".join(registry.names("task")),
-            )
+            "{target}: there is no run of that name (burnish runs lists them); for a model add --task, "
+            "one of {registry}",
+            target=target,
+            registry=", ".join(registry.names("task")),
         )
     own = note["task"] if note and note["task"]["type"] == kind else {"type": kind}
     values = {
@@ -112,17 +107,16 @@ def _check_changes(changes: list[str]) -> None:
         section = change.split(".", 1)[0].split("=", 1)[0]
         if section not in OVERRIDABLE:
             raise InputError(
-                message(
-                    "--set {change}: only {overridable} can be changed without training again",
-                    change=change,
-                    overridable=", ".join(OVERRIDABLE),
-                ),
+                "--set {change}: only {overridable} can be changed without training again",
                 section,
+                change=change,
+                overridable=", ".join(OVERRIDABLE),
             )
         if change.startswith("data.max_rows"):
             raise InputError(
-                message("--set {change}: every row of --data is used; give a file with fewer rows", change=change),
+                "--set {change}: every row of --data is used; give a file with fewer rows",
                 "data.max_rows",
+                change=change,
             )
 
 
@@ -162,11 +156,9 @@ def note_of(checkpoint: CheckpointTarget) -> dict[str, Any]:
     note = read_note(checkpoint.folder) or read_note(checkpoint.run.model)
     if note is None:
         raise InputError(
-            message(
-                "{folder}: an older release wrote this checkpoint, which cannot answer on its own; let the run "
-                "finish, or stop it, first",
-                folder=checkpoint.folder,
-            )
+            "{folder}: an older release wrote this checkpoint, which cannot answer on its own; let the run "
+            "finish, or stop it, first",
+            folder=checkpoint.folder,
         )
     return note
 

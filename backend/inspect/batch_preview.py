@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.run.events import DataLoaded, PlanMade, RunResumed, RunStarted, StepFinished, decode_all
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import open_unlinked
@@ -107,17 +106,13 @@ class BatchPreview:
     def indices(self, step: int) -> np.ndarray:
         """The features of optimizer step `step`, counted from 1. Raises InputError where there is no such step."""
         if self.order is None:
-            raise InputError(
-                message("only the training data has steps, and this is the {split} data", split=self.split), "step"
-            )
+            raise InputError("only the training data has steps, and this is the {split} data", "step", split=self.split)
         if not 1 <= step <= self.total_steps:
             raise InputError(
-                message(
-                    "there is no step {step}: this training has steps 1 to {total_steps:,}",
-                    step=step,
-                    total_steps=self.total_steps,
-                ),
+                "there is no step {step}: this training has steps 1 to {total_steps:,}",
                 "step",
+                step=step,
+                total_steps=self.total_steps,
             )
         return self.order.indices(step)
 
@@ -137,20 +132,17 @@ class BatchPreview:
             places = np.flatnonzero(indices == feature)
             if not len(places):
                 raise InputError(
-                    message("feature {feature} is not among those of step {step}", feature=feature, step=step),
-                    "feature",
+                    "feature {feature} is not among those of step {step}", "feature", feature=feature, step=step
                 )
             number, place = divmod(int(places[0]), self._rows_in_pass())
             part = indices[number * self._rows_in_pass() :][: self._rows_in_pass()]
             return self.session.micro_batches(self.features, part, len(part), self.epoch(step))[0], place
         if not 0 <= feature < len(self.features):
             raise InputError(
-                message(
-                    "there is no feature {feature}: there are {features:,}, counted from 0",
-                    feature=feature,
-                    features=len(self.features),
-                ),
+                "there is no feature {feature}: there are {features:,}, counted from 0",
                 "feature",
+                feature=feature,
+                features=len(self.features),
             )
         alone = np.array([feature])
         if self.split == "train":
@@ -160,9 +152,7 @@ class BatchPreview:
     def features_of(self, row: int) -> np.ndarray:
         """The features in which a row is, as far as they say so. Raises InputError where there is no such row."""
         if not 0 <= row < len(self.rows):
-            raise InputError(
-                message("there is no row {row}: there are {rows:,}", row=row + 1, rows=len(self.rows)), "row"
-            )
+            raise InputError("there is no row {row}: there are {rows:,}", "row", row=row + 1, rows=len(self.rows))
         owners = self.features.scalars["row"]
         first, after = np.searchsorted(owners, [row, row + 1])
         # In blocks a row may begin before the first block that begins with it, or lie wholly within another.
@@ -181,9 +171,7 @@ def preview(spec: RunSpec, stage: Stage, split: str = "train", past: RunHistory 
         check_model(spec, model.folder, looks_at_weights=False)
     splits = load_splits(spec, model.folder, stage("reading the data"))
     if split not in splits.rows:
-        raise InputError(
-            message("there is no {split} data; there is {rows}", split=split, rows=", ".join(splits.rows)), "split"
-        )
+        raise InputError("there is no {split} data; there is {rows}", "split", split=split, rows=", ".join(splits.rows))
     _check_rows(splits, past)
     session = open_session(spec, splits, model, engine=_padder(spec, past))
     features = session.features(splits.rows[split], stage("tokenising"), to_train=split == "train")
@@ -223,13 +211,11 @@ def _check_rows(splits: Splits, past: RunHistory) -> None:
         rows = splits.rows.get(split)
         if rows is not None and fingerprint not in ("", rows.fingerprint):
             raise InputError(
-                message(
-                    "the {split} data ({files}) has changed since the run started, so its steps cannot be "
-                    "shown; restore the old files",
-                    split=split,
-                    files=", ".join(rows.files[:3]),
-                ),
+                "the {split} data ({files}) has changed since the run started, so its steps cannot be "
+                "shown; restore the old files",
                 f"data.{split}",
+                split=split,
+                files=", ".join(rows.files[:3]),
             )
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.safe_files import user_path
 from backend.contract.tokens.text_columns import LOOKED_AT, language_column, text_column
 from backend.data.rows import Rows
@@ -83,12 +82,10 @@ def read_column_texts(
     found = columns or columns_with_text(rows)
     if not found:
         raise InputError(
-            message(
-                "{field}: no column holds text; there are {column_names}",
-                field=field,
-                column_names=", ".join(rows.table.column_names),
-            ),
+            "{field}: no column holds text; there are {column_names}",
             field,
+            field=field,
+            column_names=", ".join(rows.table.column_names),
         )
     return ColumnTexts(rows, tuple(found))
 
@@ -98,7 +95,7 @@ def read_rows(data: dict[str, Any], base: Path, report: Report = ignore_progress
     subject = request_of_data(data, {}, None, base)
     rows = subject.source.read("train", subject.data, reading(report))
     if rows is None:
-        raise InputError(message("data.train: name the data, for example a CSV file"), "data.train")
+        raise InputError("data.train: name the data, for example a CSV file", "data.train")
     return rows
 
 
@@ -107,26 +104,22 @@ def check_columns(rows: Rows, names: Sequence[str], field: str, *, numbers_too: 
     there = {one.name: one.type for one in rows.table.schema}
     if missing := [name for name in names if name not in there]:
         raise InputError(
-            message(
-                "{field}: there is no column {missing}; there are {there}",
-                field=field,
-                missing=repr(missing[0]),
-                there=", ".join(there),
-            ),
+            "{field}: there is no column {missing}; there are {there}",
             field,
+            field=field,
+            missing=repr(missing[0]),
+            there=", ".join(there),
         )
     wrong = [
         name for name in names if not holds_text(kind := there[name]) and (pa.types.is_nested(kind) or not numbers_too)
     ]
     if wrong:
         raise InputError(
-            message(
-                "{field}: the column {wrong} does not hold text but {there}",
-                field=field,
-                wrong=repr(wrong[0]),
-                there=there[wrong[0]],
-            ),
+            "{field}: the column {wrong} does not hold text but {there}",
             field,
+            field=field,
+            wrong=repr(wrong[0]),
+            there=there[wrong[0]],
         )
 
 
@@ -206,14 +199,14 @@ def _section(data: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
         return dict(data)
     given = [data] if isinstance(data, str) else list(data)
     if not any(path.strip() for path in given):
-        raise InputError(message("data: name the data, for example a CSV file"), "data")
+        raise InputError("data: name the data, for example a CSV file", "data")
     return {"source": "files", "train": [str(user_path(path).absolute()) for path in given]}
 
 
 def _longest(rows: Rows) -> str:
     names = columns_with_text(rows)
     if not names:
-        raise InputError(message("column: this data has no column of texts; choose another file"), "column")
+        raise InputError("column: this data has no column of texts; choose another file", "column")
     first = [[_text(cell) for cell in islice(cells(rows, name), LOOKED_AT)] for name in names]
     return text_column(names, list(zip(*first, strict=True)))
 

@@ -54,16 +54,12 @@ def prepare(spec: RunSpec, stage: Stage, export: Path | None = None, file_format
     Raises InputError. Whatever ends it early, neither the cache nor the folder holds anything half-written.
     """
     if export is not None and ((export.exists() and not export.is_dir()) or not export.absolute().parent.is_dir()):
-        raise InputError(
-            message("--export: {export} must be a folder in a folder that exists; name another one", export=export)
-        )
+        raise InputError("--export: {export} must be a folder in a folder that exists; name another one", export=export)
     if export is not None and any(export.glob(f"*.{file_format}")):
         raise InputError(
-            message(
-                "--export: {export} holds .{file_format} files already; name another folder",
-                export=export,
-                file_format=file_format,
-            )
+            "--export: {export} holds .{file_format} files already; name another folder",
+            export=export,
+            file_format=file_format,
         )
     if export is not None:
         check_output_folder(export, "--export")

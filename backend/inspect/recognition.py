@@ -53,7 +53,7 @@ def recognise(paths: Sequence[str], split: str | None = None) -> RecognisedData:
     """What they are by content; `split` puts all of them into that one. Raises InputError where nothing can be used."""
     given = [one.strip() for one in paths if one.strip()]
     if not given:
-        raise InputError(message("nothing was named; give a file, several files or a folder"))
+        raise InputError("nothing was named; give a file, several files or a folder")
     if name := _hub_name(given):
         return _to_answer(
             _Found("hub", message("a dataset of the Hub"), {"name": name, "train": "train", "validation": 0.1})
@@ -72,14 +72,12 @@ def _places_of(one: str) -> list[Path]:
     """A file, a folder, or the files of a pattern."""
     address = urlparse(one)
     if address.scheme in ("http", "https", "ftp", "s3"):
-        raise InputError(
-            message("{one} is a network address; download the file first, or name a dataset of the Hub", one=one)
-        )
+        raise InputError("{one} is a network address; download the file first, or name a dataset of the Hub", one=one)
     path = user_path(unquote(address.path) if address.scheme == "file" else one)
     if not path.exists() and glob.has_magic(one):
         return [found.absolute() for found in pattern_files(one)]
     if not path.exists():
-        raise InputError(message("{path}: there is no such file or folder; check the path", path=path))
+        raise InputError("{path}: there is no such file or folder; check the path", path=path)
     return [path.absolute()]
 
 

@@ -4,7 +4,6 @@ import os
 import subprocess
 
 from backend.contract.errors import InputError, RunFailed
-from backend.contract.messages import message
 from backend.contract.processes import python_command
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import HardwareSection
@@ -50,7 +49,7 @@ def _has_started(folder: RunFolder, supervisor: int) -> bool:
 def _raise(said: str, returncode: int) -> None:
     if returncode == REFUSED:
         raise InputError(said.splitlines()[-1])
-    raise RunFailed(message("the run could not be started: {said}", said=said.splitlines()[-1]), "start")
+    raise RunFailed("the run could not be started: {said}", "start", said=said.splitlines()[-1])
 
 
 LAUNCHER = Local

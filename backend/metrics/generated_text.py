@@ -14,7 +14,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.metrics import Metric, Score
 from backend.metrics.metric import Predictions
 
@@ -35,13 +34,11 @@ def check_words(words: BleuWords) -> None:
     module, extra = _MECAB.get(words, ("", ""))
     if module and find_spec(module) is None:
         raise InputError(
-            message(
-                "task.bleu_words: {words} needs a package that is not installed; install it with: pip "
-                "install 'sacrebleu[{extra}]', or choose auto or char",
-                words=words,
-                extra=extra,
-            ),
+            "task.bleu_words: {words} needs a package that is not installed; install it with: pip "
+            "install 'sacrebleu[{extra}]', or choose auto or char",
             "task.bleu_words",
+            words=words,
+            extra=extra,
         )
 
 

@@ -14,7 +14,6 @@ from itertools import chain
 from pathlib import Path
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.output_file import check_output_folder
 from backend.contract.run import events
 from backend.mirrors.curves import CurveEvent
@@ -43,9 +42,7 @@ def write(curves: Iterable[CurveEvent], folder: Path) -> EventFile:
     """Write one event file into a folder that has none. There is at least one event. Raises InputError, OSError."""
     check_output_folder(folder)
     if any(MARK in path.name for path in (folder.iterdir() if folder.is_dir() else ())):
-        raise InputError(
-            message("{folder} has event files already; name an empty folder, one for each run", folder=folder)
-        )
+        raise InputError("{folder} has event files already; name an empty folder, one for each run", folder=folder)
     folder.mkdir(parents=True, exist_ok=True)
     first, rest = next(found := iter(curves)), found
     path = folder / f"events.out.{MARK}.{int(first.time):010d}.burnish"

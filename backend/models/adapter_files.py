@@ -50,10 +50,7 @@ def weights_folder(folder: Path) -> Path:
     base = base_of(folder)
     if base is None:
         raise InputError(
-            message(
-                "{field}: {folder} does not name the model that it belongs to", field=_FIELD, folder=folder / CONFIG
-            ),
-            _FIELD,
+            "{field}: {folder} does not name the model that it belongs to", _FIELD, field=_FIELD, folder=folder / CONFIG
         )
     # Only an absolute name is a folder: a hub id must not be answered by what happens to lie where Burnish was started.
     if Path(base.name).is_absolute() and Path(base.name).is_dir():
@@ -67,14 +64,12 @@ def weights_folder(folder: Path) -> Path:
         found = None
     if not isinstance(found, str):
         raise InputError(
-            message(
-                "{field}: {folder} holds only an adapter, and its model {name} is not here; {base}",
-                field=_FIELD,
-                folder=folder,
-                name=base.name,
-                base=_suggest_fix(base),
-            ),
+            "{field}: {folder} holds only an adapter, and its model {name} is not here; {base}",
             _FIELD,
+            field=_FIELD,
+            folder=folder,
+            name=base.name,
+            base=_suggest_fix(base),
         )
     return _hide_adapter(Path(found).parent)
 
@@ -84,14 +79,12 @@ def _hide_adapter(folder: Path) -> Path:
     check_links(folder)
     if (folder / CONFIG).exists():
         raise InputError(
-            message(
-                "{field}: {folder} holds both a model and an adapter for it ({config}), so it is not clear "
-                "which one you mean; move the adapter's files into their own folder",
-                field=_FIELD,
-                folder=folder,
-                config=CONFIG,
-            ),
+            "{field}: {folder} holds both a model and an adapter for it ({config}), so it is not clear "
+            "which one you mean; move the adapter's files into their own folder",
             _FIELD,
+            field=_FIELD,
+            folder=folder,
+            config=CONFIG,
         )
     return folder
 
@@ -144,13 +137,11 @@ def read_adapter_config(folder: Path) -> dict[str, Any]:
     config = read_table(path, unique=True)
     if problem := _problem(config):
         raise InputError(
-            message(
-                "{field}: {path}: {problem}; correct it there, merge the adapter with PEFT, or choose another",
-                field=_FIELD,
-                path=path,
-                problem=problem,
-            ),
+            "{field}: {path}: {problem}; correct it there, merge the adapter with PEFT, or choose another",
             _FIELD,
+            field=_FIELD,
+            path=path,
+            problem=problem,
         )
     found = {key: config[key] for key in _USED if config.get(key) is not None}
     if config.get("init_lora_weights") in _PLAIN_BEGINNINGS:

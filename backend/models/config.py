@@ -95,7 +95,7 @@ def read_checked(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     config = read_table(path, CONFIG_LIMIT, unique=True)
     if problem := problem_of(config):
-        raise InputError(message("{field}: {path}: {problem}", field=FIELD, path=path, problem=problem), FIELD)
+        raise InputError("{field}: {path}: {problem}", FIELD, field=FIELD, path=path, problem=problem)
     return config
 
 
@@ -112,15 +112,13 @@ def config_mistake(folder: Path, error: Exception) -> InputError | None:
         return None
     value = "null" if part[key] is None else _quote(part[key])
     return InputError(
-        message(
-            "{field}: {path}: {key} is {value}, which this kind of model cannot have; correct it there, "
-            "or choose another model",
-            field=FIELD,
-            path=path,
-            key=key,
-            value=value,
-        ),
+        "{field}: {path}: {key} is {value}, which this kind of model cannot have; correct it there, "
+        "or choose another model",
         FIELD,
+        field=FIELD,
+        path=path,
+        key=key,
+        value=value,
     )
 
 
@@ -128,7 +126,7 @@ def check_changed(config: dict[str, Any], changes: dict[str, Any]) -> None:
     """The same of a configuration with a spec's changes. Raises InputError that names the key."""
     if changes and (problem := problem_of({**config, **changes})):
         key = next((name for name in changes if name in problem), next(iter(changes)))
-        raise InputError(message("model.config.{key}: {problem}", key=key, problem=problem), f"model.config.{key}")
+        raise InputError("model.config.{key}: {problem}", f"model.config.{key}", key=key, problem=problem)
 
 
 def problem_of(config: dict[str, Any]) -> str:

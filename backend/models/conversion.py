@@ -76,11 +76,9 @@ def _run(folder: Path, target: Path) -> None:
         name = next(name for name in (BIN, BIN_INDEX, FLAX, FLAX_INDEX) if (folder / name).exists())
         reason = said[-1] if said else message("the converter exited with {returncode}", returncode=ended.returncode)
         raise InputError(
-            message(
-                "{field}: {folder} was not converted: {reason}; use a model that comes as safetensors",
-                field=_FIELD,
-                folder=folder / name,
-                reason=reason,
-            ),
+            "{field}: {folder} was not converted: {reason}; use a model that comes as safetensors",
             _FIELD,
+            field=_FIELD,
+            folder=folder / name,
+            reason=reason,
         )

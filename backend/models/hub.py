@@ -14,7 +14,6 @@ from huggingface_hub import HfApi, snapshot_download, try_to_load_from_cache
 from tqdm import tqdm
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.data.hub_answers import check_commit, check_file_name, check_revision, install_limits
 from backend.data.sources.source import Report
 from backend.models import hub_transfer
@@ -160,16 +159,14 @@ def _check_room(model: RemoteModel, files: tuple[str, ...]) -> None:
     left, free = remaining_bytes(model, files), hub_transfer.free_bytes()
     if left and left + _SPARE_BYTES > free:
         raise InputError(
-            message(
-                "{field}: {name} needs {left:.2f} GB more, and {free:.2f} GB are free on the disk of "
-                "{parent}; free some space, or set HF_HOME to a folder on another disk",
-                field=FIELD,
-                name=model.name,
-                left=left / 1000000000.0,
-                free=free / 1000000000.0,
-                parent=hub_transfer.storage(model.name).parent,
-            ),
+            "{field}: {name} needs {left:.2f} GB more, and {free:.2f} GB are free on the disk of "
+            "{parent}; free some space, or set HF_HOME to a folder on another disk",
             FIELD,
+            field=FIELD,
+            name=model.name,
+            left=left / 1000000000.0,
+            free=free / 1000000000.0,
+            parent=hub_transfer.storage(model.name).parent,
         )
 
 

@@ -41,12 +41,10 @@ def model_mistake(name: str, revision: str, error: Exception) -> InputError:
         )
     elif isinstance(error, RevisionNotFoundError):
         return InputError(
-            message(
-                "model.revision: {name} has no revision {revision}; use main or a commit",
-                name=name,
-                revision=repr(revision),
-            ),
+            "model.revision: {name} has no revision {revision}; use main or a commit",
             "model.revision",
+            name=name,
+            revision=repr(revision),
         )
     elif isinstance(error, RepositoryNotFoundError) and "Invalid credentials" not in str(error):
         text = message(
@@ -73,20 +71,18 @@ def model_mistake(name: str, revision: str, error: Exception) -> InputError:
                 error=_kind(error),
             )
         )
-    return InputError(message("{field}: {text}", field=FIELD, text=text), FIELD)
+    return InputError("{field}: {text}", FIELD, field=FIELD, text=text)
 
 
 def search_mistake(error: Exception) -> InputError:
     """Why the hub cannot be searched."""
     if isinstance(error, MALFORMED) and not status_of(error):
         return InputError(
-            message(
-                "what answers at {endpoint} is not a model hub, or uses another protocol ({error}); check "
-                "HF_ENDPOINT, or {here}",
-                endpoint=constants.ENDPOINT,
-                error=_kind(error),
-                here=_HERE,
-            )
+            "what answers at {endpoint} is not a model hub, or uses another protocol ({error}); check "
+            "HF_ENDPOINT, or {here}",
+            endpoint=constants.ENDPOINT,
+            error=_kind(error),
+            here=_HERE,
         )
     return InputError(
         _describe_status(error)
@@ -101,9 +97,7 @@ def search_mistake(error: Exception) -> InputError:
 def offline() -> InputError:
     """Why nothing is asked at all."""
     return InputError(
-        message(
-            "Burnish is in offline mode, so the Hub was not contacted; turn that off in Settings, or {here}", here=_HERE
-        )
+        "Burnish is in offline mode, so the Hub was not contacted; turn that off in Settings, or {here}", here=_HERE
     )
 
 

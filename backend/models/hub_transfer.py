@@ -148,12 +148,10 @@ class _PartialFile:
 
 def _mismatch_error(file: RemoteFile) -> InputError:
     return InputError(
-        message(
-            "{field}: what arrived of {name} is not what the Hub promised, so it was discarded; download it again",
-            field=FIELD,
-            name=file.name,
-        ),
+        "{field}: what arrived of {name} is not what the Hub promised, so it was discarded; download it again",
         FIELD,
+        field=FIELD,
+        name=file.name,
     )
 
 

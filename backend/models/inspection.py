@@ -91,27 +91,22 @@ def check(
     tokenizer = read_tokenizer(folder) if needs_tokenizer else None
     problem = _problem(folder, config, weights, tokenizer, head)
     if problem:
-        raise InputError(message("{field}: {problem}", field=FIELD, problem=problem), FIELD)
+        raise InputError("{field}: {problem}", FIELD, field=FIELD, problem=problem)
     check_alone(folder)
     for one in {folder, weights_folder(folder)} if is_alone(folder) else {folder}:
         may_run(one, wanted=runs_code, tokenizer=needs_tokenizer and one == folder)
     if weights is not None and weights.format in OLD_FORMATS:
         raise InputError(
-            message(
-                "{field}: {location}", field=FIELD, location=location.must_be_converted(str(folder), weights.format)
-            ),
-            FIELD,
+            "{field}: {location}", FIELD, field=FIELD, location=location.must_be_converted(str(folder), weights.format)
         )
     longest = longest_sequence(config)
     if longest is not None and max_length is not None and max_length > longest:
         raise InputError(
-            message(
-                "task.max_length: {max_length} tokens are more than the {longest} positions of this model; "
-                "set task.max_length to {longest} or less",
-                max_length=max_length,
-                longest=longest,
-            ),
+            "task.max_length: {max_length} tokens are more than the {longest} positions of this model; "
+            "set task.max_length to {longest} or less",
             "task.max_length",
+            max_length=max_length,
+            longest=longest,
         )
 
 

@@ -121,22 +121,18 @@ def fetch(
     """
     if not _is_hub_id(name):
         raise InputError(
-            message(
-                "{field}: {name} is not the name of a Hub model; give one such as google/mt5-small",
-                field=_FIELD,
-                name=repr(name),
-            ),
+            "{field}: {name} is not the name of a Hub model; give one such as google/mt5-small",
             _FIELD,
+            field=_FIELD,
+            name=repr(name),
         )
     remote = hub.remote_model(name, revision)
     if remote.weights_format == "none":
         raise InputError(
-            message(
-                "{field}: {name} has no weights that can be trained; choose one with safetensors",
-                field=_FIELD,
-                name=name,
-            ),
+            "{field}: {name} has no weights that can be trained; choose one with safetensors",
             _FIELD,
+            field=_FIELD,
+            name=name,
         )
     taken = (hub.conversion_of(remote) if remote.weights_format in OLD_FORMATS else None) or remote
     folder = hub.download(taken, taken.files, report, on_file)
@@ -166,14 +162,14 @@ def _find_local(name: str, revision: str) -> ModelLocation | None:
         return ModelLocation(path.absolute(), "folder", "", name)
     if path.is_file():
         raise InputError(
-            message("{field}: {path} is a file; give the folder that holds the model", field=_FIELD, path=path), _FIELD
+            "{field}: {path} is a file; give the folder that holds the model", _FIELD, field=_FIELD, path=path
         )
     if not _is_hub_id(name):
         raise InputError(
-            message(
-                "{field}: there is no folder {path}, and this is not the name of a Hub model", field=_FIELD, path=path
-            ),
+            "{field}: there is no folder {path}, and this is not the name of a Hub model",
             _FIELD,
+            field=_FIELD,
+            path=path,
         )
     config = try_to_load_from_cache(name, "config.json", revision=check_revision(revision))
     if not isinstance(config, str):
@@ -220,7 +216,7 @@ def _fetch(
             return ModelLocation(folder, "hub", converted.commit, name)
         if not consent:
             raise InputError(
-                message("{field}: {name}", field=_FIELD, name=must_be_converted(name, remote.weights_format)), _FIELD
+                "{field}: {name}", _FIELD, field=_FIELD, name=must_be_converted(name, remote.weights_format)
             )
         if remote.weights_format == "flax":  # the configuration says whether to fetch what may be gigabytes
             _check_flax(name, hub.download(remote, remote.small_files, report))
@@ -231,7 +227,7 @@ def _fetch(
 
 def _check_flax(name: str, folder: Path) -> None:
     if problem := flax_problem(folder):
-        raise InputError(message("{field}: {name}: {problem}", field=_FIELD, name=name, problem=problem), _FIELD)
+        raise InputError("{field}: {name}: {problem}", _FIELD, field=_FIELD, name=name, problem=problem)
 
 
 def _convert(here: ModelLocation, cache: Path, report: Report, consent: bool) -> ModelLocation:
@@ -241,7 +237,7 @@ def _convert(here: ModelLocation, cache: Path, report: Report, consent: bool) ->
     ready = conversion.converted_folder(here.folder, cache)
     if not conversion.is_converted(ready):
         if not consent:
-            raise InputError(message("{field}: {name}", field=_FIELD, name=must_be_converted(here.name, kind)), _FIELD)
+            raise InputError("{field}: {name}", _FIELD, field=_FIELD, name=must_be_converted(here.name, kind))
         conversion.convert(here.folder, cache, report)
     return ModelLocation(ready, "converted", here.commit, here.name)
 
@@ -263,14 +259,12 @@ def _safe_copy(here: ModelLocation | None, name: str, revision: str, cache: Path
 
 def _not_here(name: str) -> InputError:
     return InputError(
-        message(
-            "{field}: {name} is neither a folder nor complete in the cache ({hf_hub_cache}), and the network "
-            "may not be used; download it first, or give a folder",
-            field=_FIELD,
-            name=name,
-            hf_hub_cache=constants.HF_HUB_CACHE,
-        ),
+        "{field}: {name} is neither a folder nor complete in the cache ({hf_hub_cache}), and the network "
+        "may not be used; download it first, or give a folder",
         _FIELD,
+        field=_FIELD,
+        name=name,
+        hf_hub_cache=constants.HF_HUB_CACHE,
     )
 
 

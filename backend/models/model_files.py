@@ -69,10 +69,7 @@ def check_link(path: Path, folder: Path) -> None:
     """Raises InputError where a file of a model folder is a link that leads out of it."""
     if path.is_symlink() and leads_out(path, folder) and not _is_of_hub_cache(path):
         raise InputError(
-            message(
-                "{path} is a link that points outside the model's folder; replace it with its target",
-                path=path,
-            )
+            "{path} is a link that points outside the model's folder; replace it with its target", path=path
         )
 
 
@@ -92,11 +89,9 @@ def read_small(path: Path, limit: int = SMALL_LIMIT) -> bytes | None:
         return None
     except OSError as error:
         raise InputError(
-            message(
-                "{path} cannot be read ({strerror}); check its permissions",
-                path=path,
-                strerror=(error.strerror or str(error)).lower(),
-            )
+            "{path} cannot be read ({strerror}); check its permissions",
+            path=path,
+            strerror=(error.strerror or str(error)).lower(),
         ) from None
 
 
@@ -105,22 +100,18 @@ def parse_table(content: bytes, path: Path | str, *, unique: bool = False) -> di
     try:
         found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_refuse_repeated_keys if unique else None)
     except RecursionError:
-        raise InputError(message("{path} is nested too deeply; download it again", path=path)) from None
+        raise InputError("{path} is nested too deeply; download it again", path=path) from None
     except _KeyTwiceError as error:
         raise RepeatedKeyError(
             message("{path} has the key {error} twice; keep one of them", path=path, error=repr(str(error)[:80]))
         ) from None
     except ValueError as error:  # also bytes that are not UTF-8, and integers of thousands of digits
         raise InputError(
-            message(
-                "{path} is not a readable JSON table ({error}); download it again",
-                path=path,
-                error=_describe_error(error),
-            )
+            "{path} is not a readable JSON table ({error}); download it again", path=path, error=_describe_error(error)
         ) from None
     if not isinstance(found, dict):
         raise InputError(
-            message("{path} is not a readable JSON table ({found}); download it again", path=path, found=_kind(found))
+            "{path} is not a readable JSON table ({found}); download it again", path=path, found=_kind(found)
         )
     return found
 

@@ -141,7 +141,7 @@ def running(folder: Path, *, trusted: bool) -> Iterator[None]:
                 "the model in {folder} cannot be opened ({reason}); choose another model", folder=folder, reason=reason
             )
         )
-        raise InputError(message("model.name_or_path: {said}", said=said), "model.name_or_path") from error
+        raise InputError("model.name_or_path: {said}", "model.name_or_path", said=said) from error
 
 
 def open_config(folder: Path, *, wanted: bool) -> Any:
@@ -215,15 +215,13 @@ def read_code(folder: Path) -> dict[str, bytes]:
                 found[path.relative_to(folder).as_posix()] = content
         if len(found) > _MAX_FILES or entries > _MAX_ENTRIES:
             raise InputError(
-                message(
-                    "{field}: {folder} holds too many files to read its Python code (at most {max_files} of "
-                    "{max_entries:,}); move the model into its own folder",
-                    field=FIELD,
-                    folder=folder,
-                    max_files=_MAX_FILES,
-                    max_entries=_MAX_ENTRIES,
-                ),
+                "{field}: {folder} holds too many files to read its Python code (at most {max_files} of "
+                "{max_entries:,}); move the model into its own folder",
                 FIELD,
+                field=FIELD,
+                folder=folder,
+                max_files=_MAX_FILES,
+                max_entries=_MAX_ENTRIES,
             )
     return dict(sorted(found.items()))
 
@@ -283,13 +281,11 @@ def _describe(folder: Path, config: dict[str, Any], words: dict[str, Any], code:
 def _check(found: RemoteCode, wanted: bool) -> None:
     if not wanted:
         raise InputError(
-            message(
-                "{field}: {name} runs its own Python code; read it, then set {field} to true and approve it "
-                "(--trust-remote-code on the command line, or the question in the window)",
-                field=FIELD,
-                name=found.name,
-            ),
+            "{field}: {name} runs its own Python code; read it, then set {field} to true and approve it "
+            "(--trust-remote-code on the command line, or the question in the window)",
             FIELD,
+            field=FIELD,
+            name=found.name,
         )
     if not found.is_agreed:
         raise InputError(_consent_error(found), FIELD)
@@ -365,12 +361,10 @@ def _private_copy(files: dict[str, bytes]) -> Path:
                 raise
     except OSError as error:
         raise InputError(
-            message(
-                "{parent}: the code of the model cannot be copied there ({strerror}); set BURNISH_CACHE to a "
-                "folder that you may write to",
-                parent=parent,
-                strerror=(error.strerror or str(error)).lower(),
-            )
+            "{parent}: the code of the model cannot be copied there ({strerror}); set BURNISH_CACHE to a "
+            "folder that you may write to",
+            parent=parent,
+            strerror=(error.strerror or str(error)).lower(),
         ) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)

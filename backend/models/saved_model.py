@@ -56,15 +56,13 @@ def _set_aside(folder: Path) -> Path:
         return set_aside(folder)
     except OSError as error:
         raise RunFailed(
-            message(
-                "{folder} could not be replaced ({strerror}), so the new model was not written",
-                folder=folder,
-                strerror=error.strerror or error,
-            ),
-            code="model_in_use",
+            "{folder} could not be replaced ({strerror}), so the new model was not written",
+            "model_in_use",
             hint=message(
                 "Close what uses that folder, or move it away, then resume the run; its checkpoints are untouched."
             ),
+            folder=folder,
+            strerror=error.strerror or error,
         ) from error
 
 
@@ -83,11 +81,9 @@ def read_note(folder: Path) -> dict[str, Any] | None:
 def damaged_note_error(folder: Path) -> InputError:
     """What a person is told of a note that lacks what its task needs."""
     return InputError(
-        message(
-            "{folder} lacks what Burnish writes there about a model (task, labels, columns); copy or export "
-            "the model again, or delete this file and name the task (--task)",
-            folder=folder / NOTE,
-        )
+        "{folder} lacks what Burnish writes there about a model (task, labels, columns); copy or export "
+        "the model again, or delete this file and name the task (--task)",
+        folder=folder / NOTE,
     )
 
 
@@ -140,13 +136,11 @@ def check_base(folder: Path, note: dict[str, Any] | None, base: Path) -> None:
     known = (note or {}).get(BASE)
     if isinstance(known, dict) and known.get("weights") != _weights_digest(base):
         raise InputError(
-            message(
-                "model.name_or_path: {folder} holds an adapter, and the weights of its model {known} have "
-                "changed since it was trained; restore the former model, or train again",
-                folder=folder,
-                known=known.get("name", base),
-            ),
+            "model.name_or_path: {folder} holds an adapter, and the weights of its model {known} have "
+            "changed since it was trained; restore the former model, or train again",
             "model.name_or_path",
+            folder=folder,
+            known=known.get("name", base),
         )
 
 
@@ -178,9 +172,9 @@ def copy_model(source: Path, target: Path, numbers: Numbers) -> None:
     Raises InputError where `target` is not empty or cannot be written, or where a weight is beyond the range of float16.
     """
     if target.exists() and not target.is_dir():
-        raise InputError(message("--model: {target} is a file; name a new folder", target=target))
+        raise InputError("--model: {target} is a file; name a new folder", target=target)
     if target.exists() and any(target.iterdir()):
-        raise InputError(message("--model: {target} is not empty; name a new folder", target=target))
+        raise InputError("--model: {target} is not empty; name a new folder", target=target)
     check_output_folder(target, "--model")
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -217,7 +211,7 @@ def _as_numbers(values: np.ndarray, name: str, numbers: Numbers) -> np.ndarray:
     if not np.issubdtype(values.dtype, np.floating):
         return values
     if numbers == "float16" and np.abs(values).max(initial=0.0) > np.finfo(np.float16).max:
-        raise InputError(message("--dtype: {name} holds values outside the range of float16; keep float32", name=name))
+        raise InputError("--dtype: {name} holds values outside the range of float16; keep float32", name=name)
     return values.astype(numbers)
 
 

@@ -77,7 +77,7 @@ def load_splits(
     task, source = make_task(spec), make_source(spec)
     rows = {split: found for split in SPLITS if (found := source.read(split, spec.data, reading(report))) is not None}
     if "train" not in rows:
-        raise InputError(message("data.train: name the training data, for example a CSV file"), "data.train")
+        raise InputError("data.train: name the training data, for example a CSV file", "data.train")
     columns, guesses = _choose(task, spec.data.columns, rows["train"], to_predict=False)
     for split in rows:
         _check_columns(task, rows[split], columns, split)
@@ -125,8 +125,9 @@ def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict
     assert isinstance(fraction, float | int)
     if not 0 < fraction < 1:
         raise InputError(
-            message("data.validation: {fraction} is not a fraction between 0 and 1, such as 0.1", fraction=fraction),
+            "data.validation: {fraction} is not a fraction between 0 and 1, such as 0.1",
             "data.validation",
+            fraction=fraction,
         )
     label = task.label_column(columns)
     labels = train.table[label] if label and task.split_by == "label" else None
@@ -134,25 +135,20 @@ def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict
     for name, part in (("train", kept), ("validation", taken)):
         if len(part) == 0 and name == "validation" and labels is not None and len(train) > 1:
             raise InputError(
-                message(
-                    "data.validation: each of the {train:,} rows has its own label in the column {label}, so "
-                    "no row can be held out; name the column with the labels in data.columns.label, or give a "
-                    "file with validation rows",
-                    train=len(train),
-                    label=repr(label),
-                ),
+                "data.validation: each of the {train:,} rows has its own label in the column {label}, so "
+                "no row can be held out; name the column with the labels in data.columns.label, or give a "
+                "file with validation rows",
                 "data.validation",
+                train=len(train),
+                label=repr(label),
             )
         if len(part) == 0:
             raise InputError(
-                message(
-                    "data.validation: {fraction} of {train} rows leaves no {name} row; give more data or another "
-                    "fraction",
-                    fraction=fraction,
-                    train=len(train),
-                    name=name,
-                ),
+                "data.validation: {fraction} of {train} rows leaves no {name} row; give more data or another fraction",
                 "data.validation",
+                fraction=fraction,
+                train=len(train),
+                name=name,
             )
     return {"train": kept, "validation": taken}
 
@@ -175,12 +171,10 @@ def _choose(
     for role in given:
         if role not in roles:
             raise InputError(
-                message(
-                    "data.columns.{role}: this task has no such column; it has {roles}",
-                    role=role,
-                    roles=", ".join(roles),
-                ),
+                "data.columns.{role}: this task has no such column; it has {roles}",
                 f"data.columns.{role}",
+                role=role,
+                roles=", ".join(roles),
             )
     # What need not be there is not guessed by content: prediction would take any column for the answers.
     parts = [_column_for(column, to_predict) for column in roles.values()]
@@ -191,13 +185,11 @@ def _choose(
         if name is not None and name not in there:
             if part.needed_to_predict or not to_predict:
                 raise InputError(
-                    message(
-                        "data.columns.{role}: there is no column {name}; {there_are}",
-                        role=role,
-                        name=repr(name),
-                        there_are=there_are,
-                    ),
+                    "data.columns.{role}: there is no column {name}; {there_are}",
                     f"data.columns.{role}",
+                    role=role,
+                    name=repr(name),
+                    there_are=there_are,
                 )
         elif guess is not None and guess.column is not None:
             chosen[role] = guess.column
@@ -236,16 +228,13 @@ def _check_columns(task: Task, rows: Rows, columns: Columns, split: str) -> None
         name = columns.get(column.name)
         if name is not None and name not in there and (column.needed_to_predict or split != "test"):
             raise InputError(
-                message(
-                    "data.{key}: {files} has no column {name} ({title}), which the training data has; there "
-                    "are {there}",
-                    key=split,
-                    files=rows.files[0],
-                    name=repr(name),
-                    title=column.title.lower(),
-                    there=", ".join(there),
-                ),
+                "data.{key}: {files} has no column {name} ({title}), which the training data has; there are {there}",
                 f"data.{split}",
+                key=split,
+                files=rows.files[0],
+                name=repr(name),
+                title=column.title.lower(),
+                there=", ".join(there),
             )
 
 
@@ -265,9 +254,7 @@ def drop_unusable(task: Task, rows: Rows, columns: Columns, split: str, use: Use
             if unusable
             else message("there are none")
         )
-        raise InputError(
-            message("{split}: no row can be used: {why}", split=split_key(split), why=why), split_key(split)
-        )
+        raise InputError("{split}: no row can be used: {why}", split_key(split), split=split_key(split), why=why)
     return kept
 
 

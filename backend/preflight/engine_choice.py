@@ -26,21 +26,19 @@ def check_engine(spec: RunSpec, folder: Path | None = None, head: Head | None = 
     model_type = str(read_config(folder).get("model_type", "")) if folder is not None else ""
     if trains and spec.hardware.bridge and name != _PYTORCH:
         raise InputError(
-            message(
-                "hardware.bridge: the torchax bridge was removed, so {title} cannot train this; start a new "
-                "run with PyTorch ({field}: {pytorch})",
-                title=entry.title,
-                field=_FIELD,
-                pytorch=_PYTORCH,
-            ),
+            "hardware.bridge: the torchax bridge was removed, so {title} cannot train this; start a new "
+            "run with PyTorch ({field}: {pytorch})",
             "hardware.bridge",
+            title=entry.title,
+            field=_FIELD,
+            pytorch=_PYTORCH,
         )
     found = find_refusal(entry, model_type, spec.training.optimizer if trains else "")
     if found is not None:
         reason = found.reason
         if found.field == _FIELD and not entry.missing:
             reason = message("{reason}; choose PyTorch", reason=reason)
-        raise InputError(message("{field}: {reason}", field=found.field, reason=reason), found.field)
+        raise InputError("{field}: {reason}", found.field, field=found.field, reason=reason)
     if model_type and head is not None:
         engine.check(model_type, head, engine_settings(spec))
 

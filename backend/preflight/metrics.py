@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from backend import registry
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.metrics import base_metric
 from backend.contract.spec import RunSpec, validate
 from backend.metrics.metric import declared_metrics
@@ -41,25 +40,21 @@ def check(spec: RunSpec, task: Task) -> None:
         metric, kind = registry.find("metric", name, _FIELD), spec.task["type"]
         if metric.tasks != "*" and kind not in metric.tasks:
             raise InputError(
-                message(
-                    "{field}: {name} measures {tasks}, not {kind}",
-                    field=_FIELD,
-                    name=name,
-                    tasks=", ".join(metric.tasks),
-                    kind=kind,
-                ),
+                "{field}: {name} measures {tasks}, not {kind}",
                 _FIELD,
+                field=_FIELD,
+                name=name,
+                tasks=", ".join(metric.tasks),
+                kind=kind,
             )
     best, directions = spec.evaluation.best_metric, MetricDirections(_directions(spec, task))
     if best is not None and base_metric(best, directions.known) is None:
         raise InputError(
-            message(
-                "evaluation.best_metric: {best} is not a metric of {task}; there are {known}",
-                best=repr(best),
-                task=spec.task["type"],
-                known=", ".join(directions.known),
-            ),
+            "evaluation.best_metric: {best} is not a metric of {task}; there are {known}",
             "evaluation.best_metric",
+            best=repr(best),
+            task=spec.task["type"],
+            known=", ".join(directions.known),
         )
     follows = best is not None or spec.training.early_stopping is not None
     if follows and directions.greater_is_better(best or "loss") is None:
@@ -70,22 +65,18 @@ def _refuse_undeclared(best: str | None, known: Mapping[str, bool | None]) -> No
     others = ", ".join(name for name, direction in known.items() if direction is not None) or "none"
     if best is not None:
         raise InputError(
-            message(
-                "evaluation.best_metric: it is not declared whether a higher {best} is better, so it cannot "
-                "select the best checkpoint; choose another ({others}), or set greater_is_better where the "
-                "metric is defined",
-                best=repr(best),
-                others=others,
-            ),
+            "evaluation.best_metric: it is not declared whether a higher {best} is better, so it cannot "
+            "select the best checkpoint; choose another ({others}), or set greater_is_better where the "
+            "metric is defined",
             "evaluation.best_metric",
+            best=repr(best),
+            others=others,
         )
     raise InputError(
-        message(
-            "training.early_stopping: without evaluation.best_metric it follows the loss, which this "
-            "task does not declare; set evaluation.best_metric ({others})",
-            others=others,
-        ),
+        "training.early_stopping: without evaluation.best_metric it follows the loss, which this "
+        "task does not declare; set evaluation.best_metric ({others})",
         "training.early_stopping",
+        others=others,
     )
 
 

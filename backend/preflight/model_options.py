@@ -31,13 +31,11 @@ def optimizer_options(spec: RunSpec) -> Section:
             key = f"training.optimizer_options.{name}"
             has = message("has {known}", known=", ".join(known)) if known else message("has no options of its own")
             raise InputError(
-                message(
-                    "{key}: there is no such option; {optimizer} {has}",
-                    key=key,
-                    optimizer=spec.training.optimizer,
-                    has=has,
-                ),
+                "{key}: there is no such option; {optimizer} {has}",
                 key,
+                key=key,
+                optimizer=spec.training.optimizer,
+                has=has,
             )
     return validate(kind.Settings, given, "training.optimizer_options")
 
@@ -48,11 +46,9 @@ def adapter_settings(spec: RunSpec) -> Section | None:
         return None
     kind = registry.find("adapter", spec.adapter.get("type", ""), "adapter.type")
     if spec.model.initialise == "from_config":
-        raise InputError(message("adapter: new weights must all be trained; leave the adapter out"), "adapter")
+        raise InputError("adapter: new weights must all be trained; leave the adapter out", "adapter")
     if spec.model.frozen:
-        raise InputError(
-            message("model.frozen: with an adapter every weight of the model is frozen already"), "model.frozen"
-        )
+        raise InputError("model.frozen: with an adapter every weight of the model is frozen already", "model.frozen")
     return validate(kind.Settings, spec.adapter, "adapter")
 
 
@@ -79,17 +75,13 @@ def _check_config(spec: RunSpec, folder: Path) -> None:
     for name, value in spec.model.config.items():
         key = f"model.config.{name}"
         if decides_code(name) and name not in _DECIDED_ELSEWHERE:
-            raise InputError(
-                message("{key}: this cannot be changed here, because it decides which code runs", key=key), key
-            )
+            raise InputError("{key}: this cannot be changed here, because it decides which code runs", key, key=key)
         if name in _DECIDED_ELSEWHERE:
             raise InputError(
-                message(
-                    "{key}: this cannot be changed here; {decided_elsewhere}",
-                    key=key,
-                    decided_elsewhere=_DECIDED_ELSEWHERE[name],
-                ),
+                "{key}: this cannot be changed here; {decided_elsewhere}",
                 key,
+                key=key,
+                decided_elsewhere=_DECIDED_ELSEWHERE[name],
             )
         if name not in known and not hasattr(config, name):
             near = get_close_matches(name, known, 3)
@@ -99,23 +91,19 @@ def _check_config(spec: RunSpec, folder: Path) -> None:
                 else message("there are {known}", known=", ".join(sorted(known)))
             )
             raise InputError(
-                message(
-                    "{key}: the configuration of this {model_type} has no such key; {shown}",
-                    key=key,
-                    model_type=config.model_type,
-                    shown=shown,
-                ),
+                "{key}: the configuration of this {model_type} has no such key; {shown}",
                 key,
+                key=key,
+                model_type=config.model_type,
+                shown=shown,
             )
         if not _is_alike(value, known.get(name)):
             raise InputError(
-                message(
-                    "{key}: {value} cannot be used; the model's file has {known}",
-                    key=key,
-                    value=repr(value),
-                    known=repr(known[name]),
-                ),
+                "{key}: {value} cannot be used; the model's file has {known}",
                 key,
+                key=key,
+                value=repr(value),
+                known=repr(known[name]),
             )
 
 
@@ -138,12 +126,10 @@ def _check_frozen(spec: RunSpec, names: list[str]) -> None:
         if not any(may_match(name, wish) for name in [*names, *_HEADS]):
             examples = ", ".join(names[:: max(1, len(names) // 4)][:4])
             raise InputError(
-                message(
-                    "model.frozen: {wish} matches no parameter of this model; there are for example {examples}",
-                    wish=repr(wish),
-                    examples=examples,
-                ),
+                "model.frozen: {wish} matches no parameter of this model; there are for example {examples}",
                 "model.frozen",
+                wish=repr(wish),
+                examples=examples,
             )
 
 

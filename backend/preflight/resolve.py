@@ -6,7 +6,6 @@ from typing import Any
 from backend import registry
 from backend.contract import spec_file
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.run.folder import RunFolder
 from backend.contract.safe_files import user_path
 from backend.contract.safe_text import escape_controls, join_surrogates
@@ -49,7 +48,7 @@ def resolve(values: dict[str, Any], base: Path) -> RunSpec:
     model_options.optimizer_options(spec)
     adapter = model_options.adapter_settings(spec)
     if spec.hardware.processes > 1:
-        raise InputError(message("hardware.processes: this is not supported yet; set it to 1"), "hardware.processes")
+        raise InputError("hardware.processes: this is not supported yet; set it to 1", "hardware.processes")
     _check_metric(spec, task(settings), source)
     return spec.model_copy(
         update={
@@ -70,7 +69,7 @@ def _check_texts(value: Any, key: str = "") -> None:
         try:
             join_surrogates(value)
         except ValueError as error:
-            raise InputError(message("{key}: {error}", key=escape_controls(key), error=error), key) from None
+            raise InputError("{key}: {error}", key, key=escape_controls(key), error=error) from None
     elif isinstance(value, dict):
         for name, part in value.items():
             _check_texts(name, key)
@@ -88,8 +87,7 @@ def _check_metric(spec: RunSpec, task: Task, source: type[Source]) -> None:
     if not evaluates and (metric is not None or spec.training.early_stopping is not None):
         key = "evaluation.best_metric" if metric is not None else "training.early_stopping"
         raise InputError(
-            message("{key}: this needs evaluations; give data.validation (a file, or a fraction such as 0.1)", key=key),
-            key,
+            "{key}: this needs evaluations; give data.validation (a file, or a fraction such as 0.1)", key, key=key
         )
 
 

@@ -120,13 +120,11 @@ class ChatTemplate:
             found = render(template, self._tokenizer.special_tokens_map, asked)
         except TemplateRefusal as refusal:
             raise InputError(
-                message(
-                    "task.template: {name} refuses {places} ({reason}); correct the row, or write another template",
-                    name=self._name,
-                    places=places[refusal.position],
-                    reason=refusal.reason,
-                ),
+                "task.template: {name} refuses {places} ({reason}); correct the row, or write another template",
                 "task.template",
+                name=self._name,
+                places=places[refusal.position],
+                reason=refusal.reason,
             ) from None
         return [_to_conversation(*one) for one in zip(found, asked, places, strict=True)]
 
@@ -145,12 +143,10 @@ def _borders(messages: list[Message]) -> list[tuple[int, bool]]:
 def _to_conversation(rendered: RenderedChat, asked: RenderRequest, place: str) -> RenderedConversation:
     if None in rendered.ends:
         raise InputError(
-            message(
-                "task.template: it writes the start of {place} differently when the conversation continues, so "
-                "answers cannot be told from prompts; write another template",
-                place=place,
-            ),
+            "task.template: it writes the start of {place} differently when the conversation continues, so "
+            "answers cannot be told from prompts; write another template",
             "task.template",
+            place=place,
         )
     borders = [end for end in rendered.ends if end is not None]
     if not asked.prompt:

@@ -159,13 +159,11 @@ def check_count(rows: Rows, columns: Columns, split: str, expected: int | None) 
             )
     if wanted is None or wanted < 2:
         raise InputError(
-            message(
-                "data.columns: {rows} has {wanted} choice; give at least two in one column of lists "
-                "(data.columns.choices), or a column each (data.columns.choice_0, choice_1 …)",
-                rows=rows.place(0),
-                wanted=wanted,
-            ),
+            "data.columns: {rows} has {wanted} choice; give at least two in one column of lists "
+            "(data.columns.choices), or a column each (data.columns.choice_0, choice_1 …)",
             "data.columns.choices",
+            rows=rows.place(0),
+            wanted=wanted,
         )
     return wanted
 
@@ -176,16 +174,14 @@ def check_labels(rows: Rows, columns: Columns, split: str, written: Written) -> 
         row = part.first_unmatched(written)
         if row is not None:
             raise InputError(
-                message(
-                    "{split}: {rows} has the label {labels}, which is not one of its {texts} choices "
-                    "({sentence}); correct the row, or set task.first_choice",
-                    split=split_key(split),
-                    rows=part.rows.place(row),
-                    labels=repr(part.labels[row]),
-                    texts=len(part.texts[row]),
-                    sentence=f"{written.sentence[:1].lower()}{written.sentence[1:].rstrip('.')}",
-                ),
+                "{split}: {rows} has the label {labels}, which is not one of its {texts} choices "
+                "({sentence}); correct the row, or set task.first_choice",
                 split_key(split),
+                split=split_key(split),
+                rows=part.rows.place(row),
+                labels=repr(part.labels[row]),
+                texts=len(part.texts[row]),
+                sentence=f"{written.sentence[:1].lower()}{written.sentence[1:].rstrip('.')}",
             )
 
 
@@ -218,13 +214,11 @@ def _from(numbers: list[int], count: int, first_choice: str, all_call: Callable[
         return Written.TEXT
     shown = ", ".join(map(str, sorted(set(numbers))[:4]))
     raise InputError(
-        message(
-            "data.columns.label: the labels ({shown}) may count the {count} choices from 0 or from 1, because "
-            "neither 0 nor {count} occurs; set task.first_choice to 0 or 1",
-            shown=shown,
-            count=count,
-        ),
+        "data.columns.label: the labels ({shown}) may count the {count} choices from 0 or from 1, because "
+        "neither 0 nor {count} occurs; set task.first_choice to 0 or 1",
         "task.first_choice",
+        shown=shown,
+        count=count,
     )
 
 
@@ -240,12 +234,10 @@ def read_choices(rows: Rows, columns: Columns, chunk: range) -> Choices:
     apart = [columns[f"choice_{number}"] for number in range(MAX_COLUMNS) if f"choice_{number}" in columns]
     if len(apart) < 2:
         raise InputError(
-            message(
-                "data.columns.choices: say which column holds the list of choices, or name one for each "
-                "choice (data.columns.choice_0, choice_1 …); there are {column_names}",
-                column_names=", ".join(rows.table.column_names),
-            ),
+            "data.columns.choices: say which column holds the list of choices, or name one for each "
+            "choice (data.columns.choice_0, choice_1 …); there are {column_names}",
             "data.columns.choices",
+            column_names=", ".join(rows.table.column_names),
         )
     cells = zip(*(strings(part.table[column]).to_pylist() for column in apart), strict=True)
     return Choices(part, [_strip_empty(row) for row in cells], beginnings, None, labels)
@@ -283,14 +275,12 @@ def _cell(value: Any, rows: Rows, row: int, column: str) -> dict[str, list[Any]]
     if isinstance(value, dict) and isinstance(value.get("text"), list):
         return {name: value[name] for name in ("text", "label") if isinstance(value.get(name), list)}
     raise InputError(
-        message(
-            "data.columns.choices: {rows} has no list of choices in the column {column}; write it as a JSON "
-            'list such as ["red", "blue"], or name one column for each choice (data.columns.choice_0, choice_1 '
-            "…)",
-            rows=rows.place(row),
-            column=repr(column),
-        ),
+        "data.columns.choices: {rows} has no list of choices in the column {column}; write it as a JSON "
+        'list such as ["red", "blue"], or name one column for each choice (data.columns.choice_0, choice_1 '
+        "…)",
         "data.columns.choices",
+        rows=rows.place(row),
+        column=repr(column),
     )
 
 

@@ -254,12 +254,10 @@ def check_offsets(tokenizer: Any) -> None:
     """Raises InputError where the tokenizer cannot say which characters a token stands for."""
     if not tokenizer.is_fast:
         raise InputError(
-            message(
-                "model.tokenizer: question answering must know which characters a token covers, and "
-                "{class_name} cannot tell; set model.tokenizer to a folder or Hub ID with a tokenizer.json",
-                class_name=type(tokenizer).__name__,
-            ),
+            "model.tokenizer: question answering must know which characters a token covers, and "
+            "{class_name} cannot tell; set model.tokenizer to a folder or Hub ID with a tokenizer.json",
             "model.tokenizer",
+            class_name=type(tokenizer).__name__,
         )
 
 

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE
-from backend.contract.messages import message
 from backend.data.rows import Rows
 from backend.tasks._token_classification_features import Tags
 from backend.tasks.task import Facts
@@ -55,13 +54,11 @@ def scheme_of(wanted: str, tags: Tags, rows: Rows, usual: Scheme | None = None) 
 
 def _unknown_tag_error(tags: Tags, rows: Rows, word: int) -> InputError:
     return InputError(
-        message(
-            "data.columns.tags: {rows} has the tag {names}, which does not fit BIO, IOB1, IOBES or BILOU, "
-            "although others do; correct it, or set task.scheme: none",
-            rows=rows.place(tags.row_of(word)),
-            names=repr(tags.names[tags.ids[word]]),
-        ),
+        "data.columns.tags: {rows} has the tag {names}, which does not fit BIO, IOB1, IOBES or BILOU, "
+        "although others do; correct it, or set task.scheme: none",
         "data.columns.tags",
+        rows=rows.place(tags.row_of(word)),
+        names=repr(tags.names[tags.ids[word]]),
     )
 
 

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.data.rows import Rows
 from backend.tasks.task import Columns, iterate_chunks
 
@@ -69,12 +68,10 @@ def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_nested(column.type):
         example = str(next((cell for cell in column.to_pylist() if cell), "[]"))[:60]
         raise InputError(
-            message(
-                "data.columns: the column should hold text but holds lists or mappings, such as {example}; "
-                "choose another column, or write each cell as text",
-                example=example,
-            ),
+            "data.columns: the column should hold text but holds lists or mappings, such as {example}; "
+            "choose another column, or write each cell as text",
             "data.columns",
+            example=example,
         )
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -82,12 +79,10 @@ def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return pc.fill_null(column.cast(pa.string()), "")
     except pa.ArrowException:  # such as bytes that are not UTF-8
         raise InputError(
-            message(
-                "data.columns: the column should hold text but holds {type} that cannot be read as text; "
-                "choose another column, or write each cell as text",
-                type=column.type,
-            ),
+            "data.columns: the column should hold text but holds {type} that cannot be read as text; "
+            "choose another column, or write each cell as text",
             "data.columns",
+            type=column.type,
         ) from None
 
 

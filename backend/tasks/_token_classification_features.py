@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.data.rows import Rows
 from backend.tasks.task import iterate_chunks
 
@@ -177,10 +176,8 @@ def word_tokenizer(tokenizer: Any) -> Any:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise InputError(
-            message(
-                "model.tokenizer: this tokenizer cannot tell which word a token belongs to; name a folder or "
-                "Hub ID that has a tokenizer.json (a fast tokenizer)"
-            ),
+            "model.tokenizer: this tokenizer cannot tell which word a token belongs to; name a folder or "
+            "Hub ID that has a tokenizer.json (a fast tokenizer)",
             "model.tokenizer",
         )
     if not any(_lacks_space(step) for step in _steps(backend)):
@@ -252,22 +249,18 @@ def windows(words: np.ndarray, opens: np.ndarray, longest: int, stride: int | No
 def _check_room(room: int, longest: int, stride: int | None) -> None:
     if room < 1:
         raise InputError(
-            message(
-                "task.max_length: {longest} tokens leave no room for a word beside the special tokens; raise it",
-                longest=longest,
-            ),
+            "task.max_length: {longest} tokens leave no room for a word beside the special tokens; raise it",
             "task.max_length",
+            longest=longest,
         )
     if stride is not None and stride >= room:
         raise InputError(
-            message(
-                "task.stride: windows of {longest} tokens have room for {room}, so they cannot overlap by "
-                "{stride}; choose less than {room}, or leave it empty",
-                longest=longest,
-                room=room,
-                stride=stride,
-            ),
+            "task.stride: windows of {longest} tokens have room for {room}, so they cannot overlap by "
+            "{stride}; choose less than {room}, or leave it empty",
             "task.stride",
+            longest=longest,
+            room=room,
+            stride=stride,
         )
 
 

@@ -186,11 +186,9 @@ class CausalLm:
         """Nothing is learnt from the rows, but there must be text. Raises InputError where there is none."""
         if "text" in columns and is_blank(rows.table[columns["text"]]).all():
             raise InputError(
-                message(
-                    "data.columns.text: the column {columns} has no text; choose another column",
-                    columns=repr(columns["text"]),
-                ),
+                "data.columns.text: the column {columns} has no text; choose another column",
                 "data.columns.text",
+                columns=repr(columns["text"]),
             )
         return {}
 

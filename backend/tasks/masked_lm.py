@@ -12,7 +12,6 @@ from pydantic import Field
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, Head, HeadFacts
-from backend.contract.messages import message
 from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.contract.spec.training import ADVANCED
@@ -108,11 +107,9 @@ class MaskedLm:
         """Nothing is learnt from the rows, but there must be text. Raises InputError where there is none."""
         if is_blank(rows.table[columns["text"]]).all():
             raise InputError(
-                message(
-                    "data.columns.text: the column {columns} has no text; choose another column",
-                    columns=repr(columns["text"]),
-                ),
+                "data.columns.text: the column {columns} has no text; choose another column",
                 "data.columns.text",
+                columns=repr(columns["text"]),
             )
         return {}
 
@@ -247,18 +244,14 @@ class MaskedLm:
 def _check_tokenizer(tokenizer: Any, whole_words: bool) -> None:
     if tokenizer.mask_token_id is None:
         raise InputError(
-            message(
-                "model.tokenizer: this tokenizer has no mask token, so nothing can be masked; choose an "
-                "encoder such as BERT or RoBERTa, or set task.type to causal_lm"
-            ),
+            "model.tokenizer: this tokenizer has no mask token, so nothing can be masked; choose an "
+            "encoder such as BERT or RoBERTa, or set task.type to causal_lm",
             "model.tokenizer",
         )
     if whole_words and not tokenizer.is_fast:
         raise InputError(
-            message(
-                "task.whole_words: this tokenizer (a slow one) cannot tell which tokens form a word; leave it "
-                "off, or choose a model with a tokenizer.json"
-            ),
+            "task.whole_words: this tokenizer (a slow one) cannot tell which tokens form a word; leave it "
+            "off, or choose a model with a tokenizer.json",
             "task.whole_words",
         )
 

@@ -204,11 +204,9 @@ class QuestionAnswering:
         known = [one for one in read_answers(rows, columns) if isinstance(one, Answers)]
         if not any(one.texts for one in known):
             raise InputError(
-                message(
-                    "data.columns.answers: the column {columns} has no answers; choose another column",
-                    columns=repr(columns["answers"]),
-                ),
+                "data.columns.answers: the column {columns} has no answers; choose another column",
                 "data.columns.answers",
+                columns=repr(columns["answers"]),
             )
         given = self.settings.version_2_with_negative
         may_be_none = any(not one.texts for one in known) if given is None else given
@@ -283,16 +281,14 @@ class QuestionAnswering:
 
     def _no_room_error(self, place: str, room: int, max_length: int) -> InputError:
         return InputError(
-            message(
-                "task.doc_stride: {place} has a long question, which leaves {room} tokens for the context in a "
-                "window of {max_length}, but two windows should share {doc_stride} of them; set a smaller "
-                "task.doc_stride, a larger task.max_length, or shorten the question",
-                place=place,
-                room=max(room, 0),
-                max_length=max_length,
-                doc_stride=self.settings.doc_stride,
-            ),
+            "task.doc_stride: {place} has a long question, which leaves {room} tokens for the context in a "
+            "window of {max_length}, but two windows should share {doc_stride} of them; set a smaller "
+            "task.doc_stride, a larger task.max_length, or shorten the question",
             "task.doc_stride",
+            place=place,
+            room=max(room, 0),
+            max_length=max_length,
+            doc_stride=self.settings.doc_stride,
         )
 
     def _target(self, answers: Answers | Unreadable | None, context: str) -> Span | None:

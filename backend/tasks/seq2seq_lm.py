@@ -12,7 +12,6 @@ from pydantic import Field
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
-from backend.contract.messages import message
 from backend.contract.metrics import Metric
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section
@@ -305,12 +304,10 @@ def _refuse_languages(source: str | None, target: str | None) -> None:
     name = "source_language" if source else "target_language"
     if source or target:
         raise InputError(
-            message(
-                "task.{name}: this model's tokenizer has no language tokens; leave it empty, and give the "
-                "direction as task.prefix if the model reads one",
-                name=name,
-            ),
+            "task.{name}: this model's tokenizer has no language tokens; leave it empty, and give the "
+            "direction as task.prefix if the model reads one",
             f"task.{name}",
+            name=name,
         )
 
 
@@ -322,21 +319,17 @@ def _check_language(tokenizer: Any, name: str, language: str | None) -> None:
     listed = f"{', '.join(known[:8])}{' …' if len(known) > 8 else ''}"
     if not language:
         raise InputError(
-            message(
-                "{field}: this model marks every text with its language; name one of {listed}",
-                field=field,
-                listed=listed,
-            ),
+            "{field}: this model marks every text with its language; name one of {listed}",
             field,
+            field=field,
+            listed=listed,
         )
     raise InputError(
-        message(
-            "{field}: the model's tokenizer has no language {language}; it has {listed}",
-            field=field,
-            language=repr(language),
-            listed=listed,
-        ),
+        "{field}: the model's tokenizer has no language {language}; it has {listed}",
         field,
+        field=field,
+        language=repr(language),
+        listed=listed,
     )
 
 

@@ -111,34 +111,28 @@ class TextClassification:
         counts = Counter(label_words(rows.table[column]).to_pylist())
         if len(counts) < 2 and not self.settings.labels:
             raise InputError(
-                message(
-                    "data.columns.label: the column {column} holds a single label ({counts}); classification "
-                    "needs at least two, so choose another column or more data",
-                    column=repr(column),
-                    counts=repr(next(iter(counts), "none")),
-                ),
+                "data.columns.label: the column {column} holds a single label ({counts}); classification "
+                "needs at least two, so choose another column or more data",
                 "data.columns.label",
+                column=repr(column),
+                counts=repr(next(iter(counts), "none")),
             )
         if not self.settings.labels and are_scores(counts):
             raise InputError(
-                message(
-                    "data.columns.label: the column {column} holds scores such as {counts}, not labels; choose "
-                    "the task text_regression, or list them in task.labels if each is a class of its own",
-                    column=repr(column),
-                    counts=next(iter(counts)),
-                ),
+                "data.columns.label: the column {column} holds scores such as {counts}, not labels; choose "
+                "the task text_regression, or list them in task.labels if each is a class of its own",
                 "data.columns.label",
+                column=repr(column),
+                counts=next(iter(counts)),
             )
         if len(counts) > max(1000, len(rows) // 2):
             raise InputError(
-                message(
-                    "data.columns.label: the column {column} holds {counts:,} different labels in {rows:,} rows; "
-                    "it does not look like labels, so choose another column",
-                    column=repr(column),
-                    counts=len(counts),
-                    rows=len(rows),
-                ),
+                "data.columns.label: the column {column} holds {counts:,} different labels in {rows:,} rows; "
+                "it does not look like labels, so choose another column",
                 "data.columns.label",
+                column=repr(column),
+                counts=len(counts),
+                rows=len(rows),
             )
         labels = self.settings.labels or order_labels(
             list(counts), model_labels, names_in_order(rows.table.schema.field(column))
@@ -159,12 +153,10 @@ class TextClassification:
             unknown = sorted(set(weights) - set(labels))
             if unknown:
                 raise InputError(
-                    message(
-                        "task.class_weights: {unknown} is not a label; there are {labels}",
-                        unknown=repr(unknown[0]),
-                        labels=", ".join(labels),
-                    ),
+                    "task.class_weights: {unknown} is not a label; there are {labels}",
                     "task.class_weights",
+                    unknown=repr(unknown[0]),
+                    labels=", ".join(labels),
                 )
             return [float(weights.get(label, 1.0)) for label in labels]
         # The usual "balanced" rule: rows / (classes × rows of the class); a class without rows changes nothing.
@@ -179,15 +171,13 @@ class TextClassification:
         if len(strangers):
             row = int(strangers[0])
             raise InputError(
-                message(
-                    "{split}: {rows} has the label {values}, which is not among the labels ({facts}); correct "
-                    "the row, or list every label in task.labels",
-                    split=split_key(split),
-                    rows=rows.place(row),
-                    values=repr(values[row].as_py()),
-                    facts=name_labels(facts["labels"]),
-                ),
+                "{split}: {rows} has the label {values}, which is not among the labels ({facts}); correct "
+                "the row, or list every label in task.labels",
                 split_key(split),
+                split=split_key(split),
+                rows=rows.place(row),
+                values=repr(values[row].as_py()),
+                facts=name_labels(facts["labels"]),
             )
 
     def head_facts(self, facts: Facts) -> HeadFacts:

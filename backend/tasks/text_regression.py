@@ -11,7 +11,6 @@ from pydantic import Field
 from backend.contract.catalog import Column
 from backend.contract.errors import InputError
 from backend.contract.heads import Head, HeadFacts
-from backend.contract.messages import message
 from backend.contract.metrics import Metric
 from backend.contract.spec import Section
 from backend.data.rows import Rows
@@ -93,13 +92,11 @@ class TextRegression:
         scores = _as_numbers(rows.table[columns["label"]])
         if np.ptp(scores) == 0:
             raise InputError(
-                message(
-                    "data.columns.label: every row of the column {columns} has the score {scores:g}; there is "
-                    "nothing to learn, so choose another column or more data",
-                    columns=repr(columns["label"]),
-                    scores=scores[0],
-                ),
+                "data.columns.label: every row of the column {columns} has the score {scores:g}; there is "
+                "nothing to learn, so choose another column or more data",
                 "data.columns.label",
+                columns=repr(columns["label"]),
+                scores=scores[0],
             )
         return {}
 
@@ -116,14 +113,12 @@ class TextRegression:
         if len(strange):
             row = int(strange[0])
             raise InputError(
-                message(
-                    "{split}: {rows} has the score {values}, which is not a number; correct the row, choose "
-                    "another data.columns.label, or the task text_classification for labels in words",
-                    split=split_key(split),
-                    rows=rows.place(row),
-                    values=repr(values[row].as_py()),
-                ),
+                "{split}: {rows} has the score {values}, which is not a number; correct the row, choose "
+                "another data.columns.label, or the task text_classification for labels in words",
                 split_key(split),
+                split=split_key(split),
+                rows=rows.place(row),
+                values=repr(values[row].as_py()),
             )
 
     def head_facts(self, facts: Facts) -> HeadFacts:

@@ -156,13 +156,11 @@ class TokenClassification:
         unequal = describe_mismatch(words, tags)
         if unequal and self.settings.mismatched_rows == "refuse":
             raise InputError(
-                message(
-                    "data.columns.tags: {rows} has {unequal}; correct the row, or leave such rows out with "
-                    "task.mismatched_rows: skip",
-                    rows=rows.place(row),
-                    unequal=unequal,
-                ),
+                "data.columns.tags: {rows} has {unequal}; correct the row, or leave such rows out with "
+                "task.mismatched_rows: skip",
                 "data.columns.tags",
+                rows=rows.place(row),
+                unequal=unequal,
             )
         if unequal or not labelled:
             return unequal
@@ -173,11 +171,9 @@ class TokenClassification:
         tags = read_tags(rows, columns["tokens"], columns["tags"])
         if not tags.names:
             raise InputError(
-                message(
-                    "data.columns.tags: no row has tags in the column {columns}; choose another column",
-                    columns=repr(columns["tags"]),
-                ),
+                "data.columns.tags: no row has tags in the column {columns}; choose another column",
                 "data.columns.tags",
+                columns=repr(columns["tags"]),
             )
         scheme = _tagging.scheme_of(self.settings.scheme, tags, rows)
         wanted = self.settings.learned_scheme
@@ -186,12 +182,10 @@ class TokenClassification:
         labels = sorted(spelled.used_names())
         if len(labels) < 2:
             raise InputError(
-                message(
-                    "data.columns.tags: every word has the tag {labels}; there is nothing to learn, so choose "
-                    "another column or more data",
-                    labels=repr(labels[0]),
-                ),
+                "data.columns.tags: every word has the tag {labels}; there is nothing to learn, so choose "
+                "another column or more data",
                 "data.columns.tags",
+                labels=repr(labels[0]),
             )
         facts: Facts = {
             "labels": list(model_labels) if set(labels) <= set(model_labels) else labels,
@@ -218,14 +212,12 @@ class TokenClassification:
         unknown = sorted(found - set(facts["labels"]))
         if unknown and len(unknown) == len(found):
             raise InputError(
-                message(
-                    "{split}: none of its tags ({unknown}) occurs in the training data ({facts}); choose "
-                    "another file, or set task.scheme",
-                    split=split_key(split),
-                    unknown=_format_names(unknown),
-                    facts=_format_names(facts["labels"]),
-                ),
+                "{split}: none of its tags ({unknown}) occurs in the training data ({facts}); choose "
+                "another file, or set task.scheme",
                 split_key(split),
+                split=split_key(split),
+                unknown=_format_names(unknown),
+                facts=_format_names(facts["labels"]),
             )
         notes = self._notes(rows, tags, scheme, split)
         if unknown:
@@ -254,15 +246,13 @@ class TokenClassification:
         )
         if self.settings.faulty_tags == "refuse":
             raise InputError(
-                message(
-                    "{split}: {offending} tags do not follow {scheme}; {first}; correct them, or set "
-                    "task.faulty_tags: repair",
-                    split=split_key(split),
-                    offending=len(offending),
-                    scheme=scheme,
-                    first=first,
-                ),
+                "{split}: {offending} tags do not follow {scheme}; {first}; correct them, or set "
+                "task.faulty_tags: repair",
                 split_key(split),
+                split=split_key(split),
+                offending=len(offending),
+                scheme=scheme,
+                first=first,
             )
         return [
             message(

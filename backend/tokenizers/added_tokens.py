@@ -48,7 +48,7 @@ def extend(tokenizer: "PreTrainedTokenizerBase", extension: Extension) -> int:
     """
     tokens = propose(tokenizer, extension).tokens
     if wrong := next((each for each in tokens if each.problem and each.known is None), None):
-        raise InputError(message("{text}: {problem}", text=repr(wrong.text), problem=wrong.problem))
+        raise InputError("{text}: {problem}", text=repr(wrong.text), problem=wrong.problem)
     if not any(not each.problem for each in tokens):
         raise InputError(
             message("all of these are tokens already; name a new one") if tokens else message("name a token to add")
@@ -64,9 +64,7 @@ def extend(tokenizer: "PreTrainedTokenizerBase", extension: Extension) -> int:
     if len({*tokenizer.get_vocab().values()} - ids) < added:
         # The library counts pieces where it should look for the largest id.
         raise InputError(
-            message(
-                "the IDs of this tokenizer have gaps, so a new token would take another's ID; it cannot be extended"
-            )
+            "the IDs of this tokenizer have gaps, so a new token would take another's ID; it cannot be extended"
         )
     return added
 

@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message, table_of
+from backend.contract.messages import table_of
 from backend.contract.tokens.tokens import LONG_TEXT, MAX_IN_JSON, TokenizeQuestion, Tokens
 from backend.data.sources.source import Report
 from backend.tokenizers import chat, tokenize
@@ -55,9 +55,7 @@ def tokenize_short(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuest
     simple = question.plain and question.pair is None
     if question.file is not None:
         if not simple:
-            raise InputError(
-                message("a file is tokenized as it is; use its text for pairs, windows, padding and words")
-            )
+            raise InputError("a file is tokenized as it is; use its text for pairs, windows, padding and words")
         return None
     text = question.text or ""
     if simple and len(text) > LONG_TEXT and tokenizer.is_fast:

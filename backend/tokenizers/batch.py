@@ -29,7 +29,7 @@ def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> Token
     pairs = question.pairs
     if pairs is not None and len(pairs) != len(question.texts):
         raise InputError(
-            message("{texts} texts have {pairs} pairs; give equally many", texts=len(question.texts), pairs=len(pairs))
+            "{texts} texts have {pairs} pairs; give equally many", texts=len(question.texts), pairs=len(pairs)
         )
     texts, replaced = zip(*map(replace_surrogates, question.texts), strict=True) if question.texts else ((), ())
     second = None if pairs is None else [replace_surrogates(one)[0] for one in pairs]
@@ -40,11 +40,9 @@ def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> Token
     width = _width(tokenizer, options, rows) if by_hand else max((len(row) for row in rows), default=0)
     if width * len(rows) > MAX_CELLS:
         raise InputError(
-            message(
-                "{rows:,} rows of {width:,} tokens are too many for one batch; give fewer texts, or a max_length",
-                rows=len(rows),
-                width=width,
-            )
+            "{rows:,} rows of {width:,} tokens are too many for one batch; give fewer texts, or a max_length",
+            rows=len(rows),
+            width=width,
         )
     pad = ensure_pad_token(tokenizer)
     ids, mask, types = (
@@ -88,7 +86,7 @@ def _width(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, rows: li
     if options.padding == "max_length":
         limit = options.max_length or limit_of(tokenizer)
         if limit is None:
-            raise InputError(message("padding to max_length needs one, because this tokenizer has no limit of its own; give max_length"))  # fmt: skip
+            raise InputError("padding to max_length needs one, because this tokenizer has no limit of its own; give max_length")  # fmt: skip
         longest = max(longest, limit)
     multiple = options.pad_to_multiple_of or 1
     return -(-longest // multiple) * multiple

@@ -31,7 +31,7 @@ def render_chat(
 ) -> Chat:
     """The text of a chat. Raises InputError where it is empty, or the template refuses it."""
     if not messages:
-        raise InputError(message("the chat has no messages; add one"), "messages")
+        raise InputError("the chat has no messages; add one", "messages")
     own = template or template_among(tokenizer.chat_template)
     source = own or plain_template(tokenizer)
     turns = [{"role": one.role, "content": one.content} for one in messages]
@@ -64,7 +64,7 @@ def _render(
                 reason=refusal.reason,
             )
         )
-        raise InputError(problem, FIELD, refusal.line) from None
+        raise InputError(problem, FIELD, at_line=refusal.line) from None
     try:
         (parts,) = render(template, special, [RenderRequest(turns, prompt, prefixes)])
     except TemplateRefusal:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.tokens.comparison import (
     FEWEST,
     MOST,
@@ -40,13 +39,11 @@ def check_number(tokenizers: Sequence[str]) -> None:
     """Raises InputError unless there are two to four."""
     if not FEWEST <= len(tokenizers) <= MOST:
         raise InputError(
-            message(
-                "tokenizers: {fewest} to {most} can be compared, not {tokenizers}",
-                fewest=FEWEST,
-                most=MOST,
-                tokenizers=len(tokenizers),
-            ),
+            "tokenizers: {fewest} to {most} can be compared, not {tokenizers}",
             "tokenizers",
+            fewest=FEWEST,
+            most=MOST,
+            tokenizers=len(tokenizers),
         )
 
 

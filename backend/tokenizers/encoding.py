@@ -7,7 +7,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from backend.contract.errors import InputError, panics_as_errors
-from backend.contract.messages import message
 from backend.contract.tokens.options import TokenOptions
 from backend.tokenizers import slow_encoding
 from backend.tokenizers.text import words_of
@@ -63,10 +62,8 @@ def raw(
             return tokenizer(given, second, **call_arguments(options)).encodings or []
     except Exception as error:  # that is what the Rust tokenizers raise
         if "too short" in str(error):
-            raise InputError(message(slow_encoding.TOO_SHORT, truncation=options.truncation)) from None
-        raise InputError(
-            message("the tokenizer does not accept these options: {error}", error=_first_line(error))
-        ) from None
+            raise InputError(slow_encoding.TOO_SHORT, truncation=options.truncation) from None
+        raise InputError("the tokenizer does not accept these options: {error}", error=_first_line(error)) from None
     finally:
         tokenizer.truncation_side = side
         _reset(tokenizer)
@@ -123,66 +120,52 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, pair: boo
     added = tokenizer.num_special_tokens_to_add(pair=pair) if options.special_tokens else 0
     if options.max_length is not None:
         if options.max_length < 1:
-            raise InputError(
-                message("max_length: {max_length} is too small; give 1 or more", max_length=options.max_length)
-            )
+            raise InputError("max_length: {max_length} is too small; give 1 or more", max_length=options.max_length)
         if options.max_length < added:
             raise InputError(
-                message(
-                    "max_length: {max_length} leaves no room, because {added} special tokens are added; give "
-                    "more than {added}, or leave special tokens out",
-                    max_length=options.max_length,
-                    added=added,
-                )
+                "max_length: {max_length} leaves no room, because {added} special tokens are added; give "
+                "more than {added}, or leave special tokens out",
+                max_length=options.max_length,
+                added=added,
             )
         if options.truncation == "only_second" and not pair:
-            raise InputError(
-                message("truncation: only_second truncates a second text, and there is none; choose only_first")
-            )
+            raise InputError("truncation: only_second truncates a second text, and there is none; choose only_first")
     if options.windows:
         if options.max_length is None:
-            raise InputError(message("windows need a max_length; give one"))
+            raise InputError("windows need a max_length; give one")
         if options.stride < 0:
-            raise InputError(message("stride: {stride} is too small; give 0 or more", stride=options.stride))
+            raise InputError("stride: {stride} is too small; give 0 or more", stride=options.stride)
         slow_encoding.check_stride(options.stride, options.max_length - added)
         if pair and options.truncation == "longest_first":
-            raise InputError(message("windows of a pair go through one of its texts; set truncation to only_second or only_first"))  # fmt: skip
+            raise InputError("windows of a pair go through one of its texts; set truncation to only_second or only_first")  # fmt: skip
     if options.padding:
         if tokenizer.pad_token_id is None:
-            raise InputError(message("this tokenizer has no padding token; give it one in the options (pad_token)"))
+            raise InputError("this tokenizer has no padding token; give it one in the options (pad_token)")
         if options.padding == "max_length" and options.max_length is None and limit_of(tokenizer) is None:
-            raise InputError(message("padding to max_length needs one, because this tokenizer has no limit of its own; give max_length"))  # fmt: skip
+            raise InputError("padding to max_length needs one, because this tokenizer has no limit of its own; give max_length")  # fmt: skip
         multiple, limit = options.pad_to_multiple_of, options.max_length
         if multiple is not None and multiple > 0 and limit is not None and limit % multiple:
             raise InputError(
-                message(
-                    "max_length: {limit} is not a multiple of {multiple} (pad_to_multiple_of); make it one",
-                    limit=limit,
-                    multiple=multiple,
-                )
+                "max_length: {limit} is not a multiple of {multiple} (pad_to_multiple_of); make it one",
+                limit=limit,
+                multiple=multiple,
             )
         if options.padding == "max_length" and (limit or 0) > MAX_FILLED:
             raise InputError(
-                message(
-                    "max_length: {limit:,} is too much to pad to; give {max_filled:,} or less",
-                    limit=limit,
-                    max_filled=MAX_FILLED,
-                )
+                "max_length: {limit:,} is too much to pad to; give {max_filled:,} or less",
+                limit=limit,
+                max_filled=MAX_FILLED,
             )
         if (multiple or 0) > MAX_FILLED:
             raise InputError(
-                message(
-                    "pad_to_multiple_of: {multiple:,} is too much to pad to; give {max_filled:,} or less",
-                    multiple=multiple,
-                    max_filled=MAX_FILLED,
-                )
+                "pad_to_multiple_of: {multiple:,} is too much to pad to; give {max_filled:,} or less",
+                multiple=multiple,
+                max_filled=MAX_FILLED,
             )
         if options.pad_to_multiple_of is not None and options.pad_to_multiple_of < 1:
             raise InputError(
-                message(
-                    "pad_to_multiple_of: {pad_to_multiple_of} is too small; give 1 or more",
-                    pad_to_multiple_of=options.pad_to_multiple_of,
-                )
+                "pad_to_multiple_of: {pad_to_multiple_of} is too small; give 1 or more",
+                pad_to_multiple_of=options.pad_to_multiple_of,
             )
 
 

@@ -60,13 +60,11 @@ def open_tokenizer(
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise InputError(
-                message(
-                    "{name_or_path} cannot be read ({why}); check its permissions, or {elsewhere}",
-                    name_or_path=name_or_path,
-                    why=why,
-                    elsewhere=ELSEWHERE,
-                ),
+                "{name_or_path} cannot be read ({why}); check its permissions, or {elsewhere}",
                 FIELD,
+                name_or_path=name_or_path,
+                why=why,
+                elsewhere=ELSEWHERE,
             ) from None
     _check_limit(tokenizer, name_or_path)
     check(tokenizer, wanted, name_or_path)
@@ -128,12 +126,10 @@ def _check_options(options: dict[str, Any]) -> dict[str, Any]:
     for name in options:
         if name in _NOT_OPTIONS:
             raise InputError(
-                message(
-                    "model.tokenizer_options: {name} is not a tokenizer option; to use another tokenizer, set {field}",
-                    name=repr(name),
-                    field=FIELD,
-                ),
+                "model.tokenizer_options: {name} is not a tokenizer option; to use another tokenizer, set {field}",
                 "model.tokenizer_options",
+                name=repr(name),
+                field=FIELD,
             )
     return options
 
@@ -141,7 +137,7 @@ def _check_options(options: dict[str, Any]) -> dict[str, Any]:
 def _from_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
     if path.suffix in _PICKLES:
         raise InputError(
-            message("{path}: pickled tokenizers are never opened; {elsewhere}", path=path, elsewhere=ELSEWHERE), FIELD
+            "{path}: pickled tokenizers are never opened; {elsewhere}", FIELD, path=path, elsewhere=ELSEWHERE
         )
     return _open(lambda: single_files.open_file(path, options), path.parent, str(path), options)
 
@@ -151,7 +147,7 @@ def _is_file(path: Path, name: str) -> bool:
         return path.is_file()
     except (OSError, ValueError):  # a name that is too long for a path, or holds NUL
         raise InputError(
-            message("{name} is not a folder, file or Hub ID; check the name", name=repr(name[:80])), FIELD
+            "{name} is not a folder, file or Hub ID; check the name", FIELD, name=repr(name[:80])
         ) from None
 
 
@@ -192,12 +188,10 @@ def _ignored_files(folder: Path, name: str) -> dict[str, None]:
         isinstance(one, str) and not set("/\\\0") & set(one) for one in several
     ):
         raise InputError(
-            message(
-                "{name}: its tokenizer_config.json names files that are not in the folder; {elsewhere}",
-                name=name,
-                elsewhere=ELSEWHERE,
-            ),
+            "{name}: its tokenizer_config.json names files that are not in the folder; {elsewhere}",
             FIELD,
+            name=name,
+            elsewhere=ELSEWHERE,
         )
     return {key: None for key in stored if key.endswith("_file")}
 
@@ -230,15 +224,13 @@ def _open(
         raise config_mistake(folder, error) or _mistake(folder, name, error, options) from None
     if not 0 <= largest < MAX_ROWS:  # a model would get a row for every id up to it
         raise InputError(
-            message(
-                "{name}: its tokenizer has a token with the ID {largest:,}, and no model has more than "
-                "{max_rows:,} rows; {elsewhere}",
-                name=name,
-                largest=largest,
-                max_rows=MAX_ROWS,
-                elsewhere=ELSEWHERE,
-            ),
+            "{name}: its tokenizer has a token with the ID {largest:,}, and no model has more than "
+            "{max_rows:,} rows; {elsewhere}",
             FIELD,
+            name=name,
+            largest=largest,
+            max_rows=MAX_ROWS,
+            elsewhere=ELSEWHERE,
         )
     return tokenizer
 
@@ -255,29 +247,23 @@ def _mistake(folder: Path, name: str, error: Exception, options: dict[str, Any])
     reason = _first_line(error)
     if ("sentencepiece" in str(error) or "protobuf" in str(error)) and not _has_sentencepiece():
         return InputError(
-            message(
-                "{name}: its tokenizer needs sentencepiece; install it with: pip install sentencepiece protobuf",
-                name=name,
-            ),
+            "{name}: its tokenizer needs sentencepiece; install it with: pip install sentencepiece protobuf",
             FIELD,
+            name=name,
         )
     if isinstance(error, TypeError) and options:
         return InputError(
-            message(
-                "model.tokenizer_options: the tokenizer of {name} does not accept these options: {reason}",
-                name=name,
-                reason=reason,
-            ),
+            "model.tokenizer_options: the tokenizer of {name} does not accept these options: {reason}",
             "model.tokenizer_options",
-        )
-    return InputError(
-        message(
-            "{name}: its tokenizer cannot be opened ({reason}); {elsewhere}",
             name=name,
             reason=reason,
-            elsewhere=ELSEWHERE,
-        ),
+        )
+    return InputError(
+        "{name}: its tokenizer cannot be opened ({reason}); {elsewhere}",
         FIELD,
+        name=name,
+        reason=reason,
+        elsewhere=ELSEWHERE,
     )
 
 
@@ -285,21 +271,17 @@ def _no_tokenizer(folder: Path, name: str) -> InputError:
     pickles = [file.name for file in _files(folder) if file.suffix in _PICKLES[:2]]
     if pickles:
         return InputError(
-            message(
-                "{name}: its tokenizer exists only as a pickle ({pickles}), which is never opened; {elsewhere}",
-                name=name,
-                pickles=pickles[0],
-                elsewhere=ELSEWHERE,
-            ),
+            "{name}: its tokenizer exists only as a pickle ({pickles}), which is never opened; {elsewhere}",
             FIELD,
+            name=name,
+            pickles=pickles[0],
+            elsewhere=ELSEWHERE,
         )
     return InputError(
-        message(
-            "{name}: it has no tokenizer (no tokenizer.json and no vocabulary); {elsewhere}",
-            name=name,
-            elsewhere=ELSEWHERE,
-        ),
+        "{name}: it has no tokenizer (no tokenizer.json and no vocabulary); {elsewhere}",
         FIELD,
+        name=name,
+        elsewhere=ELSEWHERE,
     )
 
 
@@ -308,13 +290,11 @@ def _check_json(folder: Path) -> None:
         is_whole = path.name.startswith("tokenizer.")
         if path.is_file() and (why := problem_of(_read_json(path, unique=is_whole), is_whole=is_whole)):
             raise InputError(
-                message(
-                    "{path}: this file is damaged ({why}); download it again, or {elsewhere}",
-                    path=path,
-                    why=why,
-                    elsewhere=ELSEWHERE,
-                ),
+                "{path}: this file is damaged ({why}); download it again, or {elsewhere}",
                 FIELD,
+                path=path,
+                why=why,
+                elsewhere=ELSEWHERE,
             )
     for path in (*folder.glob("*.model"), *folder.glob("*.spm")):
         sentencepiece_file.check(path)
@@ -324,12 +304,10 @@ def _check_limit(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
     limit: object = tokenizer.model_max_length
     if not isinstance(limit, int | float):
         raise InputError(
-            message(
-                "{name}: model_max_length in its tokenizer_config.json is {limit}, not a number; correct it there",
-                name=name,
-                limit=repr(limit),
-            ),
+            "{name}: model_max_length in its tokenizer_config.json is {limit}, not a number; correct it there",
             FIELD,
+            name=name,
+            limit=repr(limit),
         )
 
 
@@ -396,40 +374,33 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
         raise
     except errors.HFValidationError:
         raise InputError(
-            message("{name}: there is no such folder, and it is not a Hub ID either; check the path", name=name), FIELD
+            "{name}: there is no such folder, and it is not a Hub ID either; check the path", FIELD, name=name
         ) from None
     except errors.GatedRepoError:
         raise InputError(
-            message(
-                "{name}: its owner asks you to accept terms on the Hub first; do so there, then run: hf auth login",
-                name=name,
-            ),
+            "{name}: its owner asks you to accept terms on the Hub first; do so there, then run: hf auth login",
             FIELD,
+            name=name,
         ) from None
     except errors.RevisionNotFoundError:
         raise InputError(
-            message("{name}: the Hub has no revision {revision} of it", name=name, revision=repr(revision)),
-            "model.revision",
+            "{name}: the Hub has no revision {revision} of it", "model.revision", name=name, revision=repr(revision)
         ) from None
     except errors.RepositoryNotFoundError:
         raise InputError(
-            message(
-                "{name}: there is no such folder here and no such public model on the Hub; check the name, or "
-                "run hf auth login if it is a private one",
-                name=name,
-            ),
+            "{name}: there is no such folder here and no such public model on the Hub; check the name, or "
+            "run hf auth login if it is a private one",
             FIELD,
+            name=name,
         ) from None
     except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, OSError):
         way_out = message("turn off offline mode") if offline else message("check the network")
         raise InputError(
-            message(
-                "{name}: there is no such folder, it is not in the Hub cache and the Hub was not contacted; "
-                "check the path, or {way_out}",
-                name=name,
-                way_out=way_out,
-            ),
+            "{name}: there is no such folder, it is not in the Hub cache and the Hub was not contacted; "
+            "check the path, or {way_out}",
             FIELD,
+            name=name,
+            way_out=way_out,
         ) from None
     except (*hub_errors.ERRORS, *hub_errors.MALFORMED, AssertionError) as error:
         raise hub_errors.search_mistake(error) from None
@@ -495,6 +466,4 @@ def _counts(name: str) -> bool:
 
 def _half(name: str, names: set[str]) -> InputError:
     problem = single_files.half_message(next(iter(BPE - names)))
-    return InputError(
-        message("{name}: {problem}; or {elsewhere}", name=name, problem=problem, elsewhere=ELSEWHERE), FIELD
-    )
+    return InputError("{name}: {problem}; or {elsewhere}", FIELD, name=name, problem=problem, elsewhere=ELSEWHERE)

@@ -136,9 +136,7 @@ def _pre_tokenizer_steps(backend: Any) -> list[Any]:
 
 
 def _mistake(option: str, reason: str) -> InputError:
-    return InputError(
-        message("{field}.{option}: {reason}", field=FIELD, option=option, reason=reason), f"{FIELD}.{option}"
-    )
+    return InputError("{field}.{option}: {reason}", f"{FIELD}.{option}", field=FIELD, option=option, reason=reason)
 
 
 def stored_truncation(tokenizer: "PreTrainedTokenizerBase") -> str:

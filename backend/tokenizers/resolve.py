@@ -33,11 +33,9 @@ def resolve_name(name: str, revision: str = "main", options: dict[str, Any] | No
     name, options = given.tokenizer, {**given.options, **(options or {})}
     revision = revision if given.revision == tokenizer_name.MAIN else given.revision
     if not name.strip():
-        raise InputError(message("no tokenizer is named; give a folder, a file, a Hub ID or a run"), FIELD)
+        raise InputError("no tokenizer is named; give a folder, a file, a Hub ID or a run", FIELD)
     if "\0" in name:
-        raise InputError(
-            message("a name cannot contain the character NUL; give a folder, a file, a Hub ID or a run"), FIELD
-        )
+        raise InputError("a name cannot contain the character NUL; give a folder, a file, a Hub ID or a run", FIELD)
     run = _run(name)
     if run is None:
         return ResolvedTokenizer(name, revision, options)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.output_file import check_output_folder, output_errors
 
 if TYPE_CHECKING:
@@ -26,17 +25,16 @@ _LAST = "tokenizer.json"
 def check_free(folder: Path, field: str) -> None:
     """Raises InputError where `folder` cannot take a new tokenizer; `field` is what the person named it by."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(message("{field}: {folder} is a file; name a new folder", field=field, folder=folder), field)
+        raise InputError("{field}: {folder} is a file; name a new folder", field, field=field, folder=folder)
     if any((folder / name).exists() for name in _OF_A_TOKENIZER):
         raise InputError(
-            message("{field}: {folder} holds a tokenizer already; name a new folder", field=field, folder=folder), field
+            "{field}: {folder} holds a tokenizer already; name a new folder", field, field=field, folder=folder
         )
     check_output_folder(folder, field)
     above = next((path for path in (folder, *folder.absolute().parents) if path.exists()), None)
     if above is None or not above.is_dir() or not os.access(above, os.W_OK):
         raise InputError(
-            message("{field}: {above} cannot be written to; name another folder", field=field, above=above or folder),
-            field,
+            "{field}: {above} cannot be written to; name another folder", field, field=field, above=above or folder
         )
 
 

@@ -36,12 +36,10 @@ def tokenizer(path: Path) -> Tokenizer:
         model = models.Unigram(vocab=pieces, unk_id=unknown, byte_fallback=trainer.byte_fallback)
     else:
         raise InputError(
-            message(
-                "{path}: this SentencePiece model splits text into words or characters, which Burnish does not "
-                "open; use one of BPE or Unigram",
-                path=path,
-            ),
+            "{path}: this SentencePiece model splits text into words or characters, which Burnish does not "
+            "open; use one of BPE or Unigram",
             "model.tokenizer",
+            path=path,
         )
     made = Tokenizer(model)
     steps = [normalizers.Precompiled(rules.precompiled_charsmap)] if rules.precompiled_charsmap else []
@@ -74,8 +72,7 @@ def _check_normaliser(stored: Any, path: Path) -> None:
     charsmap = stored.normalizer_spec.precompiled_charsmap
     if charsmap and (problem := problem_of_charsmap(charsmap)):
         raise InputError(
-            message("{path}: its normalizer {problem}; download it again", path=path, problem=problem),
-            "model.tokenizer",
+            "{path}: its normalizer {problem}; download it again", "model.tokenizer", path=path, problem=problem
         )
 
 
@@ -85,11 +82,9 @@ def _read_model(path: Path) -> Any:
         from sentencepiece import sentencepiece_model_pb2
     except ImportError:
         raise InputError(
-            message(
-                "{path}: its tokenizer needs sentencepiece; install it with: pip install sentencepiece protobuf",
-                path=path,
-            ),
+            "{path}: its tokenizer needs sentencepiece; install it with: pip install sentencepiece protobuf",
             "model.tokenizer",
+            path=path,
         ) from None
     stored = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
     try:
@@ -103,8 +98,9 @@ def _read_model(path: Path) -> Any:
 
 def _damaged_error(path: Path) -> InputError:
     return InputError(
-        message("{path}: this file is not a SentencePiece model, or it is damaged; download it again", path=path),
+        "{path}: this file is not a SentencePiece model, or it is damaged; download it again",
         "model.tokenizer",
+        path=path,
     )
 
 

@@ -166,4 +166,4 @@ def _roles(made: Tokenizer) -> dict[str, str]:
 
 
 def _mistake(path: Path, reason: str) -> InputError:
-    return InputError(message("{path}: {reason}", path=path, reason=reason), FIELD)
+    return InputError("{path}: {reason}", FIELD, path=path, reason=reason)

@@ -54,12 +54,10 @@ def check_stride(stride: int, room: int) -> None:
     """Raises InputError where windows with `room` tokens of the text that they go through would not come forward."""
     if stride >= room:
         raise InputError(
-            message(
-                "stride: {stride} must be less than the {value} tokens of the text that a window has room "
-                "for; make it smaller or max_length larger",
-                stride=stride,
-                value=max(0, room),
-            )
+            "stride: {stride} must be less than the {value} tokens of the text that a window has room "
+            "for; make it smaller or max_length larger",
+            stride=stride,
+            value=max(0, room),
         )
 
 
@@ -99,7 +97,7 @@ def _truncate(lengths: Sequence[int], excess: int, strategy: str, side: str) -> 
     if strategy != "longest_first" or len(left) == 1:
         which = 1 if strategy == "only_second" else 0
         if left[which] <= excess and len(left) == 2:
-            raise InputError(message(TOO_SHORT, truncation=strategy))
+            raise InputError(TOO_SHORT, truncation=strategy)
         left[which] = max(0, left[which] - excess)
     else:  # one token after the other from the longer text, the second one where both are as long
         for _ in range(min(excess, sum(left))):

@@ -6,7 +6,6 @@ import re
 import numpy as np
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.safe_files import open_regular, user_path
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -83,9 +82,7 @@ class File:
             self._raw.seek(self.skip)
         except OSError as error:
             raise InputError(
-                message(
-                    "{path}: {strerror}; check the file", path=path, strerror=(error.strerror or str(error)).lower()
-                )
+                "{path}: {strerror}; check the file", path=path, strerror=(error.strerror or str(error)).lower()
             ) from None
         self._lines = io.TextIOWrapper(self._raw, encoding="utf-8", newline="")
 
@@ -100,11 +97,9 @@ class File:
             return self._lines.read(count)
         except UnicodeDecodeError as error:
             raise InputError(
-                message(
-                    "{path}: it is not UTF-8 text (byte {start} of what was read); convert it first",
-                    path=self._path,
-                    start=error.start + self.skip,
-                )
+                "{path}: it is not UTF-8 text (byte {start} of what was read); convert it first",
+                path=self._path,
+                start=error.start + self.skip,
             ) from None
 
     def close(self) -> None:

@@ -70,24 +70,19 @@ def _ranks(path: Path) -> dict[bytes, int]:
             piece, rank = base64.b64decode(parts[0], validate=True), int(parts[1])
         except (ValueError, IndexError):
             raise InputError(
-                message(
-                    "{path}:{number}: this is not a line of a tiktoken file (base64 and a number); download "
-                    "the file again",
-                    path=path,
-                    number=number,
-                ),
+                "{path}:{number}: this is not a line of a tiktoken file (base64 and a number); download the file again",
                 "model.tokenizer",
+                path=path,
+                number=number,
             ) from None
         ranks[piece] = rank
     missing = 256 - sum(bytes([byte]) in ranks for byte in range(256))
     if missing:
         raise InputError(
-            message(
-                "{path}: {missing} of the 256 bytes have no piece, so the file is cut off; download it again",
-                path=path,
-                missing=missing,
-            ),
+            "{path}: {missing} of the 256 bytes have no piece, so the file is cut off; download it again",
             "model.tokenizer",
+            path=path,
+            missing=missing,
         )
     return ranks
 

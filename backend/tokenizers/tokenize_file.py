@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.output_file import whole_file
 from backend.contract.tokens.options import USUAL, TokenOptions
 from backend.data.sources.source import Report
@@ -61,9 +60,7 @@ class _Lines:
         try:
             self.size = path.stat().st_size
         except OSError as error:
-            raise InputError(
-                message("--file {path}: {strerror}; check the file", path=path, strerror=error.strerror)
-            ) from None
+            raise InputError("--file {path}: {strerror}; check the file", path=path, strerror=error.strerror) from None
 
     def __iter__(self) -> Iterator[str]:
         with self._path.open("rb") as file:
@@ -73,11 +70,7 @@ class _Lines:
                     text = (line.removeprefix(MARK) if number == 1 else line).decode()
                 except UnicodeDecodeError:
                     raise InputError(
-                        message(
-                            "--file {path}:{number} is not UTF-8 text; convert it first",
-                            path=self._path,
-                            number=number,
-                        )
+                        "--file {path}:{number} is not UTF-8 text; convert it first", path=self._path, number=number
                     ) from None
                 yield text.rstrip("\r\n")
 

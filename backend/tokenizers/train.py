@@ -79,8 +79,7 @@ def _check(settings: TokenizerTraining, specials: list[str]) -> None:
     """Raises InputError where the special tokens are none, or leave no room for pieces."""
     if not all(name.strip() for name in settings.special_tokens):
         raise InputError(
-            message("special_tokens: a special token has at least one character; leave the empty one out"),
-            "special_tokens",
+            "special_tokens: a special token has at least one character; leave the empty one out", "special_tokens"
         )
     least = len(specials) + (BYTES if settings.kind == "byte_bpe" else 0)
     if settings.vocabulary < least:
@@ -88,14 +87,12 @@ def _check(settings: TokenizerTraining, specials: list[str]) -> None:
         if settings.kind == "byte_bpe":
             what = message("{specials} and the 256 bytes", specials=what)
         raise InputError(
-            message(
-                "vocabulary: {vocabulary} leaves no room for {what}; set it to {least} or more, usually to "
-                "several thousand",
-                vocabulary=settings.vocabulary,
-                what=what,
-                least=least,
-            ),
+            "vocabulary: {vocabulary} leaves no room for {what}; set it to {least} or more, usually to "
+            "several thousand",
             "vocabulary",
+            vocabulary=settings.vocabulary,
+            what=what,
+            least=least,
         )
 
 
@@ -104,19 +101,17 @@ def _training_error(error: Exception, settings: TokenizerTraining, *, has_letter
         return _no_text()
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
     return InputError(
-        message(
-            "vocabulary: these texts do not yield a {kind} of {vocabulary:,} pieces ({reason}); set another "
-            "size, or choose another kind",
-            kind=settings.kind,
-            vocabulary=settings.vocabulary,
-            reason=reason,
-        ),
+        "vocabulary: these texts do not yield a {kind} of {vocabulary:,} pieces ({reason}); set another "
+        "size, or choose another kind",
         "vocabulary",
+        kind=settings.kind,
+        vocabulary=settings.vocabulary,
+        reason=reason,
     )
 
 
 def _no_text() -> InputError:
-    return InputError(message("the chosen column has no text to learn from; choose another one"))
+    return InputError("the chosen column has no text to learn from; choose another one")
 
 
 class _Seen:
@@ -141,11 +136,9 @@ def _split_text(text: str) -> Iterator[str]:
         end = max(text.rfind(sign, start + 1, start + MAX_PART) for sign in " \n\t\u3000")
         if end < 0:
             raise InputError(
-                message(
-                    "a text has a word of more than {max_part:,} characters, from which no tokenizer can learn; "
-                    "remove that text, or choose another column",
-                    max_part=MAX_PART,
-                )
+                "a text has a word of more than {max_part:,} characters, from which no tokenizer can learn; "
+                "remove that text, or choose another column",
+                max_part=MAX_PART,
             )
         yield text[start:end]
         start = end
@@ -265,8 +258,7 @@ def _spaces_marked(settings: TokenizerTraining) -> list[Any]:
 def _word_pre_tokenizers(settings: TokenizerTraining) -> list[Any]:
     if settings.pre_tokenizer == "none":
         raise InputError(
-            message("pre_tokenizer: WordPiece splits words, so it needs word boundaries; choose another one"),
-            "pre_tokenizer",
+            "pre_tokenizer: WordPiece splits words, so it needs word boundaries; choose another one", "pre_tokenizer"
         )
     if settings.pre_tokenizer == "whitespace":
         return [pre_tokenizers.WhitespaceSplit()]

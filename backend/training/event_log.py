@@ -122,13 +122,11 @@ class EventLog:
                 raise
             self._is_lost = True
             raise RunFailed(
-                message(
-                    "{path} was replaced by something that cannot be written to ({strerror}), so the run could "
-                    "not be followed; delete it and resume the run",
-                    path=self._path,
-                    strerror=error.strerror,
-                ),
+                "{path} was replaced by something that cannot be written to ({strerror}), so the run could "
+                "not be followed; delete it and resume the run",
                 "events_replaced",
+                path=self._path,
+                strerror=error.strerror,
             ) from None
         before.close()
         there = read_events(self._path)

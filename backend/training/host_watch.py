@@ -108,9 +108,7 @@ class Watch:
 
     def _worded(self, number: int, state: str, sentence: str) -> Exception | None:
         if state == "failed":
-            return RunFailed(
-                message("{number} failed: {sentence}", number=_name(number), sentence=sentence), code="host_lost"
-            )
+            return RunFailed("{number} failed: {sentence}", "host_lost", number=_name(number), sentence=sentence)
         if number == 0 and state in _REQUESTS and not self.are_together:
             return Interrupted(_REQUESTS[state])
         return None  # all end alike, and some are sooner done
@@ -120,9 +118,7 @@ class Watch:
         if record is None or record.returncode == 0:
             return None
         return RunFailed(
-            message("{number} is gone: {message}", number=_name(number), message=record.message),
-            code="host_lost",
-            hint=self._hint(),
+            "{number} is gone: {message}", "host_lost", hint=self._hint(), number=_name(number), message=record.message
         )
 
     def _silent(self, number: int) -> RunFailed | None:
@@ -132,13 +128,11 @@ class Watch:
         if now - other.since < LOST_SECONDS:
             return None
         return RunFailed(
-            message(
-                "{number} has not responded for {lost_seconds:g} seconds",
-                number=_name(number),
-                lost_seconds=LOST_SECONDS,
-            ),
-            code="host_lost",
+            "{number} has not responded for {lost_seconds:g} seconds",
+            "host_lost",
             hint=self._hint(),
+            number=_name(number),
+            lost_seconds=LOST_SECONDS,
         )
 
     def _hint(self) -> str:

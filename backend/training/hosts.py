@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from backend.contract.errors import RunFailed
-from backend.contract.messages import message
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
 from backend.engines.hosts import Board, EngineOfHosts, Position
@@ -97,8 +96,7 @@ class Hosts:
         first = self.agree(lambda: value)
         if json.dumps(first) != json.dumps(value):
             raise RunFailed(
-                message("this host {otherwise}, unlike the first; give all hosts the same", otherwise=otherwise),
-                code="hosts_differ",
+                "this host {otherwise}, unlike the first; give all hosts the same", "hosts_differ", otherwise=otherwise
             )
 
     def check(self) -> None:

@@ -100,7 +100,7 @@ def _listed(numbers: Iterable[int]) -> str:
 def _not_met(here: Position, what: str) -> RunFailed:
     return RunFailed(
         what,
-        code="hosts_not_met",
+        "hosts_not_met",
         hint=message(
             "Start the same command on all {count} hosts at about the same time, or raise hardware.host_timeout.",
             count=here.count,

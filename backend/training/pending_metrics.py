@@ -30,7 +30,7 @@ class NonFiniteLossError(RunFailed):
     """The loss of `step`; the engine may have been further when it was read."""
 
     def __init__(self, step: int, *, before_change: bool) -> None:
-        super().__init__(message("the loss at step {step} is not a number", step=step), code="nan_loss")
+        super().__init__(message("the loss at step {step} is not a number", step=step), "nan_loss")
         self.step = step
         self.before_change = before_change
 

@@ -3,7 +3,6 @@
 import time
 
 from backend.contract.errors import RunFailed
-from backend.contract.messages import message
 from backend.contract.run.folder import ENDS, RunFolder
 from backend.training.background import Interrupted
 from backend.training.hosts import ALONE, Hosts
@@ -44,12 +43,9 @@ class Requests:
 
     def _folder_gone_error(self) -> RunFailed:
         return RunFailed(
-            message(
-                "the run folder {path} was deleted or moved while the run was going on; nothing more can be "
-                "saved there",
-                path=self._folder.path,
-            ),
-            code="folder_gone",
+            "the run folder {path} was deleted or moved while the run was going on; nothing more can be saved there",
+            "folder_gone",
+            path=self._folder.path,
         )
 
     def interrupt(self) -> None:

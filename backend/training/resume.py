@@ -85,13 +85,11 @@ def refuse_other_rows(splits: Splits, earlier: list[AnyEvent]) -> None:
     for split, rows in splits.rows.items():
         if split in first and first[split].fingerprint not in ("", rows.fingerprint):
             raise RunFailed(
-                message(
-                    "the {split} data ({files}) has changed since the run started",
-                    split=split,
-                    files=", ".join(rows.files[:3]),
-                ),
-                code="data_changed",
+                "the {split} data ({files}) has changed since the run started",
+                "data_changed",
                 hint=message("Put the old files back and resume, or start a new run on the new ones."),
+                split=split,
+                files=", ".join(rows.files[:3]),
             )
 
 

@@ -45,15 +45,13 @@ def with_settings(folder: RunFolder, spec: RunSpec, changes: list[str]) -> SpecC
         key = change.partition("=")[0].strip()
         if key not in CHANGED_AT_RESUME:
             raise InputError(
-                message(
-                    "--set {key}: a resumed run can only change {changed_at_resume}, which affect nothing but "
-                    "dropout; start a new one with: burnish train {spec} --set {change}",
-                    key=key,
-                    changed_at_resume=", ".join(CHANGED_AT_RESUME),
-                    spec=folder.spec,
-                    change=change,
-                ),
+                "--set {key}: a resumed run can only change {changed_at_resume}, which affect nothing but "
+                "dropout; start a new one with: burnish train {spec} --set {change}",
                 key,
+                key=key,
+                changed_at_resume=", ".join(CHANGED_AT_RESUME),
+                spec=folder.spec,
+                change=change,
             )
     changed = resolve(spec_file.apply_changes(spec.model_dump(mode="json"), changes), folder.path)
     return SpecChange(changed, folder.path / f"spec.before-{folder.next_attempt()}.yaml")
@@ -71,10 +69,8 @@ def with_engine(
     if engine == spec.hardware.engine:
         if new_optimizer:
             raise InputError(
-                message(
-                    "--new-optimizer: this run already trains with {title}, which keeps its optimizer; leave it out",
-                    title=kind.title,
-                )
+                "--new-optimizer: this run already trains with {title}, which keeps its optimizer; leave it out",
+                title=kind.title,
             )
         return None
     step = checkpoints.latest()
@@ -82,22 +78,18 @@ def with_engine(
         writer = checkpoints.engine_of(step) or spec.hardware.engine
         if writer not in (engine, *kind.continues):
             raise InputError(
-                message(
-                    "--engine: {title} cannot read the checkpoint of step {step}, which another engine wrote; "
-                    "resume without --engine, or train a new run",
-                    title=kind.title,
-                    step=step,
-                )
+                "--engine: {title} cannot read the checkpoint of step {step}, which another engine wrote; "
+                "resume without --engine, or train a new run",
+                title=kind.title,
+                step=step,
             )
         if writer != engine and not new_optimizer:
             raise InputError(
-                message(
-                    "--engine: {title} can continue the model from step {step}, but not the optimizer state, "
-                    "which another engine wrote; add --new-optimizer to start with a fresh optimizer, or "
-                    "resume without --engine",
-                    title=kind.title,
-                    step=step,
-                )
+                "--engine: {title} can continue the model from step {step}, but not the optimizer state, "
+                "which another engine wrote; add --new-optimizer to start with a fresh optimizer, or "
+                "resume without --engine",
+                title=kind.title,
+                step=step,
             )
     earlier = _spec_copy(folder, engine)
     hardware = read_run(folder, kept=earlier).hardware if earlier.is_file() else _for_engine(spec, engine)
@@ -139,12 +131,10 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
         before = read_run(folder, kept=started)
     except InputError as error:
         raise InputError(
-            message(
-                "{started} cannot be read, so it is unknown whether the spec was changed since the run started "
-                "({error}); restore it, or delete it to continue with the spec as it is now",
-                started=started,
-                error=error,
-            )
+            "{started} cannot be read, so it is unknown whether the spec was changed since the run started "
+            "({error}); restore it, or delete it to continue with the spec as it is now",
+            started=started,
+            error=error,
         ) from None
     was, now = _flatten(before.model_dump(mode="json")), _flatten(spec.model_dump(mode="json"))
     changed = [key for key in sorted(was.keys() | now.keys()) if was.get(key) != now.get(key)]
@@ -163,14 +153,12 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
             else message("restore the original, or")
         )
         raise InputError(
-            message(
-                "{spec}: {shown} was changed since the run started; continuing would mix two specs in "
-                "one curve; {way} start a new run: burnish train {spec}",
-                spec=folder.spec,
-                shown=shown,
-                way=way,
-            ),
+            "{spec}: {shown} was changed since the run started; continuing would mix two specs in "
+            "one curve; {way} start a new run: burnish train {spec}",
             found[0],
+            spec=folder.spec,
+            shown=shown,
+            way=way,
         )
     return True
 

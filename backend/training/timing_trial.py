@@ -11,7 +11,6 @@ import psutil
 
 from backend import registry
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.run.cost import Measurement
 from backend.contract.run.folder import RunFolder
 from backend.contract.spec import RunSpec
@@ -92,10 +91,8 @@ def refuse_several(spec: RunSpec) -> None:
     """Raises InputError for a training that one process alone cannot take a step of."""
     if spec.hardware.processes > 1 or engine_choice.position(spec).count > 1:
         raise InputError(
-            message(
-                "training on several processes or computers cannot be measured by one; the first run shows how "
-                "long it takes"
-            ),
+            "training on several processes or computers cannot be measured by one; the first run shows how "
+            "long it takes",
             "hardware.processes",
         )
 

@@ -57,12 +57,10 @@ def measure_in_process(spec: RunSpec, here: list[Device], tell: Callable[[Progre
         outcome = MeasuredTime(shortage=MESSAGE)
     if outcome is None:
         raise RunFailed(
-            message(
-                "the measuring process exited with code {code}: {words}",
-                code=code,
-                words=words or message("it did not say why"),
-            ),
+            "the measuring process exited with code {code}: {words}",
             "unknown",
+            code=code,
+            words=words or message("it did not say why"),
         )
     if outcome.shortage:
         ways = cost.plan(spec, here, is_too_much=True).remedies
@@ -113,7 +111,7 @@ def _read_answers(
         if said.progress is not None:
             tell(said.progress)
         elif said.error is not None:
-            raise InputError(said.error.message, said.error.field, said.error.line)
+            raise InputError(said.error.message, said.error.field, at_line=said.error.line)
         else:
             return said.answer, ""
     process.wait()

@@ -11,7 +11,7 @@ from typing import IO, Any
 import msgspec
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message, table_of
+from backend.contract.messages import table_of
 from backend.contract.run.fixes import RunFix
 
 RUN_STATES = ("queued", "starting", "running", "finished", "stopped", "paused", "interrupted", "failed", "lost")
@@ -317,10 +317,8 @@ def lines_of(file: IO[bytes], size: int | None = None) -> Iterator[bytes]:
         passed_over = passed_over + len(line) if is_rest else 0
         if passed_over > MAX_PASSED_OVER:
             raise InputError(
-                message(
-                    "events.jsonl has no lines, only many megabytes without a line break; it was damaged, or "
-                    "was not written by a run"
-                )
+                "events.jsonl has no lines, only many megabytes without a line break; it was damaged, or "
+                "was not written by a run"
             )
         is_part = not line.endswith(b"\n") and len(line) == LONGEST_LINE_BYTES
         if not (is_rest or is_part):

@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.run.folder import RECORD_BYTES, RunFolder, write_json
 from backend.contract.run.lock import changing
 from backend.contract.safe_files import read_unlinked
@@ -57,7 +56,7 @@ def change_notes(folder: RunFolder, change: Callable[[RunNotes], RunNotes]) -> R
             return after
     except OSError as error:
         raise InputError(
-            message("{path}: the note cannot be written there: {strerror}", path=folder.path, strerror=error.strerror)
+            "{path}: the note cannot be written there: {strerror}", path=folder.path, strerror=error.strerror
         ) from None
 
 
@@ -67,10 +66,8 @@ def tags_of(texts: Iterable[str]) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(word for word in words if word))
     if long := next((word for word in found if len(word) > LONGEST_TAG), ""):
         raise InputError(
-            message(
-                "{long}…: a tag has at most {longest_tag} letters; put longer words into the note",
-                long=long[:LONGEST_TAG],
-                longest_tag=LONGEST_TAG,
-            )
+            "{long}…: a tag has at most {longest_tag} letters; put longer words into the note",
+            long=long[:LONGEST_TAG],
+            longest_tag=LONGEST_TAG,
         )
     return found

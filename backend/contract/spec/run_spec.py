@@ -48,12 +48,10 @@ def run_spec(values: dict[str, Any]) -> RunSpec:
     version = values.get("version", SPEC_VERSION)
     if isinstance(version, int) and version > SPEC_VERSION:
         raise InputError(
-            message(
-                "version: this spec has version {version}, but this Burnish reads only up to {spec_version}; "
-                "update Burnish",
-                version=version,
-                spec_version=SPEC_VERSION,
-            ),
+            "version: this spec has version {version}, but this Burnish reads only up to {spec_version}; "
+            "update Burnish",
             "version",
+            version=version,
+            spec_version=SPEC_VERSION,
         )
     return validate(RunSpec, values)

@@ -28,9 +28,7 @@ class Columnar:
         self._schema = plain_schema(stored)
         twice = first_repeated(stored.names)
         if twice is not None:
-            raise InputError(
-                message("{name} has two columns {twice}; rename one of them", name=path.name, twice=repr(twice))
-            )
+            raise InputError("{name} has two columns {twice}; rename one of them", name=path.name, twice=repr(twice))
 
     def schema(self) -> pa.Schema:
         """The stored columns in plain types."""
@@ -47,12 +45,10 @@ class Columnar:
                 unpacked += plain.nbytes
                 if unpacked > max_unpacked(size):  # one long text, packed once, may stand in every row
                     raise InputError(
-                        message(
-                            "{name} unpacks to more than {largest_ratio} times its size; save it as JSON lines if you "
-                            "trust it",
-                            name=self._path.name,
-                            largest_ratio=LARGEST_RATIO,
-                        )
+                        "{name} unpacks to more than {largest_ratio} times its size; save it as JSON lines if you "
+                        "trust it",
+                        name=self._path.name,
+                        largest_ratio=LARGEST_RATIO,
                     )
                 yield RowChunk(plain, lines, size * done // max(1, self._count))
         except (pa.ArrowException, OSError) as error:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.safe_files import LARGEST_RATIO, MAX_JSON, MB, max_unpacked, open_regular
 
 _ZIP = b"PK\x03\x04"
@@ -90,11 +89,9 @@ def explain_errors(path: Path, packer: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise InputError(
-            message(
-                "{name} is compressed with {packer} and damaged, cut off or locked by a password; get it again",
-                name=path.name,
-                packer=packer,
-            )
+            "{name} is compressed with {packer} and damaged, cut off or locked by a password; get it again",
+            name=path.name,
+            packer=packer,
         ) from None
 
 
@@ -116,11 +113,9 @@ class _Unpacked(io.RawIOBase):
         self._done += count
         if self._done > self._max_unpacked:
             raise InputError(
-                message(
-                    "{name} unpacks to more than {largest_ratio} times its size; unpack it yourself if you trust it",
-                    name=self._path.name,
-                    largest_ratio=LARGEST_RATIO,
-                )
+                "{name} unpacks to more than {largest_ratio} times its size; unpack it yourself if you trust it",
+                name=self._path.name,
+                largest_ratio=LARGEST_RATIO,
             )
         return count
 
@@ -142,11 +137,7 @@ def read_bytes(path: Path, limit: int = MAX_JSON) -> bytes:
         found = content.read(limit + 1)
     if len(found) > limit:
         raise InputError(
-            message(
-                "{name} is too large to be read as a whole (more than {limit:,.0f} MB)",
-                name=path.name,
-                limit=limit / MB,
-            )
+            "{name} is too large to be read as a whole (more than {limit:,.0f} MB)", name=path.name, limit=limit / MB
         )
     return found
 

@@ -102,7 +102,7 @@ class Delimited:
     def _check_header(self, options: Options) -> None:
         name, header = self._text.name, self._header
         if header is None:
-            raise InputError(message("{name} is empty; give a file with a header line and rows", name=name))
+            raise InputError("{name} is empty; give a file with a header line and rows", name=name)
         check_width(name, header)
         if len(header) == 1:
             self._check_single_column(header[0], options)
@@ -110,7 +110,7 @@ class Delimited:
         if twice is not None:
             shown = repr(twice) if twice else message("without a name")
             raise InputError(
-                message("{name} has two columns {shown}; rename one of them in its first line", name=name, shown=shown)
+                "{name} has two columns {shown}; rename one of them in its first line", name=name, shown=shown
             )
 
     def _check_single_column(self, column: str, options: Options) -> None:
@@ -122,15 +122,13 @@ class Delimited:
                 else message("set data.delimiter to {other}", other=repr(other))
             )
             raise InputError(
-                message(
-                    "{name} has only the one column {column} when it is cut at {delimiter}, but its rows hold "
-                    "{other}; {way_out}",
-                    name=self._text.name,
-                    column=repr(column),
-                    delimiter=name_of(self._dialect.delimiter),
-                    other=name_of(other),
-                    way_out=way_out,
-                )
+                "{name} has only the one column {column} when it is cut at {delimiter}, but its rows hold "
+                "{other}; {way_out}",
+                name=self._text.name,
+                column=repr(column),
+                delimiter=name_of(self._dialect.delimiter),
+                other=name_of(other),
+                way_out=way_out,
             )
 
 
@@ -180,13 +178,11 @@ def _quoted_cells(text: TextFile, dialect: Dialect) -> Iterator[tuple[int, list[
                 first = reader.line_num + 1
         except csv.Error as error:
             raise InputError(
-                message(
-                    '{name} line {first}: the quotes are unbalanced ({error}); close the quote, write "" for a '
-                    "quote inside a quoted cell, or set data.quoting: none if quotes belong to the text",
-                    name=text.name,
-                    first=first,
-                    error=error,
-                )
+                '{name} line {first}: the quotes are unbalanced ({error}); close the quote, write "" for a '
+                "quote inside a quoted cell, or set data.quoting: none if quotes belong to the text",
+                name=text.name,
+                first=first,
+                error=error,
             ) from None
 
 

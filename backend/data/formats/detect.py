@@ -82,10 +82,8 @@ def format_of(path: Path, asked: str = "auto", encoding: str = "auto") -> str:
         _refuse_strangers(path, start)
         if asked == "workbook" or (asked == "auto" and _EXTENSIONS.get(plain_suffix(path)) == "workbook"):
             raise InputError(
-                message(
-                    "{name} is not a workbook, whatever its name says; set data.format to what it is, or save it again",
-                    name=path.name,
-                )
+                "{name} is not a workbook, whatever its name says; set data.format to what it is, or save it again",
+                name=path.name,
             )
         if asked not in ("parquet", "arrow") and not _format_of_signature(start):
             TextFile(path, encoding).check_is_text()
@@ -105,30 +103,26 @@ def _unreadable(path: Path, error: OSError) -> str:
 
 def _refuse_strangers(path: Path, start: bytes) -> None:
     if not start:
-        raise InputError(message("{name} is empty; give a file that holds rows", name=path.name))
+        raise InputError("{name} is empty; give a file that holds rows", name=path.name)
     packer = packer_of(path)
     if packer and (inner := packer_of_signature(start)):
         raise InputError(
-            message(
-                "{name} is compressed twice ({inner} within {packer}); unpack it once",
-                name=path.name,
-                inner=inner,
-                packer=packer,
-            )
+            "{name} is compressed twice ({inner} within {packer}); unpack it once",
+            name=path.name,
+            inner=inner,
+            packer=packer,
         )
     for signature, problem in _STRANGERS:
         if start.startswith(signature):
-            raise InputError(message("{name} {problem}", name=path.name, problem=problem))
+            raise InputError("{name} {problem}", name=path.name, problem=problem)
     if start[257:262] == b"ustar":
-        raise InputError(message("{name} is an archive of files (tar); unpack it first", name=path.name))
+        raise InputError("{name} is an archive of files (tar); unpack it first", name=path.name)
     if packer and _format_of_signature(start):
         raise InputError(
-            message(
-                "{name} is a {start} file compressed with {packer}; unpack it first",
-                name=path.name,
-                start=_format_of_signature(start).capitalize(),
-                packer=packer,
-            )
+            "{name} is a {start} file compressed with {packer}; unpack it first",
+            name=path.name,
+            start=_format_of_signature(start).capitalize(),
+            packer=packer,
         )
 
 
@@ -140,17 +134,13 @@ def _refuse_other_sources(path: Path, encoding: str) -> None:
     """Files that another source reads, and that would pass for a table here."""
     if plain_suffix(path) in {".conll", ".conllu", ".bio"}:
         raise InputError(
-            message(
-                "{name} looks like CoNLL columns, which data.source: conll reads; set it, or data.format: tsv",
-                name=path.name,
-            )
+            "{name} looks like CoNLL columns, which data.source: conll reads; set it, or data.format: tsv",
+            name=path.name,
         )
     if plain_suffix(path) == ".json":
         head = TextFile(path, encoding).head()
         if '"paragraphs"' in head and '"qas"' in head:
-            raise InputError(
-                message("{name} looks like SQuAD's JSON, which data.source: squad reads; set it", name=path.name)
-            )
+            raise InputError("{name} looks like SQuAD's JSON, which data.source: squad reads; set it", name=path.name)
 
 
 def _find_format(path: Path, start: bytes, encoding: str) -> str:

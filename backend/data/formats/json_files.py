@@ -49,9 +49,7 @@ class JsonLines:
                 else ""
             )
             raise InputError(
-                message(
-                    "{name} is not a JSON object{first}; write one object per line", name=self._text.name, first=first
-                )
+                "{name} is not a JSON object{first}; write one object per line", name=self._text.name, first=first
             )
         return schema
 
@@ -95,7 +93,7 @@ class JsonList:
         """The columns of all objects together."""
         schema = schema_of(self._records, self._name)
         if not schema.names:
-            raise InputError(message("{name} is not a JSON object; give a list of objects", name=self._name))
+            raise InputError("{name} is not a JSON object; give a list of objects", name=self._name)
         return schema
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
@@ -126,10 +124,7 @@ def _read_whole(file: TextFile) -> str:
             size += len(line)
             if size > MAX_JSON:
                 raise InputError(
-                    message(
-                        "{name} is too large for one JSON document; write one object per line (JSON lines)",
-                        name=file.name,
-                    )
+                    "{name} is too large for one JSON document; write one object per line (JSON lines)", name=file.name
                 )
     return "".join(parts)
 
@@ -158,29 +153,25 @@ def _objects(text: str, name: str) -> list[Any]:
         value = parse_json(text)
     except json.JSONDecodeError as error:
         raise InputError(
-            message(
-                "{name} line {lineno} is not valid JSON ({msg}); fix it, or set data.format: jsonl if every "
-                "line is an object",
-                name=name,
-                lineno=error.lineno,
-                msg=error.msg,
-            )
+            "{name} line {lineno} is not valid JSON ({msg}); fix it, or set data.format: jsonl if every "
+            "line is an object",
+            name=name,
+            lineno=error.lineno,
+            msg=error.msg,
         ) from None
     except ValueError as error:  # nested too deep, or a number of thousands of digits
         raise InputError(
-            message("{name} cannot be read as JSON ({error}); correct it", name=name, error=str(error).split(";")[0])
+            "{name} cannot be read as JSON ({error}); correct it", name=name, error=str(error).split(";")[0]
         ) from None
     if isinstance(value, dict) and isinstance(value.get("data"), list):
         value = value["data"]
     if not isinstance(value, list):
         keys = message(" with the keys {value}", value=", ".join(map(str, value))) if isinstance(value, dict) else ""
         raise InputError(
-            message(
-                '{name} holds one {class_name}{keys}; give a list of objects, or {{"data": [...]}}',
-                name=name,
-                class_name=type(value).__name__,
-                keys=keys,
-            )
+            '{name} holds one {class_name}{keys}; give a list of objects, or {{"data": [...]}}',
+            name=name,
+            class_name=type(value).__name__,
+            keys=keys,
         )
     return value
 
@@ -215,12 +206,10 @@ def columns_of(piece: list[Record], schema: pa.Schema, name: str) -> list[pa.Arr
         return [pa.array([row.get(field.name) for _, row in piece], field.type) for field in schema]
     except _CONVERSION_ERRORS as error:
         raise InputError(
-            message(
-                "{name} near line {piece}: a value does not match its column: {error}",
-                name=name,
-                piece=piece[0][0],
-                error=error,
-            )
+            "{name} near line {piece}: a value does not match its column: {error}",
+            name=name,
+            piece=piece[0][0],
+            error=error,
         ) from None
 
 
@@ -245,39 +234,33 @@ def _raise_first_conflict(piece: list[Record], kinds: dict[str, tuple[str, int]]
         for column, value in row.items():
             if isinstance(error, UnicodeError) and _is_half_character(column, value):
                 raise InputError(
-                    message(
-                        "{name} line {line}: {column} contains half of a character (a lone surrogate such as "
-                        "\\ud83d), which is not text; remove it, or write the whole character",
-                        name=name,
-                        line=line,
-                        column=repr(column),
-                    )
+                    "{name} line {line}: {column} contains half of a character (a lone surrogate such as "
+                    "\\ud83d), which is not text; remove it, or write the whole character",
+                    name=name,
+                    line=line,
+                    column=repr(column),
                 ) from None
             if value is None:
                 continue
             kind, before = kinds.setdefault(column, (_kind(value), line))
             if kind != _kind(value):
                 raise InputError(
-                    message(
-                        "{name} line {line}: {column} is {value} here and {kind} in line {before}; make the "
-                        "column one type",
-                        name=name,
-                        line=line,
-                        column=repr(column),
-                        value=_kind(value),
-                        kind=kind,
-                        before=before,
-                    )
+                    "{name} line {line}: {column} is {value} here and {kind} in line {before}; make the "
+                    "column one type",
+                    name=name,
+                    line=line,
+                    column=repr(column),
+                    value=_kind(value),
+                    kind=kind,
+                    before=before,
                 ) from None
     raise InputError(
-        message(
-            "{name} lines {piece} to {piece_2} hold values that do not fit into one column ({error}); make the "
-            "column one type",
-            name=name,
-            piece=piece[0][0],
-            piece_2=piece[-1][0],
-            error=error,
-        )
+        "{name} lines {piece} to {piece_2} hold values that do not fit into one column ({error}); make the "
+        "column one type",
+        name=name,
+        piece=piece[0][0],
+        piece_2=piece[-1][0],
+        error=error,
     ) from None
 
 

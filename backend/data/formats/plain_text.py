@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.data.formats.reader import PIECE_ROWS, Options, RowChunk
 from backend.data.formats.text_file import TextFile
 
@@ -22,7 +21,7 @@ class PlainText:
         self.skipped: list[tuple[int, str]] = []
         self._text = TextFile(path, options.encoding)
         if not self._text.head().strip() and not any(line.strip() for line in self._text.lines(None)):
-            raise InputError(message("{name} is empty; give a file that holds text", name=path.name))
+            raise InputError("{name} is empty; give a file that holds text", name=path.name)
 
     def schema(self) -> pa.Schema:
         """The one column."""

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 
 PIECE_ROWS = 8192
 PIECE_BYTES = 1 << 25
@@ -58,12 +57,10 @@ def check_width(name: str, columns: Collection[str] | pa.Schema) -> None:
     count = _fields(columns) if isinstance(columns, pa.Schema) else len(columns)
     if count > MAX_COLUMNS:
         raise InputError(
-            message(
-                "{name} has more than {max_columns:,} columns; keep the ones with the texts and labels, and "
-                "leave out the others",
-                name=name,
-                max_columns=MAX_COLUMNS,
-            )
+            "{name} has more than {max_columns:,} columns; keep the ones with the texts and labels, and "
+            "leave out the others",
+            name=name,
+            max_columns=MAX_COLUMNS,
         )
 
 

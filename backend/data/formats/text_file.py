@@ -45,12 +45,10 @@ class TextFile:
         self.encoding = _encoding_of_mark(path) if encoding == "auto" else _tolerant_encoding(encoding)
         if self.encoding in {"utf-16", "utf-32"} and _encoding_of_mark(path) != self.encoding:
             raise InputError(
-                message(
-                    "{name} has no byte order mark of {encoding}; set data.encoding: {encoding_2}-le (or -be), or auto",
-                    name=path.name,
-                    encoding=self.encoding.upper(),
-                    encoding_2=self.encoding,
-                )
+                "{name} has no byte order mark of {encoding}; set data.encoding: {encoding_2}-le (or -be), or auto",
+                name=path.name,
+                encoding=self.encoding.upper(),
+                encoding_2=self.encoding,
             )
         self._binary: BinaryIO | None = None
         self._walked = 0
@@ -93,11 +91,9 @@ class TextFile:
         control = [letter for letter in head if letter in _NO_TEXT]
         if len(set(control)) >= _KINDS and len(control) > _SHARE * len(head):
             raise InputError(
-                message(
-                    "{name} contains control characters, as no text does; give a file that holds rows, or set "
-                    "data.encoding to its encoding",
-                    name=self.name,
-                )
+                "{name} contains control characters, as no text does; give a file that holds rows, or set "
+                "data.encoding to its encoding",
+                name=self.name,
             )
 
     def _nul_sentence(self, line: int) -> str:

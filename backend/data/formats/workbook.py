@@ -55,7 +55,7 @@ def is_workbook(path: Path) -> bool:
         with zipfile.ZipFile(path) as packed:
             names = set(packed.namelist())
             if "xl/workbook.bin" in names:  # its sheets are not XML, so their size cannot be known beforehand
-                raise InputError(message("{name} is a binary workbook (.xlsb); save it as .xlsx", name=path.name))
+                raise InputError("{name} is a binary workbook (.xlsb); save it as .xlsx", name=path.name)
             if "content.xml" not in names:
                 return "xl/workbook.xml" in names
             if "mimetype" not in names:
@@ -102,23 +102,19 @@ class Workbook:
         line, header = next(((line, row) for line, row in rows if any(value != "" for value in row)), (0, []))
         if not header:
             raise InputError(
-                message(
-                    "{name}: the sheet {name_2} is empty; set data.sheet to another one",
-                    name=self._name,
-                    name_2=repr(self._sheet.name),
-                )
+                "{name}: the sheet {name_2} is empty; set data.sheet to another one",
+                name=self._name,
+                name_2=repr(self._sheet.name),
             )
         names: dict[str, int] = {}
         for place, value in enumerate(header):
             name = (_text(value) or "").strip()
             if name in names:
                 raise InputError(
-                    message(
-                        "{name} has two columns {name_2}; rename one of them in row {line}",
-                        name=self._name,
-                        name_2=repr(name),
-                        line=line,
-                    )
+                    "{name} has two columns {name_2}; rename one of them in row {line}",
+                    name=self._name,
+                    name_2=repr(name),
+                    line=line,
                 )
             if name:
                 names[name] = place
@@ -128,14 +124,11 @@ class Workbook:
             place = next((place for place in nameless if row[place] != ""), None)
             if place is not None:
                 raise InputError(
-                    message(
-                        "{name} row {number}: column {place} has a value but no name; name it in row {line}, "
-                        "or empty it",
-                        name=self._name,
-                        number=number,
-                        place=place + 1,
-                        line=line,
-                    )
+                    "{name} row {number}: column {place} has a value but no name; name it in row {line}, or empty it",
+                    name=self._name,
+                    number=number,
+                    place=place + 1,
+                    line=line,
                 )
         return names, line
 
@@ -234,17 +227,15 @@ def _sheet(path: Path, wanted: str | None) -> Any:
 def _choose_sheet(path: Path, book: _OpenWorkbook, wanted: str | None) -> str:
     if wanted is not None and wanted not in book.names:
         raise InputError(
-            message(
-                "data.sheet: {name} has no sheet {wanted}; it has {names}",
-                name=path.name,
-                wanted=repr(wanted),
-                names=", ".join(map(repr, book.names)),
-            ),
+            "data.sheet: {name} has no sheet {wanted}; it has {names}",
             "data.sheet",
+            name=path.name,
+            wanted=repr(wanted),
+            names=", ".join(map(repr, book.names)),
         )
     name = wanted or next(iter(book.visible), None)
     if name is None:
-        raise InputError(message("{name} has no visible sheet; name one of its sheets as data.sheet", name=path.name))
+        raise InputError("{name} has no visible sheet; name one of its sheets as data.sheet", name=path.name)
     return name
 
 
@@ -454,11 +445,9 @@ def _explain_errors(path: Path) -> Iterator[None]:
         raise
     except BaseException as error:  # a panic of the library is no Exception
         if "password" in f"{type(error).__name__} {error}".lower():
-            raise InputError(
-                message("{name} is protected by a password; save it without one", name=path.name)
-            ) from None
+            raise InputError("{name} is protected by a password; save it without one", name=path.name) from None
         raise InputError(
-            message("{name} is damaged or not a workbook that can be read; save it again or as CSV", name=path.name)
+            "{name} is damaged or not a workbook that can be read; save it again or as CSV", name=path.name
         ) from None
 
 

@@ -115,14 +115,12 @@ class LinePairs:
             if one is None or other is None:
                 counts = [lines.number + sum(1 for _ in lines) for lines in (source, target)]
                 raise InputError(
-                    message(
-                        "{name} has {counts:,} lines and {name_2} has {counts_2:,}, but their lines must "
-                        "match; find out which lines are missing",
-                        name=source.name,
-                        counts=counts[0],
-                        name_2=target.name,
-                        counts_2=counts[1],
-                    )
+                    "{name} has {counts:,} lines and {name_2} has {counts_2:,}, but their lines must "
+                    "match; find out which lines are missing",
+                    name=source.name,
+                    counts=counts[0],
+                    name_2=target.name,
+                    counts_2=counts[1],
                 )
             yield one, other
 
@@ -175,37 +173,29 @@ class _TextLines:
                 self.number += 1
                 if len(line) == LONGEST_LINE:
                     raise InputError(
-                        message(
-                            "{name} line {number} is too long to be a line of text; check the file",
-                            name=self.name,
-                            number=self.number,
-                        )
+                        "{name} line {number} is too long to be a line of text; check the file",
+                        name=self.name,
+                        number=self.number,
                     )
                 yield self._text(line)
         except (EOFError, zlib.error, gzip.BadGzipFile):
-            raise InputError(
-                message("{name} is damaged or incomplete; download or create it again", name=self.name)
-            ) from None
+            raise InputError("{name} is damaged or incomplete; download or create it again", name=self.name) from None
 
     def _text(self, line: bytes) -> str:
         try:
             text = line.decode("utf-8-sig" if self.number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise InputError(
-                message(
-                    "{name} line {number} is not UTF-8 (byte 0x{line}); save the file again as UTF-8",
-                    name=self.name,
-                    number=self.number,
-                    line=f"{line[error.start]:02X}",
-                )
+                "{name} line {number} is not UTF-8 (byte 0x{line}); save the file again as UTF-8",
+                name=self.name,
+                number=self.number,
+                line=f"{line[error.start]:02X}",
             ) from None
         if "\0" in text:
             raise InputError(
-                message(
-                    "{name} line {number} contains NUL bytes, so it is not UTF-8 text; save it again as UTF-8",
-                    name=self.name,
-                    number=self.number,
-                )
+                "{name} line {number} contains NUL bytes, so it is not UTF-8 text; save it again as UTF-8",
+                name=self.name,
+                number=self.number,
             )
         return text.removesuffix("\n").removesuffix("\r")
 
@@ -216,29 +206,21 @@ def find_pair(path: Path, stems: tuple[str, ...], endings: Endings) -> Pair:
         found = [pair for stem in stems if (pair := _pair_of(path / stem, endings))]
         if not found:
             raise InputError(
-                message(
-                    "{path} has no pair of files such as {path_2}; {way_out}",
-                    path=path,
-                    path_2=_example(path / stems[0], endings),
-                    way_out=_WAY_OUT,
-                )
+                "{path} has no pair of files such as {path_2}; {way_out}",
+                path=path,
+                path_2=_example(path / stems[0], endings),
+                way_out=_WAY_OUT,
             )
         return found[0]
     if path.is_file() and _is_half(path, endings):
         partner = _partner(path, endings)
         if partner is None:
-            raise InputError(
-                message(
-                    "{path} is there, but its matching file is not; {way_out}",
-                    path=path,
-                    way_out=_WAY_OUT,
-                )
-            )
+            raise InputError("{path} is there, but its matching file is not; {way_out}", path=path, way_out=_WAY_OUT)
         return (path, partner) if _ending(path) in {first for first, _ in endings} else (partner, path)
     if pair := _pair_of(path, endings):
         return pair
     raise InputError(
-        message("there is no pair of files such as {path}; {way_out}", path=_example(path, endings), way_out=_WAY_OUT)
+        "there is no pair of files such as {path}; {way_out}", path=_example(path, endings), way_out=_WAY_OUT
     )
 
 
@@ -284,7 +266,7 @@ def challenge_pair(folder: Path, stem: str) -> Pair:
         if there
         else message("a language pair of the challenge has train.src, train.trg, test.src, test.trg")
     )
-    raise InputError(message("{folder} has no {stem}.src with {stem}.trg; {has}", folder=folder, stem=stem, has=has))
+    raise InputError("{folder} has no {stem}.src with {stem}.trg; {has}", folder=folder, stem=stem, has=has)
 
 
 def has_dev(folder: Path) -> bool:

@@ -137,11 +137,9 @@ class Sentences:
             return read_files(paths, readers, ("conll", settings.model_dump(mode="json")), max_rows, reading)
         except OSError as error:
             raise InputError(
-                message(
-                    "{filename} cannot be read: {strerror}; check its permissions",
-                    filename=error.filename,
-                    strerror=error.strerror,
-                )
+                "{filename} cannot be read: {strerror}; check its permissions",
+                filename=error.filename,
+                strerror=error.strerror,
             ) from None
 
 
@@ -248,13 +246,11 @@ class Conll:
         if column_names:
             if len(column_names) != width:
                 raise InputError(
-                    message(
-                        "data.column_names: it names {column_names} columns and {name} has {width}; name each of them",
-                        column_names=len(column_names),
-                        name=self._text.name,
-                        width=width,
-                    ),
+                    "data.column_names: it names {column_names} columns and {name} has {width}; name each of them",
                     "data.column_names",
+                    column_names=len(column_names),
+                    name=self._text.name,
+                    width=width,
                 )
             return _Layout(tabs, column_names)
         if width == len(_CONLL_U) and tabs and re.fullmatch(r"\d+(-\d+)?", line.split("\t")[0]):
@@ -274,7 +270,7 @@ class Conll:
                     return line
                 comment = comment or line
         if not comment:
-            raise InputError(message("{name} has no words; give a file with one word per line", name=self._text.name))
+            raise InputError("{name} has no words; give a file with one word per line", name=self._text.name)
         return comment
 
     def _describe_width(self, number: int, width: int) -> str:

@@ -7,7 +7,6 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.resources import resource
 from backend.contract.spec import DataSection, Section
 from backend.data.rows import Rows
@@ -47,10 +46,10 @@ class Demo:
         name = self.settings.name
         if name not in _DATA:
             raise InputError(
-                message(
-                    "data.name: there is no demo data {name}; there is {data}", name=repr(name), data=", ".join(_DATA)
-                ),
+                "data.name: there is no demo data {name}; there is {data}",
                 "data.name",
+                name=repr(name),
+                data=", ".join(_DATA),
             )
         return _DATA[name](resource("demo") / name, split, data, reading)
 

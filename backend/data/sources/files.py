@@ -166,9 +166,7 @@ def prefix_errors(field: str) -> Iterator[None]:
         yield
     except InputError as error:
         raise (
-            error
-            if error.field
-            else InputError(message("{field}: {error}", field=field, error=error), field, fix=error.fix)
+            error if error.field else InputError("{field}: {error}", field, fix=error.fix, field=field, error=error)
         ) from None
 
 
@@ -246,24 +244,17 @@ def _check_count(writer: RowWriter, readers: list[Reader], names: tuple[str, ...
             line, reason = reader.skipped[0]
             if isinstance(reader, Delimited) and len(writer.schema) == 1:
                 raise InputError(
-                    message(
-                        "{name} has no usable rows; line {line}, for example, has {reason}; if every line is "
-                        "one text, set data.delimiter to a character that the file does not contain, such as \\t",
-                        name=name,
-                        line=line,
-                        reason=reason,
-                    )
-                )
-            raise InputError(
-                message(
-                    "{name} has no usable rows; line {line}, for example, has {reason}",
+                    "{name} has no usable rows; line {line}, for example, has {reason}; if every line is "
+                    "one text, set data.delimiter to a character that the file does not contain, such as \\t",
                     name=name,
                     line=line,
                     reason=reason,
                 )
+            raise InputError(
+                "{name} has no usable rows; line {line}, for example, has {reason}", name=name, line=line, reason=reason
             )
     raise InputError(
-        message("{names} has column names and no rows; give a file with rows below the header", names=", ".join(names))
+        "{names} has column names and no rows; give a file with rows below the header", names=", ".join(names)
     )
 
 
@@ -274,13 +265,11 @@ def _unite_schemas(schemas: list[pa.Schema], names: tuple[str, ...]) -> pa.Schem
         if set(schema.names) != set(first.names):
             odd = sorted(set(schema.names) ^ set(first.names))
             raise InputError(
-                message(
-                    "{names} and {name} do not have the same columns: only one of them has {odd}; give files "
-                    "with the same columns",
-                    names=names[0],
-                    name=name,
-                    odd=", ".join(odd),
-                )
+                "{names} and {name} do not have the same columns: only one of them has {odd}; give files "
+                "with the same columns",
+                names=names[0],
+                name=name,
+                odd=", ".join(odd),
             )
         for column in first.names:
             _check_kind(first.field(column), schema.field(column), names[0], name)
@@ -292,12 +281,10 @@ def _check_kind(one: pa.Field, other: pa.Field, name: str, other_name: str) -> N
         pa.unify_schemas([pa.schema([one]), pa.schema([other])], promote_options="permissive")
     except pa.ArrowException:
         raise InputError(
-            message(
-                "the column {name} is {type} in {name_2} and {type_2} in {other_name}; make them the same type",
-                name=repr(one.name),
-                type=one.type,
-                name_2=name,
-                type_2=other.type,
-                other_name=other_name,
-            )
+            "the column {name} is {type} in {name_2} and {type_2} in {other_name}; make them the same type",
+            name=repr(one.name),
+            type=one.type,
+            name_2=name,
+            type_2=other.type,
+            other_name=other_name,
         ) from None

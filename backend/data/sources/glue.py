@@ -117,9 +117,7 @@ class Glue:
         """The task's own folder, which may be one of several in the given one."""
         folder = user_path(self.settings.folder)
         if not folder.is_dir():
-            raise InputError(
-                message("data.folder: there is no folder {folder}; check the path", folder=folder), "data.folder"
-            )
+            raise InputError("data.folder: there is no folder {folder}; check the path", "data.folder", folder=folder)
         if any(folder.glob("*.tsv")):
             return folder
         wanted = self._layout.folder.lower()
@@ -170,19 +168,16 @@ class Glue:
         else:
             why = message("it lacks the columns {texts}; check it and data.folder", texts=", ".join(self._layout.texts))
         raise InputError(
-            message("data.task: {name} is not a file of the GLUE task {task}: {why}", name=name, task=task, why=why),
-            "data.task",
+            "data.task: {name} is not a file of the GLUE task {task}: {why}", "data.task", name=name, task=task, why=why
         )
 
     def _check_labelled(self, rows: Rows) -> None:
         label = self._layout.label
         if label not in rows.table.column_names:
             raise InputError(
-                message(
-                    "{files} has no labels (column {label}); name a file with labels, or data.test",
-                    files=rows.files[0],
-                    label=repr(label),
-                )
+                "{files} has no labels (column {label}); name a file with labels, or data.test",
+                files=rows.files[0],
+                label=repr(label),
             )
 
     def _check_labels(self, rows: Rows) -> None:
@@ -195,15 +190,13 @@ class Glue:
         if len(strangers):
             row, task = int(strangers[0]), self.settings.task
             raise InputError(
-                message(
-                    "data.task: {rows} has the label {table}, but the labels of the GLUE task {task} are "
-                    "{labels}; check it and data.folder, or correct the row",
-                    rows=rows.place(row),
-                    table=repr(rows.table[label][row].as_py()),
-                    task=task,
-                    labels=", ".join(layout.labels),
-                ),
+                "data.task: {rows} has the label {table}, but the labels of the GLUE task {task} are "
+                "{labels}; check it and data.folder, or correct the row",
                 "data.task",
+                rows=rows.place(row),
+                table=repr(rows.table[label][row].as_py()),
+                task=task,
+                labels=", ".join(layout.labels),
             )
 
     def _metric_names(self, paths: list[Path]) -> tuple[str, ...]:

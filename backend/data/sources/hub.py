@@ -112,12 +112,10 @@ class Hub:
         kind = _kind(builder)
         if kind not in _TABLES:
             raise InputError(
-                message(
-                    "data.name: {name} holds {kind} data and no tables; choose another dataset",
-                    name=self.settings.name,
-                    kind=kind,
-                ),
+                "data.name: {name} holds {kind} data and no tables; choose another dataset",
                 "data.name",
+                name=self.settings.name,
+                kind=kind,
             )
         if kind == "cache":
             self._check_revision(builder.hash)
@@ -127,13 +125,11 @@ class Hub:
         # Without the hub `datasets` takes the newest copy in its cache, of whatever revision.
         if self.settings.revision not in {"main", cached}:
             raise InputError(
-                message(
-                    "data.revision: the cache holds {name} at {cached} and the Hub cannot be reached; go "
-                    "online once, or set data.revision to that",
-                    name=self.settings.name,
-                    cached=cached,
-                ),
+                "data.revision: the cache holds {name} at {cached} and the Hub cannot be reached; go "
+                "online once, or set data.revision to that",
                 "data.revision",
+                name=self.settings.name,
+                cached=cached,
             )
 
     def _tables(
@@ -149,7 +145,7 @@ class Hub:
         tables = stream.with_format("arrow").take(max_rows).iter(batch_size=PIECE_ROWS)
         first = next(tables, None)
         if first is None:
-            raise InputError(message("the split {split} has no rows; choose another one", split=repr(split)))
+            raise InputError("the split {split} has no rows; choose another one", split=repr(split))
         return stream.features.arrow_schema if stream.features else first.schema, chain([first], tables)
 
 
@@ -202,7 +198,7 @@ def _copy(
                 writer.append(plain_batch(batch, class_names(stored), writer.schema), lines, 0)
             reading.report(writer.count, max_rows or 0, "rows")
     if not writer.count:
-        raise InputError(message("the split has no rows; choose another one"))
+        raise InputError("the split has no rows; choose another one")
 
 
 @contextmanager
@@ -229,27 +225,21 @@ def _explain_errors(name: str, field: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise (
-            error if error.field else InputError(message("{field}: {error}", field=field, error=error), field)
-        ) from None
+        raise (error if error.field else InputError("{field}: {error}", field, field=field, error=error)) from None
     except DatasetNotFoundError:
         raise InputError(
-            message(
-                "data.name: {name} is not a Hub dataset that you have access to; check the name and "
-                "data.revision, or log in with: hf auth login",
-                name=repr(name),
-            ),
+            "data.name: {name} is not a Hub dataset that you have access to; check the name and "
+            "data.revision, or log in with: hf auth login",
             "data.name",
+            name=repr(name),
         ) from None
     except (ConnectionError, HTTPError) as error:
         raise InputError(
-            message(
-                "data.name: {name} is not in the cache and the Hub cannot be reached ({class_name}); go online "
-                "once, or give the folder of a copy",
-                name=repr(name),
-                class_name=type(error).__name__,
-            ),
+            "data.name: {name} is not in the cache and the Hub cannot be reached ({class_name}); go online "
+            "once, or give the folder of a copy",
             "data.name",
+            name=repr(name),
+            class_name=type(error).__name__,
         ) from None
     except (DatasetsError, OSError, ValueError, RuntimeError) as error:
         raise InputError(*_explain(name, field, " ".join(str(error).split()))) from None

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.spec import DataSection, Section
 from backend.data.rows import Rows
 
@@ -94,14 +93,12 @@ def check_apart(split: str, parts_of: Callable[[str], Sequence[Path | str]]) -> 
             if shared := own.get(_identity(part)):
                 name, kind = shared.name if isinstance(shared, Path) else shared, _SPLITS[earlier]
                 raise InputError(
-                    message(
-                        "{name} is {kind} data too; name other data in data.{key}, or name the files of "
-                        "data.{earlier} one by one without it",
-                        name=name,
-                        kind=kind,
-                        key=split,
-                        earlier=earlier,
-                    )
+                    "{name} is {kind} data too; name other data in data.{key}, or name the files of "
+                    "data.{earlier} one by one without it",
+                    name=name,
+                    kind=kind,
+                    key=split,
+                    earlier=earlier,
                 )
 
 

@@ -65,7 +65,7 @@ class Squad:
             decoded = [_decode_file(path, name) for path, name in zip(paths, short_names(paths), strict=True)]
             if not any(question for file in decoded for question in _rows(file)):
                 raise InputError(
-                    message("{paths} has no question; give a file with questions", paths=", ".join(short_names(paths)))
+                    "{paths} has no question; give a file with questions", paths=", ".join(short_names(paths))
                 )
             version_2 = any(map(_is_version_2, decoded))
             return [
@@ -170,20 +170,16 @@ def _decode_file(path: Path, name: str) -> _File:
         return msgspec.json.decode(content, type=_File)
     except msgspec.ValidationError as error:
         raise InputError(
-            message(
-                "{name} is not SQuAD JSON, which is {{data: [{{paragraphs: [{{context, qas}}]}}]}} ({error}); "
-                "for one row per question (JSON lines, CSV, Parquet) set data.source: files",
-                name=name,
-                error=_describe_error(error),
-            )
+            "{name} is not SQuAD JSON, which is {{data: [{{paragraphs: [{{context, qas}}]}}]}} ({error}); "
+            "for one row per question (JSON lines, CSV, Parquet) set data.source: files",
+            name=name,
+            error=_describe_error(error),
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(
-            message(
-                "{name} is not valid JSON ({error}); download it again, or for another format set data.source: files",
-                name=name,
-                error=_describe_error(error),
-            )
+            "{name} is not valid JSON ({error}); download it again, or for another format set data.source: files",
+            name=name,
+            error=_describe_error(error),
         ) from None
 
 

@@ -118,16 +118,14 @@ def pair_folder(settings: Settings, reading: ReadOptions) -> Path:
     """The folder with the pair's files: as given, or unpacked into the cache. Raises InputError."""
     if settings.folder is None:
         if settings.pair is None:
-            raise InputError(
-                message("data.pair: name a language pair such as eng-spa, or its data.folder"), "data.pair"
-            )
+            raise InputError("data.pair: name a language pair such as eng-spa, or its data.folder", "data.pair")
         return _fetch_pair(settings.pair, settings.address.replace("{pair}", settings.pair), reading)
     path = Path(settings.folder)
     if path.is_dir():
         return path
     if not path.is_file():
         raise InputError(
-            message("data.folder: {path} is neither a folder nor an archive; check the path", path=path), "data.folder"
+            "data.folder: {path} is neither a folder nor an archive; check the path", "data.folder", path=path
         )
     with prefix_errors("data.folder"):
         return _unpack(lambda: path, fingerprint("tatoeba", file_fingerprint(path)), reading)
@@ -151,15 +149,13 @@ def _fetch_pair(pair: str, address: str, reading: ReadOptions) -> Path:
             folder = _unpack(fetch_archive, name, reading)
     except archive.DownloadError as problem:
         raise InputError(
-            message(
-                "data.pair: {address} cannot be downloaded ({problem}); check the pair and the network, or put "
-                "the file into {downloads} as {name}, or name it as data.folder",
-                address=address,
-                problem=problem,
-                downloads=downloads,
-                name=by_hand.name,
-            ),
+            "data.pair: {address} cannot be downloaded ({problem}); check the pair and the network, or put "
+            "the file into {downloads} as {name}, or name it as data.folder",
             "data.pair",
+            address=address,
+            problem=problem,
+            downloads=downloads,
+            name=by_hand.name,
         ) from None
     except InputError:
         fetched.unlink(missing_ok=True)  # it cannot be used, so the next start fetches it anew
@@ -176,10 +172,8 @@ def _unpack(bring: Callable[[], Path], name: str, reading: ReadOptions) -> Path:
         found = archive.unpack(path, folder, _FILES, reading.report)
         if not found:
             raise InputError(
-                message(
-                    "{name} has no train.src, dev.src or test.src, so it is not a language pair of the challenge",
-                    name=path.name,
-                )
+                "{name} has no train.src, dev.src or test.src, so it is not a language pair of the challenge",
+                name=path.name,
             )
         sizes = {one.name: one.stat().st_size for one in folder.iterdir()}
         (folder / "facts.json").write_text(json.dumps({"sizes": sizes}))

@@ -105,19 +105,14 @@ class Source:
     def _file(self, name: str, language: str) -> Path:
         folder = user_path(self.settings.folder)
         if not folder.is_dir():
-            raise InputError(
-                message("data.folder: there is no folder {folder}; check the path", folder=folder), "data.folder"
-            )
+            raise InputError("data.folder: there is no folder {folder}; check the path", "data.folder", folder=folder)
         file = _FILES.get(name, name).format(language=language)
         found = next((folder / place / file for place in _PLACES if (folder / place / file).is_file()), None)
         if found is None:
             raise InputError(
-                message(
-                    "there is no {file} in {folder}; unpack XNLI-1.0.zip and XNLI-MT-1.0.zip there, or name "
-                    "another folder",
-                    file=file,
-                    folder=folder,
-                )
+                "there is no {file} in {folder}; unpack XNLI-1.0.zip and XNLI-MT-1.0.zip there, or name another folder",
+                file=file,
+                folder=folder,
             )
         return found
 
@@ -147,11 +142,9 @@ class Xnli:
         for name in ("premise", "hypothesis"):
             if name not in self._columns:
                 raise InputError(
-                    message(
-                        "{name} is not a file of XNLI: it has none of the columns {names}; check data.folder",
-                        name=path.name,
-                        names=", ".join(_NAMES[name]),
-                    )
+                    "{name} is not a file of XNLI: it has none of the columns {names}; check data.folder",
+                    name=path.name,
+                    names=", ".join(_NAMES[name]),
                 )
 
     def schema(self) -> pa.Schema:
@@ -170,12 +163,10 @@ class Xnli:
             yield RowChunk(batch, piece.lines[keep], piece.position)
         if others and not found:
             raise InputError(
-                message(
-                    "{name} has no rows in the language {language}; it has {others}",
-                    name=self._name,
-                    language=repr(self._language),
-                    others=", ".join(sorted(others)),
-                )
+                "{name} has no rows in the language {language}; it has {others}",
+                name=self._name,
+                language=repr(self._language),
+                others=", ".join(sorted(others)),
             )
 
     def _keep(self, batch: pa.RecordBatch, others: set[str]) -> np.ndarray:

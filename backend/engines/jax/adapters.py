@@ -35,7 +35,7 @@ class Adapter:
     def __init__(self, loading: LoadRequest, opened: LoadedParameters) -> None:
         assert loading.training is not None
         if not isinstance(loading.adapter, Settings):
-            raise InputError(message("adapter.type: the JAX engine supports only LoRA; choose PyTorch"), "adapter.type")
+            raise InputError("adapter.type: the JAX engine supports only LoRA; choose PyTorch", "adapter.type")
         self._loading, self._settings = loading, loading.adapter
         self._base = opened.model
         self._in_full = _fully_trained(self._base, opened, loading.head.head)
@@ -206,6 +206,5 @@ def _check_table(model: Model, name: str, target: str, head: Head) -> None:
         reason = message("counts positions itself, which PEFT does not know")
     if reason:
         raise InputError(
-            message("adapter.targets: {target} {reason}; leave it out", target=repr(target), reason=reason),
-            "adapter.targets",
+            "adapter.targets: {target} {reason}; leave it out", "adapter.targets", target=repr(target), reason=reason
         )

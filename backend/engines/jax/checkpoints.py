@@ -107,12 +107,10 @@ def _to_peft_name(name: str) -> str:
 
 def _unreadable(folder: Path, error: Exception) -> RunFailed:
     return RunFailed(
-        message(
-            "{folder}: this checkpoint cannot be read ({error}); resume from an older one",
-            folder=folder,
-            error=_first_line(error),
-        ),
+        "{folder}: this checkpoint cannot be read ({error}); resume from an older one",
         "checkpoint_unreadable",
+        folder=folder,
+        error=_first_line(error),
     )
 
 
@@ -145,8 +143,9 @@ def _check(stored: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Mapping
 
 def _of_another_model(what: str) -> RunFailed:
     return RunFailed(
-        message("This checkpoint belongs to another model: {what} does not fit; start a new run", what=what),
+        "This checkpoint belongs to another model: {what} does not fit; start a new run",
         "checkpoint_mismatch",
+        what=what,
     )
 
 

@@ -32,22 +32,18 @@ def position(hosts: int, coordinator: str, timeout: float) -> Position:
             number = found.number if number is None else number
     if not coordinator:
         raise InputError(
-            message(
-                "hardware.coordinator: say where the first of the {hosts} hosts can be reached, such as "
-                "10.0.0.1:8476; only TPU pods and Slurm work without it",
-                hosts=hosts,
-            ),
+            "hardware.coordinator: say where the first of the {hosts} hosts can be reached, such as "
+            "10.0.0.1:8476; only TPU pods and Slurm work without it",
             "hardware.coordinator",
+            hosts=hosts,
         )
     if number is None:
         raise InputError(
-            message(
-                "hardware.hosts: the spec is the same on all {hosts} hosts, so it cannot say which one this "
-                "is; set {number}=0 on the first, {number}=1 on the second and so on",
-                hosts=hosts,
-                number=NUMBER,
-            ),
+            "hardware.hosts: the spec is the same on all {hosts} hosts, so it cannot say which one this "
+            "is; set {number}=0 on the first, {number}=1 on the second and so on",
             _HOSTS,
+            hosts=hosts,
+            number=NUMBER,
         )
     return Position(number, hosts, coordinator, timeout)
 
@@ -55,12 +51,10 @@ def position(hosts: int, coordinator: str, timeout: float) -> Position:
 def _check_count(wanted: int, there: int) -> None:
     if wanted != there:
         raise InputError(
-            message(
-                "hardware.hosts: the spec asks for {wanted}, and this job has {there}; set it to {there}",
-                wanted=wanted,
-                there=there,
-            ),
+            "hardware.hosts: the spec asks for {wanted}, and this job has {there}; set it to {there}",
             _HOSTS,
+            wanted=wanted,
+            there=there,
         )
 
 
@@ -70,14 +64,12 @@ def _configured_host_number(count: int) -> int | None:
         return None
     if not given.isdecimal() or int(given) >= count:
         raise InputError(
-            message(
-                "{number}: {given} is not the number of a host; hardware.hosts says {count}, so use 0 to {count_2}",
-                number=NUMBER,
-                given=repr(given),
-                count=count,
-                count_2=count - 1,
-            ),
+            "{number}: {given} is not the number of a host; hardware.hosts says {count}, so use 0 to {count_2}",
             _HOSTS,
+            number=NUMBER,
+            given=repr(given),
+            count=count,
+            count_2=count - 1,
         )
     return int(given)
 
@@ -92,12 +84,10 @@ def _detect_position() -> Position | None:
         )
     except (RuntimeError, ValueError, KeyError, OSError) as error:
         raise InputError(
-            message(
-                "hardware.hosts: JAX cannot tell which host this is ({error}); set hardware.coordinator and {number}",
-                error=error,
-                number=NUMBER,
-            ),
+            "hardware.hosts: JAX cannot tell which host this is ({error}); set hardware.coordinator and {number}",
             _HOSTS,
+            error=error,
+            number=NUMBER,
         ) from error
     if coordinator is None or count is None or number is None:
         return None
@@ -143,17 +133,15 @@ def _not_met(here: Position, error: Exception) -> RunFailed:
     )
     why = next(iter(str(error).splitlines()), "") or message("JAX does not say why")
     return RunFailed(
-        message(
-            "{who} could not be reached: {error}",
-            who=who,
-            error=why,
-        ),
-        code="hosts_not_met",
+        "{who} could not be reached: {error}",
+        "hosts_not_met",
         hint=message(
             "Start the same command on all {count} hosts, each with its own {number}, or raise hardware.host_timeout.",
             count=here.count,
             number=NUMBER,
         ),
+        who=who,
+        error=why,
     )
 
 
@@ -203,8 +191,7 @@ class JaxBoard:
 
 def _unreachable_error(error: Exception) -> RunFailed:
     return RunFailed(
-        message("the first host can no longer be reached ({error})", error=next(iter(str(error).splitlines()), "")),
-        "host_lost",
+        "the first host can no longer be reached ({error})", "host_lost", error=next(iter(str(error).splitlines()), "")
     )
 
 

@@ -52,7 +52,7 @@ class JaxEngine:
         """Put the model in place. Raises InputError or RunFailed in one sentence."""
         if loading.precision not in _NUMBERS:
             raise InputError(
-                message("hardware.precision: the JAX engine computes in float32 or bfloat16; choose one of them"),
+                "hardware.precision: the JAX engine computes in float32 or bfloat16; choose one of them",
                 "hardware.precision",
             )
         _keep_compilations()
@@ -149,7 +149,7 @@ class JaxEngine:
     def evaluate(self, batch: Batch) -> dict[str, np.ndarray]:
         """The head's outputs for every row of the batch; filler rows get zeros."""
         if self._model is None:
-            raise RunFailed(message("No model is loaded"), "no_model")
+            raise RunFailed("No model is loaded", "no_model")
         [filled] = pad_alike([batch], self._layout.groups)
         arrays = self._layout.shard_batch(self._head.arrays(filled), 0)
         found = self._programs.call(self._outputs, ("outputs", shapes(arrays)), self._parameters, arrays)

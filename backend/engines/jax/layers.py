@@ -20,9 +20,10 @@ FIELD = "hardware.engine"
 
 
 class UnsupportedModelError(InputError):
-    """`what` follows "the JAX engine", as in "does not know the architecture 'electra'"."""
+    """`what`, a template, follows "the JAX engine", as in "does not know the architecture 'electra'"."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, /, **values: Any) -> None:
+        what = message(what, **values)
         super().__init__(message("{field}: the JAX engine {what}; choose PyTorch", field=FIELD, what=what), FIELD)
 
 
@@ -327,5 +328,5 @@ ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
 def activation(name: str) -> Callable[[jax.Array], jax.Array]:
     """Raises Unknown for one that is not here: nothing similar is taken instead."""
     if name not in ACTIVATIONS:
-        raise UnsupportedModelError(message("does not support the activation {name} of this model", name=repr(name)))
+        raise UnsupportedModelError("does not support the activation {name} of this model", name=repr(name))
     return ACTIVATIONS[name]

@@ -102,7 +102,7 @@ def _load_stored(model: Model, stored: Any, config: Any, loading: LoadRequest, r
     found, unused = _read(loading, model)
     if not found:
         raise InputError(
-            message("{field}: {folder}", field=FIELD, folder=foreign_weights(loading.folder, config.model_type)), FIELD
+            "{field}: {folder}", FIELD, field=FIELD, folder=foreign_weights(loading.folder, config.model_type)
         )
     resized = loading.new_tokens.describe(rows, config.vocab_size)
     spare = (
@@ -125,12 +125,10 @@ def _load_stored(model: Model, stored: Any, config: Any, loading: LoadRequest, r
             parameters[name] = values
         elif name.partition(".")[0] not in model.tops or loading.head.head.declared.over_vocabulary:
             raise InputError(
-                message(
-                    "model.config: with these changes {name} has another shape than in the file; undo them or "
-                    "set model.initialise to from_config",
-                    name=name,
-                ),
+                "model.config: with these changes {name} has another shape than in the file; undo them or "
+                "set model.initialise to from_config",
                 "model.config",
+                name=name,
             )
     if not loading.head.head.declared.over_vocabulary:
         _fit_head(parameters, model, stored, loading)
@@ -162,13 +160,11 @@ def _read(loading: LoadRequest, model: Model) -> tuple[Values, list[str]]:
 def _refuse_two(known: np.ndarray | None, values: np.ndarray, name: str, own: str) -> None:
     if known is not None and not np.array_equal(known, values):
         raise InputError(
-            message(
-                "hardware.engine: the file holds {name} beside {own} with different values, but in the JAX "
-                "engine both share one table; choose PyTorch",
-                name=name,
-                own=own,
-            ),
+            "hardware.engine: the file holds {name} beside {own} with different values, but in the JAX "
+            "engine both share one table; choose PyTorch",
             "hardware.engine",
+            name=name,
+            own=own,
         )
 
 

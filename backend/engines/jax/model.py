@@ -11,7 +11,6 @@ from safetensors.numpy import save_file
 
 from backend import registry
 from backend.contract.heads import Head
-from backend.contract.messages import message
 from backend.engines.jax.layers import Conv1D, Embedding, LayerNorm, Linear, RMSNorm, UnsupportedModelError
 from backend.engines.jax.models.family import Build, Config, Family
 from backend.engines.layer_depth import LayerDepths
@@ -100,13 +99,11 @@ def find_family(config: Config, head: Head | None = None) -> Family:
     """Raises Unknown for an architecture, or a head of it, that no family is of."""
     name = str(config["model_type"]).replace("-", "_")
     if name not in registry.names("family"):
-        raise UnsupportedModelError(
-            message("does not support the architecture {config}", config=repr(config["model_type"]))
-        )
+        raise UnsupportedModelError("does not support the architecture {config}", config=repr(config["model_type"]))
     family: Family = registry.find("family", name, "hardware.engine")
     if head is not None and head not in family.heads:
         raise UnsupportedModelError(
-            message("has no {head} for {config}", head=head.replace("_", " "), config=config["model_type"])
+            "has no {head} for {config}", head=head.replace("_", " "), config=config["model_type"]
         )
     return family
 

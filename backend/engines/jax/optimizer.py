@@ -9,7 +9,6 @@ import optax
 
 from backend import registry
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.spec import TrainingSection, validate
 from backend.engines.jax.model import Parameters
 
@@ -71,12 +70,10 @@ def _rule(training: TrainingSection, options: Any, decays: Mapping[str, float]) 
         case "adafactor":
             return Adafactor(options, decays)
     raise InputError(
-        message(
-            "training.optimizer: the JAX engine does not support {optimizer}; choose adamw, adam, adafactor, "
-            "sgd, lion, or PyTorch",
-            optimizer=repr(training.optimizer),
-        ),
+        "training.optimizer: the JAX engine does not support {optimizer}; choose adamw, adam, adafactor, "
+        "sgd, lion, or PyTorch",
         "training.optimizer",
+        optimizer=repr(training.optimizer),
     )
 
 

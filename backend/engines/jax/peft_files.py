@@ -85,14 +85,12 @@ class StoredAdapter:
             self._tensors = _read(folder / WEIGHTS)
         except (OSError, ValueError, SafetensorError) as error:
             raise InputError(
-                message(
-                    "{field}: the adapter in {folder} cannot be read ({error}); save it again as {weights}",
-                    field=_FIELD,
-                    folder=folder,
-                    error=error,
-                    weights=WEIGHTS,
-                ),
+                "{field}: the adapter in {folder} cannot be read ({error}); save it again as {weights}",
                 _FIELD,
+                field=_FIELD,
+                folder=folder,
+                error=error,
+                weights=WEIGHTS,
             ) from error
         self._refuse_unknown()
 
@@ -143,22 +141,20 @@ class StoredAdapter:
 
     def _unknown(self, what: str) -> InputError:
         return InputError(
-            message(
-                "{field}: the JAX engine does not support {what} of the adapter in {folder}; choose PyTorch, "
-                "or merge it with PEFT",
-                field=_FIELD,
-                what=what,
-                folder=self._folder,
-            ),
+            "{field}: the JAX engine does not support {what} of the adapter in {folder}; choose PyTorch, "
+            "or merge it with PEFT",
             _FIELD,
+            field=_FIELD,
+            what=what,
+            folder=self._folder,
         )
 
     def _mismatch_error(self, reason: str) -> RunFailed:
         return RunFailed(
-            message(
-                "{folder}: its adapter does not fit the model it names ({reason})", folder=self._folder, reason=reason
-            ),
+            "{folder}: its adapter does not fit the model it names ({reason})",
             "adapter_mismatch",
+            folder=self._folder,
+            reason=reason,
         )
 
 

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from backend.contract.messages import message
 from backend.engines.jax.layers import UnsupportedModelError
 
 Frequencies = tuple[np.ndarray, float]
@@ -22,11 +21,9 @@ class Rotary:
         given = config.get("rope_parameters") or {}
         kind = given.get("rope_type", "default")
         if kind not in _KINDS:
-            raise UnsupportedModelError(
-                message("does not support the rotary positions {kind} of this model", kind=repr(kind))
-            )
+            raise UnsupportedModelError("does not support the rotary positions {kind} of this model", kind=repr(kind))
         if given.get("partial_rotary_factor", 1.0) != 1.0:
-            raise UnsupportedModelError(message("does not support partial rotary positions"))
+            raise UnsupportedModelError("does not support partial rotary positions")
         self._frequencies, self._scale = _KINDS[kind](given, width, config)
 
     def rotate(self, x: jax.Array, positions: jax.Array) -> jax.Array:

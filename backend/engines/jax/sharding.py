@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import prod
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message, plural
+from backend.contract.messages import plural
 from backend.engines.engine import Split
 
 ROWS, MATRICES = "rows", "matrices"
@@ -56,12 +56,10 @@ def check_rules(model_type: str, tensor_parallel: int, rules: Rules) -> None:
     """Raises InputError where layers should be divided and the family does not say how."""
     if tensor_parallel > 1 and not rules:
         raise InputError(
-            message(
-                "hardware.tensor_parallel: the JAX engine cannot divide the layers of {model_type}; use 1, and "
-                "hardware.parallelism fsdp to save memory",
-                model_type=model_type,
-            ),
+            "hardware.tensor_parallel: the JAX engine cannot divide the layers of {model_type}; use 1, and "
+            "hardware.parallelism fsdp to save memory",
             "hardware.tensor_parallel",
+            model_type=model_type,
         )
 
 

@@ -163,13 +163,11 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
         first = next(iter(str(error).strip().splitlines()), "")
         reason = f"{type(error).__name__}: {first}".removesuffix(": ")
         raise RunFailed(
-            message(
-                "{folder}: its adapter does not fit the model it names ({reason}); correct its "
-                "adapter_config.json, merge it with PEFT, or choose another adapter",
-                folder=folder,
-                reason=reason,
-            ),
+            "{folder}: its adapter does not fit the model it names ({reason}); correct its "
+            "adapter_config.json, merge it with PEFT, or choose another adapter",
             "adapter_mismatch",
+            folder=folder,
+            reason=reason,
         ) from error
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(trains[name])
@@ -222,11 +220,9 @@ def _matching_modules(
         modules[name].weight is output.weight and modules[name] is not output for name in found
     ):
         raise InputError(
-            message(
-                "adapter.targets: {target} shares its weights with the model's output; leave it out",
-                target=repr(target),
-            ),
+            "adapter.targets: {target} shares its weights with the model's output; leave it out",
             "adapter.targets",
+            target=repr(target),
         )
     return found
 

@@ -12,7 +12,6 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from backend.contract.errors import RunFailed
-from backend.contract.messages import message
 from backend.engines.engine import Finish
 from backend.engines.torch import memory
 from backend.engines.torch.optimizer import Optimizer
@@ -90,12 +89,10 @@ def restore(
                 precision.restore(json.loads((file.metadata() or {}).get("scaler", "{}")))
     except (OSError, SafetensorError, KeyError) as error:
         raise RunFailed(
-            message(
-                "{folder}: this checkpoint cannot be read ({error}); resume from an older one",
-                folder=folder,
-                error=error,
-            ),
+            "{folder}: this checkpoint cannot be read ({error}); resume from an older one",
             "checkpoint_unreadable",
+            folder=folder,
+            error=error,
         ) from error
 
 
@@ -117,8 +114,9 @@ def _take_weights(model: nn.Module, frozen: frozenset[str], tensors: dict[str, t
     wanted = _weights(model, frozen)
     if wrong := [name for name in wanted if name not in tensors or tensors[name].shape != wanted[name].shape]:
         raise RunFailed(
-            message("This checkpoint belongs to another model: {wrong} does not fit; start a new run", wrong=wrong[0]),
+            "This checkpoint belongs to another model: {wrong} does not fit; start a new run",
             "checkpoint_mismatch",
+            wrong=wrong[0],
         )
     for name in wanted:
         places[name].copy_(tensors[name])

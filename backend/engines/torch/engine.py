@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from backend.contract.errors import RunFailed
-from backend.contract.messages import message
 from backend.contract.rpc.generation import GenerationSettings
 from backend.data.batches import targets
 from backend.engines.engine import Batch, Finish, LoadedModel, LoadRequest, StepNumbers, StepResult
@@ -155,7 +154,7 @@ class TorchEngine:
 
     def _set_training(self, training: bool) -> None:
         if self._model is None:
-            raise RunFailed(message("No model is loaded"), "no_model")
+            raise RunFailed("No model is loaded", "no_model")
         if self._model.training is not training:  # the walk over all modules costs as much as a layer
             self._model.train(training)
 

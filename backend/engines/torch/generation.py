@@ -8,7 +8,6 @@ import torch
 from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.rpc.generation import GenerationSettings
 from backend.engines import decoding
 from backend.engines.engine import Batch
@@ -42,12 +41,10 @@ def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.nda
     except (TypeError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:300].rstrip(". ")
         raise InputError(
-            message(
-                "model.name_or_path: this model cannot generate as its generation_config.json asks ({reason}); "
-                "correct that file, or choose another model",
-                reason=reason,
-            ),
+            "model.name_or_path: this model cannot generate as its generation_config.json asks ({reason}); "
+            "correct that file, or choose another model",
             "model.name_or_path",
+            reason=reason,
         ) from error
     ends = list(end_tokens(settings, model.generation_config, model.config))
     return [_before_end(row, ends) for row in found[:, known:].cpu().numpy()]

@@ -22,7 +22,6 @@ from transformers import (
 
 from backend.contract.errors import InputError
 from backend.contract.heads import IGNORE, TOP_TOKENS, Head, HeadFacts
-from backend.contract.messages import message
 from backend.engines.engine import Batch
 from backend.engines.torch.inputs import align_ends, check_packing, check_window, model_inputs, tensor
 from backend.engines.torch.target_logits import TargetLogits
@@ -186,7 +185,7 @@ class BeamQuestionAnswering:
     def model_class(config: PreTrainedConfig) -> Any:
         """The architecture's own class. Raises InputError where it has none."""
         if reason := explain_unsupported({"model_type": config.model_type}, Head.QUESTION_ANSWERING_BEAM):
-            raise InputError(message("model.name_or_path: {reason}", reason=reason), "model.name_or_path")
+            raise InputError("model.name_or_path: {reason}", "model.name_or_path", reason=reason)
         return getattr(transformers, BEAM_CLASSES[config.model_type])
 
     def answer(self, model: Any, batch: Batch) -> Any:

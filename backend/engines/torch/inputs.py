@@ -128,10 +128,8 @@ def _keeps_apart(model: Any, batch: Batch, device: torch.device) -> bool:
 
 def _packing_error(model: Any, why: str) -> InputError:
     return InputError(
-        message(
-            "task.packing: a {model_type} model {why}; set task.packing to false",
-            model_type=model.config.model_type,
-            why=why,
-        ),
+        "task.packing: a {model_type} model {why}; set task.packing to false",
         "task.packing",
+        model_type=model.config.model_type,
+        why=why,
     )

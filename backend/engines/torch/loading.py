@@ -104,13 +104,11 @@ def _from_config(loading: LoadRequest, config: PreTrainedConfig, seed: int, acco
     names = [name for name, each in model.named_parameters() if each.requires_grad]
     if strange := [name for name in names if not is_known(name)]:
         raise InputError(
-            message(
-                "model.initialise: Burnish does not know how to initialise {strange} of a {model_type} model; "
-                "set it to pretrained, or choose another architecture",
-                strange=strange[0],
-                model_type=config.model_type,
-            ),
+            "model.initialise: Burnish does not know how to initialise {strange} of a {model_type} model; "
+            "set it to pretrained, or choose another architecture",
             "model.initialise",
+            strange=strange[0],
+            model_type=config.model_type,
         )
     _draw(names, model, seed, account)
     return model
@@ -154,7 +152,7 @@ def _from_file(
         missing, mismatched = missing - held, mismatched - held
     if not parameters.keys() - missing:
         raise InputError(
-            message("{field}: {folder}", field=FIELD, folder=foreign_weights(loading.folder, config.model_type)), FIELD
+            "{field}: {folder}", FIELD, field=FIELD, folder=foreign_weights(loading.folder, config.model_type)
         )
     _refuse_other_shapes(model, mismatched, loading.head.head)
     other_labels = _fit_head(model, stored, loading, missing | mismatched)
@@ -208,12 +206,10 @@ def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str], head: Hea
     expected = set() if head.declared.over_vocabulary else set(_head_parameters(model))
     if body := sorted(mismatched - expected):
         raise InputError(
-            message(
-                "model.config: with these changes {body} has another shape than in the file; undo them or "
-                "set model.initialise to from_config",
-                body=body[0],
-            ),
+            "model.config: with these changes {body} has another shape than in the file; undo them or "
+            "set model.initialise to from_config",
             "model.config",
+            body=body[0],
         )
 
 

@@ -8,7 +8,6 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 
 _MIXED = {"float32": "no", "bfloat16": "bf16", "float16": "fp16"}
 
@@ -23,8 +22,7 @@ class Precision:
     def __init__(self, device: torch.device, name: str) -> None:
         if name == "float16" and device.type == "cpu":
             raise InputError(
-                message("hardware.precision: a CPU cannot train in float16; use float32 or bfloat16"),
-                "hardware.precision",
+                "hardware.precision: a CPU cannot train in float16; use float32 or bfloat16", "hardware.precision"
             )
         # One process may hold several engines one after another (an evaluation after a training, the tests).
         AcceleratorState._reset_state(reset_partial_state=True)

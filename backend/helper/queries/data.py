@@ -74,7 +74,7 @@ def _training_rows(arguments: Arguments, tell: Tell) -> tuple[Any, Any, Any]:
     section = _resolve_paths(section, settings, kind)
     rows = kind(settings).read("train", section, datasets.reading(reporting(tell)))
     if rows is None:
-        raise InputError(message("data.train: name the training data, for example a CSV file"), "data.train")
+        raise InputError("data.train: name the training data, for example a CSV file", "data.train")
     return section, kind, rows
 
 
@@ -174,7 +174,7 @@ def _report_request(arguments: Arguments) -> Any:
     task = arguments.get("task") or {}
     section = task if isinstance(task, dict) else {"type": str(task)}
     if not section.get("type"):
-        raise InputError(message("task.type: name the task, which determines which rows can be used"), "task.type")
+        raise InputError("task.type: name the task, which determines which rows can be used", "task.type")
     return data_report.request_of_data(require(arguments, "data", dict), section, None, Path.home())
 
 
@@ -205,7 +205,7 @@ def _row(arguments: Arguments, tell: Tell) -> DataRow:
     rows = _training_rows(arguments, tell)[2]
     number = int(arguments.get("row") or 0)
     if not 0 <= number < len(rows):
-        raise InputError(message("there is no row {number}; the data has {rows}", number=number, rows=len(rows)))
+        raise InputError("there is no row {number}; the data has {rows}", number=number, rows=len(rows))
     [values] = rows.table.slice(number, 1).to_pylist()
     whole = {name: cell_text(value, WHOLE_CHARACTERS) for name, value in values.items()}
     return DataRow(place=rows.place(number), cells=whole)

@@ -96,9 +96,9 @@ def _login(arguments: Arguments, tell: Tell) -> HubAccount:
     install_limits()
     token = require(arguments, "token").strip()
     if not token or any(letter.isspace() for letter in token):
-        raise InputError(message("a token is one word; copy it from huggingface.co/settings/tokens"), "token")
+        raise InputError("a token is one word; copy it from huggingface.co/settings/tokens", "token")
     if is_offline():
-        raise InputError(message("the Hub checks a token when you log in; turn off Work offline first"), "token")
+        raise InputError("the Hub checks a token when you log in; turn off Work offline first", "token")
     try:
         hub.login(token, skip_if_logged_in=False)
     except (hub.errors.HfHubHTTPError, OSError, ValueError) as error:

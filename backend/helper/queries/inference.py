@@ -157,7 +157,7 @@ def _run(arguments: Arguments) -> RunFolder:
     name = require(arguments, "run")
     run = find_run(name, runs_folder())
     if run is None:
-        raise InputError(message("{name}: this run no longer exists", name=name), "run")
+        raise InputError("{name}: this run no longer exists", "run", name=name)
     return run.main_folder()
 
 

@@ -1,7 +1,6 @@
 """Answers what models are here, what a model holds, how old weights are converted, and whether a model's own code may run."""
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.places import cache_folder, is_offline, runs_folder
 from backend.contract.rpc.models import CachedModel, CachedModels, ModelChoices, ModelCode, ModelDescription
 from backend.contract.run.folder import run_folders
@@ -54,7 +53,7 @@ def _convert(arguments: Arguments, tell: Tell) -> ModelDescription:
     from backend.models import location
 
     if arguments.get("consent") is not True:
-        raise InputError(message("converting runs a program on a downloaded file, so it needs your consent first"))
+        raise InputError("converting runs a program on a downloaded file, so it needs your consent first")
     location.locate(
         require(arguments, "name_or_path"),
         str(arguments.get("revision") or "main"),
@@ -85,11 +84,9 @@ def _agree_to_code(arguments: Arguments, tell: Tell) -> ModelCode:
     found = code_consent.code_of(target, _revision(arguments), reporting(tell))
     if {one.name: one.version for one in found} != seen:
         raise InputError(
-            message(
-                "model.trust_remote_code: the code of {target} has changed since you saw it; read it again",
-                target=target,
-            ),
+            "model.trust_remote_code: the code of {target} has changed since you saw it; read it again",
             "model.trust_remote_code",
+            target=target,
         )
     for one in found:
         one.agree()

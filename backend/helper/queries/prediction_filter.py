@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.rpc.predictions import RIGHT, PredictionRows
 from backend.helper.queries import predictions
 from backend.helper.queries.derived_columns import add_column
@@ -82,7 +81,7 @@ def _filter_mask(table: "pa.Table", arguments: Arguments) -> "np.ndarray":
     if right is not None:
         table = add_column(table, RIGHT)
         if RIGHT not in table.column_names:
-            raise InputError(message("there are no actual values in this file to compare the predictions with"))
+            raise InputError("there are no actual values in this file to compare the predictions with")
         keep &= _flags(table[RIGHT] if right else _not(table[RIGHT]))
     for name in ("actual", "prediction"):
         if arguments.get(name) is not None:
@@ -108,11 +107,9 @@ def _compare(table: "pa.Table", condition: Any) -> "np.ndarray":
     function = _OPERATIONS.get(operation)
     if function is None:
         raise InputError(
-            message(
-                "{operation} is not a comparison; choose one of {operations}",
-                operation=repr(operation),
-                operations=", ".join(_OPERATIONS),
-            )
+            "{operation} is not a comparison; choose one of {operations}",
+            operation=repr(operation),
+            operations=", ".join(_OPERATIONS),
         )
     if isinstance(value, str) or not _is_plain_number(column.type):
         column, value = _as_text(column), str(value)
@@ -170,11 +167,9 @@ def _matching(arguments: Arguments) -> list[_Match]:
     except pa.ArrowInvalid as error:
         reason = str(error).splitlines()[0].rpartition("Invalid regular expression: ")[2]
         raise InputError(
-            message(
-                "{text} is not a valid regular expression: {reason}; fix it or search for plain text",
-                text=text,
-                reason=reason,
-            )
+            "{text} is not a valid regular expression: {reason}; fix it or search for plain text",
+            text=text,
+            reason=reason,
         ) from None
     return [*([] if regex else plain), ("match_substring_regex", options)]
 
@@ -237,9 +232,7 @@ def _flags(column: Any) -> "np.ndarray":
 def _check(table: "pa.Table", column: str) -> None:
     if column not in table.column_names:
         there = ", ".join(name for name in table.column_names if name != RIGHT)
-        raise InputError(
-            message("{column} is not a column of this file; there are {there}", column=repr(column), there=there)
-        )
+        raise InputError("{column} is not a column of this file; there are {there}", column=repr(column), there=there)
 
 
 def _write_pages(table: "pa.Table") -> str:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from backend.contract.arrow_numbers import numbers
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.rpc.predictions import (
     THRESHOLD_STEPS,
     Confusion,
@@ -160,7 +159,7 @@ def _threshold_counts(arguments: Arguments, tell: Tell) -> ThresholdCounts:
     path, label = require(arguments, "parquet"), require(arguments, "label")
     column = f"{PROBABILITY}{label}"
     if column not in read(path, tell).column_names:
-        raise InputError(message("{label}: there is no probability of this label in the file", label=repr(label)))
+        raise InputError("{label}: there is no probability of this label in the file", label=repr(label))
     table = read_columns(path, ["actual", column])
     actual = compute.cast(table["actual"], pa.string())
     known = numbers(compute.call_function("is_valid", [actual]))
@@ -187,10 +186,10 @@ def _numbers(arguments: Arguments, tell: Tell) -> NumberStatistics:
     try:
         actual, predicted = (numbers(compute.cast(table[name], pa.float64())) for name in PAIR)
     except pa.ArrowInvalid:
-        raise InputError(message("the predictions of this file are not numbers")) from None
+        raise InputError("the predictions of this file are not numbers") from None
     rows = np.flatnonzero(np.isfinite(actual) & np.isfinite(predicted))
     if not len(rows):
-        raise InputError(message("no row of this file has an actual number to compare with"))
+        raise InputError("no row of this file has an actual number to compare with")
     actual, predicted = actual[rows], predicted[rows]
     error = predicted - actual
     shown = _sample_points(np.abs(error))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from backend.contract.arrow_numbers import numbers, whole_numbers
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.places import cache_folder
 from backend.contract.rpc.predictions import AT_THRESHOLD, PredictionPages
 from backend.contract.rpc.protocol import ExportedFile, Progress
@@ -55,9 +54,7 @@ def read_columns(path: str, columns: list[str]) -> "pa.Table":
         missing = set(columns) - set(file.schema_arrow.names)
         if missing:
             raise InputError(
-                message(
-                    "{path}: these predictions have no {missing} to compare with", path=path, missing=repr(min(missing))
-                )
+                "{path}: these predictions have no {missing} to compare with", path=path, missing=repr(min(missing))
             )
         return file.read(columns=columns)
 
@@ -81,11 +78,7 @@ def _read_errors(path: Path) -> Iterator[None]:
     except (OSError, pa.ArrowInvalid) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise InputError(
-            message(
-                "{path}: these predictions cannot be read: {reason}; run burnish predict again",
-                path=path,
-                reason=reason,
-            )
+            "{path}: these predictions cannot be read: {reason}; run burnish predict again", path=path, reason=reason
         ) from None
 
 
@@ -180,11 +173,7 @@ def export(request: ExportRequest, report: Callable[[int, int], None] = lambda d
 
     if request.format not in FORMATS:
         raise InputError(
-            message(
-                "{format} cannot be written; choose {formats}",
-                format=repr(request.format),
-                formats=" or ".join(FORMATS),
-            )
+            "{format} cannot be written; choose {formats}", format=repr(request.format), formats=" or ".join(FORMATS)
         )
     table = _export_table(request)
     options = predictions_file.TableOptions(request.format == "csv", request.bom, request.defuse)
@@ -208,9 +197,7 @@ def _export_table(request: ExportRequest) -> "pa.Table":
     missing = [name for name in columns if name not in table.column_names]
     if missing:
         raise InputError(
-            message(
-                "{missing} is not a column of this file; there are {own}", missing=repr(missing[0]), own=", ".join(own)
-            )
+            "{missing} is not a column of this file; there are {own}", missing=repr(missing[0]), own=", ".join(own)
         )
     table = table.select(columns)
     return table if request.rows is None else table.take(whole_numbers(np.asarray(request.rows)))

@@ -48,12 +48,10 @@ def _clear(arguments: Arguments, tell: Tell) -> ClearedCache:
     names = [str(name) for name in require_list(arguments, "parts", len(TITLES))]
     if unknown := [name for name in names if name not in TITLES]:
         raise InputError(
-            message(
-                "parts: {unknown} is not a part of the cache; there are {titles}",
-                unknown=repr(unknown[0]),
-                titles=", ".join(TITLES),
-            ),
+            "parts: {unknown} is not a part of the cache; there are {titles}",
             "parts",
+            unknown=repr(unknown[0]),
+            titles=", ".join(TITLES),
         )
     alive = [run for run in run_folders(runs_folder()) if run.life() == "alive"]
     begun = min((_started_at(run) for run in alive), default=None)

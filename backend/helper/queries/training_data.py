@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.places import runs_folder
 from backend.contract.rpc.protocol import Progress
 from backend.contract.rpc.training_data import TrainingFeature, TrainingLengths, TrainingRows
@@ -76,7 +75,7 @@ def _open_preview(subject: str, split: str) -> "BatchPreview":
     if asked["run"]:
         run = find_run(asked["run"], runs_folder())
         if run is None:
-            raise InputError(message("{asked}: this run no longer exists", asked=asked["run"]), "run")
+            raise InputError("{asked}: this run no longer exists", "run", asked=asked["run"])
         return batch_preview.preview_run(run.main_folder(), _stages(_present["tell"]), split)
     spec = resolve.resolve(require(asked, "spec", dict), Path(str(asked["folder"] or Path.home())))
     return batch_preview.preview(spec, _stages(_present["tell"]), split)

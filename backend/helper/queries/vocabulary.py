@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backend.contract.errors import InputError
-from backend.contract.messages import message
 from backend.contract.rpc.protocol import ExportedFile, Progress
 from backend.contract.safe_files import user_path
 from backend.contract.tokens.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
@@ -164,12 +163,12 @@ def _open_table(folder: str, name: str) -> "pa.Table":
     import pyarrow as pa
 
     if name not in TABLES:
-        raise InputError(message("table: there is no {name}; there are pieces and merges", name=repr(name)))
+        raise InputError("table: there is no {name}; there are pieces and merges", name=repr(name))
     try:
         with pa.memory_map(str(Path(folder, f"{name}.arrow"))) as source:
             return pa.ipc.open_file(source).read_all()
     except FileNotFoundError:
-        raise InputError(message("this vocabulary is no longer open, or has no such table; open it again")) from None
+        raise InputError("this vocabulary is no longer open, or has no such table; open it again") from None
 
 
 @lru_cache(KEPT)
@@ -222,9 +221,7 @@ def _one_of(by: Any) -> Any:
 
     if by not in SEARCH_BY:
         raise InputError(
-            message(
-                "by: {by} is not a way to search; there are {search_by}", by=repr(by), search_by=", ".join(SEARCH_BY)
-            )
+            "by: {by} is not a way to search; there are {search_by}", by=repr(by), search_by=", ".join(SEARCH_BY)
         )
     return by
 

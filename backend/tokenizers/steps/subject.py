@@ -96,6 +96,6 @@ def _message(tokenizer: "PreTrainedTokenizerBase", written: "Chat", part: int) -
 def _part_of(parts: Sequence[Any], part: int, name: str) -> Any:
     if not 0 <= part < len(parts):
         raise InputError(
-            message("part: there is no {name} {part}; there are {parts}", name=name, part=part + 1, parts=len(parts))
+            "part: there is no {name} {part}; there are {parts}", name=name, part=part + 1, parts=len(parts)
         )
     return parts[part]

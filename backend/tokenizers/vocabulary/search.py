@@ -54,12 +54,10 @@ def _by_expression(table: pa.Table, text: str) -> np.ndarray:
     except pa.ArrowInvalid as error:
         reason = str(error).splitlines()[0].removeprefix("Invalid regular expression: ").strip()
         raise InputError(
-            message(
-                "search: {text} is not a valid regular expression ({reason}); fix it, or search by text",
-                text=repr(text),
-                reason=reason,
-            ),
+            "search: {text} is not a valid regular expression ({reason}); fix it, or search by text",
             "search",
+            text=repr(text),
+            reason=reason,
         ) from None
 
 
@@ -85,19 +83,16 @@ def id_ranges(text: str) -> list[tuple[int, int]]:
     pairs = [re.fullmatch(r"(\d{1,18})(?:(?:-|–|\.\.)(\d{1,18}))?", word) for word in words]
     if wrong := [word for word, pair in zip(words, pairs, strict=True) if pair is None]:
         raise InputError(
-            message(
-                "search: {wrong} is not an ID; give whole numbers or ranges such as 5, 10-20", wrong=repr(wrong[0])
-            ),
+            "search: {wrong} is not an ID; give whole numbers or ranges such as 5, 10-20",
             "search",
+            wrong=repr(wrong[0]),
         )
     return [(int(pair[1]), int(pair[2] or pair[1])) for pair in pairs if pair]
 
 
 def _by_script(table: pa.Table, text: str) -> np.ndarray:
     if "script" not in table.column_names:
-        raise InputError(
-            message("search: merges have no script; search the pieces by script, or the merges by text"), "search"
-        )
+        raise InputError("search: merges have no script; search the pieces by script, or the merges by text", "search")
     there = count_scripts(table["script"])
     name = next((one for one in there if _plain(one) == _plain(text)), None)
     if name is None:
@@ -105,12 +100,10 @@ def _by_script(table: pa.Table, text: str) -> np.ndarray:
         if len(there) > 12:
             shown = message("{names} and {count} more", names=shown, count=len(there) - 12)
         raise InputError(
-            message(
-                "search: no piece is written in {text}; there are {shown}",
-                text=repr(text),
-                shown=shown or message("no letters at all"),
-            ),
+            "search: no piece is written in {text}; there are {shown}",
             "search",
+            text=repr(text),
+            shown=shown or message("no letters at all"),
         )
     options = compute.MatchSubstringOptions(rf"(^|, ){name}($|,)")
     return _flags(compute.call_function("match_substring_regex", [table["script"]], options))
@@ -128,12 +121,10 @@ def _of_types(table: pa.Table, types: tuple[str, ...]) -> np.ndarray:
         return np.ones(table.num_rows, dtype=bool)
     if wrong := [name for name in types if name not in TYPES]:
         raise InputError(
-            message(
-                "types: {wrong} is not a type of a piece; there are {types}",
-                wrong=repr(wrong[0]),
-                types=", ".join(TYPES),
-            ),
+            "types: {wrong} is not a type of a piece; there are {types}",
             "types",
+            wrong=repr(wrong[0]),
+            types=", ".join(TYPES),
         )
     return _flags(compute.is_in(table["type"], pa.array(types)))
 
@@ -141,12 +132,10 @@ def _of_types(table: pa.Table, types: tuple[str, ...]) -> np.ndarray:
 def _order(table: pa.Table, sort_by: str, descending: bool) -> np.ndarray:
     if sort_by not in table.column_names:
         raise InputError(
-            message(
-                "sort: {sort_by} is not a column of this table; there are {column_names}",
-                sort_by=repr(sort_by),
-                column_names=", ".join(table.column_names),
-            ),
+            "sort: {sort_by} is not a column of this table; there are {column_names}",
             "sort",
+            sort_by=repr(sort_by),
+            column_names=", ".join(table.column_names),
         )
     keys = [sort_by]
     if sort_by == "bytes":  # first by how many

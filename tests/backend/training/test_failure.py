@@ -401,7 +401,7 @@ def test_mistakes_and_failures_of_our_own_keep_their_words(context):
     here = context()
     mistake = failure_event(InputError("task.x: wrong", "task.x"), 0, here)
     assert (mistake.code, mistake.hint) == ("input", "Change task.x and start again.")
-    own = failure_event(RunFailed("gone", "folder_gone", "Start again."), 0, here)
+    own = failure_event(RunFailed("gone", "folder_gone", hint="Start again."), 0, here)
     assert (own.code, own.hint) == ("folder_gone", "Start again.")
 
 

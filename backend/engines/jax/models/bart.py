@@ -223,10 +223,8 @@ def check(config: Config, variant: Variant) -> None:
     refuse_unless(not config.get("decoder_layerdrop"), config, message("dropping whole layers"))
     if config.get("decoder_start_token_id") is None and not variant.begins_with_last:
         raise InputError(
-            message(
-                "model.name_or_path: this model does not say which token its answers start with; set "
-                "model.config.decoder_start_token_id"
-            ),
+            "model.name_or_path: this model does not say which token its answers start with; set "
+            "model.config.decoder_start_token_id",
             "model.config.decoder_start_token_id",
         )
 

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from flax import nnx
 
 from backend.contract.heads import IGNORE, Head
-from backend.contract.messages import message
 from backend.engines.jax.layers import UnsupportedModelError
 from backend.engines.jax.sharding import Rules
 
@@ -45,9 +44,7 @@ class Family:
 def refuse_unless(holds: bool, config: Config, what: str) -> None:
     """Raises Unknown: an unknown variant is never computed as something similar."""
     if not holds:
-        raise UnsupportedModelError(
-            message("does not support {what} of {config}", what=what, config=config["model_type"])
-        )
+        raise UnsupportedModelError("does not support {what} of {config}", what=what, config=config["model_type"])
 
 
 def shift_right(labels: jax.Array, start: int, padding: int) -> jax.Array:

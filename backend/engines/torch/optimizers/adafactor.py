@@ -57,10 +57,8 @@ class Adafactor:
 
         if options.relative_step and training.layer_decay is not None:
             raise InputError(
-                message(
-                    "training.layer_decay: Adafactor with relative_step sets its own learning rate; leave out "
-                    "one of the two"
-                ),
+                "training.layer_decay: Adafactor with relative_step sets its own learning rate; leave out "
+                "one of the two",
                 "training.layer_decay",
             )
         return Adafactor(
