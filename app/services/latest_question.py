@@ -13,6 +13,8 @@ from PySide6.QtCore import QObject, QTimer
 from app.services.backend_client import ArrowAnswer, BackendClient, OnAnswer, OnError, OnProgress, PendingQuery
 from backend.contract.rpc.protocol import ErrorReply
 
+DELAY_MS = 400
+"""Without a change, before a question is asked `soon`."""
 MakeArguments = Callable[[], Mapping[str, Any] | None]
 """The question's arguments at the moment of asking, or None where there is nothing to ask."""
 
@@ -21,7 +23,7 @@ class LatestQuestion(QObject):
     """One query; answers come in the order of the questions, and those between two may be left out.
 
     `ask` takes the arguments; `ask_now` and `ask_soon` get them from `arguments`, the latter when nothing has changed for
-    `delay_ms`.
+    `delay_ms`, by default DELAY_MS.
     """
 
     def __init__(
@@ -34,7 +36,7 @@ class LatestQuestion(QObject):
         opened: str = "tokenizer",
         *,
         arguments: MakeArguments = lambda: None,
-        delay_ms: int = 400,
+        delay_ms: int | None = None,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -46,7 +48,7 @@ class LatestQuestion(QObject):
         self._answered_question: dict[str, Any] = {}
         self._waiting: dict[str, Any] | None = None
         self._is_wanted = True
-        self._calm = QTimer(self, singleShot=True, interval=delay_ms)
+        self._calm = QTimer(self, singleShot=True, interval=DELAY_MS if delay_ms is None else delay_ms)
         self._calm.timeout.connect(self.ask_now)
 
     @property

@@ -4,6 +4,7 @@ import dataclasses
 import os
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,43 @@ from backend.contract.run.folder import RunFolder
 from tests.app.helper_process import small_helper
 
 RECORDED = Path(__file__).parents[2] / "data" / "recorded"
+
+
+_DELAYS = (
+    "app.services.latest_question.DELAY_MS",
+    "app.pages.new_run.data.data_controller.GLANCE_DELAY_MS",
+    "app.pages.new_run.model.model_sources.SEARCH_DELAY_MS",
+    "app.pages.new_run.model.model_sources.DETAILS_DELAY_MS",
+    "app.pages.new_run.settings_search.PATIENCE_MS",
+    "app.pages.predictions.filter_bar.CALM_MS",
+    "app.pages.predictions.interactive.target_facts.CALM_MS",
+    "app.pages.predictions.interactive.try_box.PIECE_MS",
+    "app.pages.predictions.threshold_view.CALM_MS",
+    "app.pages.run.page.REFRESH_MS",
+    "app.pages.run.page.CATCH_UP_MS",
+    "app.pages.run.plots.TURN_MS",
+    "app.pages.run.comparison.FEED_MS",
+    "app.pages.runs.overlay_plot.FEED_MS",
+    "app.pages.tokenizer.compare.aligned_tokens.CALM_MS",
+    "app.pages.tokenizer.compare.compare_tab.CALM_MS",
+    "app.pages.tokenizer.text.text_tab.CALM_MS",
+    "app.pages.tokenizer.train.extender.CALM_MS",
+    "app.pages.tokenizer.train.extender.COUNT_MS",
+    "app.pages.tokenizer.vocabulary.piece_cards.CALM_MS",
+    "app.pages.tokenizer.vocabulary.vocabulary_table.CALM_MS",
+    "app.widgets.forms.path_field.REST_MS",
+    "app.widgets.plots.live_plot.TURN_MS",
+)
+"""How long a page waits for a person to stop typing, or before it draws anew."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def eager() -> Iterator[None]:
+    """No page waits for more to come: what a test types is typed within one turn of the event loop."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in _DELAYS:
+            patch.setattr(name, 5)
+        yield
 
 
 @pytest.fixture(autouse=True)
