@@ -1,10 +1,12 @@
 """Trains a run from its spec to its predictions: the loop, once, for every engine and every task."""
 
+import gc
 import os
 import sys
 import time
 import traceback
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from backend import registry
@@ -68,6 +70,17 @@ def end_at_once() -> NoReturn:
     os._exit(1)
 
 
+@contextmanager
+def _collecting_rarely() -> Iterator[None]:
+    """While frameworks load, Python would look for garbage in all of their objects again and again (a seventh of the time)."""
+    usual = gc.get_threshold()
+    gc.set_threshold(20_000, 10, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+
+
 class TrainingAttempt:
     """One life of a run. `step` is the last optimizer step that was taken, `ended` how it ended once it has."""
 
@@ -84,7 +97,8 @@ class TrainingAttempt:
             spec = read_run(self.folder)
             self.failure_context = FailureContext(self.folder, spec)
             self._meet_hosts(spec)
-            opened = set_up_run(self.folder, spec, self.log, self.stages, self.hosts)
+            with _collecting_rarely():
+                opened = set_up_run(self.folder, spec, self.log, self.stages, self.hosts)
             self.hosts.go_together()
         except Interrupted as wish:
             return self._end_on_request(wish.request)

@@ -48,7 +48,10 @@ class TorchEntry:
     @staticmethod
     def create():
         """The engine; imports torch."""
-        from backend.engines.torch.engine import TorchEngine  # torch takes seconds to import
+        from backend.engines.torch import lean_imports  # torch takes seconds to import
+
+        lean_imports.install()
+        from backend.engines.torch.engine import TorchEngine
 
         return TorchEngine()
 

@@ -1,0 +1,34 @@
+"""What the torch engine leaves out of its process, and that it is there for whoever uses it."""
+
+import json
+import os
+import subprocess
+
+from backend.contract.processes import python_command
+
+LEFT_OUT = ["pandas", "scipy", "sklearn", "sympy", "torch._dynamo.symbolic_convert", "torch.distributed.tensor"]
+
+
+def test_an_engine_starts_without_what_it_never_uses_and_can_still_compile(tmp_path):
+    program = tmp_path / "lean_program.py"
+    program.write_text(f"""\
+import json, sys
+from backend.engines.torch import ENGINE
+
+ENGINE.create()
+loaded = [name for name in {LEFT_OUT} if name in sys.modules]
+
+import torch
+from transformers import models
+from transformers.utils.import_utils import define_import_structure
+
+read_anew = type(models)("transformers.models", models.__file__, define_import_structure(models.__file__))
+compiled = torch.compile(lambda x: 2 * x, backend="eager")
+print(json.dumps([loaded, dir(models) == dir(read_anew), compiled(torch.ones(2)).tolist()]))
+""")
+    command = python_command("lean_program")
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=True
+    )
+
+    assert json.loads(done.stdout) == [[], True, [2.0, 2.0]]
