@@ -1,9 +1,7 @@
 """Panels are tested with the real widgets, recorded runs and a tiny real helper process."""
 
 import dataclasses
-import os
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,9 +16,7 @@ from app.services.context import AppContext
 from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
 from tests.app.helper_process import small_helper
-
-RECORDED = Path(__file__).parents[2] / "data" / "recorded"
-
+from tests.app.pages.recorded_runs import copy_recorded
 
 _DELAYS = (
     "app.services.latest_question.DELAY_MS",
@@ -69,12 +65,7 @@ def look(qapp: QApplication) -> None:
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     """A runs folder with every recorded run in it."""
-    folder = tmp_path / "runs"
-    shutil.copytree(RECORDED, folder)
-    hours_ago = time.time() - 7200
-    for recorded in folder.glob("*/events.jsonl"):
-        os.utime(recorded, (hours_ago, hours_ago))
-    return folder
+    return copy_recorded(tmp_path / "runs")
 
 
 @pytest.fixture
@@ -96,6 +87,16 @@ def context(qtbot, runs: Path, tmp_path: Path):
     chosen = preferences.load(tmp_path / "config" / "preferences.json")
     chosen.set("runs_folder", str(runs))
     made = dataclasses.replace(AppContext.create(chosen), client=BackendClient(make_process=small_helper))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppContext]:
+    """The services for pages that all tests of a module share; their list of runs is read when a test says so."""
+    chosen = preferences.load(tmp_path_factory.mktemp("config") / "preferences.json")
+    made = dataclasses.replace(AppContext.create(chosen), client=BackendClient(make_process=small_helper))
+    made.library_watcher.stop()
     yield made
     made.close()
 

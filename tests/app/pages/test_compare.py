@@ -10,6 +10,13 @@ from PySide6.QtGui import QGuiApplication
 from app.core import formatting
 from app.pages.runs.compare_view import CompareView
 from app.pages.runs.overlay_plot import PATH, VALUE
+from app.services.context import AppContext
+
+
+@pytest.fixture
+def context(services: AppContext, runs: Path) -> AppContext:
+    services.library.root, services.library.runs = runs, []
+    return services
 
 
 @pytest.fixture

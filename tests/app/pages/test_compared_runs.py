@@ -3,21 +3,31 @@
 import dataclasses
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton
 
+from app import theme
 from app.pages.run.page import Page
 from app.pages.run.plots import OTHER
+from app.services.context import AppContext
+from app.services.job import Jobs
 from backend.contract import spec_file
+from tests.app.gone import gone
 
 
 class OneRun:
     """Stands where runs are started: a folder is there at once."""
 
-    def __init__(self, jobs, folder) -> None:
-        self._jobs, self.folder = jobs, folder
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self.begin(Path())
+
+    def begin(self, folder: Path) -> None:
+        """Nothing was asked yet; what is started from now on is this run."""
+        self.folder = folder
         self.values: dict | None = None
         self.refusal = ""
         self.resumed: tuple[str, str] | None = None
@@ -34,20 +44,39 @@ class OneRun:
         return getattr(self._jobs, name)
 
 
-@pytest.fixture
-def jobs(context, runs):
-    return OneRun(context.jobs, runs / "sentiment-resumed")
+@pytest.fixture(scope="module")
+def one_run(services: AppContext) -> OneRun:
+    return OneRun(services.jobs)
 
 
-@pytest.fixture
-def panel(qtbot, context, jobs):
-    made = Page(dataclasses.replace(context, jobs=jobs))
-    qtbot.addWidget(made)
+@pytest.fixture(scope="module")
+def page(qapp: QApplication, services: AppContext, one_run: OneRun) -> Iterator[Page]:
+    """One page for all tests here, each of which shows it runs of its own."""
+    theme.apply(qapp, "light")
+    made = Page(dataclasses.replace(services, jobs=one_run))
     made.resize(1068, 800)
     made.show()
     made.on_shown()
-    qtbot.waitUntil(lambda: made.engines.catalog is not None, timeout=20_000)
-    return made
+    yield made
+    gone(made)
+
+
+@pytest.fixture
+def context(services: AppContext, runs: Path) -> AppContext:
+    services.library.root, services.library.runs = runs, []
+    return services
+
+
+@pytest.fixture
+def jobs(one_run: OneRun, runs: Path) -> OneRun:
+    one_run.begin(runs / "sentiment-resumed")
+    return one_run
+
+
+@pytest.fixture
+def panel(qtbot, page: Page, context: AppContext, jobs: OneRun) -> Page:
+    qtbot.waitUntil(lambda: page.engines.catalog is not None)
+    return page
 
 
 @pytest.fixture

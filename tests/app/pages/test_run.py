@@ -1,6 +1,5 @@
 """The Run page with recorded runs."""
 
-import dataclasses
 import os
 import shutil
 import time
@@ -13,12 +12,11 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from app import theme
-from app.core import preferences, setting_titles
+from app.core import setting_titles
 from app.core.draft.draft_settings import Setting
 from app.core.runs.run_library import RunLibrary
 from app.core.runs.run_status import NO_CURVES
 from app.pages.run.page import Page
-from app.services.backend_client import BackendClient
 from app.services.context import AppContext
 from app.services.run_watcher import OVER_MS
 from backend.contract.run import events
@@ -27,16 +25,7 @@ from backend.contract.run.lock import take_lock
 from backend.contract.run.notes import RunNotes, read_notes
 from backend.helper.worker import QUERIES
 from tests.app.gone import gone
-from tests.app.helper_process import small_helper
-
-
-@pytest.fixture(scope="module")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppContext]:
-    chosen = preferences.load(tmp_path_factory.mktemp("config") / "preferences.json")
-    made = dataclasses.replace(AppContext.create(chosen), client=BackendClient(make_process=small_helper))
-    made.library_watcher.stop()
-    yield made
-    made.close()
+from tests.app.pages.recorded_runs import copy_recorded
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +72,24 @@ def shown(qtbot, panel, runs):
     return show
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recorded runs, which no test changes."""
+    return copy_recorded(tmp_path_factory.mktemp("kept") / "runs")
+
+
+@pytest.fixture
+def read(qtbot, panel, kept):
+    """Shows one of them; a run that the page shows already is not read anew."""
+
+    def show(name: str) -> Page:
+        panel.show_run(str(kept / name))
+        qtbot.waitUntil(lambda: panel.watcher.is_caught_up and panel.is_drawn)
+        return panel
+
+    return show
+
+
 @pytest.fixture
 def alive(runs):
     """A recorded run that is carried again: its lock is held by this process."""
@@ -103,8 +110,8 @@ def test_an_empty_page_is_no_wider_than_a_small_window_and_offers_nothing(empty)
     assert [action.title for action in empty.offered_actions() if action.possible()] == []
 
 
-def test_a_finished_run_shows_its_numbers_and_whole_curves(shown):
-    panel = shown("sentiment-finished")
+def test_a_finished_run_shows_its_numbers_and_whole_curves(read):
+    panel = read("sentiment-finished")
     assert panel.controls.pill.text() == "Finished"
     assert panel.header.title.text() == "sentiment"
     assert panel.header.subtitle.text().startswith("bert-tiny on train.csv")
@@ -114,11 +121,32 @@ def test_a_finished_run_shows_its_numbers_and_whole_curves(shown):
     assert panel.progress.bar.fraction() == 1.0
 
 
-def test_the_page_of_an_ended_run_wakes_once_a_second(qtbot, shown):
-    panel = shown("sentiment-finished")
+def test_a_run_that_went_well_needs_no_way_out(read):
+    panel = read("sentiment-finished")
+    assert not panel.fix_buttons.fix.isVisible()
+    assert not panel.fix_buttons.copy.isVisible()
+
+
+def test_the_page_of_an_ended_run_wakes_once_a_second(qtbot, read):
+    panel = read("sentiment-finished")
     qtbot.waitUntil(
         lambda: all(timer.interval() >= OVER_MS for timer in panel.findChildren(QTimer) if timer.isActive())
     )
+
+
+def test_a_finished_run_offers_its_predictions_and_nothing_to_stop(qtbot, read):
+    panel = read("sentiment-finished")
+    assert not panel.controls.buttons["stop"].isVisible()
+    assert not panel.controls.buttons["resume"].isVisible()
+    with qtbot.waitSignal(panel.predictions_requested) as asked:
+        panel.controls.buttons["predictions"].click()
+    assert asked.args == [str(panel.path)]
+
+
+def test_skipped_rows_and_warnings_ask_for_attention(read):
+    panel = read("sentiment-finished")
+    assert "train.csv:118" in panel.journal.attention.text()
+    assert "new one was drawn" in panel.journal.attention.text()
 
 
 def test_a_finished_run_that_diverged_is_not_praised(diverged, shown):
@@ -126,15 +154,6 @@ def test_a_finished_run_that_diverged_is_not_praised(diverged, shown):
     assert (pill.text(), pill.kind()) == ("Finished", "warning")
     assert pill.toolTip().startswith("Training is diverging: the loss has risen from 1.1")
     assert pill.accessibleDescription() == pill.toolTip()
-
-
-def test_a_finished_run_offers_its_predictions_and_nothing_to_stop(qtbot, shown):
-    panel = shown("sentiment-finished")
-    assert not panel.controls.buttons["stop"].isVisible()
-    assert not panel.controls.buttons["resume"].isVisible()
-    with qtbot.waitSignal(panel.predictions_requested) as asked:
-        panel.controls.buttons["predictions"].click()
-    assert asked.args == [str(panel.path)]
 
 
 ROWS = Setting("hardware.micro_batch_size", "Micro-batch size", "")
@@ -196,16 +215,16 @@ def test_a_mended_run_that_is_refused_says_why_and_can_be_asked_again(qtbot, sho
     assert panel.fix_buttons.fix.isEnabled()
 
 
-def test_a_low_window_scrolls_and_squeezes_no_plot(qtbot, shown):
-    panel = shown("sentiment-failed")
+def test_a_low_window_scrolls_and_squeezes_no_plot(qtbot, read):
+    panel = read("sentiment-failed")
     panel.resize(788, 640)
     qtbot.waitUntil(lambda: panel.plots.loss.height() >= 140)
     assert panel.plots.height() == panel.plots.minimumHeight()
     assert panel.journal.isVisible()
 
 
-def test_the_report_on_a_failed_run_can_be_copied(qtbot, shown):
-    panel = shown("sentiment-failed")
+def test_the_report_on_a_failed_run_can_be_copied(qtbot, read):
+    panel = read("sentiment-failed")
     with qtbot.waitSignal(panel.message):
         panel.fix_buttons.copy.click()
     copied = QGuiApplication.clipboard().text()
@@ -213,24 +232,51 @@ def test_the_report_on_a_failed_run_can_be_copied(qtbot, shown):
     assert "learning_rate: 0.0003" in copied
 
 
-def test_a_run_that_went_well_needs_no_way_out(shown):
-    panel = shown("sentiment-finished")
-    assert not panel.fix_buttons.fix.isVisible()
-    assert not panel.fix_buttons.copy.isVisible()
+def test_the_raw_log_is_there(qtbot, read):
+    panel = read("sentiment-failed")
+    assert "RuntimeError: out of memory" in panel.journal.process.text()
 
 
-def test_a_lost_run_can_be_resumed(shown):
-    panel = shown("sentiment-lost")
+def test_a_lost_run_can_be_resumed(read):
+    panel = read("sentiment-lost")
     assert panel.controls.pill.text() == "Lost"
     assert panel.controls.buttons["resume"].isVisible()
     assert "Resume" in panel.banner.text()
 
 
-def test_a_resumed_run_shows_one_curve_without_what_was_void(shown):
-    panel = shown("sentiment-resumed")
+def test_a_resumed_run_shows_one_curve_without_what_was_void(read):
+    panel = read("sentiment-resumed")
     xs = panel.plots.loss.series["loss"].points.xs
     assert len(xs) == 742
     assert panel.plots.loss.marks.lines[0] == (500, "resumed", "muted")
+
+
+def test_on_the_time_axis_a_gap_stands_where_the_run_was_down(qtbot, read):
+    panel = read("sentiment-resumed")
+    panel.plot_options.axis.setCurrentText("Time")
+    qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 742 and panel.is_drawn)
+    series = panel.plots.loss.series["loss"]
+    place, words, _ = panel.plots.loss.marks.lines[0]
+    assert words.startswith("down ")
+    assert series.breaks == [place]
+    xs = series.points.xs
+    after = xs[list(xs).index(place) + 1]
+    assert after - place >= panel.watcher.state.resumes[0].down_seconds
+
+
+def test_all_curves_go_to_tensorboard_from_the_menu_of_a_plot(qtbot, read, context, monkeypatch, tmp_path: Path):
+    panel = read("sentiment-resumed")
+    menu = {action.text(): action for action in panel.plots.loss.saving.menu.actions()}
+    menu["Export all curves for TensorBoard…"].trigger()
+    assert panel.tensorboard.dialog.isVisible()
+    answer = QUERIES["export_curves"].answer
+    monkeypatch.setattr(context.client, "ask", lambda query, given, done, *_: done(answer(given, lambda _: None)))
+    with qtbot.waitSignal(panel.message) as said:
+        panel.tensorboard.dialog.fileSelected.emit(str(tmp_path / "board"))
+    panel.tensorboard.dialog.close()
+    [written] = (tmp_path / "board" / "sentiment-resumed").iterdir()
+    assert "tfevents" in written.name
+    assert f"tensorboard --logdir {tmp_path / 'board'}" in said.args[1]
 
 
 def test_an_event_that_voids_steps_cuts_the_curve_on_screen(qtbot, shown):
@@ -242,8 +288,8 @@ def test_an_event_that_voids_steps_cuts_the_curve_on_screen(qtbot, shown):
     qtbot.waitUntil(lambda: list(panel.plots.metrics.series["accuracy"].points.xs) == [125, 250])
 
 
-def test_one_axis_is_chosen_for_all_plots_and_remembered(qtbot, context, shown):
-    panel = shown("sentiment-finished")
+def test_one_axis_is_chosen_for_all_plots_and_remembered(qtbot, context, read):
+    panel = read("sentiment-finished")
     plots = panel.plots
     qtbot.waitUntil(lambda: len(plots.other("Learning rate").series["learning_rate"]) == 1000)
     for axis, last in (("Epoch", 4.0), ("Tokens", None), ("Time", None), ("Step", 1000)):
@@ -260,48 +306,35 @@ def curves(plots):
     return [(plots.loss, "loss"), (plots.metrics, "accuracy"), (plots.other("Learning rate"), "learning_rate")]
 
 
-def test_on_the_time_axis_a_gap_stands_where_the_run_was_down(qtbot, shown):
-    panel = shown("sentiment-resumed")
-    panel.plot_options.axis.setCurrentText("Time")
-    qtbot.waitUntil(lambda: len(panel.plots.loss.series["loss"]) == 742 and panel.is_drawn)
-    series = panel.plots.loss.series["loss"]
-    place, words, _ = panel.plots.loss.marks.lines[0]
-    assert words.startswith("down ")
-    assert series.breaks == [place]
-    xs = series.points.xs
-    after = xs[list(xs).index(place) + 1]
-    assert after - place >= panel.watcher.state.resumes[0].down_seconds
-
-
-def test_checkpoints_are_marked_below_the_curves(shown):
-    panel = shown("sentiment-finished")
+def test_checkpoints_are_marked_below_the_curves(read):
+    panel = read("sentiment-finished")
     assert panel.plots.loss.marks.ticks == sorted(panel.watcher.state.checkpoints)
     assert panel.plots.loss.marks.tick_word == "checkpoint"
 
 
-def test_the_crosshair_of_one_plot_is_seen_in_the_other(qtbot, shown):
-    panel = shown("sentiment-finished")
+def test_the_crosshair_of_one_plot_is_seen_in_the_other(qtbot, read):
+    panel = read("sentiment-finished")
     qtbot.waitUntil(lambda: panel.plots.metrics._view.viewRange()[0][1] > 900)
     panel.plots.loss.hovered.emit(500.0)
     assert panel.plots.metrics.crosshair.readout.text().startswith("step 500")
 
 
-def test_how_it_goes_is_said_in_words(shown):
-    panel = shown("sentiment-finished")
+def test_how_it_goes_is_said_in_words(read):
+    panel = read("sentiment-finished")
     assert panel.plot_options.words.text().startswith("Evaluation loss")
     assert panel.plot_options.words.text().endswith(".")
 
 
-def test_smoothing_is_chosen_for_all_plots(shown, context):
-    panel = shown("sentiment-finished")
+def test_smoothing_is_chosen_for_all_plots(read, context):
+    panel = read("sentiment-finished")
     panel.plot_options.smoothing.setCurrentText("None")
     assert panel.plots.loss.series["loss"].smoothing == 0
     assert panel.plots.other("Speed").series["tokens_per_second"].smoothing == 0
     assert context.preferences.plot_smoothing == "none"
 
 
-def test_a_plot_is_saved_under_the_runs_name(qtbot, shown, tmp_path: Path):
-    panel = shown("sentiment-finished")
+def test_a_plot_is_saved_under_the_runs_name(qtbot, read, tmp_path: Path):
+    panel = read("sentiment-finished")
     assert panel.plots.loss.saving.name == "sentiment-loss"
     assert panel.plots.other("Memory").saving.name == "sentiment-memory"
     with qtbot.waitSignal(panel.message) as told:
@@ -312,51 +345,25 @@ def test_a_plot_is_saved_under_the_runs_name(qtbot, shown, tmp_path: Path):
     assert len(lines) == 1001
 
 
-def test_all_curves_go_to_tensorboard_from_the_menu_of_a_plot(qtbot, shown, context, monkeypatch, tmp_path: Path):
-    panel = shown("sentiment-resumed")
-    menu = {action.text(): action for action in panel.plots.loss.saving.menu.actions()}
-    menu["Export all curves for TensorBoard…"].trigger()
-    assert panel.tensorboard.dialog.isVisible()
-    answer = QUERIES["export_curves"].answer
-    monkeypatch.setattr(context.client, "ask", lambda query, given, done, *_: done(answer(given, lambda _: None)))
-    with qtbot.waitSignal(panel.message) as said:
-        panel.tensorboard.dialog.fileSelected.emit(str(tmp_path / "board"))
-    panel.tensorboard.dialog.close()
-    [written] = (tmp_path / "board" / "sentiment-resumed").iterdir()
-    assert "tfevents" in written.name
-    assert f"tensorboard --logdir {tmp_path / 'board'}" in said.args[1]
-
-
-def test_a_value_of_another_step_than_the_crosshairs_says_so(shown):
-    panel = shown("sentiment-finished")
+def test_a_value_of_another_step_than_the_crosshairs_says_so(read):
+    panel = read("sentiment-finished")
     panel.plots.loss.redraw()
     panel.plots.loss.show_hover(190.3)
     assert panel.plots.loss.crosshair.readout.text().startswith("step 190 · ")
     assert " at step " in panel.plots.loss.crosshair.readout.text()
 
 
-def test_a_run_of_an_older_version_opens(shown):
-    panel = shown("old-run")
+def test_a_run_of_an_older_version_opens(read):
+    panel = read("old-run")
     assert panel.controls.pill.text() == "Finished"
     assert len(panel.plots.loss.series["loss"]) == 60
     assert panel.watcher.state.contract_version == "0.9"
     assert len(panel.plots.other("Gradients").series["gradient_norm"]) == 0
 
 
-def test_skipped_rows_and_warnings_ask_for_attention(shown):
-    panel = shown("sentiment-finished")
-    assert "train.csv:118" in panel.journal.attention.text()
-    assert "new one was drawn" in panel.journal.attention.text()
-
-
-def test_the_raw_log_is_there(qtbot, shown):
-    panel = shown("sentiment-failed")
-    assert "RuntimeError: out of memory" in panel.journal.process.text()
-
-
-def test_another_run_replaces_everything(shown):
-    shown("sentiment-finished")
-    panel = shown("old-run")
+def test_another_run_replaces_everything(read):
+    read("sentiment-finished")
+    panel = read("old-run")
     assert len(panel.plots.loss.series["loss"]) == 60
     assert "Saved checkpoint at step" not in panel.journal.journal.text()
 
@@ -446,15 +453,15 @@ def test_two_pages_show_the_same_run(qtbot, context, shown, runs: Path):
     assert len(panel.plots.loss.series["loss"]) == 1000
 
 
-def test_a_picked_step_leads_to_its_rows_until_another_run_is_shown(qtbot, shown):
-    panel = shown("sentiment-finished")
+def test_a_picked_step_leads_to_its_rows_until_another_run_is_shown(qtbot, read):
+    panel = read("sentiment-finished")
     assert panel.pick.isHidden()
     panel.plots.loss.picked.emit(12.0)
     assert panel.pick.text() == "Show rows of step 12"
     with qtbot.waitSignal(panel.rows_requested) as asked:
         panel.pick.click()
     assert asked.args == [str(panel.path), 12]
-    shown("sentiment-resumed")
+    read("sentiment-resumed")
     assert panel.pick.isHidden()
 
 
