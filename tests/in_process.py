@@ -5,8 +5,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -50,6 +51,27 @@ def call(
         return subprocess.CompletedProcess(["burnish", *arguments], code, _text(out), _text(err))
 
 
+@contextmanager
+def at_the_first_step(runs: Path, act: Callable[[RunFolder], object]) -> Iterator[None]:
+    """What is done beside a training that goes on in this process, once the only run of `runs` has taken a step."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.005):
+            for events in runs.glob("*/events.jsonl"):
+                if b'"StepFinished"' in events.read_bytes():
+                    act(RunFolder(events.parent))
+                    return
+
+    beside = threading.Thread(target=watch)
+    beside.start()
+    try:
+        yield
+    finally:
+        over.set()
+        beside.join()
+
+
 def _attempt(folder: RunFolder, spec: RunSpec, *, queue: bool = False) -> RunOutcome:
     """`train.attempt` with the engine process in this one, between the records that its supervisor would write."""
     if queue or folder.life() == "alive":
@@ -61,7 +83,9 @@ def _attempt(folder: RunFolder, spec: RunSpec, *, queue: bool = False) -> RunOut
         folder.clear_requests()
         number = folder.next_attempt()
         folder.write_process_record(ProcessRecord(number, host_id(), boot_id(), os.getpid(), os.getpid(), time.time()))
-        folder.write_exit_record(ExitRecord(number, _train(folder, spec), time.time()))
+        code = _train(folder, spec)
+        if folder.exists():
+            folder.write_exit_record(ExitRecord(number, code, time.time()))
     finally:
         os.close(lock)
     return Follower(folder, reader, ProgressScreen()).watch()

@@ -46,9 +46,9 @@ def killed_at(burnish: Burnish, spec: Path, step: int, victim: str) -> tuple[Run
 
 # Dropout on, two rows per pass, so that seeds of dropout and accumulation are part of what must come back.
 SLOW_ENOUGH = {
-    "training": {"max_steps": 40, "batch_size": 8, "learning_rate": 3e-4, "checkpoint_every": 7},
+    "training": {"max_steps": 32, "batch_size": 8, "learning_rate": 3e-4, "checkpoint_every": 14},
     "hardware": {"threads": 1, "micro_batch_size": 5},
-    "evaluation": {"every": 9, "best_metric": "loss"},
+    "evaluation": {"every": 15, "best_metric": "loss"},
 }
 
 

@@ -4,8 +4,8 @@ import json
 import os
 import resource as limits
 import signal
-import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,10 @@ from end_to_end.burnish_process import Burnish, events_of, wait_for
 from backend.contract.run.events import CheckpointSaved, PlanMade, RequestAnswered, RunFinished, StepFinished, Warned
 from backend.contract.run.folder import RunFolder, run_folders
 from backend.training.checkpoints import Checkpoints
+from tests import in_process
 
+STEPS = 80
 LONG = {"max_steps": 3000, "batch_size": 8, "learning_rate": 1e-4, "checkpoint_every": "never"}
-AT_THE_FIRST_STEP = """
-import pathlib, sys, time
-runs, request = pathlib.Path(sys.argv[1]), sys.argv[2]
-while not (stepping := [each for each in runs.glob("*/events.jsonl") if b'"StepFinished"' in each.read_bytes()]):
-    time.sleep(0.02)
-(stepping[0].parent / request).touch()
-"""
 SHORT = {"max_steps": 6, "batch_size": 8, "learning_rate": 3e-4, "checkpoint_every": 2}
 
 
@@ -44,12 +39,8 @@ def started(burnish: Burnish, **training: Any) -> tuple[Any, RunFolder]:
 @pytest.mark.parametrize(("request_", "code", "state"), [("stop", 0, "stopped"), ("interrupt", 75, "interrupted")])
 def test_a_request_ends_the_training_with_a_checkpoint(burnish: Burnish, request_: str, code: int, state: str):
     spec = burnish.spec(training=LONG, evaluation={"every": "never"})
-    asking = subprocess.Popen([sys.executable, "-c", AT_THE_FIRST_STEP, str(burnish.runs), request_])
-    try:
+    with in_process.at_the_first_step(burnish.runs, lambda folder: folder.request(request_)):
         done = burnish("train", str(spec))
-    finally:
-        asking.kill()
-        asking.wait()
     folder = burnish.run_folder()
     assert done.returncode == code, done.stderr
     assert last_event(folder).state == state
@@ -71,21 +62,29 @@ def test_stop_keeps_a_checkpoint_and_a_model_and_ends_well(burnish: Burnish):
 
 
 def test_a_checkpoint_is_saved_on_request_and_a_pause_is_resumed_until_the_run_is_finished(burnish: Burnish):
-    process, folder = started(burnish, max_steps=250)
-    folder.request("checkpoint")
-    wait_for(lambda: any(isinstance(event, RequestAnswered) for event in events_of(folder)), process)
-    assert any(isinstance(event, CheckpointSaved) for event in events_of(folder))
-    assert Checkpoints(folder).latest() is not None
+    saved: list[int | None] = []
 
-    assert burnish("pause", folder.name).returncode == 0
-    process.communicate(timeout=60)
+    def ask(folder: RunFolder) -> None:
+        folder.request("checkpoint")
+        while not any(isinstance(event, RequestAnswered | RunFinished) for event in events_of(folder)):
+            time.sleep(0.005)
+        saved.extend(event.step for event in events_of(folder) if isinstance(event, CheckpointSaved))
+        saved.append(Checkpoints(folder).latest())
+        folder.request("pause")
+
+    spec = burnish.spec(training={**LONG, "max_steps": STEPS}, evaluation={"every": "never"})
+    with in_process.at_the_first_step(burnish.runs, ask):
+        done = burnish("train", str(spec))
+    folder = burnish.run_folder()
+    assert done.returncode == 0, done.stderr
+    assert len(set(saved)) == 1
     paused_at = last_event(folder).step
     assert last_event(folder).state == "paused"
     done = burnish("resume", folder.name, "--json")
     assert done.returncode == 0, done.stderr
     steps = [event.step for event in events_of(folder) if isinstance(event, StepFinished)]
-    assert steps == list(range(1, 251))
-    assert 0 < paused_at < 250
+    assert steps == list(range(1, STEPS + 1))
+    assert 0 < paused_at < STEPS
     assert last_event(folder).state == "finished"
     refused = burnish("resume", folder.name)
     assert refused.returncode == 2

@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -20,12 +20,12 @@ from backend.contract.processes import python_command
 from backend.contract.resources import resource
 from backend.contract.run import events
 from backend.contract.run.fixes import RunFix
-from backend.contract.run.folder import RunFolder
+from backend.contract.run.folder import RunFolder, run_folders
 from backend.training.checkpoints import Checkpoints
+from tests import in_process
 from tests.backend.commands.conftest import HUB_TOKEN
 
-LONG = ("--set", "training.epochs=500", "--set", "training.checkpoint_every=5", "--set", "evaluation.every=never")
-ENDLESS = (*LONG, "--set", "evaluation.best_metric=null")
+ENDLESS = ("--set=training.epochs=500", "--set=evaluation.every=never", "--set=evaluation.best_metric=null")
 
 
 def _hear_interrupts() -> None:
@@ -63,16 +63,21 @@ class Terminal:
 
 
 @pytest.fixture
-def started(runs: Path, spec: Path) -> Iterator[tuple[Terminal, RunFolder]]:
-    """A long run, watched in a terminal, that has begun to train."""
-    terminal = Terminal(runs, "train", spec, *ENDLESS, "--json")
-    terminal.wait_for("training")
-    (path,) = runs.iterdir()
-    yield terminal, RunFolder(path)
-    terminal.process.kill()
-    terminal.process.communicate()
-    if RunFolder(path).life() == "alive":
-        subprocess.run(python_command("backend", "stop", str(path), "--now"), check=True)
+def terminal(runs: Path) -> Iterator[Callable[..., Terminal]]:
+    """Opens terminals, which are closed afterwards, as is the run."""
+    opened: list[Terminal] = []
+
+    def open_one(*arguments: str | Path) -> Terminal:
+        opened.append(Terminal(runs, *arguments))
+        return opened[-1]
+
+    yield open_one
+    for each in opened:
+        each.process.kill()
+        each.process.communicate()
+    for folder in run_folders(runs):
+        if folder.life() == "alive":
+            subprocess.run(python_command("backend", "stop", str(folder.path), "--now"), check=True)
 
 
 def test_short_run_ends_with_model_and_predictions(short_run) -> None:
@@ -168,49 +173,51 @@ def test_hub_token_is_nowhere_in_the_run_folder(short_run) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-def test_killed_terminal_never_touches_the_run_which_is_stopped_and_resumed(started, burnish, until) -> None:
-    terminal, folder = started
+def test_a_run_outlives_its_terminal_and_is_stopped_resumed_and_interrupted(
+    terminal: Callable[..., Terminal], burnish, runs: Path, spec: Path, until
+) -> None:
+    first = terminal("train", spec, *ENDLESS, "--set=training.checkpoint_every=never", "--json")
+    first.wait_for("training")
+    (folder,) = map(RunFolder, runs.iterdir())
     until(lambda: b'"StepFinished"' in folder.events.read_bytes())
-    terminal.process.kill()
-    terminal.process.wait()
+    first.process.kill()
+    first.process.wait()
     assert folder.life() == "alive"
 
     assert burnish("stop", folder.name).returncode == 0
     until(lambda: folder.life() == "ended")
-
     (line,) = json.loads(burnish("runs", "--json").stdout)
     assert line["state"] == "stopped"
     assert line["step"] > 0
     assert folder.model.is_dir()
+    shutil.rmtree(folder.model)
 
-    resumed = json.loads(burnish("resume", folder.name, "--detach", "--json").stdout)
-    assert (resumed["run"], resumed["name"], resumed["state"]) == (str(folder.path), folder.name, "starting")
-    assert folder.process_record().attempt == 2
-    burnish("pause", folder.name)
-    until(lambda: folder.life() == "ended")
-    assert json.loads(burnish("runs", "--json").stdout)[0]["state"] == "paused"
+    second = terminal("resume", folder.name, "--json")
+    second.wait_for("training")
+    second.interrupt()
+    printed, _ = second.process.communicate()
 
-
-@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-def test_interrupt_stops_the_run_politely(started) -> None:
-    terminal, folder = started
-
-    terminal.interrupt()
-    printed, _ = terminal.process.communicate()
-
-    assert terminal.process.returncode == 0
+    assert second.process.returncode == 0
     assert json.loads(printed)["state"] == "stopped"
+    assert folder.process_record().attempt == 2
     assert folder.model.is_dir()
     assert folder.life() == "ended"
 
+    third = json.loads(burnish("resume", folder.name, "--detach", "--json").stdout)
+    assert (third["run"], third["name"], third["state"]) == (str(folder.path), folder.name, "starting")
+    assert folder.process_record().attempt == 3
+    assert burnish("stop", folder.name, "--now").returncode == 0
+    until(lambda: folder.life() == "ended")
 
-def test_folder_deleted_under_the_run_is_said(started) -> None:
-    terminal, folder = started
-    while folder.path.exists():  # a file written meanwhile keeps its folder from being removed
-        subprocess.run(["rm", "-rf", str(folder.path)], check=False)
 
-    _, said = terminal.process.communicate()
+def test_folder_deleted_under_the_run_is_said(burnish, runs: Path, spec: Path) -> None:
+    def delete(folder: RunFolder) -> None:
+        while folder.path.exists():  # a file written meanwhile keeps its folder from being removed
+            shutil.rmtree(folder.path, ignore_errors=True)
 
-    assert terminal.process.returncode == 1
-    assert "deleted" in said.splitlines()[-1]
-    assert not folder.path.exists()
+    with in_process.at_the_first_step(runs, delete):
+        done = burnish("train", spec, *ENDLESS, "--set=training.checkpoint_every=5")
+
+    assert done.returncode == 1
+    assert "deleted" in done.stderr.splitlines()[-1]
+    assert list(runs.iterdir()) == []
