@@ -148,6 +148,21 @@ def test_make_targets_in_the_documents_exist(root: Path):
         assert set(re.findall(r"`make ([a-z-]+)", text_of(document))) <= targets
 
 
+@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_named_files_exist(document: str, root: Path):
+    found = re.findall(
+        r"`((?:app|backend|burnish|contract|docs|engines|packaging|resources|tests)/[^`<\s]*)`", prose(document)
+    )
+    places = (root, root / "backend")
+    assert [path for path in found if not any((place / path).exists() for place in places)] == []
+
+
+def test_every_package_is_in_the_architecture(root: Path):
+    text = text_of("ARCHITECTURE.md")
+    packages = [path for side in ("app", "backend") for path in (root / side).glob("[a-z]*/__init__.py")]
+    assert [path.parent.name for path in packages if not re.search(rf"`(\w+/)?{path.parent.name}`", text)] == []
+
+
 def test_libraries_are_each_given_a_reason(root: Path):
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = {re.split(r"[<>=\[]", line)[0].lower() for line in project["dependencies"]}
