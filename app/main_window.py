@@ -246,11 +246,11 @@ class MainWindow(QMainWindow):
             return
         if self.isActiveWindow():
             self.desktop.withdraw()
-            shown = self._panels.get("run")
+            run_page = self._panels.get("run")
             if self.pages.currentWidget() is self._panels.get("runs"):
                 self._endings.see_all()
-            elif shown is not None and self.pages.currentWidget() is shown:
-                self._endings.see(Path(shown.path or ""))  # type: ignore[attr-defined]
+            elif run_page is not None and self.pages.currentWidget() is run_page:
+                self._endings.see(Path(run_page.path or ""))  # type: ignore[attr-defined]
         self.setWindowTitle(self._endings.title())
         self.sidebar.set_badge(RUNS, len(self._endings.unseen), tr("ended"))
 

@@ -26,23 +26,25 @@ def catalog(devices: list[Device] | None = None) -> Catalog:
 
     Making it imports every task and source, which takes half a second; reading it again takes none.
     """
-    here = installed_versions(PACKAGES)
-    kept = cache_folder() / f"catalog-{_key(here)}.json"
+    versions = installed_versions(PACKAGES)
+    kept = cache_folder() / f"catalog-{_key(versions)}.json"
     found = _read(kept)
     if found is None:
         from backend import catalog_building  # loads every task and source
 
-        found = catalog_building.build_catalog(here)
+        found = catalog_building.build_catalog(versions)
         _keep(found, kept)
     return msgspec.structs.replace(found, devices=devices)
 
 
-def _key(here: dict[str, str]) -> str:
+def _key(versions: dict[str, str]) -> str:
     backend = Path(__file__).parent
     files = [path for folder in LISTED for path in sorted((backend / folder).rglob("*.py"))]
     files += [Path(__file__), Path(registry.__file__), *sorted(resource("presets").glob("*.yaml"))]
     stats = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files]
-    return hashlib.sha256(repr((here, sys.executable, stats, registry.installed_plugins())).encode()).hexdigest()[:24]
+    return hashlib.sha256(repr((versions, sys.executable, stats, registry.installed_plugins())).encode()).hexdigest()[
+        :24
+    ]
 
 
 def _read(path: Path) -> Catalog | None:

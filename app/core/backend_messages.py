@@ -78,8 +78,8 @@ def _sentence(value: str) -> str:
     """A message without values; also as it stands within another, without its capital and full stop."""
     found = i18n.lookup(value)
     whole = f"{value[:1].upper()}{value[1:]}."
-    if found == value and (said := i18n.lookup(whole)) != whole:
-        return f"{said[:1].lower()}{said[1:].rstrip('.')}"
+    if found == value and (translated := i18n.lookup(whole)) != whole:
+        return f"{translated[:1].lower()}{translated[1:].rstrip('.')}"
     return found
 
 
@@ -98,10 +98,10 @@ def _translate_part(part: Any) -> Any:
             return part
         kind = type(part).__name__
         values = {name: getattr(part, name) for name in part.__struct_fields__ if f"{kind}.{name}" not in NAMES}
-        said = {
+        translated = {
             name: _all_translated(value) if name in FIELDS else _translate_part(value) for name, value in values.items()
         }
-        changed = {name: value for name, value in said.items() if value is not values[name]}
+        changed = {name: value for name, value in translated.items() if value is not values[name]}
         return msgspec.structs.replace(part, **changed) if changed else part
     first = (
         next(iter(part.values() if isinstance(part, dict) else part), None) if isinstance(part, dict | list) else None

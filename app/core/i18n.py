@@ -53,17 +53,17 @@ def languages() -> list[str]:
     return [ENGLISH, *sorted(path.parents[1].name for path in found)]
 
 
-def pick_language(wishes: Sequence[str]) -> str:
+def pick_language(wanted_languages: Sequence[str]) -> str:
     """The first of these languages that the window speaks, by codes such as `de` or `de_AT`; English where it speaks none."""
-    codes = (wish.replace("-", "_").partition("_")[0].lower() for wish in wishes)
+    codes = (wanted.replace("-", "_").partition("_")[0].lower() for wanted in wanted_languages)
     known = languages()
     return next((code for code in codes if code in known), ENGLISH)
 
 
-def choose(wish: str) -> str:
+def choose(wanted: str) -> str:
     """Speak a language from now on, by its code; English where it is not known. Returns its code."""
     global _present, _code, _writes_commas
-    _code = pick_language([wish])
+    _code = pick_language([wanted])
     _present = _catalogue(_code)
     _writes_commas = _present.pgettext(DECIMALS, POINT) == COMMA
     return _code

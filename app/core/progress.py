@@ -110,17 +110,17 @@ class RowPace:
         """`12 000 of 50 000 rows · 1,204 rows/s · 31 s left`, as far as it is known; `now` in seconds."""
         if self._began is None or done < self._began[0]:
             self._began = (done, now)
-        said = [
+        parts = [
             tr("{done} of {total} {unit}", done=group_digits(int(done)), total=group_digits(int(total)), unit=unit)
             if total
             else f"{group_digits(int(done))} {unit}"
         ]
         seconds, made = now - self._began[1], done - self._began[0]
         if seconds >= LEAST_SECONDS and made > 0:
-            said.append(f"{rate(made / seconds)} {unit}/s")
+            parts.append(f"{rate(made / seconds)} {unit}/s")
             if total > done:
-                said.append(tr("{total} left", total=duration((total - done) * seconds / made)))
-        return " · ".join(said)
+                parts.append(tr("{total} left", total=duration((total - done) * seconds / made)))
+        return " · ".join(parts)
 
 
 SOON = 3.0

@@ -28,8 +28,8 @@ class TableRows:
 
     def copy_value(self, row: int, column: int) -> object:
         """The same, its numbers as programs read them."""
-        shown, value = self.cell(row, column), self.rows[row][column]
-        return plain(shown) if isinstance(shown, str) and isinstance(value, int | float) else shown
+        displayed, value = self.cell(row, column), self.rows[row][column]
+        return plain(displayed) if isinstance(displayed, str) and isinstance(value, int | float) else displayed
 
     def order(self, column: str, descending: bool) -> list[int]:
         """The rows sorted by a column, those without a value last; by no column as they are."""

@@ -186,10 +186,10 @@ def _write_spec(spec: Mapping[str, Any]) -> Path:
 def _result(process: QProcess) -> tuple[str, str]:
     """The run's folder, or the sentence why there is none."""
     printed = bytes(process.readAllStandardOutput().data()).decode("utf-8", "replace")
-    said = bytes(process.readAllStandardError().data()).decode("utf-8", "replace")
+    output = bytes(process.readAllStandardError().data()).decode("utf-8", "replace")
     try:
         return str(json.loads(last_line(printed))["run"]), ""
     except (ValueError, KeyError, TypeError):
-        return "", translate_message(last_line(said)) or tr(
+        return "", translate_message(last_line(output)) or tr(
             "Couldn't start the run, for an unknown reason. Run `burnish doctor` to check your setup."
         )

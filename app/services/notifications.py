@@ -55,9 +55,9 @@ def _by_program(title: str, text: str, is_error: bool) -> bool:
 def _by_portal(title: str, text: str, is_error: bool) -> bool:
     from PySide6.QtDBus import QDBusConnection, QDBusMessage  # Windows has none
 
-    said = QDBusMessage.createMethodCall(
+    call = QDBusMessage.createMethodCall(
         PORTAL, "/org/freedesktop/portal/desktop", "org.freedesktop.portal.Notification", "AddNotification"
     )
     priority = "high" if is_error else "normal"
-    said.setArguments([text, {"title": title, "body": text, "priority": priority}])  # said twice, it is shown once
-    return QDBusConnection.sessionBus().send(said)
+    call.setArguments([text, {"title": title, "body": text, "priority": priority}])  # said twice, it is shown once
+    return QDBusConnection.sessionBus().send(call)

@@ -329,15 +329,15 @@ class ChosenColumns:
         try:
             kept = json.loads(str(self._settings.value(_key(kind), "{}")))
             widths = {str(name): int(width) for name, width in kept.get("widths", {}).items()}
-            shown = kept.get("shown")
-            return ColumnChoice(None if shown is None else [str(name) for name in shown], widths)
+            names = kept.get("shown")
+            return ColumnChoice(None if names is None else [str(name) for name in names], widths)
         except (ValueError, AttributeError, TypeError):
             return ColumnChoice()
 
     def keep(self, kind: str, columns: ColumnChoice) -> None:
         """Remember this."""
-        shown = None if columns.shown is None else list(columns.shown)
-        self._settings.setValue(_key(kind), json.dumps({"shown": shown, "widths": dict(columns.widths)}))
+        names = None if columns.shown is None else list(columns.shown)
+        self._settings.setValue(_key(kind), json.dumps({"shown": names, "widths": dict(columns.widths)}))
 
 
 def _key(kind: str) -> str:

@@ -35,13 +35,13 @@ def move_to_trash(run: Path) -> TrashResult:
             parents=True, exist_ok=True
         )
     if not file.moveToTrash():
-        said = tr(
+        sentence = tr(
             "Couldn't move {name} to the trash ({errorString}). You can delete its folder: {path}",
             name=folder.name,
             errorString=file.errorString(),
             path=folder.path,
         )
-        return TrashResult(run, said)
+        return TrashResult(run, sentence)
     place = Path(file.fileName()) if file.fileName() else None
     return TrashResult(run, place=place if place != folder.path else None)
 

@@ -77,8 +77,8 @@ class VocabularyRows:
 
     def copy_value(self, row: int, column: int) -> str | None:
         """The same, its numbers as programs read them."""
-        shown = self.cell(row, column)
-        return plain(shown) if shown and self.columns[column] in _FIGURES else shown
+        displayed = self.cell(row, column)
+        return plain(displayed) if displayed and self.columns[column] in _FIGURES else displayed
 
     def row_of_id(self, number: int) -> int:
         """The row of an id, or −1; rows are in the order of their ids."""

@@ -166,8 +166,8 @@ def _group_lines(title: str, lines: Sequence[tuple[str, str]]) -> QGridLayout:
     grid.setColumnStretch(0, 1)
     grid.addWidget(label(title.upper(), "heading"), 0, 0)
     for number, (words, keys) in enumerate(lines, start=1):
-        said = label(words, wrap=True)
-        said.setAccessibleName(f"{words}: {keys}")
-        grid.addWidget(said, number, 0)
+        description = label(words, wrap=True)
+        description.setAccessibleName(f"{words}: {keys}")
+        grid.addWidget(description, number, 0)
         grid.addWidget(label(keys, "key"), number, 1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop)
     return grid

@@ -61,9 +61,9 @@ def open_folder(path: str | Path) -> str:
     return tr("Couldn't open a file manager. The folder is {path}", path=path)
 
 
-def choose_language(wish: str) -> str:
+def choose_language(wanted: str) -> str:
     """The code of the language that a code, or `system`, stands for; of the desktop's, the first that is spoken."""
-    return i18n.pick_language(QLocale.system().uiLanguages() if wish == i18n.SYSTEM else [wish])
+    return i18n.pick_language(QLocale.system().uiLanguages() if wanted == i18n.SYSTEM else [wanted])
 
 
 def language_name(code: str) -> str:

@@ -89,8 +89,8 @@ def fit_words(words: Mapping[QAbstractButton, str], lack: Callable[[], int]) -> 
 
     `lack` says how many pixels are missing with the words as they are.
     """
-    for button, said in words.items():
-        button.setText(said)
+    for button, text in words.items():
+        button.setText(text)
     wordless: set[QAbstractButton] = set()
     for button in words:
         if lack() <= 0:

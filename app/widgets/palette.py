@@ -162,8 +162,8 @@ class Palette(ModalOverlay):
 
     def _on_current(self, index: QModelIndex) -> None:
         # The focus stays in the field: this is how a screen reader hears which line is chosen.
-        said = index.data(Qt.ItemDataRole.AccessibleTextRole) if index.isValid() else ""
-        self.field.setAccessibleDescription(str(said))
+        spoken = index.data(Qt.ItemDataRole.AccessibleTextRole) if index.isValid() else ""
+        self.field.setAccessibleDescription(str(spoken))
 
     def _take(self, index: QModelIndex) -> None:
         if index.isValid() and index.flags() & Qt.ItemFlag.ItemIsEnabled:

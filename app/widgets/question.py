@@ -58,14 +58,14 @@ def may_restart(window: QWidget, pages: Iterable[QWidget]) -> bool:
 
 def _agrees(window: QWidget, title: str, parts: Iterable[object], question: str) -> bool:
     for part in parts:
-        said = getattr(part, question)() if hasattr(part, question) else ""
-        if said and _answer(window, title, said) != _CLOSE:
+        answer = getattr(part, question)() if hasattr(part, question) else ""
+        if answer and _answer(window, title, answer) != _CLOSE:
             return False
     return True
 
 
-def _answer(window: QWidget, title: str, said: str) -> int:
-    question = Question(window, title, said)
+def _answer(window: QWidget, title: str, reply: str) -> int:
+    question = Question(window, title, reply)
     question.setIcon(QMessageBox.Icon.Question)
     question.setStandardButtons(_CLOSE | _STAY)
     question.setDefaultButton(_STAY)

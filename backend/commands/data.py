@@ -178,9 +178,9 @@ def _cells(spread: "NumberSummary") -> list[str]:
 def _column_in_words(name: str, column: "ColumnReport") -> list[str]:
     lines = [f"  {name}: {column.empty:,} empty cells"] if column.empty else []
     if column.labels:
-        shown = [f"{one.label} {one.count:,} ({one.ratio:.1%})" for one in column.labels[:SHOWN_LABELS]]
+        counted = [f"{one.label} {one.count:,} ({one.ratio:.1%})" for one in column.labels[:SHOWN_LABELS]]
         more = f" and {len(column.labels) - SHOWN_LABELS} more" if len(column.labels) > SHOWN_LABELS else ""
-        lines.append(f"  {name}: {', '.join(shown)}{more}")
+        lines.append(f"  {name}: {', '.join(counted)}{more}")
     return lines
 
 

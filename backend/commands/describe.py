@@ -19,12 +19,12 @@ def _describe(arguments: Namespace) -> int:
 
     from backend import catalog as catalogue
 
-    here = None
+    devices_found = None
     if not arguments.no_devices:
         from backend.hardware import devices  # loads pydantic
 
-        here = devices.list_all()
-    catalog = catalogue.catalog(here)
+        devices_found = devices.list_all()
+    catalog = catalogue.catalog(devices_found)
     print(msgspec.json.encode(catalog).decode() if arguments.json else _format_catalog(catalog))
     return 0
 

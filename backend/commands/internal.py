@@ -128,12 +128,12 @@ def _run_measurement(values: dict[str, Any], own: Path, begun: float, channel: C
     from backend.training import timing_trial
     from backend.training.failures.failure import FailureContext, recognise_failure
 
-    def tell(stage: str, done: float, most: float) -> None:
+    def report(stage: str, done: float, most: float) -> None:
         channel.send(Reply(0, progress=Progress(STAGES.index(stage), len(STAGES), "", "", stage, done, most)))
 
     try:
         with panics_as_errors():
-            found = timing_trial.measure(resolve.resolve(values, Path("/")), own, begun, tell)
+            found = timing_trial.measure(resolve.resolve(values, Path("/")), own, begun, report)
         return Reply(0, MeasuredTime(measurement=found))
     except InputError as error:
         return Reply(0, error=ErrorReply(redact(str(error)), error.field, error.line))

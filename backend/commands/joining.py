@@ -14,47 +14,47 @@ from backend.engines.hosts import Position
 LOOK_SECONDS = 0.5
 
 
-def require_folder(here: Position, folder: Path | None) -> None:
+def require_folder(position: Position, folder: Path | None) -> None:
     """Raises InputError where several hosts could not find one another's run."""
-    if here.count > 1 and folder is None:
+    if position.count > 1 and folder is None:
         raise InputError(
-            f"--run-folder: {here.count} hosts train one run; name a folder on a disk that all of them share"
+            f"--run-folder: {position.count} hosts train one run; name a folder on a disk that all of them share"
         )
 
 
-def join(folder: Path, here: Position) -> RunFolder:
+def join(folder: Path, position: Position) -> RunFolder:
     """This host's folder in the run that the first host has begun at `folder`, once it listens. Raises InputError."""
     run, screen = RunFolder(folder), ProgressScreen()
-    screen.line(f"host {here.number} of {here.count} waits for the first one, up to {here.timeout:g} s")
+    screen.line(f"host {position.number} of {position.count} waits for the first one, up to {position.timeout:g} s")
     try:
-        return _join_run(run, here)
+        return _join_run(run, position)
     finally:
         screen.close()
 
 
-def _join_run(run: RunFolder, here: Position) -> RunFolder:
+def _join_run(run: RunFolder, position: Position) -> RunFolder:
     from backend.training import meeting  # loads pydantic, which a run on one host has loaded elsewhere
 
-    until, said = time.monotonic() + here.timeout, 0
+    until, said = time.monotonic() + position.timeout, 0
     try:
-        while not said or not _is_listening(here.coordinator):
+        while not said or not _is_listening(position.coordinator):
             attempt = _running_attempt(run)
             if said and not attempt:
                 raise InputError(
                     f"the first host ended before this one took part; resume the run on all hosts with: burnish resume {run.path}"
                 )
             if attempt not in (0, said):
-                _prepare(run, run.host(here.number))
-                meeting.come(run, here.number, attempt)
+                _prepare(run, run.host(position.number))
+                meeting.come(run, position.number, attempt)
                 said = attempt
             if time.monotonic() >= until:
-                raise _nobody_error(run, here, has_begun=said > 0)
+                raise _nobody_error(run, position, has_begun=said > 0)
             time.sleep(LOOK_SECONDS)
     except BaseException:  # Ctrl-C too: the first is not to listen for who has left
         if said:
-            meeting.go(run, here.number)
+            meeting.go(run, position.number)
         raise
-    return run.host(here.number)
+    return run.host(position.number)
 
 
 def _running_attempt(run: RunFolder) -> int:
@@ -80,14 +80,14 @@ def _is_listening(coordinator: str) -> bool:
     return True
 
 
-def _nobody_error(run: RunFolder, here: Position, *, has_begun: bool) -> InputError:
+def _nobody_error(run: RunFolder, position: Position, *, has_begun: bool) -> InputError:
     if not has_begun:
         return InputError(
-            f"{run.path}: no run was started there within {here.timeout:g} seconds; start the first host with the same folder, "
+            f"{run.path}: no run was started there within {position.timeout:g} seconds; start the first host with the same folder, "
             "on a disk that all hosts share"
         )
     return InputError(
-        f"hardware.coordinator: there is no answer at {here.coordinator} within {here.timeout:g} seconds; start the first host, "
+        f"hardware.coordinator: there is no answer at {position.coordinator} within {position.timeout:g} seconds; start the first host, "
         "and let this one reach that port",
         "hardware.coordinator",
     )

@@ -92,10 +92,10 @@ def _download(arguments: Namespace) -> int:
     from backend.models import hub_search
 
     screen = ProgressScreen()
-    shown = _DownloadProgress(screen, f"downloading {arguments.name}")
+    progress = _DownloadProgress(screen, f"downloading {arguments.name}")
     try:
         found = hub_search.download(
-            arguments.name, arguments.revision, cache_folder() / "weights", shown, None, is_offline=is_offline()
+            arguments.name, arguments.revision, cache_folder() / "weights", progress, None, is_offline=is_offline()
         )
     finally:
         screen.close()

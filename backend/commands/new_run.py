@@ -78,7 +78,7 @@ def change_settings(folder: RunFolder, spec: "RunSpec", changes: list[str]) -> "
 
 
 @contextmanager
-def _hold(folder: RunFolder, wish: str) -> Iterator[None]:
+def _hold(folder: RunFolder, wanted: str) -> Iterator[None]:
     """Nobody resumes the run meanwhile. Raises InputError where somebody has, or where it is another user's."""
     from backend.contract.run.lock import RunLocked, take_lock
 
@@ -86,7 +86,7 @@ def _hold(folder: RunFolder, wish: str) -> Iterator[None]:
         lock = take_lock(folder.lock)
     except RunLocked:
         raise InputError(
-            message("{name}: this run is running; pause it, then resume it with {wish}", name=folder.name, wish=wish)
+            message("{name}: this run is running; pause it, then resume it with {wish}", name=folder.name, wish=wanted)
         ) from None
     except OSError as error:
         raise _not_changed(folder, error) from None
@@ -137,8 +137,8 @@ def start(folder: RunFolder, spec: "RunSpec", *, queue: bool = False) -> "subpro
 
 def requested_changes(arguments: Namespace) -> list[str]:
     """The changes of the command line, the wish to run the model's code among them."""
-    wish = ["model.trust_remote_code=true"] if arguments.trust_remote_code else []
-    return [*arguments.changes, *wish]
+    changes = ["model.trust_remote_code=true"] if arguments.trust_remote_code else []
+    return [*arguments.changes, *changes]
 
 
 def agree_to_code(spec: "RunSpec", arguments: Namespace) -> "RunSpec":

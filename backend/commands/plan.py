@@ -48,10 +48,10 @@ def _plan(arguments: Namespace) -> int:
     spec = new_run.agree_to_code(resolve.read_spec(arguments.spec, new_run.requested_changes(arguments)), arguments)
     screen = ProgressScreen()
     screen.line("reading model and data")
-    here = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
+    available = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
     try:
-        shortage = _measure(spec, here, screen) if arguments.measure else None
-        plan = cost.plan(spec, here, screen.report("reading data"), is_too_much=shortage is not None)
+        shortage = _measure(spec, available, screen) if arguments.measure else None
+        plan = cost.plan(spec, available, screen.report("reading data"), is_too_much=shortage is not None)
     finally:
         screen.close()
     print(msgspec.json.encode(plan).decode() if arguments.json else _format_plan(plan))
@@ -62,19 +62,19 @@ def _plan(arguments: Namespace) -> int:
     return 0 if shortage is None else 1
 
 
-def _measure(spec: "RunSpec", here: "list[Device]", screen: ProgressScreen) -> str | None:
+def _measure(spec: "RunSpec", available: "list[Device]", screen: ProgressScreen) -> str | None:
     """Measure; the sentence where the memory was not enough."""
     from backend.training import timing_trial_process
 
-    told: list[str] = []
+    lines: list[str] = []
 
-    def tell(progress: "Progress") -> None:
-        if [progress.part] != told[-1:]:
-            told.append(progress.part)
+    def report(progress: "Progress") -> None:
+        if [progress.part] != lines[-1:]:
+            lines.append(progress.part)
             screen.start_stage(f"measuring: {WORDS[progress.part]}", round(progress.part_total), "s")
         screen.advance(round(progress.part_done), round(progress.part_total))
 
-    return timing_trial_process.measure_in_process(spec, here, tell).shortage or None
+    return timing_trial_process.measure_in_process(spec, available, report).shortage or None
 
 
 def _format_plan(plan: "RunPlan") -> str:

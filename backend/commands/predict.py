@@ -167,10 +167,10 @@ def _answer(arguments: Namespace) -> int:
     answer = answerer.answer(rows)
     for sentence in filter(None, [answer.note, *answer.cuts]):
         print(sentence, file=sys.stderr)
-    for row, told in zip(answer.rows, right, strict=True):
+    for row, correct in zip(answer.rows, right, strict=True):
         _print_json(row)
         if arguments.append is not None:
-            added = answerer.collect(arguments.append, row, told or None)
+            added = answerer.collect(arguments.append, row, correct or None)
             rows = "1 row" if added.rows == 1 else f"{added.rows} rows"
             count = "" if added.rows is None else f", which has {rows} now"
             print(f"added to {added.path}{count}", file=sys.stderr)

@@ -56,8 +56,8 @@ def _start(arguments: Namespace) -> int:
 
     resolve.read_run(folder, to_write=True)
     if not folder.is_queued():
-        way = f"burnish resume {folder.name} starts it" if folder.life() != "alive" else "it has already started"
-        raise InputError(f"{folder.name}: this run is not in the queue; {way}")
+        hint = f"burnish resume {folder.name} starts it" if folder.life() != "alive" else "it has already started"
+        raise InputError(f"{folder.name}: this run is not in the queue; {hint}")
     try:
         folder.leave_queue()
     except OSError as error:

@@ -48,10 +48,10 @@ def print_decoded(tokenizer: "PreTrainedTokenizerBase", rows: Sequence[Sequence[
     """Ids as text."""
     found = decoding.decode_rows(tokenizer, rows, arguments.skip_special, True if arguments.clean_up else None)
     if arguments.json:
-        told = msgspec.to_builtins(found)["rows"]
-        for row, ids in zip(told, rows, strict=True):
+        decoded_rows = msgspec.to_builtins(found)["rows"]
+        for row, ids in zip(decoded_rows, rows, strict=True):
             row["missing"] = {"places": row["missing"], "ids": [ids[place] for place in row["missing"]]}
-        _print_json({"texts": [row["text"] for row in told], "rows": told})
+        _print_json({"texts": [row["text"] for row in decoded_rows], "rows": decoded_rows})
         return 0
     for row in found.rows:
         print(row.text)
@@ -82,10 +82,10 @@ def batch_of_lines(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuest
     found = batch.grid(tokenizer, BatchQuestion(texts=lines, padding=question.padding or "longest", **given))
     grids = {name: np.array(getattr(found, name)).reshape(found.rows, found.width) for name in ("ids", "mask", "types")}
     if as_json:
-        told = msgspec.to_builtins(found)
+        encoded = msgspec.to_builtins(found)
         keys = {"ids": "ids", "mask": "attention_mask", "types": "type_ids"}
         lists = {keys[name]: values.tolist() for name, values in grids.items()}
-        _print_json({**{name: value for name, value in told.items() if name not in grids}, **lists})
+        _print_json({**{name: value for name, value in encoded.items() if name not in grids}, **lists})
         return 0
     for row, mask in zip(grids["ids"].tolist(), grids["mask"].tolist(), strict=True):
         print(" ".join(f"{number}" if known else f"({number})" if number >= 0 else "" for number, known in zip(row, mask, strict=True)))  # fmt: skip
@@ -146,11 +146,11 @@ def _advancing(screen: ProgressScreen) -> Callable[[int, int, str], None]:
 
 def _table(columns: dict[str, np.ndarray], rest: Tokens) -> None:
     rows = zip(*(columns[name].tolist() for name in ("piece", "start", "end", "word", "mask", "window")), strict=True)
-    shown = -1
+    last = -1
     for place, start, end, word, mask, window in rows:
-        if rest.windows > 1 and window != shown:
+        if rest.windows > 1 and window != last:
             print(f"window {window + 1}")
-            shown = window
+            last = window
         piece = rest.pieces[place]
         number = word if word >= 0 else ""
         print(f"{piece.id:>8}  {start:>6}-{end:<6}  {number:>5}  {mask}  {_escape_piece(piece.piece)}")
@@ -172,11 +172,11 @@ def _sentences(rest: Tokens) -> None:
 
 
 def _counts(rest: Tokens, as_json: bool) -> None:
-    told = {name: value for name, value in msgspec.to_builtins(rest).items() if name in _TOLD}
+    counts = {name: value for name, value in msgspec.to_builtins(rest).items() if name in _TOLD}
     if as_json:
-        _print_json(told)
+        _print_json(counts)
         return
-    for name, value in told.items():
+    for name, value in counts.items():
         if value or name in ("tokens", "unknown"):
             words = (
                 format(value, ",") if isinstance(value, int) else " ".join(value) if isinstance(value, list) else value

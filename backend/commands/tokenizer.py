@@ -53,10 +53,10 @@ def _add_vocab(actions: Any) -> None:
     parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, tokenizer.json, Hub ID or run")
     parser.add_argument("--revision", default="main", help="branch, tag or commit of a Hub ID")
     parser.add_argument("--search", metavar="TEXT", default="", help="only rows with this text (ignoring case)")
-    way = parser.add_mutually_exclusive_group()
-    way.add_argument("--regex", action="store_true", help="--search is a regular expression (RE2)")
-    way.add_argument("--id", action="store_true", help="--search is a list of ids and ranges such as 5,10-20")
-    way.add_argument("--script", action="store_true", help="--search is a Unicode script such as Sinhala or Han")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--regex", action="store_true", help="--search is a regular expression (RE2)")
+    source.add_argument("--id", action="store_true", help="--search is a list of ids and ranges such as 5,10-20")
+    source.add_argument("--script", action="store_true", help="--search is a Unicode script such as Sinhala or Han")
     parser.add_argument("--non-special", action="store_true", help="exclude special tokens")
     parser.add_argument("--type", choices=TYPES, action="append", help="only pieces of this type (may be repeated)")
     parser.add_argument("--merges", action="store_true", help="show the merges of a BPE instead of the pieces")
@@ -92,9 +92,9 @@ def _vocab(arguments: Namespace) -> int:
     rows = find(table, Search(arguments.search, by, types, arguments.sort, arguments.descending))  # type: ignore[arg-type]
     if arguments.limit is not None and arguments.limit < 0:
         raise InputError(f"--limit: {arguments.limit} is not a number of rows; give 0 or more")
-    shown = table.take(rows[: arguments.limit])
+    pieces = table.take(rows[: arguments.limit])
     if arguments.output is not None:
-        return _write_table(shown, arguments)
+        return _write_table(pieces, arguments)
     if arguments.json:
         name = "merges" if arguments.merges else "pieces"
         facts = {
@@ -104,12 +104,12 @@ def _vocab(arguments: Namespace) -> int:
             "types": read.types(),
             "found": len(rows),
         }
-        print(json.dumps({**facts, name: shown.to_pylist()}, ensure_ascii=False))
+        print(json.dumps({**facts, name: pieces.to_pylist()}, ensure_ascii=False))
         return 0
     if arguments.limit is None and sys.stdout.isatty():
-        shown = shown.slice(0, SHOWN_ROWS)
-    _print_table(shown)
-    more = f", {shown.num_rows:,} shown (--limit, --output)" if shown.num_rows < len(rows) else ""
+        pieces = pieces.slice(0, SHOWN_ROWS)
+    _print_table(pieces)
+    more = f", {pieces.num_rows:,} shown (--limit, --output)" if pieces.num_rows < len(rows) else ""
     noun = "merges" if arguments.merges else "rows" if read.missing else "pieces"
     spare = f", {read.missing:,} of them ids without a piece" if noun == "rows" else ""
     print(f"{len(rows):,} of {table.num_rows:,} {noun}{spare} ({read.kind}){more}")

@@ -66,35 +66,35 @@ def _rows(arguments: Namespace) -> int:
 
     screen = ProgressScreen()
     try:
-        look = _open_look(arguments, screen)
+        preview = _open_look(arguments, screen)
     finally:
         screen.close()
-    found, shown = _find_rows(look, arguments)
+    found, found_rows = _find_rows(preview, arguments)
     if arguments.json:
-        print(msgspec.json.encode({"rows": found, "features": shown}).decode())
+        print(msgspec.json.encode({"rows": found, "features": found_rows}).decode())
         return 0
-    print("\n".join([*_head(found), *(_lines(found) if not shown else [])]))
-    for feature in shown:
+    print("\n".join([*_head(found), *(_lines(found) if not found_rows else [])]))
+    for feature in found_rows:
         print("\n".join(["", *_describe_feature(feature)]))
     return 0
 
 
-def _find_rows(look: "BatchPreview", arguments: Namespace) -> "tuple[TrainingRows, list[TrainingFeature]]":
+def _find_rows(preview: "BatchPreview", arguments: Namespace) -> "tuple[TrainingRows, list[TrainingFeature]]":
     """The lines, and the features token by token where that is asked for: in JSON always."""
     from backend.inspect import feature_view
 
     if arguments.step is not None:
-        found = feature_view.rows_of_step(look, arguments.step, 0, arguments.limit)
+        found = feature_view.rows_of_step(preview, arguments.step, 0, arguments.limit)
         wanted = [line.feature for line in found.lines]
     elif arguments.row is not None:
-        features = look.features_of(arguments.row - 1)
-        found = feature_view.rows_in_order(look, int(features[0]), len(features))
+        features = preview.features_of(arguments.row - 1)
+        found = feature_view.rows_in_order(preview, int(features[0]), len(features))
         wanted = features.tolist()
     else:
-        found = feature_view.rows_in_order(look, 0, arguments.limit)
+        found = feature_view.rows_in_order(preview, 0, arguments.limit)
         wanted = [line.feature for line in found.lines]
     every = arguments.tokens or arguments.json or arguments.row is not None
-    return found, [feature_view.view_feature(look, one, arguments.step) for one in wanted] if every else []
+    return found, [feature_view.view_feature(preview, one, arguments.step) for one in wanted] if every else []
 
 
 def _head(found: "TrainingRows") -> list[str]:

@@ -190,9 +190,9 @@ def _describe_made(made: "TrainedTokenizer") -> str:
 
 def _compression_line(measured: "Compression", own: str) -> str:
     name = "new" if measured.tokenizer == own else measured.tokenizer
-    shown = name if len(name) <= 27 else f"…{name[-26:]}"
+    short_name = name if len(name) <= 27 else f"…{name[-26:]}"
     return (
-        f"{shown:<28}{measured.vocabulary:>9,}{measured.tokens:>11,}{measured.per_word:>10.3f}"
+        f"{short_name:<28}{measured.vocabulary:>9,}{measured.tokens:>11,}{measured.per_word:>10.3f}"
         f"{measured.per_character:>11.4f}{measured.unknown:>9,}"
     )
 

@@ -58,12 +58,12 @@ def _train(arguments: Namespace) -> int:
     from backend.preflight import engine_choice, resolve  # load pydantic, pyarrow and the data room
 
     spec = resolve.read_spec(arguments.spec, new_run.requested_changes(arguments))
-    here = engine_choice.position(spec)
-    joining.require_folder(here, arguments.run_folder)
-    _refuse_queue_of_hosts(here, arguments)
-    if not here.is_first:
+    position = engine_choice.position(spec)
+    joining.require_folder(position, arguments.run_folder)
+    _refuse_queue_of_hosts(position, arguments)
+    if not position.is_first:
         new_run.agree_to_code(spec, arguments)  # each host has consents of its own
-        folder = joining.join(arguments.run_folder, here)
+        folder = joining.join(arguments.run_folder, position)
         return _run(folder, resolve.read_run(folder), arguments)  # the first host's spec, which may be another one
     prepared = new_run.prepare(spec, arguments)
     return _run(new_run.write_run(prepared, arguments.run_folder), prepared.spec, arguments)
@@ -100,9 +100,9 @@ def _resume(arguments: Namespace) -> int:
         spec = new_run.change_engine(folder, spec, checkpoints, arguments.engine, new_optimizer=arguments.new_optimizer)
     if arguments.changes:
         spec = new_run.change_settings(folder, spec, arguments.changes)
-    here = engine_choice.position(spec)
-    _refuse_queue_of_hosts(here, arguments)
-    return _run(folder if here.is_first else joining.join(folder.path, here), spec, arguments)
+    position = engine_choice.position(spec)
+    _refuse_queue_of_hosts(position, arguments)
+    return _run(folder if position.is_first else joining.join(folder.path, position), spec, arguments)
 
 
 def _agree_if_asked(spec: "RunSpec", arguments: Namespace) -> None:
@@ -133,8 +133,8 @@ def refuse_the_same_end(folder: RunFolder, arguments: Namespace, checkpoints: "C
         )
 
 
-def _refuse_queue_of_hosts(here: Position, arguments: Namespace) -> None:
-    if arguments.queue and here.count > 1:
+def _refuse_queue_of_hosts(position: Position, arguments: Namespace) -> None:
+    if arguments.queue and position.count > 1:
         raise InputError(
             message("--queue: a run on several hosts starts on all of them at once; start it without --queue")
         )

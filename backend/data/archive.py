@@ -100,19 +100,19 @@ def _web() -> urllib.request.OpenerDirector:
 
 def _size_of_rest(answer: http.client.HTTPResponse, folder: Path) -> int | None:
     """Bytes that the server says are to come; None where it does not say. Raises DownloadError where that cannot be."""
-    said = answer.headers.get("Content-Length")
-    if said is not None and not re.fullmatch(r"[0-9]{1,18}", said.strip()):
-        raise DownloadError(message("the server sends the impossible size {said}", said=repr(said[:80])))
+    declared = answer.headers.get("Content-Length")
+    if declared is not None and not re.fullmatch(r"[0-9]{1,18}", declared.strip()):
+        raise DownloadError(message("the server sends the impossible size {said}", said=repr(declared[:80])))
     free = shutil.disk_usage(folder).free
-    if said is not None and int(said) > free:
+    if declared is not None and int(declared) > free:
         raise DownloadError(
             message(
                 "it has {said:,.0f} MB more, but the disk has room for {free:,.0f} MB",
-                said=int(said) / MB,
+                said=int(declared) / MB,
                 free=free / MB,
             )
         )
-    return None if said is None else int(said)
+    return None if declared is None else int(declared)
 
 
 def _fetch_rest(address: str, part: Path, report: Report) -> bool:

@@ -146,5 +146,5 @@ def _answers(value: dict[str, Any]) -> str:
         if isinstance(texts, list) and isinstance(starts, list)
         else [(texts, starts)]
     )
-    shown = dict.fromkeys(f"{text} (at {start})" for text, start in pairs if text is not None)
-    return " | ".join(shown)
+    answers = dict.fromkeys(f"{text} (at {start})" for text, start in pairs if text is not None)
+    return " | ".join(answers)

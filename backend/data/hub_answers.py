@@ -132,9 +132,9 @@ def client() -> Any:
 
 def _keep_token(request: Any) -> None:
     """A redirect, or a next page, may lead to any host; the token is for the hub alone."""
-    own, asked = urlsplit(constants.ENDPOINT), urlsplit(str(request.url))
-    is_endpoint = (own.scheme, own.netloc) == (asked.scheme, asked.netloc)
-    is_hub = asked.scheme == "https" and f".{asked.hostname}".endswith((".huggingface.co", ".hf.co"))
+    own, origins = urlsplit(constants.ENDPOINT), urlsplit(str(request.url))
+    is_endpoint = (own.scheme, own.netloc) == (origins.scheme, origins.netloc)
+    is_hub = origins.scheme == "https" and f".{origins.hostname}".endswith((".huggingface.co", ".hf.co"))
     if not (is_endpoint or is_hub):
         request.headers.pop("Authorization", None)
 
@@ -200,15 +200,17 @@ def _check_is_plain(response: Any) -> None:
 
 def _check_size(response: Any) -> None:
     """Of a file, before the hub library makes room for it; more than 50 GB come in parts (Xet), or not at all."""
-    said = response.headers.get(constants.HUGGINGFACE_HEADER_X_LINKED_SIZE, "0")
+    declared = response.headers.get(constants.HUGGINGFACE_HEADER_X_LINKED_SIZE, "0")
     is_in_parts = constants.HUGGINGFACE_HEADER_X_XET_HASH in response.headers
-    if not re.fullmatch(r"[0-9]{1,15}", said) or (int(said) > constants.MAX_HTTP_DOWNLOAD_SIZE and not is_in_parts):
-        raise _refuse(message("file size"), said)
+    if not re.fullmatch(r"[0-9]{1,15}", declared) or (
+        int(declared) > constants.MAX_HTTP_DOWNLOAD_SIZE and not is_in_parts
+    ):
+        raise _refuse(message("file size"), declared)
 
 
 def _check_length(response: Any) -> None:
-    said = response.headers.get("Content-Length", "0")
-    if not re.fullmatch(r"[0-9]{1,18}", said) or int(said) > MAX_ANSWER:
+    declared = response.headers.get("Content-Length", "0")
+    if not re.fullmatch(r"[0-9]{1,18}", declared) or int(declared) > MAX_ANSWER:
         raise _too_large_error()
 
 

@@ -33,14 +33,14 @@ class LayerDepths:
         depths, top = self._depths
         return {name: decay ** (top - depths[name]) for name in self.names}
 
-    def frozen_names(self, wishes: list[str | int]) -> set[str]:
+    def frozen_names(self, patterns: list[str | int]) -> set[str]:
         """The parameters that are taken out of training.
 
         A wish is `embeddings`, `encoder` (all below the head; of an encoder-decoder its encoder), a number of lower
         layers (with the embeddings under them), or a pattern of parameter names. Raises InputError where one matches
         nothing, or where nothing would be left to train.
         """
-        found = {name for wish in wishes for name in self._names_to_freeze(wish)}
+        found = {name for pattern in patterns for name in self._names_to_freeze(pattern)}
         if len(found) == len(self.names):
             raise InputError(
                 "{field}: this freezes every weight and leaves nothing to train; freeze less", _FIELD, field=_FIELD
@@ -72,21 +72,21 @@ class LayerDepths:
         parts = name.split(".")[:-1]
         return ".".join(parts) in self.tables or any("emb" in part or part in _EMBEDDING_NAMES for part in parts)
 
-    def _names_to_freeze(self, wish: str | int) -> frozenset[str]:
-        if wish == "embeddings":
+    def _names_to_freeze(self, pattern: str | int) -> frozenset[str]:
+        if pattern == "embeddings":
             return self._embeddings
-        if wish == "encoder":
+        if pattern == "encoder":
             return self._encoder()
-        if isinstance(wish, int):
-            return self._parameters_below(wish)
-        found = frozenset(name for name in self.names if matches(name, wish))
+        if isinstance(pattern, int):
+            return self._parameters_below(pattern)
+        found = frozenset(name for name in self.names if matches(name, pattern))
         if not found:
             some = self.names[:: max(1, len(self.names) // _EXAMPLES)][:_EXAMPLES]
             raise InputError(
                 "{field}: {wish} matches no parameter; there are for example {some}",
                 _FIELD,
                 field=_FIELD,
-                wish=repr(wish),
+                wish=repr(pattern),
                 some=", ".join(some),
             )
         return found

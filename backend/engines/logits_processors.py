@@ -84,8 +84,8 @@ def build_processors(defaults: Any, ends: frozenset[int], *, samples: bool) -> L
 def unknown_demand(defaults: Any, *, samples: bool) -> str:
     """The key of a GenerationConfig that asks for what is not built here; empty where none does."""
     unknown = _UNKNOWN | _UNKNOWN_IN_SAMPLES if samples else _UNKNOWN
-    asked = (key for key, neutral in unknown.items() if getattr(defaults, key, None) not in (None, neutral))
-    return next(asked, "")
+    requested = (key for key, neutral in unknown.items() if getattr(defaults, key, None) not in (None, neutral))
+    return next(requested, "")
 
 
 def _allow_only(scores: np.ndarray, tokens: tuple[int, ...]) -> None:

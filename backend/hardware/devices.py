@@ -102,12 +102,12 @@ def list_all() -> list[Device]:
     return [msgspec.structs.replace(device, engine=name) for name in usable for device in list_devices(name)]
 
 
-def choose(spec: RunSpec, here: list[Device], note: str = "") -> DeviceChoice:
+def choose(spec: RunSpec, devices: list[Device], note: str = "") -> DeviceChoice:
     """The devices and precision of a run. Raises InputError naming what is here where the wish cannot be met.
 
     `note` is why there may be more than the engine could list.
     """
-    found = _devices(spec, here, note)
+    found = _devices(spec, devices, note)
     device = min(found, key=lambda one: one.free_mb)
     precision, reason = _precision(spec, device)
     names = tuple(_name(one) for one in found)
@@ -122,23 +122,23 @@ def _name(device: Device) -> str:
     return "cpu" if device.kind == "cpu" and device.index == 0 else f"{device.kind}:{device.index}"
 
 
-def _devices(spec: RunSpec, here: list[Device], note: str) -> list[Device]:
+def _devices(spec: RunSpec, devices: list[Device], note: str) -> list[Device]:
     wanted, numbers = spec.hardware.device, spec.hardware.devices
     if wanted == "auto":
-        found = [device for device in here if device.kind != "cpu"] or here
+        found = [device for device in devices if device.kind != "cpu"] or devices
     else:
-        found = [device for device in here if device.kind == wanted]
+        found = [device for device in devices if device.kind == wanted]
     if not found:
-        kinds = ", ".join(sorted({device.kind for device in here}))
+        kinds = ", ".join(sorted({device.kind for device in devices}))
         way_out = _TPU_WAY_OUT.get(spec.hardware.engine, "") if wanted == "tpu" else ""
-        said = join(
+        reasons = join(
             "; ",
             filter(
                 None,
                 [message("there is no {wanted} here; there is {kinds}", wanted=wanted, kinds=kinds), note, way_out],
             ),
         )
-        raise InputError("hardware.device: {said}", "hardware.device", said=said)
+        raise InputError("hardware.device: {said}", "hardware.device", said=reasons)
     if not numbers:
         return found[:1] if _hosts(spec) == 1 else found
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")

@@ -39,9 +39,9 @@ def engines() -> list[EngineEntry]:
 
 def libraries() -> Iterator[Finding]:
     """The engines' own libraries. One engine is enough to train."""
-    here = engines()
-    usable = [engine for engine in here if not engine.missing]
-    for engine in here:
+    installed = engines()
+    usable = [engine for engine in installed if not engine.missing]
+    for engine in installed:
         versions = ", ".join(f"{name} {version_of(name)}" for name in _own_requirements(engine) if version_of(name))
         if not engine.missing:
             yield Finding(

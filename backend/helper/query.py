@@ -7,7 +7,7 @@ from typing import Any
 from backend.contract.errors import InputError
 from backend.contract.rpc.protocol import Progress
 
-Tell = Callable[[Progress], None]
+ReportProgress = Callable[[Progress], None]
 """Called with how far a long answer is."""
 Arguments = dict[str, Any]
 DEVICE_GIVEN_UP = 75
@@ -20,7 +20,7 @@ class Query:
 
     name: str
     answer: Callable[..., Any]
-    """Takes (Arguments, Tell), and where it `can_stop` also `stop_requested`."""
+    """Takes (Arguments, ReportProgress), and where it `can_stop` also `stop_requested`."""
     warm_by: str = ""
     """The argument whose value a worker keeps in memory, so that the next question about it goes to the same worker."""
     as_table: bool = False
@@ -57,6 +57,6 @@ def require_list(arguments: Arguments, name: str, most: int) -> list[Any]:
     return values
 
 
-def reporting(tell: Tell) -> Callable[[int, int, str], None]:
-    """`tell` as the function that data and models report their progress to."""
-    return lambda done, total, unit: tell(Progress(done, total, unit))
+def reporting(report: ReportProgress) -> Callable[[int, int, str], None]:
+    """`report` as the function that data and models report their progress to."""
+    return lambda done, total, unit: report(Progress(done, total, unit))

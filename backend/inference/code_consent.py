@@ -51,6 +51,6 @@ def _folders(name: str, revision: str, report: Report) -> list[Path]:
     path = user_path(name)
     if path.exists() and not path.is_dir():
         return [path.parent.absolute()]
-    here = location.locate_without_weights(name, revision, offline=is_offline(), report=report).folder
+    without_weights = location.locate_without_weights(name, revision, offline=is_offline(), report=report).folder
     opened = location.locate_small_files(name, revision, cache=cache_folder() / "weights", offline=True).folder
-    return list(dict.fromkeys([here, opened]))
+    return list(dict.fromkeys([without_weights, opened]))

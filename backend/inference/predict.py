@@ -160,9 +160,9 @@ def ids_of_prompt(task: Any, cells: Mapping[str, Any], tokenizer: Any) -> list[i
 
     A text that ended with end-of-text would be finished already.
     """
-    asked = task.prompt_ids(cells, tokenizer) if hasattr(task, "prompt_ids") else None
-    if asked is not None:
-        return asked
+    prompt = task.prompt_ids(cells, tokenizer) if hasattr(task, "prompt_ids") else None
+    if prompt is not None:
+        return prompt
     ids, end = tokenizer(next(iter(cells.values())))["input_ids"], tokenizer.eos_token_id
     return ids[:-1] if end is not None and ids[-1:] == [end] else ids
 
@@ -170,14 +170,14 @@ def ids_of_prompt(task: Any, cells: Mapping[str, Any], tokenizer: Any) -> list[i
 def as_text(ids: Iterator[int], tokenizer: Any, prompt_ids: list[int]) -> Iterator[str]:
     """Text that is certain by now: a character that is still being made of bytes waits."""
     made: list[int] = []
-    said = len(tokenizer.decode(prompt_ids, skip_special_tokens=True))
+    prompt_length = len(tokenizer.decode(prompt_ids, skip_special_tokens=True))
     for one in ids:
         made.append(one)
         text = tokenizer.decode([*prompt_ids, *made], skip_special_tokens=True)
         if not text.endswith("\ufffd"):
-            yield text[said:]
-            said = len(text)
-    rest = tokenizer.decode([*prompt_ids, *made], skip_special_tokens=True)[said:]
+            yield text[prompt_length:]
+            prompt_length = len(text)
+    rest = tokenizer.decode([*prompt_ids, *made], skip_special_tokens=True)[prompt_length:]
     if rest:
         yield rest
 

@@ -58,8 +58,8 @@ def _of_run(run: RunFolder, model: Path, changes: list[str], data: Path | None) 
     if data is not None:
         values["data"] = _reading(values["data"], user_path(data).absolute())
     hardware = values.get("hardware") or {}
-    wish = spec_file.apply_changes({"hardware": {}}, changes)["hardware"].get("engine")
-    values["hardware"] = to_ask(hardware, wish)
+    wanted = spec_file.apply_changes({"hardware": {}}, changes)["hardware"].get("engine")
+    values["hardware"] = to_ask(hardware, wanted)
     return resolve(spec_file.apply_changes(values, changes), run.path)
 
 

@@ -225,14 +225,14 @@ def _padder(spec: RunSpec, past: RunHistory) -> PreviewEngine:
     return PreviewEngine(spec.hardware.engine != "torch", not device.startswith(("cpu", "auto")))
 
 
-def row_cells(look: BatchPreview, row: int) -> list[tuple[str, str]]:
+def row_cells(preview: BatchPreview, row: int) -> list[tuple[str, str]]:
     """Column and text of each cell that the task reads, in the task's order."""
-    named = [look.session.columns.get(column.name) for column in used_columns(look.session.task)]
-    there = [name for name in dict.fromkeys(named) if name in look.rows.table.column_names]
-    return [(name, cell_text(look.rows.table[name][row].as_py(), MAX_CHARACTERS)) for name in there if name]
+    named = [preview.session.columns.get(column.name) for column in used_columns(preview.session.task)]
+    there = [name for name in dict.fromkeys(named) if name in preview.rows.table.column_names]
+    return [(name, cell_text(preview.rows.table[name][row].as_py(), MAX_CHARACTERS)) for name in there if name]
 
 
-def row_text(look: BatchPreview, row: int, characters: int = 200) -> str:
+def row_text(preview: BatchPreview, row: int, characters: int = 200) -> str:
     """The beginning of a row in one line."""
-    text = " ".join(" · ".join(text for _, text in row_cells(look, row) if text).split())
+    text = " ".join(" · ".join(text for _, text in row_cells(preview, row) if text).split())
     return text if len(text) <= characters else f"{text[: characters - 1]}…"

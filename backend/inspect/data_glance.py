@@ -58,9 +58,9 @@ def data_glance(subject: ReportRequest, model: str | None = None, report: Report
         known = numbers["train"] if split != "train" and there == inputs else None
         glances.append(_summarise_split(split, found, _Seen(columns, label, numbers[split], known), glances))
     lengths, notes = _lengths(subject, inputs, splits["train"].rows, model)
-    told = DataSummary(splits=glances, lengths=lengths, label_column=label, inputs=inputs, notes=notes)
+    summary = DataSummary(splits=glances, lengths=lengths, label_column=label, inputs=inputs, notes=notes)
     wrong = misread({split: found.rows for split, found in splits.items()}, subject.data)
-    return _add_warnings(told, subject.task, wrong)
+    return _add_warnings(summary, subject.task, wrong)
 
 
 def unusable_rows(subject: ReportRequest, report: Report = ignore_progress) -> list[tuple[str, UnusableRow]]:
@@ -70,17 +70,17 @@ def unusable_rows(subject: ReportRequest, report: Report = ignore_progress) -> l
     return [(split, row) for split, found in splits.items() for row in found.unusable]
 
 
-def _add_warnings(told: DataSummary, task: Task, wrong: str) -> DataSummary:
+def _add_warnings(summary: DataSummary, task: Task, wrong: str) -> DataSummary:
     weighs = "class_weights" in type(task).Settings.model_fields if hasattr(type(task), "Settings") else False
     return DataSummary(
-        splits=told.splits,
-        lengths=told.lengths,
-        label_column=told.label_column,
-        inputs=told.inputs,
-        notes=told.notes,
+        splits=summary.splits,
+        lengths=summary.lengths,
+        label_column=summary.label_column,
+        inputs=summary.inputs,
+        notes=summary.notes,
         warnings=[
             *([wrong] if wrong else []),
-            *warnings_of(told, can_weigh=weighs and getattr(task.settings, "class_weights", None) is None),
+            *warnings_of(summary, can_weigh=weighs and getattr(task.settings, "class_weights", None) is None),
         ],
     )
 

@@ -18,48 +18,48 @@ LINE_TOKENS = 48
 MAX_LINES = 500
 
 
-def rows_in_order(look: BatchPreview, start: int, count: int) -> TrainingRows:
+def rows_in_order(preview: BatchPreview, start: int, count: int) -> TrainingRows:
     """The features from `start`, at most MAX_LINES, as they stand."""
-    begin = max(0, min(start, len(look.features) - 1))
-    indices = np.arange(begin, min(begin + min(count, MAX_LINES), len(look.features)))
+    begin = max(0, min(start, len(preview.features) - 1))
+    indices = np.arange(begin, min(begin + min(count, MAX_LINES), len(preview.features)))
     return TrainingRows(
-        split=look.split,
-        splits=list(look.splits.rows),
-        rows=len(look.rows),
-        features=len(look.features),
+        split=preview.split,
+        splits=list(preview.splits.rows),
+        rows=len(preview.rows),
+        features=len(preview.features),
         start=begin,
-        lines=_lines(look, indices),
-        steps=look.total_steps,
+        lines=_lines(preview, indices),
+        steps=preview.total_steps,
     )
 
 
-def rows_of_step(look: BatchPreview, step: int, start: int = 0, count: int = MAX_LINES) -> TrainingRows:
+def rows_of_step(preview: BatchPreview, step: int, start: int = 0, count: int = MAX_LINES) -> TrainingRows:
     """The features of optimizer step `step`, in the order in which the engine gets them. Raises InputError."""
-    indices = look.indices(step)
+    indices = preview.indices(step)
     begin = max(0, min(start, len(indices) - 1))
     return TrainingRows(
-        split=look.split,
-        splits=list(look.splits.rows),
-        rows=len(look.rows),
+        split=preview.split,
+        splits=list(preview.splits.rows),
+        rows=len(preview.rows),
         features=len(indices),
         start=begin,
-        lines=_lines(look, indices[begin : begin + min(count, MAX_LINES)]),
-        step=_step(look, step, indices),
-        steps=look.total_steps,
+        lines=_lines(preview, indices[begin : begin + min(count, MAX_LINES)]),
+        step=_step(preview, step, indices),
+        steps=preview.total_steps,
     )
 
 
-def _step(look: BatchPreview, step: int, indices: np.ndarray) -> TrainingStep:
-    passes, past, order = look.passes(step), look.past.step(step), look.order
+def _step(preview: BatchPreview, step: int, indices: np.ndarray) -> TrainingStep:
+    passes, past, order = preview.passes(step), preview.past.step(step), preview.order
     assert order is not None
-    tokens = int(look.features.lengths[indices].sum())
+    tokens = int(preview.features.lengths[indices].sum())
     computed = sum(one["input_ids"].size for one in passes)
     seen = sum(int(one["attention_mask"].sum()) for one in passes)
     return TrainingStep(
         step=step,
-        total_steps=look.total_steps,
+        total_steps=preview.total_steps,
         steps_per_epoch=order.steps_per_epoch,
-        epoch=look.epoch(step) + 1,
+        epoch=preview.epoch(step) + 1,
         tokens=tokens,
         padding=1 - seen / computed,
         shapes=[one["input_ids"].shape for one in passes],
@@ -77,45 +77,45 @@ def _difference(counted: int, tokens: int) -> str:
     )
 
 
-def _lines(look: BatchPreview, indices: np.ndarray) -> list[FeatureLine]:
-    features, pieces = look.features, PieceTexts(look.session.tokenizer)
+def _lines(preview: BatchPreview, indices: np.ndarray) -> list[FeatureLine]:
+    features, pieces = preview.features, PieceTexts(preview.session.tokenizer)
     ids = features.lists["input_ids"].take(indices)
     rows, parts = features.scalars["row"][indices], features.scalars["part"][indices]
-    targets = _targets(look, indices)
+    targets = _targets(preview, indices)
     return [
         FeatureLine(
             int(feature),
             int(row),
             int(part),
-            look.rows.place(int(row)),
+            preview.rows.place(int(row)),
             int(features.lengths[feature]),
             count,
-            label(look, int(feature)),
+            label(preview, int(feature)),
             pieces.decode(one[:LINE_TOKENS]) + ("…" if len(one) > LINE_TOKENS else ""),
         )
         for feature, row, part, count, one in zip(indices, rows, parts, targets, ids, strict=True)
     ]
 
 
-def _targets(look: BatchPreview, indices: np.ndarray) -> list[int]:
+def _targets(preview: BatchPreview, indices: np.ndarray) -> list[int]:
     """How many targets each feature has; -1 where they are drawn in every epoch."""
-    head, features = look.session.task.head, look.features
+    head, features = preview.session.task.head, preview.features
     if head.targets == "span":
         return (features.scalars["start_positions"][indices] != IGNORE).astype(int).tolist()
     if "labels" in features.lists:
         first = 1 if head.targets == "next_token" else 0
         return [int(np.count_nonzero(one[first:] != IGNORE)) for one in features.lists["labels"].take(indices)]
     if "labels" not in features.scalars:
-        return [-1 if draws(look.session.task) else 0] * len(indices)
+        return [-1 if draws(preview.session.task) else 0] * len(indices)
     labels = features.scalars["labels"][indices]
     return (~np.isnan(labels) if labels.dtype.kind == "f" else labels != IGNORE).astype(int).tolist()
 
 
-def label(look: BatchPreview, feature: int) -> str:
+def label(preview: BatchPreview, feature: int) -> str:
     """What a feature's row is to be answered with, where that is one thing: a label, a number, a choice, a passage."""
-    head, scalars = look.session.task.head, look.features.scalars
+    head, scalars = preview.session.task.head, preview.features.scalars
     if head.targets == "span":
-        return _span(look, feature)
+        return _span(preview, feature)
     if "labels" not in scalars:
         return ""
     value = scalars["labels"][feature]
@@ -123,19 +123,19 @@ def label(look: BatchPreview, feature: int) -> str:
         return "unknown" if np.isnan(value) else f"{float(value):g}"
     if value == IGNORE:
         return "unknown"
-    names = look.session.facts.get("labels") or []
+    names = preview.session.facts.get("labels") or []
     return message("choice {value}", value=int(value) + 1) if head.targets == "choice" else str(names[int(value)])
 
 
-def _span(look: BatchPreview, feature: int) -> str:
-    scalars = look.features.scalars
+def _span(preview: BatchPreview, feature: int) -> str:
+    scalars = preview.features.scalars
     start, end = int(scalars["start_positions"][feature]), int(scalars["end_positions"][feature])
     if start == IGNORE:
         return "unknown"
     if start == int(scalars["null_index"][feature]):
         return message("no answer here")
-    [ids] = look.features.lists["input_ids"].take(np.array([feature]))
-    return PieceTexts(look.session.tokenizer).decode(ids[start : end + 1])
+    [ids] = preview.features.lists["input_ids"].take(np.array([feature]))
+    return PieceTexts(preview.session.tokenizer).decode(ids[start : end + 1])
 
 
 @dataclass(frozen=True)
@@ -150,23 +150,25 @@ class _Place:
         return {name: np.asarray(values[self.number]) for name, values in self.batch.items()}
 
 
-def view_feature(look: BatchPreview, feature: int, step: int | None = None, most: int | None = None) -> TrainingFeature:
+def view_feature(
+    preview: BatchPreview, feature: int, step: int | None = None, most: int | None = None
+) -> TrainingFeature:
     """One feature as the model gets it: in the batch of its step, or by itself. Raises InputError.
 
     Of its arrays at most the first `most` numbers are told.
     """
-    arrays = _Place(*look.batch_around(feature, step)).arrays()
-    scalars = look.features.scalars
+    arrays = _Place(*preview.batch_around(feature, step)).arrays()
+    scalars = preview.features.scalars
     row, part = int(scalars["row"][feature]), int(scalars["part"][feature])
     return TrainingFeature(
         feature=feature,
         row=row,
         part=part,
-        parts=int(np.count_nonzero(scalars["row"][look.features_of(row)] == row)),
-        place=look.rows.place(row),
-        cells=row_cells(look, row),
-        values=_values(look, feature, arrays),
-        sequences=sequences(look, feature, arrays),
+        parts=int(np.count_nonzero(scalars["row"][preview.features_of(row)] == row)),
+        place=preview.rows.place(row),
+        cells=row_cells(preview, row),
+        values=_values(preview, feature, arrays),
+        sequences=sequences(preview, feature, arrays),
         arrays={name: _to_json_numbers(values.reshape(-1)[:most]) for name, values in arrays.items()},
         shapes={name: list(values.shape) for name, values in arrays.items()},
     )
@@ -180,21 +182,23 @@ def _to_json_numbers(values: np.ndarray) -> list[int | float | None]:
     ]
 
 
-def _values(look: BatchPreview, feature: int, arrays: Batch) -> list[tuple[str, str]]:
-    head, scalars = look.session.task.head, look.features.scalars
+def _values(preview: BatchPreview, feature: int, arrays: Batch) -> list[tuple[str, str]]:
+    head, scalars = preview.session.task.head, preview.features.scalars
     found = [("Tokens", _counts(arrays))]
     if head.targets == "span":
         start, end = int(arrays["start_positions"]), int(arrays["end_positions"])
-        shown = label(look, feature)
+        label_text = label(preview, feature)
         if start != IGNORE:
-            shown = message("{label} (start_positions {start}, end_positions {end})", label=shown, start=start, end=end)
-        found.append(("Answer", shown))
+            label_text = message(
+                "{label} (start_positions {start}, end_positions {end})", label=label_text, start=start, end=end
+            )
+        found.append(("Answer", label_text))
     elif "labels" in scalars:
         number = scalars["labels"][feature]
-        shown = label(look, feature)
+        label_text = label(preview, feature)
         if head.targets != "number":
-            shown = message("{label} (labels {number})", label=shown, number=int(number))
-        found.append(("Label", shown))
+            label_text = message("{label} (labels {number})", label=label_text, number=int(number))
+        found.append(("Label", label_text))
     elif head.targets in ("token", "next_token", "sequence") and "labels" in arrays:
         counted = arrays["labels"][1:] if head.targets == "next_token" else arrays["labels"]
         found.append(

@@ -29,40 +29,40 @@ from backend.tokenizers.vocabulary.pieces import vocabulary_of
 WORST = 20
 
 
-def training_lengths(look: BatchPreview, stage: Stage) -> TrainingLengths:
+def training_lengths(preview: BatchPreview, stage: Stage) -> TrainingLengths:
     """What the split of a look holds, measured against the settings."""
     started = time.perf_counter()
-    session, features = look.session, look.features
-    counts = count_tokens(session, look.rows, features, stage("measuring lengths"))
+    session, features = preview.session, preview.features
+    counts = count_tokens(session, preview.rows, features, stage("measuring lengths"))
     bounds = limits(session.task)
-    measures = [_measure(look, bound, needed) for bound, needed in zip(bounds, counts.needed, strict=True)]
-    training = look.spec.training
+    measures = [_measure(preview, bound, needed) for bound, needed in zip(bounds, counts.needed, strict=True)]
+    training = preview.spec.training
     return TrainingLengths(
-        name=look.spec.name,
-        task=look.spec.task["type"],
+        name=preview.spec.name,
+        task=preview.spec.task["type"],
         task_title=session.task.title,
-        tokenizer=look.spec.model.tokenizer or look.spec.model.name_or_path,
-        split=look.split,
-        splits=list(look.splits.rows),
-        rows=len(look.rows),
+        tokenizer=preview.spec.model.tokenizer or preview.spec.model.name_or_path,
+        split=preview.split,
+        splits=list(preview.splits.rows),
+        rows=len(preview.rows),
         features=len(features),
         tokens=int(features.lengths.sum(dtype=np.int64)),
         batch_size=training.batch_size,
-        steps_per_epoch=look.order.steps_per_epoch if look.order else -(-len(features) // training.batch_size),
+        steps_per_epoch=preview.order.steps_per_epoch if preview.order else -(-len(features) // training.batch_size),
         measures=measures,
-        unknown=_unknown(look, counts),
-        padding=_padding(look),
-        notes=limit_notes(look, measures),
+        unknown=_unknown(preview, counts),
+        padding=_padding(preview),
+        notes=limit_notes(preview, measures),
         seconds=time.perf_counter() - started,
         cached=features.cached and counts.cached,
     )
 
 
-def _measure(look: BatchPreview, bound: Limit, needed: np.ndarray) -> LengthMeasure:
+def _measure(preview: BatchPreview, bound: Limit, needed: np.ndarray) -> LengthMeasure:
     """One limit of the task against what every row needs."""
-    own = getattr(look.session.task.settings, bound.setting, None)
-    limit = own or look.session.facts["max_length"]
-    most = longest_sequence(read_config(look.model.folder)) or 1_000_000
+    own = getattr(preview.session.task.settings, bound.setting, None)
+    limit = own or preview.session.facts["max_length"]
+    most = longest_sequence(read_config(preview.model.folder)) or 1_000_000
     found = np.asarray(needed[needed >= 0])
     lengths, rows = count_lengths(found)
     ascending = np.sort(found)
@@ -88,8 +88,8 @@ def _measure(look: BatchPreview, bound: Limit, needed: np.ndarray) -> LengthMeas
     )
 
 
-def _unknown(look: BatchPreview, counts: RowCounts) -> UnknownTokens:
-    tokenizer = look.session.tokenizer
+def _unknown(preview: BatchPreview, counts: RowCounts) -> UnknownTokens:
+    tokenizer = preview.session.tokenizer
     number = vocabulary_of(tokenizer).unknown
     token = "" if number is None else str(tokenizer.convert_ids_to_tokens(number))
     tokens, unknown = int(counts.tokens.sum(dtype=np.int64)), int(counts.unknown.sum(dtype=np.int64))
@@ -99,37 +99,37 @@ def _unknown(look: BatchPreview, counts: RowCounts) -> UnknownTokens:
         tokens=tokens,
         unknown=unknown,
         rows=rows,
-        worst=_rank_unknown_rows(look, counts),
-        sentence=unknown_sentence(token, tokens, unknown, rows, len(look.rows)),
+        worst=_rank_unknown_rows(preview, counts),
+        sentence=unknown_sentence(token, tokens, unknown, rows, len(preview.rows)),
     )
 
 
-def _rank_unknown_rows(look: BatchPreview, counts: RowCounts) -> list[UnknownRow]:
+def _rank_unknown_rows(preview: BatchPreview, counts: RowCounts) -> list[UnknownRow]:
     """The largest share first; of equal ones those with more unknown tokens."""
     there = np.flatnonzero(counts.unknown)
     share = counts.unknown[there] / np.maximum(1, counts.tokens[there])
     worst = there[np.lexsort((there, -counts.unknown[there], -share))[:WORST]]
-    rows: Rows = look.rows
-    packed = "segment" in look.features.table.column_names
+    rows: Rows = preview.rows
+    packed = "segment" in preview.features.table.column_names
     return [
         UnknownRow(
             row,
-            -1 if packed else int(look.features_of(row)[0]),
+            -1 if packed else int(preview.features_of(row)[0]),
             rows.place(row),
             int(counts.tokens[row]),
             int(counts.unknown[row]),
-            row_text(look, row),
+            row_text(preview, row),
         )
         for row in worst.tolist()
     ]
 
 
-def _padding(look: BatchPreview) -> list[PaddingRule]:
+def _padding(preview: BatchPreview) -> list[PaddingRule]:
     """What each way of making batches computes in vain, whole batches taken together."""
-    training, features, order = look.spec.training, look.features, look.order
+    training, features, order = preview.spec.training, preview.features, preview.order
     if order is None:
         return []
-    widths = _widths(look)
+    widths = _widths(preview)
     used = sum(one.count_fixed(0)[0] for one in widths)
     ordered = {
         buckets: DataOrder(
@@ -137,7 +137,7 @@ def _padding(look: BatchPreview) -> list[PaddingRule]:
         )
         for buckets in (True, False)
     }
-    fixed = [one.count_fixed(limit) for one, limit in zip(widths, _limits(look), strict=True)]
+    fixed = [one.count_fixed(limit) for one, limit in zip(widths, _limits(preview), strict=True)]
     found = {
         "length_buckets": count_in_order(widths, ordered[True]),
         "random": count_in_order(widths, ordered[False]),
@@ -169,23 +169,23 @@ _TITLES = {
 }
 
 
-def _limits(look: BatchPreview) -> list[int]:
-    facts, settings = look.session.facts, look.session.task.settings
-    own = [getattr(settings, bound.setting, None) or facts["max_length"] for bound in limits(look.session.task)]
-    return own[: len(_widths(look))]
+def _limits(preview: BatchPreview) -> list[int]:
+    facts, settings = preview.session.facts, preview.session.task.settings
+    own = [getattr(settings, bound.setting, None) or facts["max_length"] for bound in limits(preview.session.task)]
+    return own[: len(_widths(preview))]
 
 
-def _widths(look: BatchPreview) -> list[PaddedLengths]:
+def _widths(preview: BatchPreview) -> list[PaddedLengths]:
     """The input, and for text to text the targets, as batches pad them."""
-    lists, head = look.features.lists, look.session.task.head
-    multiple = look.session.length_multiple
-    limit = look.session.facts["max_length"]
+    lists, head = preview.features.lists, preview.session.task.head
+    multiple = preview.session.length_multiple
+    limit = preview.session.facts["max_length"]
     if head.targets == "choice":
-        choices = pc.list_flatten(look.features.table[CHOICE_LENGTHS]).to_numpy()
-        count = len(choices) // max(1, len(look.features))
+        choices = pc.list_flatten(preview.features.table[CHOICE_LENGTHS]).to_numpy()
+        count = len(choices) // max(1, len(preview.features))
         longest = choices.reshape(-1, count).max(axis=1)
-        return [PaddedLengths(longest, look.features.lengths, count, multiple, limit)]
-    found = [PaddedLengths(look.features.lengths, look.features.lengths, 1, multiple, limit)]
+        return [PaddedLengths(longest, preview.features.lengths, count, multiple, limit)]
+    found = [PaddedLengths(preview.features.lengths, preview.features.lengths, 1, multiple, limit)]
     if head.targets == "sequence" and "labels" in lists:
         found.append(PaddedLengths(lists["labels"].lengths, lists["labels"].lengths, 1, multiple, None))
     return found

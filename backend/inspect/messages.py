@@ -28,10 +28,10 @@ LITTLE = 0.005
 def warnings_of(found: DataSummary, can_weigh: bool) -> list[str]:
     """What is odd about the labels, the splits and the lengths; `can_weigh`: the task could weigh its labels."""
     train, *others = found.splits
-    said = [_imbalance(train, can_weigh), _single_labels(train)]
+    warnings = [_imbalance(train, can_weigh), _single_labels(train)]
     for split in others:
-        said += [_unseen_labels(split), _repeated_rows(split)]
-    return [sentence for sentence in (*said, _truncated_rows(found)) if sentence]
+        warnings += [_unseen_labels(split), _repeated_rows(split)]
+    return [sentence for sentence in (*warnings, _truncated_rows(found)) if sentence]
 
 
 def _imbalance(train: SplitSummary, can_weigh: bool) -> str:
@@ -41,13 +41,13 @@ def _imbalance(train: SplitSummary, can_weigh: bool) -> str:
     times = train.labels[most] / train.labels[least]
     if times < IMBALANCED:
         return ""
-    way = message("; class weights “balanced” make up for it") if can_weigh else ""
+    hint = message("; class weights “balanced” make up for it") if can_weigh else ""
     return message(
         "The labels are imbalanced: “{most}” has {times:,.0f} times as many rows as “{least}”{way}.",
         most=most,
         times=times,
         least=least,
-        way=way,
+        way=hint,
     )
 
 
@@ -195,19 +195,21 @@ def unknown_sentence(token: str, tokens: int, unknown: int, rows: int, all_rows:
     )
 
 
-def limit_notes(look: BatchPreview, measures: Sequence[LengthMeasure]) -> list[str]:
+def limit_notes(preview: BatchPreview, measures: Sequence[LengthMeasure]) -> list[str]:
     """What becomes of the rows beside being cut."""
     if measures[0].beyond == "windows":
-        return [*_windows(look), *_truncated_answers(look)]
-    if "segment" in look.features.table.column_names:
-        return _packing(look)
+        return [*_windows(preview), *_truncated_answers(preview)]
+    if "segment" in preview.features.table.column_names:
+        return _packing(preview)
     if measures[0].beyond == "blocks":
-        return [message("{rows:,} rows make {features:,} blocks.", rows=len(look.rows), features=len(look.features))]
-    return _features_without_target(look)
+        return [
+            message("{rows:,} rows make {features:,} blocks.", rows=len(preview.rows), features=len(preview.features))
+        ]
+    return _features_without_target(preview)
 
 
-def _windows(look: BatchPreview) -> list[str]:
-    parts = np.bincount(look.features.scalars["row"], minlength=len(look.rows))
+def _windows(preview: BatchPreview) -> list[str]:
+    parts = np.bincount(preview.features.scalars["row"], minlength=len(preview.rows))
     several = parts[parts > 1]
     if not len(several):
         return []
@@ -216,25 +218,25 @@ def _windows(look: BatchPreview) -> list[str]:
             "{several:,} of {rows:,} rows are read in several windows, {several_2:.1f} on average: "
             "{features:,} features in all.",
             several=len(several),
-            rows=len(look.rows),
+            rows=len(preview.rows),
             several_2=several.mean(),
-            features=len(look.features),
+            features=len(preview.features),
         )
     ]
 
 
-def _truncated_answers(look: BatchPreview) -> list[str]:
+def _truncated_answers(preview: BatchPreview) -> list[str]:
     """Questions whose answer is there, but whole in none of their windows, so that "no answer" is trained."""
-    scalars = look.features.scalars
+    scalars = preview.features.scalars
     if "null_index" not in scalars:
         return []
     starts, row = scalars["start_positions"], scalars["row"]
-    cut = np.zeros(len(look.rows), dtype=bool)
-    several = np.bincount(row, minlength=len(look.rows)) > 1
+    cut = np.zeros(len(preview.rows), dtype=bool)
+    several = np.bincount(row, minlength=len(preview.rows)) > 1
     answered = (starts != scalars["null_index"]) & (starts != IGNORE)
-    held = np.bincount(row[answered], minlength=len(look.rows)) > 0
+    held = np.bincount(row[answered], minlength=len(preview.rows)) > 0
     cut[several & ~held] = True
-    count = _count_with_answer(look, np.flatnonzero(cut))
+    count = _count_with_answer(preview, np.flatnonzero(cut))
     if not count:
         return []
     return [
@@ -248,36 +250,36 @@ def _truncated_answers(look: BatchPreview) -> list[str]:
     ]
 
 
-def _count_with_answer(look: BatchPreview, rows: np.ndarray) -> int:
+def _count_with_answer(preview: BatchPreview, rows: np.ndarray) -> int:
     """How many of these rows have an answer in their context, by encoding them once more without a limit."""
     if not len(rows):
         return 0
-    free = remove_limits(look.session)
-    found = free.typed_features(look.rows.take(rows, "whole"))
+    free = remove_limits(preview.session)
+    found = free.typed_features(preview.rows.take(rows, "whole"))
     starts = found.scalars["start_positions"]
     return int(np.count_nonzero((starts != found.scalars["null_index"]) & (starts != IGNORE)))
 
 
-def _packing(look: BatchPreview) -> list[str]:
-    segments = look.features.lists["segment"]
-    examples = sum(int(one[-1]) for one in segments.take(np.arange(len(look.features))))
-    full = look.features.lengths.mean() / look.session.facts["max_length"]
+def _packing(preview: BatchPreview) -> list[str]:
+    segments = preview.features.lists["segment"]
+    examples = sum(int(one[-1]) for one in segments.take(np.arange(len(preview.features))))
+    full = preview.features.lengths.mean() / preview.session.facts["max_length"]
     return [
         message(
             "{examples:,} examples are packed into {features:,} features, {full} full.",
             examples=examples,
-            features=len(look.features),
+            features=len(preview.features),
             full=percent(float(full)),
         )
     ]
 
 
-def _features_without_target(look: BatchPreview) -> list[str]:
+def _features_without_target(preview: BatchPreview) -> list[str]:
     """Features without any target: of a long prompt nothing of the answer may be left."""
-    if look.session.task.head is not Head.CAUSAL_LM or "labels" not in look.features.lists:
+    if preview.session.task.head is not Head.CAUSAL_LM or "labels" not in preview.features.lists:
         return []
     empty = 0
-    for batch in look.features.table.to_batches(max_chunksize=1000):
+    for batch in preview.features.table.to_batches(max_chunksize=1000):
         labels = batch["labels"]
         known = np.concatenate([[0], np.cumsum(labels.flatten().to_numpy() != IGNORE)])
         offsets = labels.offsets.to_numpy() - labels.offsets[0].as_py()
@@ -290,6 +292,6 @@ def _features_without_target(look: BatchPreview) -> list[str]:
         message(
             "{empty:,} of {features:,} features have no token to learn from; they do not count.",
             empty=empty,
-            features=len(look.features),
+            features=len(preview.features),
         )
     ]

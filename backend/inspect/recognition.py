@@ -250,7 +250,7 @@ def _warnings(found: _Found) -> tuple[list[str], list[str]]:
 
     Where all of them can be read in one other encoding, the data says so.
     """
-    said, refused = list[str](), list[tuple[Path, InputError]]()
+    found_problems, refused = list[str](), list[tuple[Path, InputError]]()
     looked_at = 0
     for split in _SPLITS if found.source == "files" else ():
         value = found.data.get(split)
@@ -263,27 +263,27 @@ def _warnings(found: _Found) -> tuple[list[str], list[str]]:
             if kind == "json" and len(TextFile(path).head(_LONGEST_JSON)) == _LONGEST_JSON:
                 continue  # it can only be read whole, which is for whoever uses it
             if kind == "workbook" and (sheets := describe_sheets(path, None)):
-                said.append(f"{sheets}.")
+                found_problems.append(f"{sheets}.")
             if kind == "csv" and is_one_column_with_commas(path):
                 found.data["delimiter"] = "\t"
-                said.append(_describe_commas(path))
+                found_problems.append(_describe_commas(path))
             reader = open_reader(path, kind, Options(found.data.get("delimiter"), max_rows=_LOOKED_AT))
             piece = next(iter(reader.pieces(reader.schema())), None)
         except InputError as error:
             refused.append((path, error))
             continue
         if piece is not None:
-            said += _decoding_warnings(path, piece)
+            found_problems += _decoding_warnings(path, piece)
     if folders := _label_folders(found):
-        said.append(_describe_folders(folders))
+        found_problems.append(_describe_folders(folders))
     fixes = [(path, error.fix) for path, error in refused if error.fix and "data.encoding" in error.fix.changes]
     encodings = {fix.changes["data.encoding"] for _, fix in fixes}
     if fixes and (mixed := describe_mixed(_files_named(found.data))):
-        return said, [mixed]
+        return found_problems, [mixed]
     if len(fixes) == looked_at and len(encodings) == 1:
         found.data["encoding"] = encodings.pop()
-        return [*said, *(_describe_encoding(path, fix) for path, fix in fixes)], []
-    return said, [str(error) for _, error in refused]
+        return [*found_problems, *(_describe_encoding(path, fix) for path, fix in fixes)], []
+    return found_problems, [str(error) for _, error in refused]
 
 
 def _label_folders(found: _Found) -> list[str]:
@@ -298,13 +298,13 @@ def _label_folders(found: _Found) -> list[str]:
 
 
 def _describe_folders(names: list[str]) -> str:
-    shown = ", ".join(names[:3])
+    listed = ", ".join(names[:3])
     if len(names) > 3:
-        shown = message("{names} and {count} more", names=shown, count=len(names) - 3)
+        listed = message("{names} and {count} more", names=listed, count=len(names) - 3)
     return message(
         "The text files are in the folders {names}. If these are labels, write one table with the columns text "
         "and label and a row for each file: in plain text every line is a row, and no row has a label.",
-        names=shown,
+        names=listed,
     )
 
 

@@ -53,26 +53,26 @@ class PieceTexts:
         return piece if "\ufffd" in text or not text or piece.startswith("##") else text
 
 
-def sequences(look: BatchPreview, feature: int, arrays: Batch) -> list[TokenSequence]:
+def sequences(preview: BatchPreview, feature: int, arrays: Batch) -> list[TokenSequence]:
     """The lists of tokens that the model reads for one feature; of text to text also what the decoder reads and says."""
-    pieces, head = PieceTexts(look.session.tokenizer), look.session.task.head
+    pieces, head = PieceTexts(preview.session.tokenizer), preview.session.task.head
     ids = arrays["input_ids"]
     if ids.ndim == 2:
-        return [_choice(look, pieces, arrays, number) for number in range(len(ids))]
-    labels = _labels(look, pieces, arrays)
+        return [_choice(preview, pieces, arrays, number) for number in range(len(ids))]
+    labels = _labels(preview, pieces, arrays)
     own = TokenSequence(
         title=message("Source (input_ids)") if head is Head.SEQ2SEQ_LM else message("Input (input_ids)"),
         ids=ids[:MAX_TOKENS].tolist(),
         texts=pieces.texts(ids[:MAX_TOKENS]),
-        kinds=_kinds(look, pieces, arrays)[:MAX_TOKENS],
+        kinds=_kinds(preview, pieces, arrays)[:MAX_TOKENS],
         labels=labels[:MAX_TOKENS],
-        borders=_borders(look, feature, arrays),
+        borders=_borders(preview, feature, arrays),
         length=len(ids),
     )
-    return [own, *_decoder(look, pieces, arrays)]
+    return [own, *_decoder(preview, pieces, arrays)]
 
 
-def _choice(look: BatchPreview, pieces: PieceTexts, arrays: Batch, number: int) -> TokenSequence:
+def _choice(preview: BatchPreview, pieces: PieceTexts, arrays: Batch, number: int) -> TokenSequence:
     one = {name: values[number] for name, values in arrays.items() if values.ndim == 2}
     ids = one["input_ids"][:MAX_TOKENS]
     right = int(arrays["labels"]) == number
@@ -84,15 +84,15 @@ def _choice(look: BatchPreview, pieces: PieceTexts, arrays: Batch, number: int) 
         ),
         ids=ids.tolist(),
         texts=pieces.texts(ids),
-        kinds=_input_kinds(look, pieces, one)[:MAX_TOKENS],
+        kinds=_input_kinds(preview, pieces, one)[:MAX_TOKENS],
         labels=[""] * len(ids),
         length=len(one["input_ids"]),
     )
 
 
-def _input_kinds(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Kind]:
+def _input_kinds(preview: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Kind]:
     """What tokens are by themselves."""
-    unknown = vocabulary_of(look.session.tokenizer).unknown
+    unknown = vocabulary_of(preview.session.tokenizer).unknown
     types = arrays.get("token_type_ids", np.zeros_like(arrays["input_ids"]))
     found: list[Kind] = []
     for token, seen, kind in zip(arrays["input_ids"].tolist(), arrays["attention_mask"], types, strict=True):
@@ -107,9 +107,9 @@ def _input_kinds(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[
     return found
 
 
-def _kinds(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Kind]:
+def _kinds(preview: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Kind]:
     """What tokens are by themselves, and where the head has a label for each, what it says."""
-    head, found = look.session.task.head, _input_kinds(look, pieces, arrays)
+    head, found = preview.session.task.head, _input_kinds(preview, pieces, arrays)
     seen = arrays["attention_mask"].astype(bool)
     if "start_positions" in arrays:
         start, end = int(arrays["start_positions"]), int(arrays["end_positions"])
@@ -119,7 +119,7 @@ def _kinds(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Kind]:
     if head not in (Head.CAUSAL_LM, Head.MASKED_LM, Head.TOKEN_CLASSIFICATION) or "labels" not in arrays:
         return found
     labels = arrays["labels"]
-    outside = _outside_label(look)
+    outside = _outside_label(preview)
     for place in np.flatnonzero(seen).tolist():
         if labels[place] == IGNORE or (head is Head.CAUSAL_LM and place == 0):
             # Of hidden words the others are context, and no less seen for having no label.
@@ -131,20 +131,20 @@ def _kinds(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Kind]:
     return found
 
 
-def _outside_label(look: BatchPreview) -> int:
+def _outside_label(preview: BatchPreview) -> int:
     """The label of words that are no entity, -1 where there is none."""
-    names, outside = look.session.facts.get("labels") or [], look.session.facts.get("outside", "O")
-    return names.index(outside) if look.session.facts.get("scheme") != "none" and outside in names else -1
+    names, outside = preview.session.facts.get("labels") or [], preview.session.facts.get("outside", "O")
+    return names.index(outside) if preview.session.facts.get("scheme") != "none" and outside in names else -1
 
 
-def _labels(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[str]:
+def _labels(preview: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[str]:
     """What stands below each token."""
-    head, length = look.session.task.head, len(arrays["input_ids"])
+    head, length = preview.session.task.head, len(arrays["input_ids"])
     if head not in (Head.TOKEN_CLASSIFICATION, Head.MASKED_LM) or "labels" not in arrays:
         return [""] * length
     labels = arrays["labels"]
     if head is Head.TOKEN_CLASSIFICATION:
-        names = look.session.facts["labels"]
+        names = preview.session.facts["labels"]
         return ["" if one == IGNORE else str(names[int(one)]) for one in labels]
     return ["" if one == IGNORE else text for one, text in zip(labels, _or_empty(pieces, labels), strict=True)]
 
@@ -153,13 +153,13 @@ def _or_empty(pieces: PieceTexts, labels: np.ndarray) -> list[str]:
     return pieces.texts(np.where(labels == IGNORE, 0, labels))
 
 
-def _decoder(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[TokenSequence]:
+def _decoder(preview: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[TokenSequence]:
     """What the decoder reads, and below each token what it is to say next."""
-    if look.session.task.head is not Head.SEQ2SEQ_LM or "labels" not in arrays:
+    if preview.session.task.head is not Head.SEQ2SEQ_LM or "labels" not in arrays:
         return []
     labels = arrays["labels"]
-    given = decoder_inputs(labels[None], _start(look), look.session.pad_token_id)[0]
-    said = _or_empty(pieces, labels)
+    given = decoder_inputs(labels[None], _start(preview), preview.session.pad_token_id)[0]
+    pieces_or_empty = _or_empty(pieces, labels)
     kinds: list[Kind] = ["padding" if label == IGNORE else "target" for label in labels.tolist()]
     return [
         TokenSequence(
@@ -169,23 +169,23 @@ def _decoder(look: BatchPreview, pieces: PieceTexts, arrays: Batch) -> list[Toke
             kinds=kinds[:MAX_TOKENS],
             labels=[
                 str(IGNORE) if label == IGNORE else text
-                for label, text in zip(labels[:MAX_TOKENS].tolist(), said, strict=False)
+                for label, text in zip(labels[:MAX_TOKENS].tolist(), pieces_or_empty, strict=False)
             ],
             length=len(labels),
         )
     ]
 
 
-def _start(look: BatchPreview) -> int | None:
-    config = read_config(look.model.folder)
+def _start(preview: BatchPreview) -> int | None:
+    config = read_config(preview.model.folder)
     if config.get("model_type") in BEGINS_WITH_LAST:
         return None
     return decoder_start_token(
-        config.get("model_type"), config.get("decoder_start_token_id"), look.session.pad_token_id
+        config.get("model_type"), config.get("decoder_start_token_id"), preview.session.pad_token_id
     )
 
 
-def _borders(look: BatchPreview, feature: int, arrays: Batch) -> list[ExampleStart]:
+def _borders(preview: BatchPreview, feature: int, arrays: Batch) -> list[ExampleStart]:
     """Where in a block another row begins, in a packed feature another example; nothing where there is only one."""
     if "segment" in arrays:
         segment = arrays["segment"]
@@ -195,13 +195,15 @@ def _borders(look: BatchPreview, feature: int, arrays: Batch) -> list[ExampleSta
             for place in changes
             if segment[place]
         ]
-    elif "spans_row" in look.features.lists:
+    elif "spans_row" in preview.features.lists:
         rows, lengths = (
-            look.features.lists[name].take(np.array([feature]))[0] for name in ("spans_row", "spans_length")
+            preview.features.lists[name].take(np.array([feature]))[0] for name in ("spans_row", "spans_length")
         )
         starts = np.cumsum(lengths) - lengths
-        found = [ExampleStart(int(place), look.rows.place(int(row))) for place, row in zip(starts, rows, strict=True)]
+        found = [
+            ExampleStart(int(place), preview.rows.place(int(row))) for place, row in zip(starts, rows, strict=True)
+        ]
     else:
         found = []
-    shown = [border for border in found if border.place < min(MAX_TOKENS, len(arrays["input_ids"]))]
-    return shown if len(shown) > 1 or (shown and "segment" in arrays) else []
+    visible = [border for border in found if border.place < min(MAX_TOKENS, len(arrays["input_ids"]))]
+    return visible if len(visible) > 1 or (visible and "segment" in arrays) else []

@@ -32,9 +32,9 @@ class Local:
         assert supervisor.stderr
         with supervisor.stderr as words:
             # The supervisor lets go of this pipe when the attempt is on record, when it waits its turn, or by ending.
-            said = words.read().decode(errors="replace").strip()
-        if said and not _has_started(folder, supervisor.pid):
-            _raise(said, supervisor.wait())
+            output = words.read().decode(errors="replace").strip()
+        if output and not _has_started(folder, supervisor.pid):
+            _raise(output, supervisor.wait())
         return supervisor
 
 

@@ -81,8 +81,8 @@ class Renderer:
         found: list[RenderedChat] = []
         with self._lock:
             for part in _split_requests(chats):
-                asked = [[list(one.messages), one.prompt, list(one.prefixes)] for one in part]
-                found += self._request(json.dumps(head | {"chats": asked}, default=str), len(part), len(found))
+                requests = [[list(one.messages), one.prompt, list(one.prefixes)] for one in part]
+                found += self._request(json.dumps(head | {"chats": requests}, default=str), len(part), len(found))
         return found
 
     def close(self) -> None:
@@ -108,10 +108,10 @@ class Renderer:
                 line = process.stdout.readline()
                 if not line.endswith(b"\n"):
                     raise TemplateRefusal(number, self._explain_exit(process.wait()))
-                said = json.loads(line)
-                if "reason" in said:
-                    raise TemplateRefusal(number, said["reason"], said["line"], said["is_syntax"])
-                yield RenderedChat(said["text"], tuple(said["ends"]))
+                reply = json.loads(line)
+                if "reason" in reply:
+                    raise TemplateRefusal(number, reply["reason"], reply["line"], reply["is_syntax"])
+                yield RenderedChat(reply["text"], tuple(reply["ends"]))
         except TemplateRefusal:
             raise  # with a refusal it ends what it has to say, or itself
         except BaseException:

@@ -72,9 +72,11 @@ def _run(folder: Path, target: Path) -> None:
         check=False,
     )
     if ended.returncode:
-        said = ended.stderr.strip().splitlines()
+        errors = ended.stderr.strip().splitlines()
         name = next(name for name in (BIN, BIN_INDEX, FLAX, FLAX_INDEX) if (folder / name).exists())
-        reason = said[-1] if said else message("the converter exited with {returncode}", returncode=ended.returncode)
+        reason = (
+            errors[-1] if errors else message("the converter exited with {returncode}", returncode=ended.returncode)
+        )
         raise InputError(
             "{field}: {folder} was not converted: {reason}; use a model that comes as safetensors",
             _FIELD,

@@ -20,24 +20,24 @@ def may_match(name: str, pattern: str) -> bool:
     return matches(name, pattern) or ("." in pattern and matches(name, pattern.partition(".")[2]))
 
 
-def frozen_names(names: Iterable[str], wishes: list[str | int]) -> set[str]:
+def frozen_names(names: Iterable[str], patterns: list[str | int]) -> set[str]:
     """The names that `model.frozen` takes out of training, as far as names can tell."""
     names = list(names)
     has_decoder = any("decoder" in name.split(".") for name in names)
-    return {name for name in names if any(_is_meant(name, wish, has_decoder) for wish in wishes)}
+    return {name for name in names if any(_is_meant(name, pattern, has_decoder) for pattern in patterns)}
 
 
-def _is_meant(name: str, wish: str | int, has_decoder: bool) -> bool:
-    if isinstance(wish, int):
+def _is_meant(name: str, pattern: str | int, has_decoder: bool) -> bool:
+    if isinstance(pattern, int):
         layer = _LAYER.search(f".{name}")
         if layer is None:
             return _is_embedding(name)
-        return int(layer.group(1)) < wish and not (has_decoder and "decoder" in name and "encoder" not in name)
-    if wish == "embeddings":
+        return int(layer.group(1)) < pattern and not (has_decoder and "decoder" in name and "encoder" not in name)
+    if pattern == "embeddings":
         return _is_embedding(name)
-    if wish == "encoder":
+    if pattern == "encoder":
         return not has_decoder or "encoder" in name.split(".")
-    return may_match(name, wish)
+    return may_match(name, pattern)
 
 
 def _is_embedding(name: str) -> bool:

@@ -123,12 +123,12 @@ def download(model: RemoteModel, files: tuple[str, ...], report: Report, on_file
     _check_room(model, files)
     missing = missing_files(model, files)
     total = sum(model.sizes.get(name, 0) for name in files)
-    here = total - sum(model.sizes.get(name, 0) for name in missing)
+    present_bytes = total - sum(model.sizes.get(name, 0) for name in missing)
     try:
         for name in missing:
             size = model.sizes.get(name, 0)
             if _is_fetched_here(model, name):
-                before = here
+                before = present_bytes
 
                 def arrived(done: int, name: str = name, size: int = size, before: int = before) -> None:
                     if on_file is not None:
@@ -136,12 +136,12 @@ def download(model: RemoteModel, files: tuple[str, ...], report: Report, on_file
                     report(before + done, total, "bytes")
 
                 hub_transfer.fetch(RemoteFile(model.name, model.commit, name, size), arrived)
-                here += size
+                present_bytes += size
         folder = snapshot_download(
             model.name,
             revision=model.commit,
             allow_patterns=list(files),
-            tqdm_class=_bar(lambda: report(here, total, "bytes") if here < total else None),
+            tqdm_class=_bar(lambda: report(present_bytes, total, "bytes") if present_bytes < total else None),
         )
     except ERRORS as error:
         raise model_mistake(model.name, model.revision, error) from None

@@ -54,21 +54,21 @@ def locate(
     needs_weights: bool = True,
 ) -> ModelLocation:
     """The model's files, downloaded or converted where that is needed and allowed. Raises InputError."""
-    here = _find_local(name_or_path, revision)
-    if here is not None and (not needs_weights or read_weights(here.folder).format == "safetensors"):
-        return here
-    if here is not None and here.found == "folder":
-        return _convert(here, cache, report, consent_to_convert)
-    pin = _Pin(cache, name_or_path, here.commit if here else revision)
+    local = _find_local(name_or_path, revision)
+    if local is not None and (not needs_weights or read_weights(local.folder).format == "safetensors"):
+        return local
+    if local is not None and local.found == "folder":
+        return _convert(local, cache, report, consent_to_convert)
+    pin = _Pin(cache, name_or_path, local.commit if local else revision)
     if pinned := pin.location():
         return pinned
-    if here is None or not offline:
-        fetched = _fetch(name_or_path, revision, here, pin, report, offline, needs_weights, consent_to_convert)
-        here = fetched or here
-    elif needs_weights and _was_only_looked_at(here.folder):
+    if local is None or not offline:
+        fetched = _fetch(name_or_path, revision, local, pin, report, offline, needs_weights, consent_to_convert)
+        local = fetched or local
+    elif needs_weights and _was_only_looked_at(local.folder):
         raise _not_here(name_or_path)
-    assert here is not None
-    return _convert(here, cache, report, consent_to_convert)
+    assert local is not None
+    return _convert(local, cache, report, consent_to_convert)
 
 
 def locate_small_files(
@@ -78,11 +78,11 @@ def locate_small_files(
 
     Where `cache` holds a converted copy of old weights it is that copy, which is what `locate` would take.
     """
-    here = _find_local(name_or_path, revision)
-    if cache is not None and (copy := _safe_copy(here, name_or_path, revision, cache)):
+    local = _find_local(name_or_path, revision)
+    if cache is not None and (copy := _safe_copy(local, name_or_path, revision, cache)):
         return copy
-    if here is not None and (here.found == "folder" or offline or read_weights(here.folder).format != "none"):
-        return here
+    if local is not None and (local.found == "folder" or offline or read_weights(local.folder).format != "none"):
+        return local
     if offline:
         raise _not_here(name_or_path)
     remote = hub.remote_model(name_or_path, revision)
@@ -102,9 +102,11 @@ def locate_without_weights(
 
     Raises InputError.
     """
-    here = _find_local(name_or_path, revision)
-    if here is not None and (here.found == "folder" or offline or not needs_tokenizer or _has_tokenizer(here.folder)):
-        return here
+    local = _find_local(name_or_path, revision)
+    if local is not None and (
+        local.found == "folder" or offline or not needs_tokenizer or _has_tokenizer(local.folder)
+    ):
+        return local
     if offline:
         raise _not_here(name_or_path)
     remote = hub.remote_model(name_or_path, revision)
@@ -198,7 +200,7 @@ def _is_hub_id(name: str) -> bool:
 def _fetch(
     name: str,
     revision: str,
-    here: ModelLocation | None,
+    location: ModelLocation | None,
     pin: "_Pin",
     report: Report,
     offline: bool,
@@ -230,16 +232,16 @@ def _check_flax(name: str, folder: Path) -> None:
         raise InputError("{field}: {name}: {problem}", _FIELD, field=_FIELD, name=name, problem=problem)
 
 
-def _convert(here: ModelLocation, cache: Path, report: Report, consent: bool) -> ModelLocation:
-    kind = read_weights(here.folder).format
+def _convert(location: ModelLocation, cache: Path, report: Report, consent: bool) -> ModelLocation:
+    kind = read_weights(location.folder).format
     if kind not in OLD_FORMATS:
-        return here  # nothing to convert; what is wrong with it is said by `inspection.check`
-    ready = conversion.converted_folder(here.folder, cache)
+        return location  # nothing to convert; what is wrong with it is said by `inspection.check`
+    ready = conversion.converted_folder(location.folder, cache)
     if not conversion.is_converted(ready):
         if not consent:
-            raise InputError("{field}: {name}", _FIELD, field=_FIELD, name=must_be_converted(here.name, kind))
-        conversion.convert(here.folder, cache, report)
-    return ModelLocation(ready, "converted", here.commit, here.name)
+            raise InputError("{field}: {name}", _FIELD, field=_FIELD, name=must_be_converted(location.name, kind))
+        conversion.convert(location.folder, cache, report)
+    return ModelLocation(ready, "converted", location.commit, location.name)
 
 
 def _was_only_looked_at(folder: Path) -> bool:
@@ -247,14 +249,14 @@ def _was_only_looked_at(folder: Path) -> bool:
     return not any(path.suffix in _WEIGHTS for path in folder.iterdir())
 
 
-def _safe_copy(here: ModelLocation | None, name: str, revision: str, cache: Path) -> ModelLocation | None:
-    is_folder = here is not None and here.found == "folder"
-    if not is_folder and (pinned := _Pin(cache, name, here.commit if here else revision).location()):
+def _safe_copy(location: ModelLocation | None, name: str, revision: str, cache: Path) -> ModelLocation | None:
+    is_folder = location is not None and location.found == "folder"
+    if not is_folder and (pinned := _Pin(cache, name, location.commit if location else revision).location()):
         return pinned
-    if here is None or read_weights(here.folder).format not in OLD_FORMATS or not conversion.any_in(cache):
+    if location is None or read_weights(location.folder).format not in OLD_FORMATS or not conversion.any_in(cache):
         return None
-    ready = conversion.converted_folder(here.folder, cache)
-    return ModelLocation(ready, "converted", here.commit, here.name) if conversion.is_converted(ready) else None
+    ready = conversion.converted_folder(location.folder, cache)
+    return ModelLocation(ready, "converted", location.commit, location.name) if conversion.is_converted(ready) else None
 
 
 def _not_here(name: str) -> InputError:

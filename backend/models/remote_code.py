@@ -130,7 +130,7 @@ def running(folder: Path, *, trusted: bool) -> Iterator[None]:
             raise refused from error
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = f"{type(error).__name__}: {' '.join(lines[:2])}"[:300].rstrip(".: ")
-        said = (
+        failure = (
             message(
                 "the Python code of {folder} failed ({reason}); install what it asks for, or choose another model",
                 folder=folder,
@@ -141,7 +141,7 @@ def running(folder: Path, *, trusted: bool) -> Iterator[None]:
                 "the model in {folder} cannot be opened ({reason}); choose another model", folder=folder, reason=reason
             )
         )
-        raise InputError("model.name_or_path: {said}", "model.name_or_path", said=said) from error
+        raise InputError("model.name_or_path: {said}", "model.name_or_path", said=failure) from error
 
 
 def open_config(folder: Path, *, wanted: bool) -> Any:
@@ -372,8 +372,8 @@ def _private_copy(files: dict[str, bytes]) -> Path:
 
 
 def _has_files(folder: Path, files: dict[str, bytes]) -> bool:
-    here = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if not path.is_dir()}
-    return here.keys() == files.keys() and all(read_small(path) == files[name] for name, path in here.items())
+    present = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if not path.is_dir()}
+    return present.keys() == files.keys() and all(read_small(path) == files[name] for name, path in present.items())
 
 
 def _repository(folder: Path) -> str:

@@ -62,21 +62,23 @@ class ColumnGuess:
         return found
 
     def _by_content(self, part: Column, taken: set[str]) -> GuessReason | None:
-        free = [look for name, look in self.looks.items() if name not in taken and not self.unfit(part, look)]
+        free = [column for name, column in self.looks.items() if name not in taken and not self.unfit(part, column)]
         if part.holds == "text":
             return _longest(free)
         if part.holds == "label":
-            return _only([look for look in free if _is_label(look)], _values)
+            return _only([column for column in free if _is_label(column)], _values)
         if part.holds == "number":
-            return _only([look for look in free if look.empty < look.rows], _numbers)
+            return _only([column for column in free if column.empty < column.rows], _numbers)
         if part.holds in ("words", "tags"):
             return self._listed(part, free)
-        return _only([look for look in free if look.kind == "list"], _messages) if part.holds == "messages" else None
+        return (
+            _only([column for column in free if column.kind == "list"], _messages) if part.holds == "messages" else None
+        )
 
     def _listed(self, part: Column, free: list[ColumnSummary]) -> GuessReason | None:
         """Of lists of text the one with few different members is the tags, the one with many the words."""
-        lists = [look for look in free if look.kind == "list of text"]
-        counts = {look.name: _different_members(self._table[look.name]) for look in lists}
+        lists = [column for column in free if column.kind == "list of text"]
+        counts = {column.name: _different_members(self._table[column.name]) for column in lists}
         few = {name: count for name, count in counts.items() if count <= MAX_LABELS}
         wanted = {name: count for name, count in counts.items() if (name in few) == (part.holds == "tags")}
         if len(wanted) != 1:
@@ -91,51 +93,51 @@ class ColumnGuess:
             ),
         )
 
-    def unfit(self, part: Column, look: ColumnSummary) -> str:
+    def unfit(self, part: Column, column: ColumnSummary) -> str:
         """Why a column cannot play a part, as words that follow its name; empty where it can."""
-        if look.rows and look.empty == look.rows:
+        if column.rows and column.empty == column.rows:
             return (
                 message("is empty in every row")
-                if look.rows == len(self._table)
-                else message("is empty in the first {rows:,} rows", rows=look.rows)
+                if column.rows == len(self._table)
+                else message("is empty in the first {rows:,} rows", rows=column.rows)
             )
         check = {"text": _unfit_text, "label": self._unfit_label, "number": self._unfit_number, "tags": _unfit_words,
                  "words": _unfit_words, "messages": _unfit_messages}.get(part.holds)  # fmt: skip
-        return check(look) if check else ""
+        return check(column) if check else ""
 
     def unfit_columns(self, parts: Sequence[Column]) -> dict[str, dict[str, str]]:
         """Part → column → why it cannot play that part."""
         found = {
-            part.name: {name: why for name, look in self.looks.items() if (why := self.unfit(part, look))}
+            part.name: {name: why for name, column in self.looks.items() if (why := self.unfit(part, column))}
             for part in parts
         }
         return {part: columns for part, columns in found.items() if columns}
 
-    def _unfit_label(self, look: ColumnSummary) -> str:
-        if look.distinct is None:
-            return message("holds {kind}, but labels are single values", kind=_plural(look.kind))
-        filled = look.rows - look.empty
-        whole = look.rows == len(self._table)
-        if whole and look.distinct == 1:
-            return message("holds a single value, {examples}", examples=repr(look.examples[0]))
-        if filled > 1000 and look.distinct > 0.9 * filled:
+    def _unfit_label(self, column: ColumnSummary) -> str:
+        if column.distinct is None:
+            return message("holds {kind}, but labels are single values", kind=_plural(column.kind))
+        filled = column.rows - column.empty
+        whole = column.rows == len(self._table)
+        if whole and column.distinct == 1:
+            return message("holds a single value, {examples}", examples=repr(column.examples[0]))
+        if filled > 1000 and column.distinct > 0.9 * filled:
             return message(
                 "holds {distinct} different values in {filled} rows",
-                distinct=_grouped(look.distinct),
+                distinct=_grouped(column.distinct),
                 filled=_grouped(filled),
             )
         return ""
 
-    def _unfit_number(self, look: ColumnSummary) -> str:
-        if look.kind in ("numbers", "whole numbers"):
+    def _unfit_number(self, column: ColumnSummary) -> str:
+        if column.kind in ("numbers", "whole numbers"):
             return ""
-        if look.kind != "text":
-            return message("holds {kind}, not numbers", kind=_plural(look.kind))
-        cells = pc.utf8_trim_whitespace(pc.fill_null(self._table[look.name].slice(0, LOOKED_AT), ""))
+        if column.kind != "text":
+            return message("holds {kind}, not numbers", kind=_plural(column.kind))
+        cells = pc.utf8_trim_whitespace(pc.fill_null(self._table[column.name].slice(0, LOOKED_AT), ""))
         odd = cells.filter(pc.invert(pc.or_(pc.match_substring_regex(cells, _NUMBER), pc.equal(cells, ""))))
         return (
             message("has no numbers, for example {odd}", odd=repr(odd[0].as_py()[:40]))
-            if len(odd) > look.rows // 2
+            if len(odd) > column.rows // 2
             else ""
         )
 
@@ -152,12 +154,12 @@ def guess_by_name(usual_names: list[str], there: list[str], taken: set[str]) -> 
 def guessed_columns(parts: Sequence[Column], guesses: Mapping[str, GuessReason]) -> str:
     """The columns that nobody has named and why they were taken, as one sentence; empty where there are none."""
     found = [(part.name, guess) for part in parts if (guess := guesses.get(part.name)) and guess.reason != CHOSEN]
-    said = [
+    sentences = [
         message("{part} is {column} ({reason})", part=part, column=guess.column, reason=guess.reason)
         for part, guess in found
         if guess.column
     ]
-    return message("columns guessed: {said}", said=join(", ", said)) if said else ""
+    return message("columns guessed: {said}", said=join(", ", sentences)) if sentences else ""
 
 
 def _columns_in_use(found: Mapping[str, GuessReason]) -> set[str]:
@@ -166,8 +168,8 @@ def _columns_in_use(found: Mapping[str, GuessReason]) -> set[str]:
 
 def _longest(free: list[ColumnSummary]) -> GuessReason | None:
     """The column of the longest texts, where it is clear which that is."""
-    texts = sorted((look for look in free if look.median_words), key=lambda look: -(look.median_words or 0))
-    texts = [look for look in texts if not _is_label(look)]
+    texts = sorted((column for column in free if column.median_words), key=lambda column: -(column.median_words or 0))
+    texts = [column for column in texts if not _is_label(column)]
     if not texts:
         return None
     first = texts[0]
@@ -176,30 +178,30 @@ def _longest(free: list[ColumnSummary]) -> GuessReason | None:
         return GuessReason(first.name, message("the only column of texts ({words})", words=words))
     if (first.median_words or 0) >= 2 * (texts[1].median_words or 0):
         return GuessReason(first.name, message("the longest texts ({words})", words=words))
-    return GuessReason(None, _could_be([look.name for look in texts]))
+    return GuessReason(None, _could_be([column.name for column in texts]))
 
 
 def _only(free: list[ColumnSummary], words: Callable[[ColumnSummary], str]) -> GuessReason | None:
     if len(free) == 1:
         return GuessReason(free[0].name, words(free[0]))
-    return GuessReason(None, _could_be([look.name for look in free])) if free else None
+    return GuessReason(None, _could_be([column.name for column in free])) if free else None
 
 
 def _could_be(names: list[str]) -> str:
-    shown = ", ".join(f"“{name}”" for name in names[:-1][:3])
-    return message("could be {shown} or “{names}”", shown=shown, names=names[-1])
+    listed = ", ".join(f"“{name}”" for name in names[:-1][:3])
+    return message("could be {shown} or “{names}”", shown=listed, names=names[-1])
 
 
-def _is_label(look: ColumnSummary) -> bool:
+def _is_label(column: ColumnSummary) -> bool:
     """Few different values, each of them often."""
-    filled = look.rows - look.empty
-    if look.distinct is None or not 2 <= look.distinct <= min(MAX_LABELS, filled // 2):
+    filled = column.rows - column.empty
+    if column.distinct is None or not 2 <= column.distinct <= min(MAX_LABELS, filled // 2):
         return False
-    return (look.median_words or 0) <= 4 and not (look.kind == "numbers" and look.distinct > SCORES)
+    return (column.median_words or 0) <= 4 and not (column.kind == "numbers" and column.distinct > SCORES)
 
 
-def _values(look: ColumnSummary) -> str:
-    return message("{distinct} different values in {rows} rows", distinct=look.distinct, rows=_grouped(look.rows))
+def _values(column: ColumnSummary) -> str:
+    return message("{distinct} different values in {rows} rows", distinct=column.distinct, rows=_grouped(column.rows))
 
 
 def _numbers(_: ColumnSummary) -> str:
@@ -210,22 +212,24 @@ def _messages(_: ColumnSummary) -> str:
     return message("the only column of lists of messages")
 
 
-def _unfit_text(look: ColumnSummary) -> str:
-    nested = look.kind.startswith("list") or look.kind in ("structure", "other")
-    return message("holds {kind}, not text", kind=_plural(look.kind)) if nested else ""
+def _unfit_text(column: ColumnSummary) -> str:
+    nested = column.kind.startswith("list") or column.kind in ("structure", "other")
+    return message("holds {kind}, not text", kind=_plural(column.kind)) if nested else ""
 
 
-def _unfit_words(look: ColumnSummary) -> str:
+def _unfit_words(column: ColumnSummary) -> str:
     return (
         ""
-        if look.kind in ("text", "list of text", "list of numbers", "list")
-        else message("holds {kind}, not lists", kind=look.kind)
+        if column.kind in ("text", "list of text", "list of numbers", "list")
+        else message("holds {kind}, not lists", kind=column.kind)
     )
 
 
-def _unfit_messages(look: ColumnSummary) -> str:
+def _unfit_messages(column: ColumnSummary) -> str:
     return (
-        "" if look.kind in ("list", "text") else message("holds {kind}, not lists of messages", kind=_plural(look.kind))
+        ""
+        if column.kind in ("list", "text")
+        else message("holds {kind}, not lists of messages", kind=_plural(column.kind))
     )
 
 

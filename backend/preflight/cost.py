@@ -59,7 +59,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *,
     seconds, least, most = time_estimate.sum_parts(parts)
     fits = needed <= available
     facts = MemoryFacts(model.folder, head, lengths, here)
-    ways = [] if fits and not is_too_much else memory_fixes(spec, facts)
+    remedies = [] if fits and not is_too_much else memory_fixes(spec, facts)
     return RunPlan(
         rows=rows,
         features=features,
@@ -86,7 +86,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *,
         measured=known,
         longest=longest,
         padding=_padding(spec, lengths),
-        remedies=ways,
+        remedies=remedies,
         notes=[
             *rate_note(spec),
             *plan_notes(spec, splits, split, micro, batch_size),
@@ -94,7 +94,7 @@ def plan(spec: RunSpec, here: list[Device], report: Report = ignore_progress, *,
             *download_note(model),
             *filter(None, [choice.warning]),
         ],
-        problems=memory_problems(needed, available, micro, any(way.fits for way in ways)),
+        problems=memory_problems(needed, available, micro, any(remedy.fits for remedy in remedies)),
     )
 
 

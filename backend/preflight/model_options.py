@@ -85,7 +85,7 @@ def _check_config(spec: RunSpec, folder: Path) -> None:
             )
         if name not in known and not hasattr(config, name):
             near = get_close_matches(name, known, 3)
-            shown = (
+            suggestion = (
                 message("did you mean {near}?", near=" or ".join(near))
                 if near
                 else message("there are {known}", known=", ".join(sorted(known)))
@@ -95,7 +95,7 @@ def _check_config(spec: RunSpec, folder: Path) -> None:
                 key,
                 key=key,
                 model_type=config.model_type,
-                shown=shown,
+                shown=suggestion,
             )
         if not _is_alike(value, known.get(name)):
             raise InputError(
@@ -120,15 +120,15 @@ def _is_alike(value: Any, stored: Any) -> bool:
 
 def _check_frozen(spec: RunSpec, names: list[str]) -> None:
     """A pattern that no name of the file meets, with or without what a head puts before it, nor a head's usual name."""
-    for wish in spec.model.frozen:
-        if isinstance(wish, int) or wish in ("embeddings", "encoder"):
+    for pattern in spec.model.frozen:
+        if isinstance(pattern, int) or pattern in ("embeddings", "encoder"):
             continue
-        if not any(may_match(name, wish) for name in [*names, *_HEADS]):
+        if not any(may_match(name, pattern) for name in [*names, *_HEADS]):
             examples = ", ".join(names[:: max(1, len(names) // 4)][:4])
             raise InputError(
                 "model.frozen: {wish} matches no parameter of this model; there are for example {examples}",
                 "model.frozen",
-                wish=repr(wish),
+                wish=repr(pattern),
                 examples=examples,
             )
 

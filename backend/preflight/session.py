@@ -197,7 +197,7 @@ class FeatureSession:
             outputs |= answers(source, batch_size, report_done)
         return outputs
 
-    def _evaluate(self, source: Features, batch_size: int, tell: Callable[[int], None]) -> Outputs:
+    def _evaluate(self, source: Features, batch_size: int, report: Callable[[int], None]) -> Outputs:
         def answers() -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
             done = 0
             for indices, batch in batches.evaluation_batches(source, batch_size, **self._padding):
@@ -205,18 +205,18 @@ class FeatureSession:
                     raise GenerationStopped
                 yield indices, self.engine.evaluate(batch)
                 done += len(indices)
-                tell(done)
+                report(done)
 
         return batches.restore_order(answers(), source, self.task.head)
 
-    def _generate(self, source: Features, batch_size: int, tell: Callable[[int], None]) -> Outputs:
+    def _generate(self, source: Features, batch_size: int, report: Callable[[int], None]) -> Outputs:
         settings = replace(
             generation(self.task, self.tokenizer), seed=self.spec.training.seed, stop_requested=self.stop_requested
         )
         written: dict[int, np.ndarray] = {}
         for indices, batch in batches.prompt_batches(source, batch_size, **self._padding):
             written |= dict(zip(indices.tolist(), self.engine.generate(batch, settings), strict=False))
-            tell(len(written))
+            report(len(written))
         return {"generated": [written[number] for number in range(len(source))]}
 
     def _compute_metrics(self, predictions: Predictions) -> dict[str, float]:

@@ -42,9 +42,9 @@ def instructions(rows: Rows, columns: Columns, chunk: range) -> list[list[Messag
 
 def instruction(cells: Mapping[str, str]) -> list[Message]:
     """One prompt as messages, empty parts left out."""
-    asked = "\n\n".join(part for part in (cells["prompt"], cells.get("input", "")) if part.strip())
-    said = {"system": cells.get("system", ""), "user": asked, "assistant": cells.get("response", "")}
-    return [{"role": role, "content": content} for role, content in said.items() if content.strip()]
+    question = "\n\n".join(part for part in (cells["prompt"], cells.get("input", "")) if part.strip())
+    texts = {"system": cells.get("system", ""), "user": question, "assistant": cells.get("response", "")}
+    return [{"role": role, "content": content} for role, content in texts.items() if content.strip()]
 
 
 def chats(rows: Rows, columns: Columns, chunk: range) -> list[list[Message] | str]:
@@ -114,10 +114,12 @@ class ChatTemplate:
         Raises InputError naming the row at its place where the template refuses it, or writes a beginning otherwise than
         the whole.
         """
-        asked = [RenderRequest(messages, not is_answered(messages), _borders(messages)) for messages in conversations]
+        requests = [
+            RenderRequest(messages, not is_answered(messages), _borders(messages)) for messages in conversations
+        ]
         template = self._tokenizer.get_chat_template(self.source)
         try:
-            found = render(template, self._tokenizer.special_tokens_map, asked)
+            found = render(template, self._tokenizer.special_tokens_map, requests)
         except TemplateRefusal as refusal:
             raise InputError(
                 "task.template: {name} refuses {places} ({reason}); correct the row, or write another template",
@@ -126,7 +128,7 @@ class ChatTemplate:
                 places=places[refusal.position],
                 reason=refusal.reason,
             ) from None
-        return [_to_conversation(*one) for one in zip(found, asked, places, strict=True)]
+        return [_to_conversation(*one) for one in zip(found, requests, places, strict=True)]
 
 
 def _borders(messages: list[Message]) -> list[tuple[int, bool]]:
@@ -140,7 +142,7 @@ def _borders(messages: list[Message]) -> list[tuple[int, bool]]:
     return found
 
 
-def _to_conversation(rendered: RenderedChat, asked: RenderRequest, place: str) -> RenderedConversation:
+def _to_conversation(rendered: RenderedChat, request: RenderRequest, place: str) -> RenderedConversation:
     if None in rendered.ends:
         raise InputError(
             "task.template: it writes the start of {place} differently when the conversation continues, so "
@@ -149,7 +151,7 @@ def _to_conversation(rendered: RenderedChat, asked: RenderRequest, place: str) -
             place=place,
         )
     borders = [end for end in rendered.ends if end is not None]
-    if not asked.prompt:
+    if not request.prompt:
         borders.append(len(rendered.text))
     return RenderedConversation(rendered.text, list(zip(borders[::2], borders[1::2], strict=True)))
 

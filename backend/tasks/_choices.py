@@ -212,12 +212,12 @@ def _from(numbers: list[int], count: int, first_choice: str, all_call: Callable[
         return Written.FROM_1
     if max(numbers) > count and all_call(Written.TEXT):
         return Written.TEXT
-    shown = ", ".join(map(str, sorted(set(numbers))[:4]))
+    listed = ", ".join(map(str, sorted(set(numbers))[:4]))
     raise InputError(
         "data.columns.label: the labels ({shown}) may count the {count} choices from 0 or from 1, because "
         "neither 0 nor {count} occurs; set task.first_choice to 0 or 1",
         "task.first_choice",
-        shown=shown,
+        shown=listed,
         count=count,
     )
 
@@ -250,9 +250,9 @@ def _strip_empty(cells: tuple[str, ...]) -> list[str]:
 
 
 def _slice_rows(rows: Rows, chunk: range) -> Rows:
-    here = slice(chunk.start, chunk.stop)
+    chunk_rows = slice(chunk.start, chunk.stop)
     table = rows.table.slice(chunk.start, len(chunk))
-    return replace(rows, table=table, file_index=rows.file_index[here], lines=rows.lines[here])
+    return replace(rows, table=table, file_index=rows.file_index[chunk_rows], lines=rows.lines[chunk_rows])
 
 
 def _read_lists(rows: Rows, column: str) -> tuple[list[list[str]], list[list[str]] | None]:

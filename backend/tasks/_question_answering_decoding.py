@@ -312,25 +312,25 @@ def question_names(rows: Rows, columns: Columns) -> list[str]:
     return names
 
 
-def answer_table(said: list[QuestionPrediction], answers: list[Answers | None]) -> pa.Table:
+def answer_table(predictions: list[QuestionPrediction], answers: list[Answers | None]) -> pa.Table:
     """A row for each question: answer and first reference, place in characters, and the n-best list as JSON text."""
     actual = [None if one is None else "".join(one.texts[:1]) for one in answers]
     return pa.table(
         {
-            "prediction": pa.array([one.chosen.text for one in said], pa.string()),
+            "prediction": pa.array([one.chosen.text for one in predictions], pa.string()),
             "actual": pa.array(actual, pa.string()),
-            "score": pa.array([one.score for one in said], pa.float64()),
-            "start": pa.array([one.chosen.start for one in said], pa.int64()),
-            "end": pa.array([one.chosen.end for one in said], pa.int64()),
-            "null_score": pa.array([one.null_score for one in said], pa.float64()),
-            "n_best": pa.array([msgspec.json.encode(one.n_best).decode() for one in said], pa.string()),
+            "score": pa.array([one.score for one in predictions], pa.float64()),
+            "start": pa.array([one.chosen.start for one in predictions], pa.int64()),
+            "end": pa.array([one.chosen.end for one in predictions], pa.int64()),
+            "null_score": pa.array([one.null_score for one in predictions], pa.float64()),
+            "n_best": pa.array([msgspec.json.encode(one.n_best).decode() for one in predictions], pa.string()),
         }
     )
 
 
-def squad_documents(said: list[QuestionPrediction], names: list[str], may_be_none: bool) -> dict[str, Any]:
+def squad_documents(predictions: list[QuestionPrediction], names: list[str], may_be_none: bool) -> dict[str, Any]:
     """Beside the CSV, as transformers' example writes them: answers, n-best lists and null scores by question."""
-    each = list(zip(names, said, strict=True))
+    each = list(zip(names, predictions, strict=True))
     lists = msgspec.json.encode({name: one.n_best for name, one in each})  # large: json itself would take seconds
     found: dict[str, Any] = {
         "predictions.json": {name: one.chosen.text for name, one in each},
@@ -339,23 +339,23 @@ def squad_documents(said: list[QuestionPrediction], names: list[str], may_be_non
     return found | ({"null_odds.json": {name: one.null_score for name, one in each}} if may_be_none else {})
 
 
-def answer_scores(said: list[QuestionPrediction], answers: list[Answers | None], may_be_none: bool) -> Sums:
+def answer_scores(predictions: list[QuestionPrediction], answers: list[Answers | None], may_be_none: bool) -> Sums:
     """Each row's measures against its best reference; those of the best answer that is not empty beside."""
     known = np.array([one is not None for one in answers], dtype=np.float64)
     references = [one.texts if one is not None else () for one in answers]
     has_answer = np.array([bool(one) for one in references], dtype=np.float64)
     sums: Sums = {}
     for name, measure in (("exact_match", exact_match), ("f1", f1)):
-        pairs = zip(said, references, strict=True)
+        pairs = zip(predictions, references, strict=True)
         values = known * [measure(one.chosen.text, own) for one, own in pairs]
         sums[name] = values, known
         if may_be_none or (known > has_answer).any():
             sums[f"{name}_HasAns"] = values * has_answer, has_answer
             sums[f"{name}_NoAns"] = values * (1 - has_answer), known - has_answer
         if may_be_none:
-            pairs = zip(said, references, strict=True)
+            pairs = zip(predictions, references, strict=True)
             sums[f"answered_{name}"] = known * [measure(one.best_text, own) for one, own in pairs], known
     if may_be_none:
-        null_scores = [one.null_score for one in said]
+        null_scores = [one.null_score for one in predictions]
         sums |= {"null_score": (np.array(null_scores, dtype=np.float64), known), "has_answer": (has_answer, known)}
     return sums

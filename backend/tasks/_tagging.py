@@ -66,8 +66,8 @@ def scheme_of_labels(labels: Sequence[str]) -> Scheme:
     """The scheme that a model's labels follow, as far as their names tell."""
     if unknown_tags(labels):
         return "none"
-    told = scheme_of_names(labels)
-    return told or ("BIO" if any(label.startswith("B") for label in labels) else "IOB1")
+    scheme = scheme_of_names(labels)
+    return scheme or ("BIO" if any(label.startswith("B") for label in labels) else "IOB1")
 
 
 def convert_scheme(tags: Tags, scheme: Scheme, wanted: Scheme) -> Tags:
@@ -216,9 +216,9 @@ def scheme_of_names(names: Sequence[str], usual: Scheme | None = None) -> Scheme
 
 def detect_scheme(names: Sequence[str], ids: np.ndarray, first: np.ndarray, usual: Scheme = "BIO") -> Scheme:
     """The scheme of tags whose names look like one: by their letters, then by what fewer tags offend against."""
-    told = scheme_of_names(names)
-    if told is not None:
-        return told
+    scheme = scheme_of_names(names)
+    if scheme is not None:
+        return scheme
     parts = parse_tags(names, ids, first)
     usual = usual if usual in ("BIO", "IOB1") else "BIO"
     other: Scheme = "IOB1" if usual == "BIO" else "BIO"

@@ -315,10 +315,10 @@ class CausalLm:
         correct = np.bincount(owner, guess == labels, count)
         writes = self.evaluates_by == "generate"
         ids = [part.tolist() for part in (outputs["generated"] if writes else group_by_row(guess, owner, count))]
-        said = tokenizer.batch_decode(ids, skip_special_tokens=True)
+        texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
         answers = self.settings.rows in ANSWERS
         table = {
-            "prediction": pa.array([text.strip() for text in said] if answers else said, pa.string()),
+            "prediction": pa.array([text.strip() for text in texts] if answers else texts, pa.string()),
             "actual": pa.array(self._actual_texts(rows, columns), pa.string()),
             **loss_table(loss, tokens),
         }

@@ -339,13 +339,15 @@ class QuestionAnswering:
         may_be_none, is_plain = self._may_be_none(facts), self.head is Head.QUESTION_ANSWERING
         find = plain_spans if is_plain else beam_spans
         spans, nulls = find(outputs, features, len(rows), self.settings.n_best, self.settings.max_answer_length)
-        said = self._build_predictions(spans, nulls, _iterate_texts(rows, columns["context"]), may_be_none)
+        predictions = self._build_predictions(spans, nulls, _iterate_texts(rows, columns["context"]), may_be_none)
         answers = [one if isinstance(one, Answers) else None for one in read_answers(rows, columns)]
-        sums = answer_scores(said, answers, may_be_none)
+        sums = answer_scores(predictions, answers, may_be_none)
         if is_plain:
             sums["loss"] = span_loss(outputs, features, len(rows))
         return Predictions(
-            answer_table(said, answers), sums, squad_documents(said, question_names(rows, columns), may_be_none)
+            answer_table(predictions, answers),
+            sums,
+            squad_documents(predictions, question_names(rows, columns), may_be_none),
         )
 
     def _build_predictions(
@@ -354,15 +356,15 @@ class QuestionAnswering:
         starts, ends = spans.start.tolist(), spans.end.tolist()
         scores = list(zip(spans.score.tolist(), spans.start_score.tolist(), spans.end_score.tolist(), strict=True))
         null_scores = list(zip(nulls.score.tolist(), nulls.start_score.tolist(), nulls.end_score.tolist(), strict=True))
-        threshold, said = self.settings.null_threshold, []
+        threshold, predictions = self.settings.null_threshold, []
         for row, (context, own) in enumerate(zip(contexts, spans.row_slices(len(null_scores)), strict=True)):
             entries = [candidate(context, starts[one], ends[one], scores[one]) for one in range(own.start, own.stop)]
             if self.head is Head.QUESTION_ANSWERING:
                 null = Candidate("", None, None, *null_scores[row]) if may_be_none else None
-                said.append(choose_plain(entries, null, self.settings.n_best, threshold))
+                predictions.append(choose_plain(entries, null, self.settings.n_best, threshold))
             else:
-                said.append(choose_beam(entries, null_scores[row][0] if may_be_none else None, threshold))
-        return said
+                predictions.append(choose_beam(entries, null_scores[row][0] if may_be_none else None, threshold))
+        return predictions
 
     def score(self, predictions: Predictions, facts: Facts) -> dict[str, float]:
         """Exact match and F1, and all that concerns questions without answer where there are such."""

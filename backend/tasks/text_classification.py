@@ -265,8 +265,8 @@ def order_labels(labels: list[str], model_labels: tuple[str, ...], data_labels: 
 
 def name_labels(labels: list[str]) -> str:
     """The first dozen, for people."""
-    shown = ", ".join(labels[:12])
-    return message("{labels} and {count} more", labels=shown, count=len(labels) - 12) if len(labels) > 12 else shown
+    listed = ", ".join(labels[:12])
+    return message("{labels} and {count} more", labels=listed, count=len(labels) - 12) if len(labels) > 12 else listed
 
 
 _MAX_FRACTIONS = 20

@@ -360,8 +360,8 @@ class TokenClassification:
 
 
 def _format_names(names: list[str]) -> str:
-    shown = ", ".join(names[:8])
-    return message("{names} and {count} more", names=shown, count=len(names) - 8) if len(names) > 8 else shown
+    listed = ", ".join(names[:8])
+    return message("{names} and {count} more", names=listed, count=len(names) - 8) if len(names) > 8 else listed
 
 
 TASK = TokenClassification

@@ -142,12 +142,12 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
         key for key in changed if not (_is_harmless(key, was, now) or (other_engine and key.startswith("hardware.")))
     ]
     if found:
-        shown = join(
+        changes = join(
             ", ", (message("{key} (it was {was})", key=key, was=f"{was.get(key)!r:.60}") for key in found[:_SHOWN])
         )
         if len(found) > _SHOWN:
-            shown = message("{names} and {count} more", names=shown, count=len(found) - _SHOWN)
-        way = (
+            changes = message("{names} and {count} more", names=changes, count=len(found) - _SHOWN)
+        hint = (
             message("resume it with --engine, or")
             if "hardware.engine" in found
             else message("restore the original, or")
@@ -157,8 +157,8 @@ def compare_started(folder: RunFolder, spec: RunSpec, *, other_engine: bool = Fa
             "one curve; {way} start a new run: burnish train {spec}",
             found[0],
             spec=folder.spec,
-            shown=shown,
-            way=way,
+            shown=changes,
+            way=hint,
         )
     return True
 

@@ -44,7 +44,7 @@ SAMPLED_STEPS = 400
 ENOUGH_ROW_SECONDS, MAX_ROW_SECONDS = 1.0, 12.0
 GROWTH = 4
 """An evaluation of this many times more rows comes next, which takes at most this many times longer."""
-Tell = Callable[[str, float, float], None]
+ReportPart = Callable[[str, float, float], None]
 """Told the stage (`backend.contract.run.cost.STAGES`), and how far it is of how much, in seconds."""
 
 
@@ -97,7 +97,7 @@ def refuse_several(spec: RunSpec) -> None:
         )
 
 
-def measure(spec: RunSpec, scratch: Path, begun: float, tell: Tell) -> Measurement:
+def measure(spec: RunSpec, scratch: Path, begun: float, report: ReportPart) -> Measurement:
     """Measure the training of `spec`, and keep what was found; `scratch` is an empty folder for what must be written.
 
     `begun` is when this process was started (`time.time`). Raises InputError, RunFailed, and what a framework raises
@@ -107,14 +107,14 @@ def measure(spec: RunSpec, scratch: Path, begun: float, tell: Tell) -> Measureme
     process = psutil.Process()
     for count in (process.cpu_percent, psutil.cpu_percent):
         count()  # from here on
-    trial = _open_trial(spec, begun, tell)
+    trial = _open_trial(spec, begun, report)
     epoch = _Epoch(trial.session, trial.train, trial.rows_in_pass)
-    steps = _measure_steps(trial.session, epoch, lambda seconds: tell("training", seconds, MAX_SECONDS))
-    tell("evaluation", 0, 0)
+    steps = _measure_steps(trial.session, epoch, lambda seconds: report("training", seconds, MAX_SECONDS))
+    report("evaluation", 0, 0)
     evaluation = trial.validation and _evaluate(
         trial.session, *trial.validation, trial.evaluation_batch_size, trial.compiled
     )
-    tell("checkpoint", 0, 0)
+    report("checkpoint", 0, 0)
     checkpoint, saving = _time_writing(trial, RunFolder(scratch))
     programs = epoch.programs + (evaluation.programs if evaluation else 0)
     found = Measurement(
@@ -144,20 +144,20 @@ def measure(spec: RunSpec, scratch: Path, begun: float, tell: Tell) -> Measureme
     return found
 
 
-def _open_trial(spec: RunSpec, begun: float, tell: Tell) -> Trial:
-    tell("starting", 0, 0)
+def _open_trial(spec: RunSpec, begun: float, report: ReportPart) -> Trial:
+    report("starting", 0, 0)
     kind = registry.find("engine", spec.hardware.engine, "hardware.engine")
     if spec.hardware.device != "cpu":
         claims.claim()  # as a run does: a model that only waits makes room
     engine, choice = kind.create(), devices.choose(spec, kind.devices())
     starting = time.time() - begun
-    tell("data", 0, 0)
+    report("data", 0, 0)
     model, planned = model_to_plan(spec, ignore_progress)
     splits = load_splits(planned, model.folder, ignore_progress)
     session = open_session(planned, splits, model, engine)
     train = session.sampled_features(sample_rows(splits.rows["train"]), to_train=True)
     validation = _read_validation(session, splits)
-    tell("model", 0, 0)
+    report("model", 0, 0)
     started, compiled = time.perf_counter(), CompileTimer()
     split = planner.split(planned, model.folder, len(choice.names))
     rows = fitting_rows(session, model, choice, train, split)
@@ -228,9 +228,9 @@ class _Epoch:
         return self._session.engine.train_step(batches, number, 0.0)
 
 
-def _measure_steps(session: FeatureSession, epoch: _Epoch, tell: Callable[[float], None]) -> StepTimes:
+def _measure_steps(session: FeatureSession, epoch: _Epoch, report: Callable[[float], None]) -> StepTimes:
     """Time steps of all lengths until their mean is steady, after a first one that allocates and compiles."""
-    tell(0.0)
+    report(0.0)
     order, numbers = epoch.shuffled(), itertools.count(1)
     ready, started = set[object](), time.perf_counter()
     for step in order:
@@ -244,7 +244,7 @@ def _measure_steps(session: FeatureSession, epoch: _Epoch, tell: Callable[[float
     steps, groups = itertools.cycle(compiled), list[tuple[int, int, float]]()
     while not _is_steady(groups):
         groups.append(_time_group(session, epoch, steps, numbers))
-        tell(sum(seconds for _, _, seconds in groups))
+        report(sum(seconds for _, _, seconds in groups))
     return step_times(groups, epoch.mean_tokens)
 
 

@@ -39,19 +39,19 @@ class _Line(msgspec.Struct):
     messages: dict[str, Any] = {}
 
 
-def measure_in_process(spec: RunSpec, here: list[Device], tell: Callable[[Progress], None]) -> MeasuredTime:
+def measure_in_process(spec: RunSpec, devices: list[Device], report: Callable[[Progress], None]) -> MeasuredTime:
     """Try `spec` out in a process of its own; where its memory is not enough, what would need less.
 
     It has the priority of whoever calls this, so a caller that gives way to others measures too much.
     Raises InputError for a spec that cannot be trained or does not fit, RunFailed where the trial failed. However it
-    ends, by an exception of `tell` too, neither a process nor a file is left.
+    ends, by an exception of `report` too, neither a process nor a file is left.
     """
     refuse_several(spec)
-    planned = cost.plan(spec, here)
+    planned = cost.plan(spec, devices)
     if planned.problems:
         raise InputError(planned.problems[0])
     with _start_process(spec) as process:
-        outcome, words = _read_answers(process, tell)
+        outcome, words = _read_answers(process, report)
         code = process.wait() if outcome is None else 0
     if outcome is None and code == KILLED:
         outcome = MeasuredTime(shortage=MESSAGE)
@@ -63,8 +63,8 @@ def measure_in_process(spec: RunSpec, here: list[Device], tell: Callable[[Progre
             words=words or message("it did not say why"),
         )
     if outcome.shortage:
-        ways = cost.plan(spec, here, is_too_much=True).remedies
-        return MeasuredTime(shortage=outcome.shortage, remedies=ways)
+        remedies = cost.plan(spec, devices, is_too_much=True).remedies
+        return MeasuredTime(shortage=outcome.shortage, remedies=remedies)
     return outcome
 
 
@@ -96,7 +96,7 @@ def _start_process(spec: RunSpec) -> "Iterator[subprocess.Popen[bytes]]":
 
 
 def _read_answers(
-    process: "subprocess.Popen[bytes]", tell: Callable[[Progress], None]
+    process: "subprocess.Popen[bytes]", report: Callable[[Progress], None]
 ) -> tuple[MeasuredTime | None, str]:
     """What the process found, None where it ended without a word, and its last words. Raises what it says."""
     assert process.stdout
@@ -106,14 +106,14 @@ def _read_answers(
     listener = threading.Thread(target=_listen, args=(process.stderr, words), daemon=True)
     listener.start()
     for line in process.stdout:
-        said = msgspec.json.decode(line, type=_Line)
-        learn(said.messages)
-        if said.progress is not None:
-            tell(said.progress)
-        elif said.error is not None:
-            raise InputError(said.error.message, said.error.field, at_line=said.error.line)
+        line_read = msgspec.json.decode(line, type=_Line)
+        learn(line_read.messages)
+        if line_read.progress is not None:
+            report(line_read.progress)
+        elif line_read.error is not None:
+            raise InputError(line_read.error.message, line_read.error.field, at_line=line_read.error.line)
         else:
-            return said.answer, ""
+            return line_read.answer, ""
     process.wait()
     listener.join(1.0)
     return None, words[-1] if words else ""

@@ -63,9 +63,9 @@ def _labels(counts: dict[str, int]) -> str:
 
 def label_line(counts: dict[str, int]) -> str:
     """`negative: 1 202 · positive: 1 198 and 3 more`."""
-    shown = [f"{name}: {formatting.group_digits(count)}" for name, count in list(counts.items())[:SHOWN_LABELS]]
-    more = len(counts) - len(shown)
-    return " · ".join(shown) + (tr(" and {number} more", number=more) if more > 0 else "")
+    counted = [f"{name}: {formatting.group_digits(count)}" for name, count in list(counts.items())[:SHOWN_LABELS]]
+    more = len(counts) - len(counted)
+    return " · ".join(counted) + (tr(" and {number} more", number=more) if more > 0 else "")
 
 
 def split_line(glance: DataSummary) -> str:
@@ -120,11 +120,11 @@ def skipped_line(preview: DataPreview, glance: DataSummary | None) -> str:
         if glance
         else []
     )
-    shown = "; ".join((first or preview.skipped)[:2])
+    examples = "; ".join((first or preview.skipped)[:2])
     return tr(
         "{count} can't be used and will be skipped: {shown}{value}",
         count=trn("{count} row", "{count} rows", count),
-        shown=shown,
+        shown=examples,
         value=" …" if count > 2 else "",
     )
 
@@ -160,9 +160,9 @@ def left_out_line(left_out: list[IgnoredFile]) -> str:
     """The files of a drop that are no part of the data: `Left out: README.md (tells about the data) and 2 more.`"""
     if not left_out:
         return ""
-    shown = ", ".join(f"{one.name} ({one.reason})" for one in left_out[:2])
+    examples = ", ".join(f"{one.name} ({one.reason})" for one in left_out[:2])
     more = tr(" and {number} more", number=len(left_out) - 2) if len(left_out) > 2 else ""
-    return tr("Skipped: {shown}{more}.", shown=shown, more=more)
+    return tr("Skipped: {shown}{more}.", shown=examples, more=more)
 
 
 def passed_over_line(names: list[str]) -> str:
@@ -173,20 +173,20 @@ def passed_over_line(names: list[str]) -> str:
     return tr("Files in the folder that are not read: {names}{more}.", names=", ".join(names[:3]), more=more)
 
 
-def column_hint(look: ColumnSummary) -> str:
+def column_hint(column: ColumnSummary) -> str:
     """What a column holds, for a tooltip: `text, about 21 words each, 3 empty; for example …`."""
-    parts = [translate_word(look.kind)]
-    if look.median_words is not None and look.median_words >= 2:
-        parts.append(tr("about {median_words:.0f} words each", median_words=look.median_words))
-    if look.distinct is not None:
+    parts = [translate_word(column.kind)]
+    if column.median_words is not None and column.median_words >= 2:
+        parts.append(tr("about {median_words:.0f} words each", median_words=column.median_words))
+    if column.distinct is not None:
         parts.append(
             tr(
                 "{count} in {count_2}",
-                count=trn("{count} unique value", "{count} unique values", look.distinct),
-                count_2=trn("{count} row", "{count} rows", look.rows),
+                count=trn("{count} unique value", "{count} unique values", column.distinct),
+                count_2=trn("{count} row", "{count} rows", column.rows),
             )
         )
-    if look.empty:
-        parts.append(tr("{empty} empty", empty=formatting.group_digits(look.empty)))
-    examples = tr("; for example: {examples}", examples=" | ".join(look.examples)) if look.examples else ""
+    if column.empty:
+        parts.append(tr("{empty} empty", empty=formatting.group_digits(column.empty)))
+    examples = tr("; for example: {examples}", examples=" | ".join(column.examples)) if column.examples else ""
     return f"{', '.join(parts)}{examples}"

@@ -9,17 +9,17 @@ from app.core.i18n import tr, trn
 from backend.contract.catalog import Device
 
 
-def candidate_devices(draft: Draft, here: Sequence[Device]) -> list[Device]:
+def candidate_devices(draft: Draft, devices: Sequence[Device]) -> list[Device]:
     """The devices from which the draft chooses: those of its kind, else accelerators where there are any."""
     wanted = draft.get("hardware.device", "auto")
     if wanted != "auto":
-        return [device for device in here if device.kind == wanted]
-    return [device for device in here if device.kind != "cpu"] or list(here)
+        return [device for device in devices if device.kind == wanted]
+    return [device for device in devices if device.kind != "cpu"] or list(devices)
 
 
-def selected_devices(draft: Draft, here: Sequence[Device]) -> list[Device]:
+def selected_devices(draft: Draft, devices: Sequence[Device]) -> list[Device]:
     """The devices on which the draft would train; the first where it names none."""
-    possible, numbers = candidate_devices(draft, here), draft.get("hardware.devices")
+    possible, numbers = candidate_devices(draft, devices), draft.get("hardware.devices")
     if not numbers:
         return possible[:1]
     return [device for device in possible if device.index in numbers]

@@ -45,10 +45,10 @@ class ModelFilter:
 def lines(models: Iterable[ModelChoice], sought: ModelFilter) -> list[Line]:
     """The models that are sought, by group; a model of the hub that is here already is not listed twice."""
     found = [one for one in models if is_sought(one, sought)]
-    here = {one.name for one in found if one.group != "hub"}
+    local_names = {one.name for one in found if one.group != "hub"}
     made: list[Line] = []
     for group in sought.groups:
-        members = [one for one in found if one.group == group and not (group == "hub" and one.name in here)]
+        members = [one for one in found if one.group == group and not (group == "hub" and one.name in local_names)]
         if members:
             made += [GroupHeading(HEADINGS[group], len(members)), *members]
     return made
@@ -112,15 +112,15 @@ def kind(model: ModelChoice) -> str:
 
 def sentences(model: ModelChoice) -> list[str]:
     """All that is to be said of a model before it is chosen; what stands in the way first."""
-    said = [formatting.sentence(model.problem)] if model.problem else []
+    sentences = [formatting.sentence(model.problem)] if model.problem else []
     if model.started_mb:
-        said.append(
+        sentences.append(
             tr(
                 "{started_mb} already downloaded. The download resumes from there.",
                 started_mb=formatting.megabytes(model.started_mb),
             )
         )
-    return [f"{one}." if one[-1:] not in ".!?" else one for one in [*said, *map(thin, model.notes)]]
+    return [f"{one}." if one[-1:] not in ".!?" else one for one in [*sentences, *map(thin, model.notes)]]
 
 
 def spoken_line(model: ModelChoice) -> str:

@@ -63,9 +63,9 @@ def list_differences(run: RunSummary, before: RunSummary) -> list[str]:
         found = differences({}, _spec(before.path), _spec(run.path))
     except (InputError, OSError):
         return []
-    told = [one for one in found if one.setting.key not in _NO_DIFFERENCES]
-    words = [one.words for one in told[:MAX_DIFFERENCES]]
-    return words + (["…"] if len(told) > MAX_DIFFERENCES else [])
+    kept = [one for one in found if one.setting.key not in _NO_DIFFERENCES]
+    words = [one.words for one in kept[:MAX_DIFFERENCES]]
+    return words + (["…"] if len(kept) > MAX_DIFFERENCES else [])
 
 
 def _spec(run: Path) -> Draft:

@@ -175,16 +175,16 @@ def agreement(first: PredictedRow, second: PredictedRow, names: tuple[str, str])
             tr("{names} predicts {far} less than {names_2}.", names=names[1], far=far, names_2=names[0]),
         )
         return more if others >= ones else less
-    said = [_quote(row.prediction) for row in (first, second)]
+    quoted = [_quote(row.prediction) for row in (first, second)]
     if first.prediction == second.prediction:
         surer = _surer(first.probabilities(), second.probabilities(), first.prediction, names)
-        return tr("Both predict {said}{surer}.", said=said[0], surer=surer)
+        return tr("Both predict {said}{surer}.", said=quoted[0], surer=surer)
     return tr(
         "They differ: {names} predicts {said}, {names_2} predicts {said_2}.",
         names=names[0],
-        said=said[0],
+        said=quoted[0],
         names_2=names[1],
-        said_2=said[1],
+        said_2=quoted[1],
     )
 
 

@@ -68,16 +68,16 @@ class RowFilter:
 
     def question(self) -> dict[str, Any]:
         """The arguments of `filter_predictions` that say it."""
-        asked: dict[str, Any] = {} if self.right is None else {"right": self.right}
+        arguments: dict[str, Any] = {} if self.right is None else {"right": self.right}
         if self.text:
             options = {name: True for name in ("case", "words", "regex") if getattr(self, name)}
-            asked |= {"text": self.text, **options}
-            asked |= {"text_column": self.text_column} if self.text_column else {}
+            arguments |= {"text": self.text, **options}
+            arguments |= {"text_column": self.text_column} if self.text_column else {}
         if self.pair is not None:
-            asked |= {name: label for name, label in zip(("actual", "prediction"), self.pair, strict=True) if label}
+            arguments |= {name: label for name, label in zip(("actual", "prediction"), self.pair, strict=True) if label}
         if conditions := list(self._conditions()):
-            asked["conditions"] = conditions
-        return asked
+            arguments["conditions"] = conditions
+        return arguments
 
     def _conditions(self) -> Iterator[dict[str, Any]]:
         if self.confidence is not None:
@@ -103,9 +103,9 @@ class RowFilter:
 
     def _text_words(self) -> str:
         text = short(self.text)
-        said = f"/{text}/" if self.regex else f"“{text}”"
+        pattern = f"/{text}/" if self.regex else f"“{text}”"
         where = short(self.text_column.replace("_", " "))
-        return tr("{said} in {where}", said=said, where=where) if where else said
+        return tr("{said} in {where}", said=pattern, where=where) if where else pattern
 
     def without(self, key: str) -> "RowFilter":
         """The same filter without the condition of a chip."""

@@ -34,7 +34,7 @@ def verdict(state: RunState, alive: bool) -> Diagnosis:
     """What a person should know at a glance; of a living run also how long it still takes."""
     if not state.step:
         return Diagnosis(tr("Training has not started yet.") if alive else tr("Training never started."))
-    found = next(filter(None, (look(state, alive) for look in _LOOKS)))
+    found = next(filter(None, (check(state, alive) for check in _LOOKS)))
     left = state.eta_seconds if alive else None
     more = tr("; about {left} left", left=formatting.duration(left)) if left is not None else ""
     return Diagnosis(f"{found.text}{more}.", found.kind)
@@ -42,7 +42,7 @@ def verdict(state: RunState, alive: bool) -> Diagnosis:
 
 def doubt(state: RunState) -> str:
     """Why a run that came to its end is no success all the same, with the way out; empty where nothing speaks against it."""
-    found = next(filter(None, (look(state, False) for look in _DOUBTS)), None)
+    found = next(filter(None, (check(state, False) for check in _DOUBTS)), None)
     return f"{found.text}." if found and state.step else ""
 
 

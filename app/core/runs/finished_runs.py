@@ -41,10 +41,10 @@ class FinishedRuns:
 
     def take(self, runs: Iterable[RunSummary]) -> list[FinishedRun]:
         """The runs that have ended since the last list."""
-        here = list(runs)
-        ended = [_ending(run) for run in here if run.state in ANNOUNCED and self._is_news(run)]
-        self._known = {run.path for run in here}
-        self._alive = {run.path for run in here if run.alive}
+        runs_now = list(runs)
+        ended = [_ending(run) for run in runs_now if run.state in ANNOUNCED and self._is_news(run)]
+        self._known = {run.path for run in runs_now}
+        self._alive = {run.path for run in runs_now if run.alive}
         # A run that goes on again is no ended one.
         self.unseen = [one for one in self.unseen if one.path not in self._alive] + ended
         return ended

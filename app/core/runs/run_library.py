@@ -85,9 +85,9 @@ class RunSummary:
 
 def count_words(runs: Iterable[RunSummary]) -> list[str]:
     """`1 running` and `2 queued`, where there are any."""
-    here = list(runs)
-    waiting = sum(run.waits for run in here)
-    alive = sum(run.alive for run in here) - waiting
+    present = list(runs)
+    waiting = sum(run.waits for run in present)
+    alive = sum(run.alive for run in present) - waiting
     running = [trn("{count} running", "{count} running", alive)] if alive else []
     return [*running, *([tr("{waiting} queued", waiting=waiting)] if waiting else [])]
 
@@ -122,7 +122,7 @@ class RunLibrary:
     def look(self) -> Iterator[None]:
         """Read what has changed; the list is replaced when the iterator ends."""
         found: list[RunSummary] = []
-        here: dict[str, _Read] = {}
+        present: dict[str, _Read] = {}
         self._looks += 1
         some_wait = False
         for number, path in enumerate(_paths(self.root)):
@@ -136,13 +136,13 @@ class RunLibrary:
                 self._read[path] = read  # a look that is given up has read it all the same
                 yield from read.look()
                 some_wait = some_wait or read.summary.waits
-            here[path] = read
+            present[path] = read
             found.append(read.summary)
             yield
         if some_wait:
             found = [replace(run, message=waits_for(run, found)) if run.waits else run for run in found]
         self.runs = found
-        self._read = here
+        self._read = present
 
     def annotate(self, path: Path, notes: RunNotes) -> None:
         """Write what of a run's note and tags was changed, and show both at once. Raises InputError where that is not possible."""

@@ -57,16 +57,16 @@ class RunListOptions:
 Line = RunSummary | GroupHeading
 
 
-def arrange(runs: Sequence[RunSummary], wish: RunListOptions) -> list[Line]:
+def arrange(runs: Sequence[RunSummary], options: RunListOptions) -> list[Line]:
     """The lines to be listed; a run of several tags stands under each of them, an empty value always last."""
-    found = sort_runs(matching(runs, wish.words), wish.column, descending=wish.descending)
-    if not wish.group:
+    found = sort_runs(matching(runs, options.words), options.column, descending=options.descending)
+    if not options.group:
         return list(found)
     groups: dict[str, list[RunSummary]] = {}
     for run in found:
-        for name in _groups_of(run, wish.group):
+        for name in _groups_of(run, options.group):
             groups.setdefault(name, []).append(run)
-    order = sorted(groups, key=_rank(wish.group))
+    order = sorted(groups, key=_rank(options.group))
     return [line for name in order for line in (GroupHeading(name, len(groups[name])), *groups[name])]
 
 

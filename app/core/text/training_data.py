@@ -29,10 +29,10 @@ class TrainingSubject:
         """Whether there is something to ask about."""
         return bool(self.run) or (bool(self.spec) and not self.lacks)
 
-    def arguments(self, split: str, asked: int) -> dict[str, Any]:
+    def arguments(self, split: str, count: int) -> dict[str, Any]:
         """The question's arguments; `asked` counts how often files were to be looked at anew."""
         own = {"run": self.run} if self.run else {"spec": dict(self.spec)}
-        return {"subject": self.run or DRAFT, "split": split, "asked": asked, **own}
+        return {"subject": self.run or DRAFT, "split": split, "asked": count, **own}
 
 
 KINDS: dict[Kind, str] = {

@@ -249,18 +249,18 @@ class Cards(QWidget):
         self.hardware.show_draft(self._draft)
 
     def _on_refusal(self, topic: str, mistake: ErrorReply) -> None:
-        said = formatting.sentence(mistake.message, mistake.field)
+        sentence = formatting.sentence(mistake.message, mistake.field)
         if topic == "data":
             self.data.show_unread()
-            self.data.mark(mistake.field or "data", said)
+            self.data.mark(mistake.field or "data", sentence)
             self.data.again.show()
             if mistake.fix is not None:
                 self.data.offer_fix(mistake.fix)
         elif topic == "model":
-            self.model.show_problem(said)
+            self.model.show_problem(sentence)
         elif topic == "devices":
-            self.hardware.set_devices(DeviceList([], said))
+            self.hardware.set_devices(DeviceList([], sentence))
         elif topic == "plan":
             self.cost.clear("")
-            self.mark(mistake.field or "", said)
+            self.mark(mistake.field or "", sentence)
             self.cost.remedies.show_remedies(shorten_texts(self._draft, self._checks.model, mistake))

@@ -169,7 +169,7 @@ class CostCard(Card):
         self.remedies.show_remedies(plan.remedies)
         share = plan.memory_mb / plan.available_mb if plan.available_mb else None
         computes = f"{plan.device}, {plan.precision}"
-        shown = {
+        figures = {
             tr("Steps"): (
                 formatting.group_digits(plan.total_steps),
                 tr("{steps_per_epoch} per epoch", steps_per_epoch=formatting.group_digits(plan.steps_per_epoch)),
@@ -188,7 +188,7 @@ class CostCard(Card):
             ),
             tr("Memory"): _memory(plan),
         }
-        for name, (value, sub) in shown.items():
+        for name, (value, sub) in figures.items():
             self.values[name].setText(value)
             self.subs[name].setText(sub)
         if plan.measured is not None:  # what stood there before is still one look away

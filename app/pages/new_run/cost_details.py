@@ -108,10 +108,10 @@ class CostDetails(QFrame):
     def _row(self, grid: QGridLayout, name: str, value: str, beside: QWidget) -> None:
         self.rows.append((name, value))
         row = grid.rowCount()
-        shown = label(value)
-        shown.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        value_label = label(value)
+        value_label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         grid.addWidget(label(name, "muted"), row, 0)
-        grid.addWidget(shown, row, 1)
+        grid.addWidget(value_label, row, 1)
         grid.addWidget(beside, row, 2)
 
     def popup_above(self, widget: QWidget) -> None:

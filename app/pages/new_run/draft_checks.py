@@ -340,8 +340,8 @@ class DraftChecks(QObject):
         task = self._controller.task()
         if task is None:
             return tr("Choose a task.") if self._controller.catalog else tr("Waiting for the backend…")
-        if said := data_source.missing_data(self._draft, self._controller.source()):
-            return said
+        if problem := data_source.missing_data(self._draft, self._controller.source()):
+            return problem
         if not self._draft.get("model.name_or_path"):
             return tr("Choose a model.")
         return data_source.missing_column(self._draft, task, self.preview)
@@ -351,7 +351,7 @@ class DraftChecks(QObject):
 
     def _any_mistake(self) -> str:
         found = next((self.problems[topic] for topic in TOPICS if topic in self.problems), "")
-        return found or next((said for sentences in self.field_mistakes().values() for said in sentences), "")
+        return found or next((sentence for sentences in self.field_mistakes().values() for sentence in sentences), "")
 
     def _waiting(self) -> str:
         if self.preview is None and "data" not in self.problems:

@@ -148,15 +148,15 @@ class HardwareCard(Card):
 
     def _show_engines(self) -> None:
         """List every engine, one that cannot train this model with the reason."""
-        said: list[str] = []
+        sentences: list[str] = []
         for name, engine in self._engines.items():
             reason = self._against(engine)
             hint = reason or engine.description
             _enable(self.engine, self.engine.findData(name), not reason, hint)
             if reason:
-                said.append(reason)
-        self.engine_note.setText("\n".join(said))
-        self.engine_note.setVisible(bool(said) and len(self._engines) > 1)
+                sentences.append(reason)
+        self.engine_note.setText("\n".join(sentences))
+        self.engine_note.setVisible(bool(sentences) and len(self._engines) > 1)
 
     def _against(self, engine: EngineEntry) -> str:
         model_type = self._model.model_type if self._model is not None else ""
@@ -280,16 +280,16 @@ class DeviceTable(QWidget):
         self._shown: object = None
 
     def show_devices(
-        self, here: Sequence[Device], possible: Sequence[Device], ticked: Sequence[Device], several: bool
+        self, devices: Sequence[Device], possible: Sequence[Device], ticked: Sequence[Device], several: bool
     ) -> None:
-        """All that are `here`; of the `possible` ones one is taken, or several where the engine trains on several."""
-        shown = (list(here), list(possible), list(ticked), several)
-        if shown == self._shown:
+        """All `devices`; of the `possible` ones one is taken, or several where the engine trains on several."""
+        content = (list(devices), list(possible), list(ticked), several)
+        if content == self._shown:
             return
-        self._shown, self._several = shown, several
+        self._shown, self._several = content, several
         self._clear()
         offers = len(possible) > 1
-        for row, device in enumerate(here):
+        for row, device in enumerate(devices):
             is_ticked = device in ticked
             if offers and device in possible:
                 name: QWidget = self._box(device, is_ticked)

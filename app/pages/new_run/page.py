@@ -185,11 +185,11 @@ class Page(QWidget):
 
     def _on_catalog(self, catalog: Catalog) -> None:
         if not same_major(catalog.contract_version):
-            said = tr(
+            sentence = tr(
                 "The backend uses version {contract_version}, and the window uses another one. Update Burnish.",
                 contract_version=catalog.contract_version,
             )
-            self._on_no_catalog(ErrorReply(said))
+            self._on_no_catalog(ErrorReply(sentence))
             return
         self.controller.set_catalog(catalog)
         self.cards.offer(catalog)
@@ -350,10 +350,10 @@ class Page(QWidget):
     def _on_refused(self, sentence: str) -> None:
         key = sentence.partition(":")[0]
         field = key if key.replace(".", "").replace("_", "").isalpha() else ""
-        said = formatting.sentence(sentence, field)
-        self.cards.mark(field, said)
-        self.checks.refuse(said)
-        self.message.emit("error", said)
+        refusal = formatting.sentence(sentence, field)
+        self.cards.mark(field, refusal)
+        self.checks.refuse(refusal)
+        self.message.emit("error", refusal)
 
     def copy_command(self, *, queue: bool = False) -> None:
         """Put the command that starts the same run, or queues it, on the clipboard."""

@@ -225,8 +225,8 @@ class SavePresetDialog(QDialog):
             "" if held else tr("Select the settings to include in the preset.")
         )
         replaces = next((one.title for one in self._own if title.strip() and one.name == file_name(title)), "")
-        said = tr("It replaces your preset “{replaces}”.", replaces=replaces) if replaces else ""
-        self.mistake.setText((wrong or said) if title.strip() else "")
+        notice = tr("It replaces your preset “{replaces}”.", replaces=replaces) if replaces else ""
+        self.mistake.setText((wrong or notice) if title.strip() else "")
         self.mistake.setVisible(bool(self.mistake.text()))
         self.save.setEnabled(not wrong)
 

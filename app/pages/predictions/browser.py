@@ -209,9 +209,9 @@ class PredictionsBrowser(QWidget):
         assert self.rows is not None
         assert self.run is not None
         words = [trn("{count} row", "{count} rows", self.rows.row_count)]
-        shown = self.table.shown_count()
-        if shown != self.rows.row_count:
-            words.append(tr("{shown} shown", shown=group_digits(shown)))
+        shown_count = self.table.shown_count()
+        if shown_count != self.rows.row_count:
+            words.append(tr("{shown} shown", shown=group_digits(shown_count)))
         run = self._context.library.find(self.run)
         if run is not None and run.metric and run.best is not None and self.filters.split == "validation":
             words.append(f"{inside(metric_title(run.metric))} {number(run.best)}")
@@ -220,7 +220,7 @@ class PredictionsBrowser(QWidget):
         self.filters.show_count(
             tr(
                 "{shown} of {count}",
-                shown=group_digits(shown),
+                shown=group_digits(shown_count),
                 count=trn("{count} row", "{count} rows", self.rows.row_count),
             )
         )

@@ -89,17 +89,17 @@ class ExportDialog(QDialog):
         self._lay_out()
 
     def _offer_rows(self, offer: ExportOffer) -> None:
-        shown = trn("{count} row", "{count} rows", offer.shown_rows)
+        shown_rows = trn("{count} row", "{count} rows", offer.shown_rows)
         columns = trn("{count} column", "{count} columns", offer.shown_columns)
         left = len(offer.left_out)
         every = trn("{count} column", "{count} columns", offer.shown_columns + left)
-        words = tr("As shown: {count}, {count_2}, in this order", count=shown, count_2=columns)
+        words = tr("As shown: {count}, {count_2}, in this order", count=shown_rows, count_2=columns)
         self.as_shown = QRadioButton(words)
         self.left_out = label(_left_out_words(offer.left_out), "faint", wrap=True)
         self.left_out.setContentsMargins(INDENT, 0, 0, 0)
         self.left_out.setVisible(left > 0)
         self.all_columns = QRadioButton(
-            tr("These rows with all columns: {count}, {count_2}, in this order", count=shown, count_2=every)
+            tr("These rows with all columns: {count}, {count_2}, in this order", count=shown_rows, count_2=every)
         )
         self.all_columns.setVisible(left > 0)
         self.whole = QRadioButton(

@@ -141,7 +141,7 @@ class FilePrediction(QWidget):
 
     def _on_predicted(self, answer: PredictedFile) -> None:
         self._hide()
-        said = tr(
+        sentence = tr(
             "Predicted {count} of {name} and saved them to {name_2}.",
             count=trn("{count} row", "{count} rows", answer.rows),
             name=self._data.name,
@@ -149,17 +149,17 @@ class FilePrediction(QWidget):
         )
         measured = [f"{metric_title(name)} {number(value)}" for name, value in answer.metrics.items() if name != "loss"]
         if measured:
-            said = f"{said} {measured[0]}."
+            sentence = f"{sentence} {measured[0]}."
         if answer.skipped_count:
             left_out = trn("{count} row", "{count} rows", answer.skipped_count)
-            said = tr(
+            sentence = tr(
                 "{said} {left_out} could not be used; the first: {skipped}.",
-                said=said,
+                said=sentence,
                 left_out=left_out,
                 skipped=answer.skipped[0],
             )
-        said = " ".join([said, *answer.notes])
-        self.message.emit("warning" if answer.skipped_count or answer.notes else "success", said)
+        sentence = " ".join([sentence, *answer.notes])
+        self.message.emit("warning" if answer.skipped_count or answer.notes else "success", sentence)
         self.predicted.emit(str(self._run), answer.name)
 
     def _on_mistake(self, mistake: ErrorReply) -> None:

@@ -97,12 +97,12 @@ class RowsView(RememberedSplitter):
 
     def _usual_columns(self) -> list[str]:
         assert self.rows is not None
-        shown = self.rows.shown_columns(hidden=self.form.hidden(self._columns))
-        inputs = shown[: min((shown.index(name) for name in ANSWERS if name in shown), default=0)]
+        columns = self.rows.shown_columns(hidden=self.form.hidden(self._columns))
+        inputs = columns[: min((columns.index(name) for name in ANSWERS if name in columns), default=0)]
         parts = set(self._columns.values())
         # What plays no part in the task comes last: the table is read from the left.
         further = [name for name in inputs if name not in parts] if parts.intersection(inputs) else []
-        return [*(name for name in shown if name not in further), *further]
+        return [*(name for name in columns if name not in further), *further]
 
     def is_right(self, row: int) -> bool | None:
         """Whether a row is right; None where that is unknown or no question."""
@@ -126,8 +126,8 @@ class RowsView(RememberedSplitter):
         if self.rows is None or row < 0:
             self.side.setCurrentWidget(self.overview)
             return
-        shown = PredictedRow(self.rows.pages.row(row), self._columns, self._bounds)
-        self.details.show_row(tr("Row {row:,}", row=row + 1), shown, self.is_right(row))
+        predicted = PredictedRow(self.rows.pages.row(row), self._columns, self._bounds)
+        self.details.show_row(tr("Row {row:,}", row=row + 1), predicted, self.is_right(row))
         self.side.setCurrentWidget(self.details)
 
     def step(self, direction: int) -> None:

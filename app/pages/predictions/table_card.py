@@ -80,8 +80,8 @@ class TableCard(Card):
 
     def _fit(self) -> None:
         assert self._rows is not None
-        shown = self.table.columns
-        widths, stretched = self._rows.widths(shown)
+        columns = self.table.columns
+        widths, stretched = self._rows.widths(columns)
         self.table.set_widths(
             {**widths, **self._kept.widths}, [name for name in stretched if name not in self._kept.widths]
         )
@@ -93,11 +93,11 @@ class TableCard(Card):
 
     def _offer_columns(self) -> None:
         self.columns_menu.clear()
-        shown = self.table.columns
+        columns = self.table.columns
         for name in self._order():
             action = self.columns_menu.addAction(self.table.title(name).replace("&", "&&"))
             action.setCheckable(True)
-            action.setChecked(name in shown)
+            action.setChecked(name in columns)
             action.setData(name)
             action.toggled.connect(self._on_columns_ticked)
         self.columns_menu.addSeparator()

@@ -206,27 +206,29 @@ class SampledPredictions(QStackedWidget):
         if not self._samples:
             return
         chosen = self.steps.currentData()
-        shown = self._samples[max(self._samples) if chosen is None else chosen]
-        if shown is self._shown:
+        sample = self._samples[max(self._samples) if chosen is None else chosen]
+        if sample is self._shown:
             return
-        self._shown = shown
+        self._shown = sample
         words = (
-            tr("rated by {measure}", measure=shown.measure) if any(row.rating is not None for row in shown.rows) else ""
+            tr("rated by {measure}", measure=sample.measure)
+            if any(row.rating is not None for row in sample.rows)
+            else ""
         )
         self.measure.setText(
             tr(
                 "step {step}{value}{words}",
-                step=formatting.group_digits(shown.step),
+                step=formatting.group_digits(sample.step),
                 value=" · " if words else "",
                 words=words,
             )
         )
-        place, before = max(0, self.list.currentRow()), self._before(shown.step)
-        self.list.setRowCount(len(shown.rows))
-        for number, row in enumerate(shown.rows):
+        place, before = max(0, self.list.currentRow()), self._before(sample.step)
+        self.list.setRowCount(len(sample.rows))
+        for number, row in enumerate(sample.rows):
             for column, cell in enumerate(_cells(row, before.get(row.row))):
                 self.list.setItem(number, column, QTableWidgetItem(cell))
-        place = min(place, len(shown.rows) - 1)
+        place = min(place, len(sample.rows) - 1)
         self.list.setCurrentCell(place, 0)
         self._show_row(place)
 

@@ -151,7 +151,7 @@ class Page(QWidget):
 
     def offered_actions(self) -> list[Action]:
         """For the palette and the keyboard."""
-        said = {
+        actions = {
             "checkpoint": (tr("Save a checkpoint now"), "Ctrl+S", "save"),
             "pause": (tr("Pause the run"), "", "pause"),
             "stop": (tr("Stop the run"), "", "stop"),
@@ -167,7 +167,7 @@ class Page(QWidget):
             icon="download",
             possible=lambda: self.watcher is not None,
         )
-        return [*(button_action(self.controls.buttons[key], *words) for key, words in said.items()), take_along]
+        return [*(button_action(self.controls.buttons[key], *words) for key, words in actions.items()), take_along]
 
     # The run that is shown
 
@@ -273,9 +273,9 @@ class Page(QWidget):
         outcome = self.watcher.outcome
         self.controls.show_outcome(outcome)
         self.fix_buttons.show_outcome(self.watcher.folder, outcome)
-        said = "\n".join(filter(None, [formatting.sentence(outcome.message), in_titles(outcome.hint)]))
-        if outcome.state in ("failed", "lost", "interrupted") and said:
-            self.banner.show_message("error" if outcome.state == "failed" else "warning", said)
+        sentence = "\n".join(filter(None, [formatting.sentence(outcome.message), in_titles(outcome.hint)]))
+        if outcome.state in ("failed", "lost", "interrupted") and sentence:
+            self.banner.show_message("error" if outcome.state == "failed" else "warning", sentence)
             self.journal.show_page(tr("Process log") if outcome.state == "failed" else tr("Events"))
         else:
             self.banner.clear()

@@ -153,9 +153,9 @@ class RunPlots(RememberedSplitter):
     def _make_next(self) -> None:
         name = next((name for name in OTHERS if name not in self.others), "")
         if name:
-            shown = self._pages.currentIndex()
+            index = self._pages.currentIndex()
             self.other(name)
-            self._pages.setCurrentIndex(shown)
+            self._pages.setCurrentIndex(index)
         else:
             self._turns.stop()
 
@@ -266,12 +266,12 @@ class RunPlots(RememberedSplitter):
         if not names and not self._metric_names:
             return
         # A plot's curves are fixed; which metrics there are is known after the first evaluation.
-        shown = self._pages.currentIndex()
+        index = self._pages.currentIndex()
         old, self.metrics = self.metrics, _metrics_plot(names)
         self._pages.insertWidget(0, _frameless(self.metrics))
         self._pages.removeWidget(old)
         old.deleteLater()
-        self._pages.setCurrentIndex(shown)
+        self._pages.setCurrentIndex(index)
         self._join(self.metrics)
         self._metric_names, self._metric_titles = names, [*map(formatting.metric_title, names)]
         self._metric_feeds = [CurveFeed(self.metrics, name) for name in names]

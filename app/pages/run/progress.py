@@ -108,10 +108,10 @@ def _step_words(state: RunState) -> str:
     return tr("step {step}{total}{epochs}", step=formatting.group_digits(state.step), total=total, epochs=epochs)
 
 
-def _set(shown: QLabel, text: str) -> None:
+def _set(label: QLabel, text: str) -> None:
     # An equal text would lay out the page all the same.
-    if shown.text() != text:
-        shown.setText(text)
+    if label.text() != text:
+        label.setText(text)
 
 
 class ProgressTiles(QWidget):

@@ -272,18 +272,18 @@ class EngineSwitch(QObject):
     def _on_started(self, path: str, run: RunFolder, offer: EngineOffer, left_out: tuple[str, ...]) -> None:
         self._controls.show_starting(False)
         self._context.library_watcher.look_now()
-        said = tr(
+        sentence = tr(
             "Started the same run with {title}. Dashed lines show the curves of {name}.",
             title=offer.title,
             name=run.name,
         )
         if left_out:
-            said += tr(
+            sentence += tr(
                 " {title} does not support {left_out}, so it was ignored.",
                 title=offer.title,
                 left_out=tr(" and ").join(left_out),
             )
-        self.message.emit("warning" if left_out else "success", said)
+        self.message.emit("warning" if left_out else "success", sentence)
         self.run_started.emit(path, str(run.path))
 
     def _on_refused(self, sentence: str) -> None:

@@ -175,7 +175,7 @@ class Page(QWidget):
         }
         return [
             Action(tr("Search runs"), self._find, "Ctrl+F", "search"),
-            *(button_action(self.buttons[key], *said, BUTTONS[key][1]) for key, said in of_chosen.items()),
+            *(button_action(self.buttons[key], *action, BUTTONS[key][1]) for key, action in of_chosen.items()),
         ]
 
     def _find(self) -> None:
@@ -246,26 +246,26 @@ class Page(QWidget):
                 lambda sentence: self._on_refused(run.path, sentence),
             )
 
-    def _on_resumed(self, asked: Path, path: str) -> None:
-        self._resuming.discard(asked)
+    def _on_resumed(self, run: Path, path: str) -> None:
+        self._resuming.discard(run)
         self._on_started(path)
 
     def _on_started(self, path: str) -> None:
         self._context.library_watcher.look_now()
         self.run_selected.emit(path)
 
-    def _on_refused(self, asked: Path, sentence: str) -> None:
-        self._resuming.discard(asked)
+    def _on_refused(self, run: Path, sentence: str) -> None:
+        self._resuming.discard(run)
         self._on_chosen(self.table.chosen())
         self.message.emit("error", sentence)
 
     def _on_stop(self) -> None:
         if run := self.table.chosen():
             problem = self._context.jobs.request(run.path, "stop")
-            said = tr("Stopping {title}… saving a checkpoint and the model.", title=run.title)
+            sentence = tr("Stopping {title}… saving a checkpoint and the model.", title=run.title)
             if run.waits:
-                said = tr("Removed {title} from the queue.", title=run.title)
-            self.message.emit("error" if problem else "info", problem or said)
+                sentence = tr("Removed {title} from the queue.", title=run.title)
+            self.message.emit("error" if problem else "info", problem or sentence)
 
     def _on_predictions(self) -> None:
         if run := self.table.chosen():
@@ -310,7 +310,9 @@ class Page(QWidget):
         self._context.client.ask("demo_spec", {}, self._on_demo_spec, self._on_no_demo)
 
     def _on_demo_spec(self, answer: dict[str, Any]) -> None:
-        self._context.jobs.start(answer["spec"], self._on_demo_started, lambda said: self._on_no_demo(ErrorReply(said)))
+        self._context.jobs.start(
+            answer["spec"], self._on_demo_started, lambda reply: self._on_no_demo(ErrorReply(reply))
+        )
 
     def _on_demo_started(self, path: str) -> None:
         self.empty.setEnabled(True)
@@ -362,11 +364,11 @@ class RunDeletion(QObject):
     def ask(self, runs: Sequence[RunSummary]) -> None:
         """Ask whether these runs are to be deleted."""
         place = str(runs[0].path if len(runs) == 1 else runs[0].path.parent)
-        said = tr("This also moves its checkpoints, model and predictions.\n{place}", place=place)
+        explanation = tr("This also moves its checkpoints, model and predictions.\n{place}", place=place)
         if len(runs) > 1:
-            said = tr("This also moves their checkpoints, models and predictions.\n{place}", place=place)
+            explanation = tr("This also moves their checkpoints, models and predictions.\n{place}", place=place)
         title = tr("Delete run") if len(runs) == 1 else tr("Delete runs")
-        question = Question(self._page, title, tr("Move {named} to the trash?", named=_name_words(runs)), said)
+        question = Question(self._page, title, tr("Move {named} to the trash?", named=_name_words(runs)), explanation)
         self.question = question
         delete = question.addButton(tr("Move to trash"), QMessageBox.ButtonRole.DestructiveRole)
         question.setDefaultButton(question.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole))
@@ -383,11 +385,11 @@ class RunDeletion(QObject):
         gone = [run for run, each in zip(runs, moved, strict=True) if not each.problem]
         if not gone:
             return
-        said = tr("Moved {named} to the trash.", named=_name_words(gone))
+        sentence = tr("Moved {named} to the trash.", named=_name_words(gone))
         self._deleted = [each for each in moved if each.place is not None]
         if self._deleted:
-            self.banner.show_message("info", said)
-        self.message.emit("success", said)
+            self.banner.show_message("info", sentence)
+        self.message.emit("success", sentence)
 
     def _on_undo(self) -> None:
         problems = [problem for each in self._deleted if (problem := take_back(each))]

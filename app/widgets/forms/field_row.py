@@ -128,8 +128,8 @@ class FieldRow(QObject):
         return value, self.field.mistake(value)
 
     def _shows(self, value: Any) -> bool:
-        shown, mistake = self._read_editor()
-        return not mistake and shown == value and isinstance(shown, bool) == isinstance(value, bool)
+        current, mistake = self._read_editor()
+        return not mistake and current == value and isinstance(current, bool) == isinstance(value, bool)
 
     def mark(self, sentence: str) -> None:
         """Show a mistake at the field; empty takes it away."""
@@ -259,8 +259,8 @@ class FieldHelp(QFrame):
         column.setSpacing(4)
         column.addWidget(label(title, "strong"))
         for number, line in enumerate(lines):
-            shown = label(line, "" if number == 0 else "faint", wrap=True, selectable=number == len(lines) - 1)
-            column.addWidget(shown)
+            line_label = label(line, "" if number == 0 else "faint", wrap=True, selectable=number == len(lines) - 1)
+            column.addWidget(line_label)
         self.setFixedWidth(HELP_WIDTH)
 
     def popup_at(self, widget: QWidget) -> None:

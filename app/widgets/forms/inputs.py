@@ -35,11 +35,11 @@ class QuietComboBox(QComboBox):
         self.initStyleOption(option)
         parts = QStyle.SubControl
         field = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, parts.SC_ComboBoxEditField, self)
-        shown = self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideMiddle, field.width())
-        if self.isEditable() or shown == option.currentText:
+        elided = self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideMiddle, field.width())
+        if self.isEditable() or elided == option.currentText:
             super().paintEvent(event)
             return
-        option.currentText = shown
+        option.currentText = elided
         with QPainter(self) as painter:
             self.style().drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option, painter, self)
             self.style().drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option, painter, self)

@@ -139,11 +139,11 @@ class PathLine(QLineEdit):
         if self.hasFocus() or self.fontMetrics().horizontalAdvance(self.text()) <= room:
             super().paintEvent(event)
             return
-        shown = self.fontMetrics().elidedText(self.text(), self.left_out, room)
+        elided = self.fontMetrics().elidedText(self.text(), self.left_out, room)
         with QPainter(self) as painter:
             self.style().drawPrimitive(QStyle.PrimitiveElement.PE_PanelLineEdit, option, painter, self)
             painter.setPen(self.palette().color(QPalette.ColorRole.Text))
-            painter.drawText(area.adjusted(MARGIN, 0, -MARGIN, 0), int(Qt.AlignmentFlag.AlignVCenter), shown)
+            painter.drawText(area.adjusted(MARGIN, 0, -MARGIN, 0), int(Qt.AlignmentFlag.AlignVCenter), elided)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         """Nobody types any more."""

@@ -201,20 +201,20 @@ class ConfusionMatrix(HoverPlot):
         metrics, turned = QFontMetrics(font), self._turned()
         painter.setFont(font)
         for place, label in enumerate(self._labels):
-            shown = metrics.elidedText(label, Qt.TextElideMode.ElideRight, LABEL)
+            elided = metrics.elidedText(label, Qt.TextElideMode.ElideRight, LABEL)
             painter.setPen(self._head_color(place, HEAD))
             beside = QRectF(18, top + place * side, left - 26, side - GAP)
-            painter.drawText(beside, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, shown)
+            painter.drawText(beside, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, elided)
             painter.setPen(self._head_color(HEAD, place))
             if not turned:
                 above = QRectF(left + place * side, top - 20, side - GAP, 18)
-                painter.drawText(above, Qt.AlignmentFlag.AlignCenter, shown)
+                painter.drawText(above, Qt.AlignmentFlag.AlignCenter, elided)
                 continue
             painter.save()
             painter.translate(left + place * side, top - 5)
             painter.rotate(-90)
             along = QRectF(0, 0, self._widest(), side - GAP)
-            painter.drawText(along, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+            painter.drawText(along, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, elided)
             painter.restore()
 
     def _head_color(self, row: int, column: int) -> QColor:

@@ -121,15 +121,15 @@ class _Canvas(QWidget):
         font = theme.font(13, QFont.Weight.DemiBold if bar.mark else QFont.Weight.Normal)
         suffix = _suffix_width(bar)
         metrics = QFontMetrics(font)
-        shown = metrics.elidedText(bar.label, Qt.TextElideMode.ElideRight, label_width - suffix)
+        elided = metrics.elidedText(bar.label, Qt.TextElideMode.ElideRight, label_width - suffix)
         middle = Qt.AlignmentFlag.AlignVCenter
         painter.setFont(font)
         painter.setPen(theme.color("text"))
-        painter.drawText(QRectF(gutter, top, label_width - suffix, ROW), middle | Qt.AlignmentFlag.AlignLeft, shown)
+        painter.drawText(QRectF(gutter, top, label_width - suffix, ROW), middle | Qt.AlignmentFlag.AlignLeft, elided)
         if suffix:
             painter.setFont(theme.font(11))
             painter.setPen(theme.color("faint"))
-            left = gutter + min(metrics.horizontalAdvance(shown), label_width - suffix) + 6
+            left = gutter + min(metrics.horizontalAdvance(elided), label_width - suffix) + 6
             painter.drawText(QRectF(left, top, suffix, ROW + 1), middle, _WORDS[bar.mark])
         left = gutter + label_width + GAP
         self._paint_track(painter, bar, QRectF(left, top + (ROW - BAR) / 2, self.width() - left - GAP - VALUE, BAR))

@@ -40,8 +40,8 @@ class LengthHistogram(QWidget):
         """Draw these bars, a line at `limit`, and a thin one at a better limit."""
         self._bins, self._limit, self._better, self._say = bins, limit, better or 0, say
         self._hovered = -1
-        said = (say(place) for place, count in enumerate(bins.counts) if count)
-        self.setAccessibleDescription("; ".join([tr("limit {limit:,}", limit=limit), *said]))
+        spoken = (say(place) for place, count in enumerate(bins.counts) if count)
+        self.setAccessibleDescription("; ".join([tr("limit {limit:,}", limit=limit), *spoken]))
         self.update()
 
     def hover_text(self) -> str:
@@ -130,11 +130,11 @@ class LengthHistogram(QWidget):
         if not beyond:
             painter.drawLine(QPointF(x, area.top() - 6), QPointF(x, area.bottom()))
         font = theme.font(12, QFont.Weight.DemiBold)
-        said = f"{words} →" if beyond else words
-        width = QFontMetricsF(font).horizontalAdvance(said) + 6
+        text = f"{words} →" if beyond else words
+        width = QFontMetricsF(font).horizontalAdvance(text) + 6
         left = min(max(area.left(), x - width / 2), self.width() - width)
         painter.setFont(font)
-        painter.drawText(QRectF(left, 0, width, area.top() - 6), _CENTRE, said)
+        painter.drawText(QRectF(left, 0, width, area.top() - 6), _CENTRE, text)
 
     # Mouse and keys
 

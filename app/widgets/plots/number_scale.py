@@ -35,13 +35,13 @@ class NumberScale(QWidget):
         if self._low == self._high:
             room = max(1.0, abs(self._low) / 2)
             self._low, self._high = self._low - room, self._high + room
-        said = [tr("predicted {short}", short=_short(predicted)) if predicted is not None else ""]
-        said += (
+        spoken = [tr("predicted {short}", short=_short(predicted)) if predicted is not None else ""]
+        spoken += (
             [tr("actual {short}, error {short_2}", short=_short(actual), short_2=_short(self.error()))]
             if actual is not None
             else []
         )
-        self.setAccessibleDescription(", ".join(filter(None, said)))
+        self.setAccessibleDescription(", ".join(filter(None, spoken)))
         self.update()
 
     def error(self) -> float | None:

@@ -151,8 +151,8 @@ class PlotCrosshair(QObject):
             self.readout.hide()
             return
         self._line.setPos(x)
-        shown = [series for series in self._series.values() if not series.is_hidden] if self.tells_values else []
-        lines = [line for series in shown if (line := self._line_of(series, x))]
+        visible = [series for series in self._series.values() if not series.is_hidden] if self.tells_values else []
+        lines = [line for series in visible if (line := self._line_of(series, x))]
         words = [value_words(x, self.x_label, self.x_kind), *self._marks.near(x, right - left)]
         at = round(self._view.mapViewToScene(QPointF(x, 0)).x())
         self.readout.show_at(self._widget.rect(), at, " · ".join(words), lines)
@@ -188,14 +188,14 @@ class PlotCrosshair(QObject):
 
     def _on_key(self, event: QKeyEvent) -> bool:
         left, right = self._view.viewRange()[0]
-        here = (left + right) / 2 if self.x is None else self.x
+        x = (left + right) / 2 if self.x is None else self.x
         side = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
         if side and event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             self._view.move(side * STEP)
         elif side:
-            self._move(min(right, max(left, here + side * KEY_STEP * (right - left))))
+            self._move(min(right, max(left, x + side * KEY_STEP * (right - left))))
         elif event.key() in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
-            self._view.zoom(here, event.key() != Qt.Key.Key_Minus)
+            self._view.zoom(x, event.key() != Qt.Key.Key_Minus)
         elif event.key() == Qt.Key.Key_Home:
             self.all_asked.emit()
         else:

@@ -57,8 +57,8 @@ def legend_html(curves: Iterable[PlotSeries], tick_word: str) -> str:
 
 def _entry(sign: str, token: str, words: str) -> str:
     mark = f'<span style="color:{theme.hex_color(token)}"><b>{sign}</b></span>'
-    said = f'<span style="color:{theme.hex_color("muted")}">{escape(words).replace(" ", "&nbsp;")}</span>'
-    return f"{mark}&nbsp;{said}"
+    markup = f'<span style="color:{theme.hex_color("muted")}">{escape(words).replace(" ", "&nbsp;")}</span>'
+    return f"{mark}&nbsp;{markup}"
 
 
 def describe_curves(curves: Mapping[str, PlotSeries]) -> str:

@@ -44,8 +44,8 @@ class PlotMarks:
         # One below the other: marks may be close together.
         options = {"position": 0.96 - 0.12 * (place % LINES), "color": theme.color(token), "anchors": [(0, 0), (1, 0)]}
         options["fill"] = theme.color("card")  # words across a curve cannot be read
-        shown = text.replace("{", "{{").replace("}", "}}")  # pyqtgraph would put the line's x in braces
-        line = pg.InfiniteLine(x, angle=90, movable=False, pen=pen, label=shown or None, labelOpts=options)
+        template = text.replace("{", "{{").replace("}", "}}")  # pyqtgraph would put the line's x in braces
+        line = pg.InfiniteLine(x, angle=90, movable=False, pen=pen, label=template or None, labelOpts=options)
         self._plot.addItem(line, ignoreBounds=True)
         return line
 

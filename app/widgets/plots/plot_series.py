@@ -182,9 +182,9 @@ class PlotSeries:
             xs, ys = self.points.reduce(first, last, self.style.detail)
             self._set(self._strong, xs, ys, logarithmic)
             few = len(xs) <= MAX_DOTS and not self.style.twin_of
-            shown = np.isfinite(ys) & ((ys > 0) | (not logarithmic)) & few
-            self._dots.setVisible(bool(shown.any()) and not self.is_hidden)
-            self._dots.setData(xs[shown], np.log10(ys[shown]) if logarithmic else ys[shown])
+            drawn = np.isfinite(ys) & ((ys > 0) | (not logarithmic)) & few
+            self._dots.setVisible(bool(drawn.any()) and not self.is_hidden)
+            self._dots.setData(xs[drawn], np.log10(ys[drawn]) if logarithmic else ys[drawn])
         else:
             self._set(self._line, *self.points.reduce(first, last, min(MAX_RAW, 2 * self.style.detail)), logarithmic)
 

@@ -82,15 +82,15 @@ def _differ(found: Sequence[Entity], right: Sequence[Entity] | None) -> bool:
 
 def entity_pieces(
     words: Sequence[str],
-    shown: Sequence[Entity],
+    entities: Sequence[Entity],
     colors: dict[str, int],
     other: Sequence[Entity] | None,
     wrong: str,
 ) -> list[TextRun]:
     """The sentence with its entities; those that the other line has not are outlined."""
     known = None if other is None else set(other)
-    ends = [0, *(place for entity in shown for place in (entity.start, entity.end)), len(words)]
-    by_start = {entity.start: entity for entity in shown if entity.start < len(words)}
+    ends = [0, *(place for entity in entities for place in (entity.start, entity.end)), len(words)]
+    by_start = {entity.start: entity for entity in entities if entity.start < len(words)}
     pieces: list[TextRun] = []
     for start, end in pairwise(ends):
         text = " ".join(words[start:end])

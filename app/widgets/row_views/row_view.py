@@ -103,9 +103,9 @@ class RowView(QWidget):
     def show_row(self, row: PredictedRow) -> None:
         """Show another row."""
         self.show_parts(row)
-        shown = {row.columns.get(role, role) for role in self.roles} | set(self.own)
-        shown |= {row.columns[role] for role in ANSWERS if role in row.columns}
-        rest = {name: value for name, value in row.inputs().items() if name not in shown}
+        columns = {row.columns.get(role, role) for role in self.roles} | set(self.own)
+        columns |= {row.columns[role] for role in ANSWERS if role in row.columns}
+        rest = {name: value for name, value in row.inputs().items() if name not in columns}
         self._rest.show_values(rest)
 
     def show_parts(self, row: PredictedRow) -> None:

@@ -88,14 +88,14 @@ class _Rows(QAbstractTableModel):
 
 def column_words(column: PreviewColumn) -> str:
     """A column in words: `stars: Label, whole numbers`."""
-    said = [word for word in (column.part or tr("unused"), column.kind) if word]
-    return f"{column.name}: {', '.join(said)}"
+    parts = [word for word in (column.part or tr("unused"), column.kind) if word]
+    return f"{column.name}: {', '.join(parts)}"
 
 
 def _below(column: PreviewColumn) -> str:
     """What stands below the name: the part, and the kind unless it is text, as nearly all are."""
-    shown = (column.part, column.kind if column.kind != "text" or not column.part else "")
-    return " · ".join(filter(None, shown))
+    lower_line = (column.part, column.kind if column.kind != "text" or not column.part else "")
+    return " · ".join(filter(None, lower_line))
 
 
 def one_line(text: str) -> str:
@@ -106,8 +106,8 @@ def one_line(text: str) -> str:
 
 def _tip(text: str) -> str:
     """A cell as a tooltip: Qt breaks the lines of HTML alone."""
-    shown = text if len(text) <= HINTED else f"{text[:HINTED]}…"
-    return "\n".join(textwrap.fill(line, HINT_WIDTH, replace_whitespace=False) for line in shown.split("\n"))
+    excerpt = text if len(text) <= HINTED else f"{text[:HINTED]}…"
+    return "\n".join(textwrap.fill(line, HINT_WIDTH, replace_whitespace=False) for line in excerpt.split("\n"))
 
 
 def _tint(token: str) -> QBrush:
@@ -149,8 +149,8 @@ class _Header(QHeaderView):
         painter.restore()
 
     def _draw(self, painter: QPainter, area: QRect, text: str) -> None:
-        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, area.width())
-        painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
+        elided = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, area.width())
+        painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, elided)
 
 
 class PreviewTable(QTableView):

@@ -70,12 +70,12 @@ class RowDelegate(QStyledItemDelegate):
         if made is None:
             most = max(1, width // NARROW)
             cut = text if len(text) <= most else f"{text[:most]}…"  # the rest of a long text need not be measured
-            shown = self._metrics.elidedText(cut, Qt.TextElideMode.ElideRight, width)
-            static = QStaticText(shown)
+            elided = self._metrics.elidedText(cut, Qt.TextElideMode.ElideRight, width)
+            static = QStaticText(elided)
             static.setTextFormat(Qt.TextFormat.PlainText)
             static.setPerformanceHint(QStaticText.PerformanceHint.ModerateCaching)
             is_right = direction_of(text) == Qt.LayoutDirection.RightToLeft
-            indent = max(0, width - self._metrics.horizontalAdvance(shown)) if is_right else 0
+            indent = max(0, width - self._metrics.horizontalAdvance(elided)) if is_right else 0
             made = self._texts[key] = static, indent
             if len(self._texts) > KEPT:
                 self._texts.popitem(last=False)

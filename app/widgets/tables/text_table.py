@@ -121,6 +121,6 @@ class TextTable(QTableView):
             return
         rows: dict[int, list[str]] = {}
         for index in sorted(self.selectedIndexes(), key=lambda one: (one.row(), one.column())):
-            shown = str(index.data())
-            rows.setdefault(index.row(), []).append(plain(shown) if index.column() else shown)
+            text = str(index.data())
+            rows.setdefault(index.row(), []).append(plain(text) if index.column() else text)
         QGuiApplication.clipboard().setText("\n".join("\t".join(row) for row in rows.values()))

@@ -41,8 +41,8 @@ def settings_table(specs: Mapping[str, Mapping[str, Any]], *, everything: bool =
     columns = [dict(_flat(spec)) for spec in specs.values()]
     keys = [key for key in dict.fromkeys(key for column in columns for key in column) if key not in _LEFT_OUT]
     rows = [(key, *(_format_value(column.get(key)) for column in columns)) for key in keys]
-    shown = [row for row in rows if everything or len(set(row[1:])) > 1]
-    return TextRows(("Setting", *specs), tuple(shown))
+    visible = [row for row in rows if everything or len(set(row[1:])) > 1]
+    return TextRows(("Setting", *specs), tuple(visible))
 
 
 def metrics_table(runs: Sequence[tuple[Sequence[tuple[str, str]], Mapping[str, float | None]]]) -> TextRows:

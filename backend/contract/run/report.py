@@ -48,9 +48,9 @@ _CLASS = re.compile(r"[A-Z][A-Za-z0-9]{1,30}(?:Model|For[A-Z][A-Za-z]{2,40}|LMHe
 
 def report(folder: RunFolder) -> str:
     """Versions, settings, the events' end and the log's tracebacks, as Markdown: numbers and our own words, no one else's."""
-    said = landmarks(folder.events)
+    summary = landmarks(folder.events)
     last_events = events.decode_all(_read_tail(folder.events).split(b"\n"))
-    is_cut = any(isinstance(event, events.Warned) and event.code == TOO_LONG for event in said)
+    is_cut = any(isinstance(event, events.Warned) and event.code == TOO_LONG for event in summary)
     ends_only = (
         ["Of events.jsonl only the beginning and the end were read, for it is larger than any run writes."]
         if is_cut
@@ -58,8 +58,8 @@ def report(folder: RunFolder) -> str:
     )
     parts = [
         "# Report on a run",
-        "\n\n".join([_describe_end(folder, said), *ends_only]),
-        f"## Versions\n\n{_versions(said)}",
+        "\n\n".join([_describe_end(folder, summary), *ends_only]),
+        f"## Versions\n\n{_versions(summary)}",
         f"## Settings\n\n{_fence(_settings(folder), 'yaml')}",
         f"## Last events\n\n{_fence(_last(list(last_events)), 'json')}",
         f"## Tracebacks of process.log\n\n{_fence(_tracebacks(folder))}",
@@ -67,8 +67,8 @@ def report(folder: RunFolder) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _describe_end(folder: RunFolder, said: list[events.AnyEvent]) -> str:
-    ends = [event for event in said if isinstance(event, events.RunFinished | events.RunResumed)]
+def _describe_end(folder: RunFolder, landmark_events: list[events.AnyEvent]) -> str:
+    ends = [event for event in landmark_events if isinstance(event, events.RunFinished | events.RunResumed)]
     end = ends[-1] if ends else None  # where another attempt began after it, an end says nothing of how it stands now
     if isinstance(end, events.RunFinished):
         code = _public("code", end.code) or "none"
@@ -79,8 +79,8 @@ def _describe_end(folder: RunFolder, said: list[events.AnyEvent]) -> str:
     )
 
 
-def _versions(said: list[events.AnyEvent]) -> str:
-    begun = [event for event in said if isinstance(event, events.RunStarted | events.RunResumed)]
+def _versions(landmark_events: list[events.AnyEvent]) -> str:
+    begun = [event for event in landmark_events if isinstance(event, events.RunStarted | events.RunResumed)]
     last = begun[-1] if begun else None
     lines = [f"- {name} {version}" for name, version in _public("versions", last.versions if last else {}).items()]
     release = re.match(r"[\d.]*", platform.release())
@@ -96,9 +96,9 @@ def _settings(folder: RunFolder) -> str:
         return f"# spec.yaml cannot be read: {extract_facts(str(error))}"
 
 
-def _last(said: list[events.AnyEvent]) -> str:
-    steps = [event for event in said if isinstance(event, events.StepFinished)][-3:]
-    kept = [event for event in said if not isinstance(event, _MOSTLY_STEPS) or event in steps]
+def _last(landmark_events: list[events.AnyEvent]) -> str:
+    steps = [event for event in landmark_events if isinstance(event, events.StepFinished)][-3:]
+    kept = [event for event in landmark_events if not isinstance(event, _MOSTLY_STEPS) or event in steps]
     lines = [_fields(msgspec.to_builtins(event)) for event in kept[-LAST_EVENTS:]]
     return "\n".join(msgspec.json.encode(line).decode("utf-8") for line in lines)
 

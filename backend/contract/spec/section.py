@@ -78,10 +78,10 @@ def _either(first: str, second: str) -> str:
 
 
 def _to_reason(mistake: ErrorDetails) -> str:
-    said = mistake["msg"].removeprefix("Value error, ")
-    said = said if said[:2].isupper() else said[0].lower() + said[1:]
+    reason = mistake["msg"].removeprefix("Value error, ")
+    reason = reason if reason[:2].isupper() else reason[0].lower() + reason[1:]
     known = _known_reason(mistake["type"], mistake.get("ctx", {}))
-    return known if known == said else said
+    return known if known == reason else reason
 
 
 def _known_reason(kind: str, facts: dict[str, Any]) -> str:

@@ -26,9 +26,9 @@ def template_among(stored: object) -> str:
 
 def line_of(error: Exception) -> int | None:
     """The line of the template that an exception speaks of, from 1; None where it names none."""
-    told = getattr(error, "lineno", None)
-    if isinstance(told, int):
-        return told
+    line = getattr(error, "lineno", None)
+    if isinstance(line, int):
+        return line
     # jinja2 writes its tracebacks as if the template were a file of that name.
     within = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<template>"]
     return within[-1] if within else None
@@ -36,9 +36,9 @@ def line_of(error: Exception) -> int | None:
 
 def reason_of(error: Exception) -> str:
     """Why a template does not do, with the line, to stand within a sentence: `line 3: unexpected '}'`."""
-    said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".").split(". ")
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".").split(". ")
     why = "; ".join(
-        one if one.startswith("Jinja") or one[1:2].isupper() else f"{one[:1].lower()}{one[1:]}" for one in said
+        one if one.startswith("Jinja") or one[1:2].isupper() else f"{one[:1].lower()}{one[1:]}" for one in reason
     )
     line = line_of(error)
     return why if line is None else message("line {line}: {why}", line=line, why=why)

@@ -108,9 +108,9 @@ class Delimited:
             self._check_single_column(header[0], options)
         twice = first_repeated(header)
         if twice is not None:
-            shown = repr(twice) if twice else message("without a name")
+            duplicate = repr(twice) if twice else message("without a name")
             raise InputError(
-                "{name} has two columns {shown}; rename one of them in its first line", name=name, shown=shown
+                "{name} has two columns {shown}; rename one of them in its first line", name=name, shown=duplicate
             )
 
     def _check_single_column(self, column: str, options: Options) -> None:

@@ -73,22 +73,22 @@ def open_reader(path: Path, kind: str, options: Options) -> Reader:
         raise InputError(_unreadable(path, error)) from None
 
 
-def format_of(path: Path, asked: str = "auto", encoding: str = "auto") -> str:
+def format_of(path: Path, wanted: str = "auto", encoding: str = "auto") -> str:
     """The key of the file's format. Raises InputError for a file that is empty, unreadable or no table at all."""
     try:
-        if is_workbook(path) and asked in ("auto", "text", "workbook"):
+        if is_workbook(path) and wanted in ("auto", "text", "workbook"):
             return "workbook"
         start = first_bytes(path, 512)
         _refuse_strangers(path, start)
-        if asked == "workbook" or (asked == "auto" and _EXTENSIONS.get(plain_suffix(path)) == "workbook"):
+        if wanted == "workbook" or (wanted == "auto" and _EXTENSIONS.get(plain_suffix(path)) == "workbook"):
             raise InputError(
                 "{name} is not a workbook, whatever its name says; set data.format to what it is, or save it again",
                 name=path.name,
             )
-        if asked not in ("parquet", "arrow") and not _format_of_signature(start):
+        if wanted not in ("parquet", "arrow") and not _format_of_signature(start):
             TextFile(path, encoding).check_is_text()
-        if asked != "auto":
-            return asked
+        if wanted != "auto":
+            return wanted
         _refuse_other_sources(path, encoding)
         return _find_format(path, start, encoding)
     except OSError as error:

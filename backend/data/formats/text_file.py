@@ -107,17 +107,17 @@ class TextFile:
 
     def _undecodable(self, error: UnicodeDecodeError) -> UndecodableError:
         line, byte = _first_undecodable(self.path, self.encoding)
-        shown = self.encoding.removesuffix("-sig").upper()
+        encoding = self.encoding.removesuffix("-sig").upper()
         problem = message(
             "{name} line {line} is not {shown} (byte 0x{byte}, {reason})",
             name=self.name,
             line=line,
-            shown=shown,
+            shown=encoding,
             byte=f"{byte:02X}",
             reason=error.reason,
         )
         preview = _windows_lines(self.path) if self.encoding in {"utf-8", "utf-8-sig"} else []
-        example = next((shown for shown, is_utf8 in preview if not is_utf8), "")
+        example = next((encoding for encoding, is_utf8 in preview if not is_utf8), "")
         if not example:
             return UndecodableError(
                 message(
@@ -166,8 +166,8 @@ def describe_mixed(paths: Sequence[Path]) -> str:
 
 
 def _list_few(names: list[str]) -> str:
-    shown = ", ".join(names[:_FEW])
-    return message("{names} and {count} more", names=shown, count=len(names) - _FEW) if len(names) > _FEW else shown
+    listed = ", ".join(names[:_FEW])
+    return message("{names} and {count} more", names=listed, count=len(names) - _FEW) if len(names) > _FEW else listed
 
 
 def _detect_encoding(path: Path) -> str:

@@ -85,10 +85,12 @@ class LinePairs:
 
     def schema(self) -> pa.Schema:
         """`prefix`, `source`, `target`, `source_language`, `target_language`, as far as they are known."""
-        told = self._directions
-        names = ["prefix"] if told.prefix_forward or told.prefix_backward else []
+        directions = self._directions
+        names = ["prefix"] if directions.prefix_forward or directions.prefix_backward else []
         names += ["source"] if self._target is None else ["source", "target"]
-        names += ["source_language", "target_language"] if told.source_language or told.target_language else []
+        names += (
+            ["source_language", "target_language"] if directions.source_language or directions.target_language else []
+        )
         return pa.schema([(name, pa.string()) for name in names])
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
@@ -99,7 +101,7 @@ class LinePairs:
             rows: list[dict[str, str]] = []
             lines: list[int] = []
             for number, (one, other) in enumerate(self._pair_lines(source, target), 1):
-                rows += [self._row(way, one, other) for way in self._ways]
+                rows += [self._row(direction, one, other) for direction in self._ways]
                 lines += [number] * len(self._ways)
                 if len(rows) >= PIECE_ROWS:
                     yield _piece(rows, lines, schema, source.position)
@@ -124,18 +126,18 @@ class LinePairs:
                 )
             yield one, other
 
-    def _row(self, way: str, source: str, target: str) -> dict[str, str]:
-        told = self._directions
+    def _row(self, direction: str, source: str, target: str) -> dict[str, str]:
+        directions = self._directions
         row = {
-            "prefix": told.prefix_forward,
+            "prefix": directions.prefix_forward,
             "source": source,
             "target": target,
-            "source_language": told.source_language or "",
-            "target_language": told.target_language or "",
+            "source_language": directions.source_language or "",
+            "target_language": directions.target_language or "",
         }
-        if way == "forward":
+        if direction == "forward":
             return row
-        back = {"prefix": told.prefix_backward}
+        back = {"prefix": directions.prefix_backward}
         back |= {"source_language": row["target_language"], "target_language": row["source_language"]}
         return row | back | ({"source": target, "target": source} if self._target else {})
 

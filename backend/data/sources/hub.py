@@ -89,8 +89,8 @@ class Hub:
                 check_width(self.settings.name, stored)
                 _copy(stored, tables, folder, data.max_rows, reading)
 
-        shown = f"{Path(self.settings.name).name if self._folder() else self.settings.name}[{name}]"
-        return load_cached_rows(reading.cache, key, (shown,), write, reading.report, continuous=False)
+        title = f"{Path(self.settings.name).name if self._folder() else self.settings.name}[{name}]"
+        return load_cached_rows(reading.cache, key, (title,), write, reading.report, continuous=False)
 
     def read_file(self, path: Path, data: DataSection, reading: ReadOptions) -> Rows:
         """Rows in a file of any known format."""

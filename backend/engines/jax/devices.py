@@ -22,8 +22,8 @@ def devices() -> list[Device]:
 
 def _processors() -> list[Device]:
     # XLA reads the last of several; asking jax itself would take a second, and seldom is there a second processor.
-    asked = re.findall(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
-    count, whole = max(1, int(asked[-1])) if asked else 1, cpu_device()
+    requested = re.findall(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+    count, whole = max(1, int(requested[-1])) if requested else 1, cpu_device()
     if count == 1:
         return [whole]
     memory, free = whole.memory_mb / count, whole.free_mb / count

@@ -273,12 +273,12 @@ def _of_vocabulary(model: PreTrainedModel) -> set[str]:
 
 def _resize(model: PreTrainedModel, vocabulary: int) -> None:
     words, last = model.get_input_embeddings(), model.get_output_embeddings()
-    said = model.config.tie_word_embeddings
+    ties_embeddings = model.config.tie_word_embeddings
     if last is not None and last.weight is not words.weight:
         # The configuration of T5 1.1 and mT5 says tied whatever the file holds, and resizing would lose their own head.
         model.config.tie_word_embeddings = False
     model.resize_token_embeddings(vocabulary, mean_resizing=False)
-    model.config.tie_word_embeddings = said
+    model.config.tie_word_embeddings = ties_embeddings
 
 
 @torch.no_grad()

@@ -137,10 +137,10 @@ def layer_depths(model: nn.Module) -> LayerDepths:
     )
 
 
-def freeze(model: nn.Module, wishes: list[str | int]) -> None:
+def freeze(model: nn.Module, patterns: list[str | int]) -> None:
     """Take parameters out of training. Raises InputError as `LayerDepths.frozen` does."""
     parameters = dict(model.named_parameters())
-    for name in layer_depths(model).frozen_names(wishes):
+    for name in layer_depths(model).frozen_names(patterns):
         parameters[name].requires_grad_(False)
 
 

@@ -5,35 +5,35 @@ from typing import Any
 from backend.contract.resources import resource
 from backend.contract.rpc.plan import DeviceList
 from backend.contract.rpc.protocol import Progress
-from backend.helper.query import Arguments, Query, Tell
+from backend.helper.query import Arguments, Query, ReportProgress
 
 
-def _catalog(arguments: Arguments, tell: Tell) -> Any:
+def _catalog(arguments: Arguments, report: ReportProgress) -> Any:
     from backend import catalog  # loads the tasks
 
     return catalog.catalog()
 
 
-def _demo_spec(arguments: Arguments, tell: Tell) -> Any:
+def _demo_spec(arguments: Arguments, report: ReportProgress) -> Any:
     from backend.preflight import resolve  # loads the data room
 
     spec = resolve.read_spec(resource("demo", "sentiment.yaml"))
     return {"spec": spec.model_dump(mode="json")}
 
 
-def _devices(arguments: Arguments, tell: Tell) -> DeviceList:
+def _devices(arguments: Arguments, report: ReportProgress) -> DeviceList:
     from backend.hardware import devices
 
     return devices.query_devices(str(arguments.get("engine") or "torch"))
 
 
-def _doctor(arguments: Arguments, tell: Tell) -> Any:
+def _doctor(arguments: Arguments, report: ReportProgress) -> Any:
     from backend.hardware import doctor
 
     findings = []
     for finding in doctor.check_up():
         findings.append(finding)
-        tell(Progress(len(findings), 0, "checks", finding.text))
+        report(Progress(len(findings), 0, "checks", finding.text))
     return {"findings": findings}
 
 

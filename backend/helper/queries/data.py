@@ -13,7 +13,7 @@ from backend.contract.output_file import whole_file
 from backend.contract.rpc.data import DataPreview, DataReport, DataRow, DataSummary, GuessedColumn, RecognisedData
 from backend.contract.rpc.protocol import ExportedFile
 from backend.contract.safe_files import user_path
-from backend.helper.query import Arguments, Query, Tell, reporting, require
+from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
 
 ROWS = 100
 CELL_CHARACTERS = 2000
@@ -23,11 +23,11 @@ CHARACTERS = 200_000
 """Of all cells together: however long and wide the rows are, the answer stays below the size of an Arrow file."""
 
 
-def _preview(arguments: Arguments, tell: Tell) -> DataPreview:
+def _preview(arguments: Arguments, report: ReportProgress) -> DataPreview:
     from backend.data.data_files import ignored_files  # these load the data room
     from backend.preflight.column_guess import ColumnGuess
 
-    section, kind, rows = _training_rows(arguments, tell)
+    section, kind, rows = _training_rows(arguments, report)
     parts = _task_columns(arguments.get("task"))
     guess = ColumnGuess(rows.table)
     guesses, alone = guess.guesses(parts, section.columns), guess.guesses(parts, {})
@@ -62,7 +62,7 @@ def _suggest_sheet(section: Any) -> Fix | None:
     return suggest_sheet(Path(section.train)) if is_file and not (section.model_extra or {}).get("sheet") else None
 
 
-def _training_rows(arguments: Arguments, tell: Tell) -> tuple[Any, Any, Any]:
+def _training_rows(arguments: Arguments, report: ReportProgress) -> tuple[Any, Any, Any]:
     """The `data` section with whole paths, its source and the training rows. Raises InputError."""
     from backend import registry  # these load the data room
     from backend.contract.spec import DataSection, validate
@@ -72,7 +72,7 @@ def _training_rows(arguments: Arguments, tell: Tell) -> tuple[Any, Any, Any]:
     kind = registry.find("source", section.source, "data.source")
     settings = validate(kind.Settings, section.model_extra or {}, "data")
     section = _resolve_paths(section, settings, kind)
-    rows = kind(settings).read("train", section, datasets.reading(reporting(tell)))
+    rows = kind(settings).read("train", section, datasets.reading(reporting(report)))
     if rows is None:
         raise InputError("data.train: name the training data, for example a CSV file", "data.train")
     return section, kind, rows
@@ -143,7 +143,7 @@ def _label_counts(table: Any, task: Any, columns: dict[str, str]) -> dict[str, i
     return count_labels(table[column])
 
 
-def _report(arguments: Arguments, tell: Tell) -> DataReport:
+def _report(arguments: Arguments, report: ReportProgress) -> DataReport:
     """Of a whole spec (`spec`, `folder`), or of a `data` section with `task` and `tokenizer` where they are known."""
     from backend.inspect import data_report
     from backend.preflight import resolve
@@ -158,10 +158,10 @@ def _report(arguments: Arguments, tell: Tell) -> DataReport:
         subject = data_report.request_of_data(
             require(arguments, "data", dict), section, str(tokenizer) if tokenizer else None, folder
         )
-    return data_report.data_report(subject, reporting(tell))
+    return data_report.data_report(subject, reporting(report))
 
 
-def _recognise(arguments: Arguments, tell: Tell) -> RecognisedData:
+def _recognise(arguments: Arguments, report: ReportProgress) -> RecognisedData:
     from backend.inspect.recognition import recognise  # loads every source
 
     split = arguments.get("split")
@@ -178,19 +178,19 @@ def _report_request(arguments: Arguments) -> Any:
     return data_report.request_of_data(require(arguments, "data", dict), section, None, Path.home())
 
 
-def _summarise_data(arguments: Arguments, tell: Tell) -> DataSummary:
+def _summarise_data(arguments: Arguments, report: ReportProgress) -> DataSummary:
     from backend.inspect.data_glance import data_glance  # loads the data room
 
     model = arguments.get("model")
-    return data_glance(_report_request(arguments), str(model) if model else None, reporting(tell))
+    return data_glance(_report_request(arguments), str(model) if model else None, reporting(report))
 
 
-def _export_unusable(arguments: Arguments, tell: Tell) -> ExportedFile:
+def _export_unusable(arguments: Arguments, report: ReportProgress) -> ExportedFile:
     import csv
 
     from backend.inspect.data_glance import unusable_rows
 
-    found = unusable_rows(_report_request(arguments), reporting(tell))
+    found = unusable_rows(_report_request(arguments), reporting(report))
     output = user_path(require(arguments, "output"))
     with whole_file(output) as beside, beside.open("w", newline="", encoding="utf-8-sig") as file:
         writer = csv.writer(file)
@@ -199,10 +199,10 @@ def _export_unusable(arguments: Arguments, tell: Tell) -> ExportedFile:
     return ExportedFile(str(output), len(found))
 
 
-def _row(arguments: Arguments, tell: Tell) -> DataRow:
+def _row(arguments: Arguments, report: ReportProgress) -> DataRow:
     from backend.data.column_summary import cell_text
 
-    rows = _training_rows(arguments, tell)[2]
+    rows = _training_rows(arguments, report)[2]
     number = int(arguments.get("row") or 0)
     if not 0 <= number < len(rows):
         raise InputError("there is no row {number}; the data has {rows}", number=number, rows=len(rows))

@@ -9,7 +9,7 @@ from backend.contract.places import cache_folder, is_offline
 from backend.contract.redaction import HIDDEN, TOKEN_VARIABLES, redact, token_file
 from backend.contract.rpc.models import DownloadedModel, HubAccount, HubModel, HubSearch
 from backend.contract.rpc.protocol import Progress
-from backend.helper.query import Arguments, Query, Tell, require
+from backend.helper.query import Arguments, Query, ReportProgress, require
 from backend.models.compatibility import RunNeeds, run_needs_of
 
 OFFLINE = message("Offline mode is on, so the Hub cannot say whose token this is.")
@@ -17,13 +17,13 @@ UNKNOWN_TOKEN = message("the Hub does not know this token; copy it again from hu
 _TOLD_SECONDS = 0.2
 
 
-def _search(arguments: Arguments, tell: Tell) -> HubSearch:
+def _search(arguments: Arguments, report: ReportProgress) -> HubSearch:
     from backend.models import hub_search  # loads the hub library
 
     return hub_search.search(str(arguments.get("words") or ""), run_needs(arguments), is_offline=is_offline())
 
 
-def _model(arguments: Arguments, tell: Tell) -> HubModel:
+def _model(arguments: Arguments, report: ReportProgress) -> HubModel:
     from backend.models import hub_search
 
     name, revision = require(arguments, "name"), str(arguments.get("revision") or "main")
@@ -35,11 +35,11 @@ def run_needs(arguments: Arguments) -> RunNeeds:
     return run_needs_of(arguments.get("wish") or {})
 
 
-def _download(arguments: Arguments, tell: Tell) -> DownloadedModel:
+def _download(arguments: Arguments, report: ReportProgress) -> DownloadedModel:
     from backend.models import hub_search
 
     name, revision = require(arguments, "name"), str(arguments.get("revision") or "main")
-    watched = _DownloadWatcher(tell)
+    watched = _DownloadWatcher(report)
     return hub_search.download(
         name, revision, cache_folder() / "weights", watched.report, watched.on_file, is_offline=is_offline()
     )
@@ -48,8 +48,8 @@ def _download(arguments: Arguments, tell: Tell) -> DownloadedModel:
 class _DownloadWatcher:
     """Tells how far a download is, the whole and the file that is fetched, a few times a second."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell, self._told = tell, 0.0
+    def __init__(self, report: ReportProgress) -> None:
+        self._tell, self._told = report, 0.0
         self._file = Progress()
 
     def on_file(self, name: str, done: int, size: int) -> None:
@@ -63,7 +63,7 @@ class _DownloadWatcher:
             self._tell(Progress(done, total, unit, "", file.part, file.part_done, file.part_total))
 
 
-def _account(arguments: Arguments, tell: Tell) -> HubAccount:
+def _account(arguments: Arguments, report: ReportProgress) -> HubAccount:
     import huggingface_hub as hub
 
     from backend.data.hub_answers import install_limits  # slow to import, as the library that it guards
@@ -76,19 +76,19 @@ def _account(arguments: Arguments, tell: Tell) -> HubAccount:
     if is_offline():
         return HubAccount(has_token=True, note=OFFLINE, **known)
     try:
-        told = hub.whoami(token)
+        account = hub.whoami(token)
     except (hub.errors.HfHubHTTPError, OSError, InputError) as error:
         return HubAccount(has_token=True, note=_describe_error(error, token), **known)
     return HubAccount(
-        name=str(told.get("name") or ""),
-        full_name=str(told.get("fullname") or ""),
-        organisations=[str(one.get("name")) for one in told.get("orgs") or []],
+        name=str(account.get("name") or ""),
+        full_name=str(account.get("fullname") or ""),
+        organisations=[str(one.get("name")) for one in account.get("orgs") or []],
         has_token=True,
         **known,
     )
 
 
-def _login(arguments: Arguments, tell: Tell) -> HubAccount:
+def _login(arguments: Arguments, report: ReportProgress) -> HubAccount:
     import huggingface_hub as hub
 
     from backend.data.hub_answers import install_limits
@@ -103,10 +103,10 @@ def _login(arguments: Arguments, tell: Tell) -> HubAccount:
         hub.login(token, skip_if_logged_in=False)
     except (hub.errors.HfHubHTTPError, OSError, ValueError) as error:
         raise InputError(_describe_error(error, token), "token") from None  # its traceback would hold the token
-    return _account({}, tell)
+    return _account({}, report)
 
 
-def _logout(arguments: Arguments, tell: Tell) -> HubAccount:
+def _logout(arguments: Arguments, report: ReportProgress) -> HubAccount:
     import huggingface_hub as hub
     from huggingface_hub.utils import get_stored_tokens
 
@@ -117,7 +117,7 @@ def _logout(arguments: Arguments, tell: Tell) -> HubAccount:
     except OSError:
         if not _is_in_environment():  # otherwise the answer says that a variable still holds one
             raise
-    return _account({}, tell)
+    return _account({}, report)
 
 
 def _is_in_environment() -> bool:

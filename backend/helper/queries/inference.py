@@ -18,7 +18,7 @@ from backend.contract.rpc.predictions import FileFit, FilePart, PredictedFile
 from backend.contract.rpc.protocol import Progress
 from backend.contract.run.folder import RunFolder, find_run
 from backend.contract.safe_files import user_path
-from backend.helper.query import DEVICE_GIVEN_UP, Arguments, Query, Tell, reporting, require
+from backend.helper.query import DEVICE_GIVEN_UP, Arguments, Query, ReportProgress, reporting, require
 
 if TYPE_CHECKING:
     from backend.inference.interactive import InteractivePredictor
@@ -29,28 +29,28 @@ _DECODING = {field.name for field in fields(GenerationSettings) if field.compare
 """Settings under which an open model can be asked; any other changes the model and opens it anew."""
 
 
-def _answer(arguments: Arguments, tell: Tell, stop_requested: Callable[[], bool]) -> Answer:
+def _answer(arguments: Arguments, report: ReportProgress, stop_requested: Callable[[], bool]) -> Answer:
     settings: dict[str, Any] = arguments.get("settings") or {}
     target, task = require(arguments, "target"), str(arguments.get("task") or "")
     opening = {name: value for name, value in settings.items() if name not in _DECODING}
-    _remember(tell)
+    _remember(report)
     answerer = _open_predictor(target, task, json.dumps(opening, sort_keys=True), _version(target))
-    told: list[str] = []
+    texts: list[str] = []
 
     def say(piece: str) -> None:
-        told.append(piece)
-        tell(Progress(done=len(told), unit="pieces", text=piece))
+        texts.append(piece)
+        report(Progress(done=len(texts), unit="pieces", text=piece))
 
     decoding = {name: value for name, value in settings.items() if name in _DECODING}
     return answerer.answer(require(arguments, "rows", list), decoding, say, stop_requested)
 
 
-_present: dict[str, Tell] = {}
+_present: dict[str, ReportProgress] = {}
 
 
-def _remember(tell: Tell) -> None:
+def _remember(report: ReportProgress) -> None:
     """Whom to tell of a download; no part of the key by which an open model is found."""
-    _present["tell"] = tell
+    _present["report"] = report
 
 
 @lru_cache(maxsize=1)
@@ -59,7 +59,7 @@ def _open_predictor(target: str, task: str, settings: str, version: str) -> "Int
     from backend.inference import interactive  # loads the framework
 
     changes = [f"task.{name}={json.dumps(value)}" for name, value in json.loads(settings).items()]
-    answerer = interactive.InteractivePredictor(target, task or None, changes, reporting(_present["tell"]))
+    answerer = interactive.InteractivePredictor(target, task or None, changes, reporting(_present["report"]))
     if not answerer.device.startswith("cpu"):
         claims.ClaimWatcher(lambda: os._exit(DEVICE_GIVEN_UP))
     return answerer
@@ -75,7 +75,7 @@ def _version(target: str) -> str:
         return str(consents.changed_at())
 
 
-def _generate(arguments: Arguments, tell: Tell) -> dict[str, str]:
+def _generate(arguments: Arguments, report: ReportProgress) -> dict[str, str]:
     from backend.inference import predict  # loads the framework
 
     settings = arguments.get("settings") or {}
@@ -85,11 +85,11 @@ def _generate(arguments: Arguments, tell: Tell) -> dict[str, str]:
         require(arguments, "target"), require(arguments, "prompt"), changes=changes, seed=settings.get("seed")
     ):
         pieces.append(piece)
-        tell(Progress(done=len(pieces), unit="pieces", text=piece))
+        report(Progress(done=len(pieces), unit="pieces", text=piece))
     return {"text": "".join(pieces)}
 
 
-def _file_parts(arguments: Arguments, tell: Tell) -> FileFit:
+def _file_parts(arguments: Arguments, report: ReportProgress) -> FileFit:
     from backend.data.column_summary import cell_text  # these load the data room and a framework
     from backend.inference.spec import spec_of
     from backend.preflight.column_guess import ColumnGuess
@@ -98,7 +98,7 @@ def _file_parts(arguments: Arguments, tell: Tell) -> FileFit:
 
     folder, data = _run(arguments), _data(arguments)
     spec = spec_of(str(folder.path), None, setting_changes(arguments.get("settings") or {}), data)
-    rows = make_source(spec).read_file(data, spec.data, reading(reporting(tell)))
+    rows = make_source(spec).read_file(data, spec.data, reading(reporting(report)))
     there, given = rows.table.column_names, spec.data.columns
     wanted = [column for column in used_columns(make_task(spec)) if column.required or given.get(column.name)]
     needed_ones = [column for column in wanted if column.required and column.needed_to_predict]
@@ -114,8 +114,8 @@ def _file_parts(arguments: Arguments, tell: Tell) -> FileFit:
     return FileFit(columns=list(there), rows=len(rows), parts=parts, first=first)
 
 
-def _predict_file(arguments: Arguments, tell: Tell) -> PredictedFile:
-    tell(Progress(text="Starting"))
+def _predict_file(arguments: Arguments, report: ReportProgress) -> PredictedFile:
+    report(Progress(text="Starting"))
     from backend.inference import predict  # loads the framework
     from backend.inference.predictions_file import free_name
 
@@ -127,8 +127,8 @@ def _predict_file(arguments: Arguments, tell: Tell) -> PredictedFile:
         *setting_changes(arguments.get("settings") or {}),
     ]
     result = predict.predict(
-        str(folder.path), data, csv, None, changes, reporting(tell), parquet=parquet,
-        say=lambda stage: tell(Progress(text=stage)),
+        str(folder.path), data, csv, None, changes, reporting(report), parquet=parquet,
+        say=lambda stage: report(Progress(text=stage)),
     )  # fmt: skip
     return PredictedFile(
         name=name,
@@ -165,7 +165,7 @@ def _data(arguments: Arguments) -> Path:
     return user_path(require(arguments, "data")).absolute()
 
 
-def _add_row(arguments: Arguments, tell: Tell) -> AddedRow:
+def _add_row(arguments: Arguments, report: ReportProgress) -> AddedRow:
     from backend import registry
     from backend.contract.spec import validate
     from backend.inference import feedback_file

@@ -4,13 +4,13 @@ from backend.contract.errors import InputError
 from backend.contract.places import cache_folder, is_offline, runs_folder
 from backend.contract.rpc.models import CachedModel, CachedModels, ModelChoices, ModelCode, ModelDescription
 from backend.contract.run.folder import run_folders
-from backend.helper.query import Arguments, Query, Tell, reporting, require, require_list
+from backend.helper.query import Arguments, Query, ReportProgress, reporting, require, require_list
 from backend.models.compatibility import run_needs_of
 
 MAX_RECENT = 100
 
 
-def _choices(arguments: Arguments, tell: Tell) -> ModelChoices:
+def _choices(arguments: Arguments, report: ReportProgress) -> ModelChoices:
     from backend.models import local_models
 
     recent = [str(name) for name in require_list(arguments, "recent", MAX_RECENT)]
@@ -18,7 +18,7 @@ def _choices(arguments: Arguments, tell: Tell) -> ModelChoices:
     return ModelChoices(local_models.choices(wanted, recent, run_folders(runs_folder())))
 
 
-def _list_cached(arguments: Arguments, tell: Tell) -> CachedModels:
+def _list_cached(arguments: Arguments, report: ReportProgress) -> CachedModels:
     from huggingface_hub import CacheNotFound, scan_cache_dir
 
     from backend.models.local_models import holds_model
@@ -32,7 +32,7 @@ def _list_cached(arguments: Arguments, tell: Tell) -> CachedModels:
     return CachedModels([CachedModel(one.repo_id, one.size_on_disk / 1e6) for one in models])
 
 
-def _describe(arguments: Arguments, tell: Tell) -> ModelDescription:
+def _describe(arguments: Arguments, report: ReportProgress) -> ModelDescription:
     from backend.models import inspection  # loads the hub library
 
     return inspection.describe(
@@ -49,7 +49,7 @@ def _task_name(task: object) -> str:
     return str(task.get("type", "") if isinstance(task, dict) else task or "")
 
 
-def _convert(arguments: Arguments, tell: Tell) -> ModelDescription:
+def _convert(arguments: Arguments, report: ReportProgress) -> ModelDescription:
     from backend.models import location
 
     if arguments.get("consent") is not True:
@@ -59,16 +59,16 @@ def _convert(arguments: Arguments, tell: Tell) -> ModelDescription:
         str(arguments.get("revision") or "main"),
         cache=cache_folder() / "weights",
         offline=is_offline(),
-        report=reporting(tell),
+        report=reporting(report),
         consent_to_convert=True,
     )
-    return _describe(arguments, tell)
+    return _describe(arguments, report)
 
 
-def _model_code(arguments: Arguments, tell: Tell) -> ModelCode:
+def _model_code(arguments: Arguments, report: ReportProgress) -> ModelCode:
     from backend.inference import code_consent  # loads the hub library
 
-    found = code_consent.code_of(require(arguments, "target"), _revision(arguments), reporting(tell))
+    found = code_consent.code_of(require(arguments, "target"), _revision(arguments), reporting(report))
     return ModelCode(
         code={one.name: one.version for one in found},
         files=[name for one in found for name in one.files],
@@ -77,11 +77,11 @@ def _model_code(arguments: Arguments, tell: Tell) -> ModelCode:
     )
 
 
-def _agree_to_code(arguments: Arguments, tell: Tell) -> ModelCode:
+def _agree_to_code(arguments: Arguments, report: ReportProgress) -> ModelCode:
     from backend.inference import code_consent
 
     target, seen = require(arguments, "target"), require(arguments, "code", dict)
-    found = code_consent.code_of(target, _revision(arguments), reporting(tell))
+    found = code_consent.code_of(target, _revision(arguments), reporting(report))
     if {one.name: one.version for one in found} != seen:
         raise InputError(
             "model.trust_remote_code: the code of {target} has changed since you saw it; read it again",
@@ -90,7 +90,7 @@ def _agree_to_code(arguments: Arguments, tell: Tell) -> ModelCode:
         )
     for one in found:
         one.agree()
-    return _model_code(arguments, tell)
+    return _model_code(arguments, report)
 
 
 def _revision(arguments: Arguments) -> str:

@@ -12,7 +12,7 @@ from backend.contract.errors import InputError
 from backend.contract.rpc.predictions import RIGHT, PredictionRows
 from backend.helper.queries import predictions
 from backend.helper.queries.derived_columns import add_column
-from backend.helper.query import Arguments, Query, Tell, require
+from backend.helper.query import Arguments, Query, ReportProgress, require
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,19 +27,19 @@ _WORD = (r"(?:^|[^\pL\pN_])", r"(?:$|[^\pL\pN_])")
 """Around a whole word; RE2's own word borders know ASCII alone."""
 
 
-def _filter(arguments: Arguments, tell: Tell) -> PredictionRows:
+def _filter(arguments: Arguments, report: ReportProgress) -> PredictionRows:
     import pyarrow as pa
 
-    rows = select_rows(arguments, tell)
+    rows = select_rows(arguments, report)
     return PredictionRows(arrow=_write_pages(pa.table({"row": whole_numbers(rows)})), count=len(rows))
 
 
-def select_rows(arguments: Arguments, tell: Tell = lambda progress: None) -> "np.ndarray":
+def select_rows(arguments: Arguments, report: ReportProgress = lambda progress: None) -> "np.ndarray":
     """Numbers of the rows that fit, in the order asked for. Raises InputError."""
     import numpy as np
 
     path = require(arguments, "parquet")
-    table = predictions.read(path, tell)
+    table = predictions.read(path, report)
     keep = _filter_mask(table, arguments)
     sort_by = arguments.get("sort_by")
     if not sort_by:

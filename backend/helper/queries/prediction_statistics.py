@@ -20,7 +20,7 @@ from backend.contract.rpc.predictions import (
 from backend.contract.rpc.protocol import Progress
 from backend.helper.queries.derived_columns import PROBABILITY
 from backend.helper.queries.predictions import read, read_columns
-from backend.helper.query import Arguments, Query, Tell, require
+from backend.helper.query import Arguments, Query, ReportProgress, require
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,15 +37,15 @@ WORST_POINTS = 200
 """Of them those that are furthest off."""
 
 
-def _confusion(arguments: Arguments, tell: Tell) -> Confusion:
+def _confusion(arguments: Arguments, report: ReportProgress) -> Confusion:
     return _matrix(_cells(read_columns(require(arguments, "parquet"), PAIR)))
 
 
-def _statistics(arguments: Arguments, tell: Tell) -> PredictionStatistics:
+def _statistics(arguments: Arguments, report: ReportProgress) -> PredictionStatistics:
     """Counts, scores of every label, and how honest the confidence is."""
     path = require(arguments, "parquet")
     read_columns(path, PAIR)
-    table = read(path, tell)
+    table = read(path, report)
     cells = _cells(table)
     scores = label_scores(cells)
     known = [one.f1 or 0.0 for one in scores]
@@ -150,7 +150,7 @@ def calibration_error(bins: list[ReliabilityBin]) -> float | None:
     return sum(apart) / total if total else None
 
 
-def _threshold_counts(arguments: Arguments, tell: Tell) -> ThresholdCounts:
+def _threshold_counts(arguments: Arguments, report: ReportProgress) -> ThresholdCounts:
     """Rows at or above every threshold, right and wrong, so that a slider needs no question."""
     import numpy as np
     import pyarrow as pa
@@ -158,7 +158,7 @@ def _threshold_counts(arguments: Arguments, tell: Tell) -> ThresholdCounts:
 
     path, label = require(arguments, "parquet"), require(arguments, "label")
     column = f"{PROBABILITY}{label}"
-    if column not in read(path, tell).column_names:
+    if column not in read(path, report).column_names:
         raise InputError("{label}: there is no probability of this label in the file", label=repr(label))
     table = read_columns(path, ["actual", column])
     actual = compute.cast(table["actual"], pa.string())
@@ -177,7 +177,7 @@ def _threshold_counts(arguments: Arguments, tell: Tell) -> ThresholdCounts:
     )
 
 
-def _numbers(arguments: Arguments, tell: Tell) -> NumberStatistics:
+def _numbers(arguments: Arguments, report: ReportProgress) -> NumberStatistics:
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as compute
@@ -192,7 +192,7 @@ def _numbers(arguments: Arguments, tell: Tell) -> NumberStatistics:
         raise InputError("no row of this file has an actual number to compare with")
     actual, predicted = actual[rows], predicted[rows]
     error = predicted - actual
-    shown = _sample_points(np.abs(error))
+    sampled = _sample_points(np.abs(error))
     return NumberStatistics(
         rows=len(rows),
         pearson=_correlation(actual, predicted),
@@ -202,7 +202,7 @@ def _numbers(arguments: Arguments, tell: Tell) -> NumberStatistics:
         mean_error=float(error.mean()),
         low=float(min(actual.min(), predicted.min())),
         high=float(max(actual.max(), predicted.max())),
-        points=[NumberPoint(int(rows[one]), float(actual[one]), float(predicted[one])) for one in shown],
+        points=[NumberPoint(int(rows[one]), float(actual[one]), float(predicted[one])) for one in sampled],
     )
 
 
@@ -233,19 +233,19 @@ def _ranks(values: "np.ndarray") -> "np.ndarray":
     return (last - (counts + 1) / 2)[places]
 
 
-def _entities(arguments: Arguments, tell: Tell) -> EntityScores:
+def _entities(arguments: Arguments, report: ReportProgress) -> EntityScores:
     table = read_columns(require(arguments, "parquet"), PAIR).drop_null()
     right, actual, predicted = Counter[str](), Counter[str](), Counter[str]()
     whole = done = 0
     for batch in table.to_batches(max_chunksize=2000):
-        for true, said in zip(batch["actual"].to_pylist(), batch["prediction"].to_pylist(), strict=True):
-            there, found = spans(str(true).split()), spans(str(said).split())
+        for true, texts in zip(batch["actual"].to_pylist(), batch["prediction"].to_pylist(), strict=True):
+            there, found = spans(str(true).split()), spans(str(texts).split())
             actual.update(kind for kind, _, _ in there)
             predicted.update(kind for kind, _, _ in found)
             right.update(kind for kind, _, _ in there & found)
-            whole += true == said
+            whole += true == texts
         done += batch.num_rows
-        tell(Progress(done, table.num_rows, "rows"))
+        report(Progress(done, table.num_rows, "rows"))
     kinds = sorted(actual.keys() | predicted.keys(), key=lambda kind: (-actual[kind], kind))
     total = score("", right.total(), actual.total(), predicted.total())
     return EntityScores(

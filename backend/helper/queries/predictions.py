@@ -16,7 +16,7 @@ from backend.contract.rpc.predictions import AT_THRESHOLD, PredictionPages
 from backend.contract.rpc.protocol import ExportedFile, Progress
 from backend.contract.safe_files import open_unlinked, user_path
 from backend.helper.queries.derived_columns import add_all_columns, add_column, apply_threshold
-from backend.helper.query import Arguments, Query, Tell, require
+from backend.helper.query import Arguments, Query, ReportProgress, require
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,13 +29,13 @@ KEPT = 3
 VERSION = 1
 
 
-def _open_predictions(arguments: Arguments, tell: Tell) -> PredictionPages:
+def _open_predictions(arguments: Arguments, report: ReportProgress) -> PredictionPages:
     path = Path(require(arguments, "parquet"))
-    pages = _pages_of(path, tell)
+    pages = _pages_of(path, report)
     return PredictionPages(arrow=str(pages), rows=_map_pages(str(pages), pages.stat().st_mtime_ns).num_rows)
 
 
-def read(path: str, tell: Tell = lambda progress: None) -> "pa.Table":
+def read(path: str, report: ReportProgress = lambda progress: None) -> "pa.Table":
     """All rows of a predictions file with the derived columns. Raises InputError.
 
     A large file is mapped from the cache, so that nothing is decompressed and little of it comes into memory.
@@ -44,7 +44,7 @@ def read(path: str, tell: Tell = lambda progress: None) -> "pa.Table":
     with open_file(Path(path)) as file:
         if file.metadata.num_rows <= SMALL:
             return add_all_columns(file.read())
-    pages = _pages_of(Path(path), tell)
+    pages = _pages_of(Path(path), report)
     return _map_pages(str(pages), pages.stat().st_mtime_ns)
 
 
@@ -89,19 +89,19 @@ def version(path: Path) -> str:
         return f"{path.absolute()} {status.st_mtime_ns} {status.st_size}"
 
 
-def _pages_of(path: Path, tell: Tell) -> Path:
+def _pages_of(path: Path, report: ReportProgress) -> Path:
     folder = cache_folder() / "pages"
     name = hashlib.sha256(f"{VERSION} {version(path)}".encode()).hexdigest()[:24]
     pages = folder / f"{name}.arrow"
     if not pages.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         _forget_older(folder)
-        _write(path, pages, tell)
+        _write(path, pages, report)
     os.utime(pages)
     return pages
 
 
-def _write(path: Path, pages: Path, tell: Tell) -> None:
+def _write(path: Path, pages: Path, report: ReportProgress) -> None:
     import pyarrow as pa
 
     beside = pages.with_name(f".{pages.name}.{os.getpid()}")
@@ -113,7 +113,7 @@ def _write(path: Path, pages: Path, tell: Tell) -> None:
                 writer.write_table(first)
                 for group in range(1, file.num_row_groups):
                     writer.write_table(add_all_columns(file.read_row_group(group)).combine_chunks())
-                    tell(Progress(first.num_rows * (group + 1), total, "rows"))
+                    report(Progress(first.num_rows * (group + 1), total, "rows"))
         beside.replace(pages)
     finally:
         beside.unlink(missing_ok=True)
@@ -152,7 +152,7 @@ class ExportRequest:
     """A label and the probability from which it is predicted: one more column says so."""
 
 
-def _export(arguments: Arguments, tell: Tell) -> ExportedFile:
+def _export(arguments: Arguments, report: ReportProgress) -> ExportedFile:
     threshold = arguments.get("threshold")
     request = ExportRequest(
         parquet=require(arguments, "parquet"),
@@ -164,7 +164,7 @@ def _export(arguments: Arguments, tell: Tell) -> ExportedFile:
         defuse=bool(arguments.get("defuse", False)),
         threshold=(str(threshold["label"]), float(threshold["value"])) if threshold else None,
     )
-    return export(request, lambda done, total: tell(Progress(done, total, "rows")))
+    return export(request, lambda done, total: report(Progress(done, total, "rows")))
 
 
 def export(request: ExportRequest, report: Callable[[int, int], None] = lambda done, total: None) -> ExportedFile:

@@ -7,32 +7,32 @@ from backend.contract.rpc.plan import RunPlan
 from backend.contract.rpc.protocol import ExportedFile
 from backend.contract.run.cost import MeasuredTime
 from backend.contract.run.folder import RunFolder
-from backend.helper.query import Arguments, Query, Tell, reporting, require
+from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
 from backend.mirrors import tensorboard
 from backend.mirrors.curves import Curves
 
 
-def _plan(arguments: Arguments, tell: Tell) -> RunPlan:
+def _plan(arguments: Arguments, report: ReportProgress) -> RunPlan:
     from backend.hardware import devices  # these load the data room
     from backend.preflight import cost, resolve
 
     spec = resolve.resolve(require(arguments, "spec", dict), Path(str(arguments.get("folder") or Path.home())))
     return cost.plan(
-        spec, devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment), reporting(tell)
+        spec, devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment), reporting(report)
     )
 
 
-def _measure(arguments: Arguments, tell: Tell) -> MeasuredTime:
+def _measure(arguments: Arguments, report: ReportProgress) -> MeasuredTime:
     from backend.hardware import devices  # these load the data room
     from backend.preflight import resolve
     from backend.training import timing_trial_process
 
     spec = resolve.resolve(require(arguments, "spec", dict), Path(str(arguments.get("folder") or Path.home())))
-    here = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
-    return timing_trial_process.measure_in_process(spec, here, tell)
+    available = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)
+    return timing_trial_process.measure_in_process(spec, available, report)
 
 
-def _export_curves(arguments: Arguments, tell: Tell) -> ExportedFile:
+def _export_curves(arguments: Arguments, report: ReportProgress) -> ExportedFile:
     run, folder = RunFolder(require(arguments, "run")), Path(require(arguments, "folder"))
     run.check()
     curves = Curves(run.events)

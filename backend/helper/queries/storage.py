@@ -9,7 +9,7 @@ from backend.contract.places import cache_folder, runs_folder
 from backend.contract.rpc.protocol import Progress
 from backend.contract.rpc.storage import ClearedCache, StorageItem, StorageUse
 from backend.contract.run.folder import RunFolder, run_folders
-from backend.helper.query import Arguments, Query, Tell, require_list
+from backend.helper.query import Arguments, Query, ReportProgress, require_list
 
 TITLES = {
     "features": ("Tokenised features", message("Recreated by the next run that needs them.")),
@@ -23,13 +23,13 @@ TITLES = {
 """Part of the cache → its title, and what clearing it costs."""
 
 
-def _storage(arguments: Arguments, tell: Tell) -> StorageUse:
+def _storage(arguments: Arguments, report: ReportProgress) -> StorageUse:
     from backend.data.cache import size_of  # the file lock's library, which no other question needs
 
     cache, runs, hub = cache_folder(), runs_folder(), _hub_folder()
     parts = []
     for number, (name, (title, note)) in enumerate(TITLES.items()):
-        tell(Progress(number, len(TITLES), "parts"))
+        report(Progress(number, len(TITLES), "parts"))
         parts.append(StorageItem(name=name, title=title, size=size_of(cache / name), note=note))
     return StorageUse(
         runs=len(run_folders(runs)),
@@ -42,7 +42,7 @@ def _storage(arguments: Arguments, tell: Tell) -> StorageUse:
     )
 
 
-def _clear(arguments: Arguments, tell: Tell) -> ClearedCache:
+def _clear(arguments: Arguments, report: ReportProgress) -> ClearedCache:
     from backend.data import cache
 
     names = [str(name) for name in require_list(arguments, "parts", len(TITLES))]
@@ -57,7 +57,7 @@ def _clear(arguments: Arguments, tell: Tell) -> ClearedCache:
     begun = min((_started_at(run) for run in alive), default=None)
     freed, kept, failed = 0, 0, list[str]()
     for number, name in enumerate(names):
-        tell(Progress(number, len(names), "parts"))
+        report(Progress(number, len(names), "parts"))
         room = cache.clear(cache_folder() / name, begun)
         freed, kept, failed = freed + room.freed, kept + room.kept, [*failed, *room.failed]
     return ClearedCache(freed=freed, kept=kept, kept_for=[run.name for run in alive] if kept else [], failed=failed)

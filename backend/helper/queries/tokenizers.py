@@ -18,7 +18,7 @@ from backend.contract.tokens.comparison import DataComparison, TextComparison
 from backend.contract.tokens.steps import StepsQuestion, TokenizerSteps
 from backend.contract.tokens.tokens import TokenizeQuestion, TokenizerDescription
 from backend.contract.tokens.training import ProposedTokens, TokenCounts, TrainedTokenizer
-from backend.helper.query import Arguments, Query, Tell, reporting, require, require_list
+from backend.helper.query import Arguments, Query, ReportProgress, reporting, require, require_list
 
 OUTPUT, SETTINGS = "output", "tokenizer"
 """What the window calls the field of the new folder, and the beginning of the keys of its form."""
@@ -29,22 +29,22 @@ KEPT = 4
 """Tokenizers that stay open; a large one takes about a hundred megabytes."""
 
 
-def _tokenize(arguments: Arguments, tell: Tell) -> Any:
+def _tokenize(arguments: Arguments, report: ReportProgress) -> Any:
     from backend.tokenizers import answers  # loads transformers
 
     question = _question(arguments, TokenizeQuestion)
     if question.text is question.file is question.messages is None:
         raise InputError("the question needs 'text', 'file' or 'messages'")
-    return answers.answer_tokenize(open_tokenizer(arguments), question, reporting(tell))
+    return answers.answer_tokenize(open_tokenizer(arguments), question, reporting(report))
 
 
-def _tokenize_batch(arguments: Arguments, tell: Tell) -> TokenGrid:
+def _tokenize_batch(arguments: Arguments, report: ReportProgress) -> TokenGrid:
     from backend.tokenizers import batch
 
     return batch.grid(open_tokenizer(arguments), _question(arguments, BatchQuestion))
 
 
-def _decode(arguments: Arguments, tell: Tell) -> Decoded:
+def _decode(arguments: Arguments, report: ReportProgress) -> Decoded:
     from backend.tokenizers import decoding
 
     ids = require(arguments, "ids", list)
@@ -64,7 +64,7 @@ def _decode(arguments: Arguments, tell: Tell) -> Decoded:
     )
 
 
-def _pieces_to_text(arguments: Arguments, tell: Tell) -> PiecesAsText:
+def _pieces_to_text(arguments: Arguments, report: ReportProgress) -> PiecesAsText:
     from backend.tokenizers import decoding
 
     require(arguments, "pieces", list)
@@ -72,7 +72,7 @@ def _pieces_to_text(arguments: Arguments, tell: Tell) -> PiecesAsText:
     return decoding.pieces_to_text(open_tokenizer(arguments), given)
 
 
-def _steps(arguments: Arguments, tell: Tell) -> TokenizerSteps:
+def _steps(arguments: Arguments, report: ReportProgress) -> TokenizerSteps:
     from backend.tokenizers.steps import pipeline
 
     question = _question(arguments, StepsQuestion)
@@ -81,21 +81,21 @@ def _steps(arguments: Arguments, tell: Tell) -> TokenizerSteps:
     return pipeline.steps(open_tokenizer(arguments), question)
 
 
-def _describe(arguments: Arguments, tell: Tell) -> TokenizerDescription:
+def _describe(arguments: Arguments, report: ReportProgress) -> TokenizerDescription:
     from backend.tokenizers import tokenize
 
     named = _resolve(arguments)
     return tokenize.describe(_open_named(named), named)
 
 
-def _compare_text(arguments: Arguments, tell: Tell) -> TextComparison:
+def _compare_text(arguments: Arguments, report: ReportProgress) -> TextComparison:
     from backend.tokenizers.compare import compare_text
 
     text = require(arguments, "text")
-    return compare_text(_tokenizers(arguments, tell), text, bool(arguments.get("special_tokens", True)))
+    return compare_text(_tokenizers(arguments, report), text, bool(arguments.get("special_tokens", True)))
 
 
-def _compare_data(arguments: Arguments, tell: Tell) -> DataComparison:
+def _compare_data(arguments: Arguments, report: ReportProgress) -> DataComparison:
     from backend.inspect.column_texts import read_text_column
     from backend.tokenizers.compare import compare_data
 
@@ -104,29 +104,29 @@ def _compare_data(arguments: Arguments, tell: Tell) -> DataComparison:
         require(arguments, "data", (str, list, dict)),
         str(arguments.get("column") or ""),
         None if language is None else str(language),
-        reporting(tell),
+        reporting(report),
     )
     total = len(column)
-    tokenizers = _tokenizers(arguments, tell)
-    tell(Progress(text="Comparing the data"))
+    tokenizers = _tokenizers(arguments, report)
+    report(Progress(text="Comparing the data"))
     return compare_data(
         tokenizers,
         column.texts(),
         column.languages(),
-        lambda done: tell(Progress(done, total, "rows")),
+        lambda done: report(Progress(done, total, "rows")),
         column.name,
         column.language,
     )
 
 
-def _tokenizers(arguments: Arguments, tell: Tell) -> list[tuple[str, Any]]:
+def _tokenizers(arguments: Arguments, report: ReportProgress) -> list[tuple[str, Any]]:
     from backend.tokenizers.compare import check_number
 
     names = [str(name) for name in require(arguments, "tokenizers", list)]
     check_number(names)
     opened = []
     for number, name in enumerate(names, start=1):
-        tell(Progress(text=message("Opening tokenizer {number} of {names}…", number=number, names=len(names))))
+        report(Progress(text=message("Opening tokenizer {number} of {names}…", number=number, names=len(names))))
         opened.append((name, open_tokenizer({"tokenizer": name})))
     return opened
 
@@ -172,7 +172,7 @@ def _age(name: str) -> float:
         return 0.0
 
 
-def _train(arguments: Arguments, tell: Tell) -> TrainedTokenizer:
+def _train(arguments: Arguments, report: ReportProgress) -> TrainedTokenizer:
     from backend.contract.spec import validate  # these load the data room and the tokenizers library
     from backend.contract.spec.tokenizer_training import TokenizerTraining
     from backend.inspect import tokenizer_training
@@ -181,34 +181,34 @@ def _train(arguments: Arguments, tell: Tell) -> TrainedTokenizer:
     output = _output(arguments)
     saving.check_free(output, OUTPUT)
     settings = validate(TokenizerTraining, require(arguments, "settings", dict), SETTINGS)
-    tell(Progress(text="Reading the data"))
-    texts = _texts(arguments, tell)
+    report(Progress(text="Reading the data"))
+    texts = _texts(arguments, report)
     other = str(arguments.get("compare_with") or "") or None
     learnt = tokenizer_training.learn(
-        texts, settings, other, lambda stage, done, total, unit: tell(Progress(done, total, unit, stage))
+        texts, settings, other, lambda stage, done, total, unit: report(Progress(done, total, unit, stage))
     )
     return learnt.save(output, OUTPUT)
 
 
-def _propose(arguments: Arguments, tell: Tell) -> ProposedTokens:
+def _propose(arguments: Arguments, report: ReportProgress) -> ProposedTokens:
     from backend.tokenizers import added_tokens
 
     return added_tokens.propose(open_tokenizer(arguments), _extension(arguments))
 
 
-def _count(arguments: Arguments, tell: Tell) -> TokenCounts:
+def _count(arguments: Arguments, report: ReportProgress) -> TokenCounts:
     from backend.tokenizers import added_tokens
 
     started = time.monotonic()
     before, after = open_tokenizer(arguments), _open_fresh(arguments)
     extension = _extension(arguments)
     added_tokens.extend(after, extension)
-    tell(Progress(text="Reading the data"))
-    texts = _texts(arguments, tell)
+    report(Progress(text="Reading the data"))
+    texts = _texts(arguments, report)
     total = len(texts)
     wanted = [*extension.add, *extension.special]
     found = added_tokens.count(
-        before, after, texts, wanted, lambda done: tell(Progress(done, total, "texts", "Counting the new tokens"))
+        before, after, texts, wanted, lambda done: report(Progress(done, total, "texts", "Counting the new tokens"))
     )
     return TokenCounts(
         counts=found.counts, rows=found.rows, tokens_before=found.before, tokens_after=found.after,
@@ -216,7 +216,7 @@ def _count(arguments: Arguments, tell: Tell) -> TokenCounts:
     )  # fmt: skip
 
 
-def _extend(arguments: Arguments, tell: Tell) -> TrainedTokenizer:
+def _extend(arguments: Arguments, report: ReportProgress) -> TrainedTokenizer:
     from backend.tokenizers import added_tokens, saving
 
     started, output = time.monotonic(), _output(arguments)
@@ -245,11 +245,11 @@ def _extension(arguments: Arguments) -> Any:
     return Extension(*lists, whole_words=bool(arguments.get("whole_words", False)))
 
 
-def _texts(arguments: Arguments, tell: Tell) -> Any:
+def _texts(arguments: Arguments, report: ReportProgress) -> Any:
     from backend.inspect.column_texts import read_column_texts
 
     columns = [str(one) for one in arguments.get("columns") or []] or None
-    return read_column_texts(require(arguments, "data", dict), columns, Path.home(), reporting(tell))
+    return read_column_texts(require(arguments, "data", dict), columns, Path.home(), reporting(report))
 
 
 def _output(arguments: Arguments) -> Path:

@@ -10,7 +10,7 @@ from backend.contract.places import runs_folder
 from backend.contract.rpc.protocol import Progress
 from backend.contract.rpc.training_data import TrainingFeature, TrainingLengths, TrainingRows
 from backend.contract.run.folder import find_run
-from backend.helper.query import Arguments, Query, Tell, reporting, require
+from backend.helper.query import Arguments, Query, ReportProgress, reporting, require
 
 if TYPE_CHECKING:
     from backend.data.sources.source import Report
@@ -21,48 +21,48 @@ MAX_NUMBERS = 12_000
 """Of an array that are sent to the window, so that no answer becomes too large for a line."""
 
 
-def _lengths(arguments: Arguments, tell: Tell) -> TrainingLengths:
+def _lengths(arguments: Arguments, report: ReportProgress) -> TrainingLengths:
     from backend.inspect.length_report import training_lengths  # loads the data room
 
-    return training_lengths(_preview(arguments, tell), _stages(tell))
+    return training_lengths(_preview(arguments, report), _stages(report))
 
 
-def _rows(arguments: Arguments, tell: Tell) -> TrainingRows:
+def _rows(arguments: Arguments, report: ReportProgress) -> TrainingRows:
     from backend.inspect import feature_view
 
-    look = _preview(arguments, tell)
+    preview = _preview(arguments, report)
     start, count = int(arguments.get("start") or 0), int(arguments.get("count") or PAGE)
     if arguments.get("step") is not None:
-        return feature_view.rows_of_step(_with_new_events(look, arguments), int(arguments["step"]), start, count)
+        return feature_view.rows_of_step(_with_new_events(preview, arguments), int(arguments["step"]), start, count)
     if arguments.get("row") is not None:
-        start = int(look.features_of(int(arguments["row"]))[0])
-    return feature_view.rows_in_order(look, start, count)
+        start = int(preview.features_of(int(arguments["row"]))[0])
+    return feature_view.rows_in_order(preview, start, count)
 
 
-def _feature(arguments: Arguments, tell: Tell) -> TrainingFeature:
+def _feature(arguments: Arguments, report: ReportProgress) -> TrainingFeature:
     from backend.inspect import feature_view
 
     step = arguments.get("step")
     feature = int(require(arguments, "feature", int))
     return feature_view.view_feature(
-        _preview(arguments, tell), feature, None if step is None else int(step), MAX_NUMBERS
+        _preview(arguments, report), feature, None if step is None else int(step), MAX_NUMBERS
     )
 
 
-def _preview(arguments: Arguments, tell: Tell) -> "BatchPreview":
+def _preview(arguments: Arguments, report: ReportProgress) -> "BatchPreview":
     """Of a run (`run`) or of a spec (`spec`, `folder`); `asked` changes when files are to be looked at anew."""
-    _present["tell"] = tell
+    _present["report"] = report
     subject = {name: arguments.get(name) for name in ("run", "spec", "folder", "asked")}
     return _open_preview(json.dumps(subject, sort_keys=True), str(arguments.get("split") or "train"))
 
 
-def _with_new_events(look: "BatchPreview", arguments: Arguments) -> "BatchPreview":
+def _with_new_events(preview: "BatchPreview", arguments: Arguments) -> "BatchPreview":
     """The same; of a run that goes on with what it has said since."""
     run = find_run(str(arguments["run"]), runs_folder()) if arguments.get("run") else None
-    return look.with_new_events(run.main_folder()) if run is not None else look
+    return preview.with_new_events(run.main_folder()) if run is not None else preview
 
 
-_present: dict[str, Tell] = {}
+_present: dict[str, ReportProgress] = {}
 """Whom to tell; no part of the key by which a look is found again."""
 
 
@@ -71,20 +71,20 @@ def _open_preview(subject: str, split: str) -> "BatchPreview":
     from backend.inspect import batch_preview
     from backend.preflight import resolve
 
-    asked: dict[str, Any] = json.loads(subject)
-    if asked["run"]:
-        run = find_run(asked["run"], runs_folder())
+    request: dict[str, Any] = json.loads(subject)
+    if request["run"]:
+        run = find_run(request["run"], runs_folder())
         if run is None:
-            raise InputError("{asked}: this run no longer exists", "run", asked=asked["run"])
-        return batch_preview.preview_run(run.main_folder(), _stages(_present["tell"]), split)
-    spec = resolve.resolve(require(asked, "spec", dict), Path(str(asked["folder"] or Path.home())))
-    return batch_preview.preview(spec, _stages(_present["tell"]), split)
+            raise InputError("{asked}: this run no longer exists", "run", asked=request["run"])
+        return batch_preview.preview_run(run.main_folder(), _stages(_present["report"]), split)
+    spec = resolve.resolve(require(request, "spec", dict), Path(str(request["folder"] or Path.home())))
+    return batch_preview.preview(spec, _stages(_present["report"]), split)
 
 
-def _stages(tell: Tell) -> "Any":
+def _stages(report: ReportProgress) -> "Any":
     def stage(name: str) -> "Report":
-        tell(Progress(text=name))
-        return reporting(tell)
+        report(Progress(text=name))
+        return reporting(report)
 
     return stage
 

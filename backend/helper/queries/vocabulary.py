@@ -12,7 +12,7 @@ from backend.contract.rpc.protocol import ExportedFile, Progress
 from backend.contract.safe_files import user_path
 from backend.contract.tokens.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
 from backend.helper.queries.tokenizers import MAX_IDS, open_tokenizer
-from backend.helper.query import Arguments, Query, Tell, require, require_list
+from backend.helper.query import Arguments, Query, ReportProgress, require, require_list
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,13 +27,13 @@ KEPT = 2
 """Vocabularies that stay open in a worker."""
 
 
-def _vocabulary(arguments: Arguments, tell: Tell) -> Vocabulary:
+def _vocabulary(arguments: Arguments, report: ReportProgress) -> Vocabulary:
     from backend.tokenizers.vocabulary.tables import read_vocabulary
 
     folder = Path(require(arguments, "folder"))
-    tell(Progress(text="Opening the tokenizer…"))
+    report(Progress(text="Opening the tokenizer…"))
     tokenizer = open_tokenizer(arguments)
-    tell(Progress(text="Reading the vocabulary…"))
+    report(Progress(text="Reading the vocabulary…"))
     return fill(folder, read_vocabulary(tokenizer))
 
 
@@ -56,7 +56,7 @@ def fill(folder: Path, read: "VocabularyTables") -> Vocabulary:
     )
 
 
-def _find(arguments: Arguments, tell: Tell) -> FoundRows:
+def _find(arguments: Arguments, report: ReportProgress) -> FoundRows:
     from backend.tokenizers.vocabulary.search import Search, find
 
     folder, table = _table_of(arguments)
@@ -71,7 +71,7 @@ def _find(arguments: Arguments, tell: Tell) -> FoundRows:
     return FoundRows(_write_numbers(folder, rows.astype("int32")), len(rows))
 
 
-def _origin(arguments: Arguments, tell: Tell) -> PieceOrigin:
+def _origin(arguments: Arguments, report: ReportProgress) -> PieceOrigin:
     from backend.tokenizers.vocabulary import piece_origin
 
     folder = Path(require(arguments, "folder"))
@@ -92,7 +92,7 @@ def _origin(arguments: Arguments, tell: Tell) -> PieceOrigin:
     return piece_origin.origin_of_type(kind, values["type"], values["piece"])
 
 
-def _convert(arguments: Arguments, tell: Tell) -> Conversion:
+def _convert(arguments: Arguments, report: ReportProgress) -> Conversion:
     pieces, ids = _piece_maps(require(arguments, "folder"))
     if isinstance(arguments.get("ids"), list):
         numbers = [int(one) for one in require_list(arguments, "ids", MAX_IDS)]
@@ -102,7 +102,7 @@ def _convert(arguments: Arguments, tell: Tell) -> Conversion:
     return Conversion(ids=[ids.get(one) for one in words], pieces=list(words))
 
 
-def _count(arguments: Arguments, tell: Tell) -> PieceCounts:
+def _count(arguments: Arguments, report: ReportProgress) -> PieceCounts:
     from backend.helper.query import reporting
     from backend.inspect.column_texts import read_text_column
     from backend.tokenizers.token_counts import count_pieces, counts_of_ids
@@ -110,11 +110,11 @@ def _count(arguments: Arguments, tell: Tell) -> PieceCounts:
     started = time.monotonic()
     folder = Path(require(arguments, "folder"))
     column = read_text_column(
-        require(arguments, "data", (str, list, dict)), str(arguments.get("column") or ""), None, reporting(tell)
+        require(arguments, "data", (str, list, dict)), str(arguments.get("column") or ""), None, reporting(report)
     )
     tokenizer = open_tokenizer(arguments)
     total = len(column)
-    by_id = count_pieces(tokenizer, column.texts(), lambda done: tell(Progress(done, total, "rows")))
+    by_id = count_pieces(tokenizer, column.texts(), lambda done: report(Progress(done, total, "rows")))
     counts = counts_of_ids(_open_table(str(folder), "pieces")["id"].to_numpy(), by_id)
     path = _write_numbers(folder, counts)
     Path(path).replace(folder / f"{FREQUENCY}.npy")
@@ -127,7 +127,7 @@ def _count(arguments: Arguments, tell: Tell) -> PieceCounts:
     )
 
 
-def _export(arguments: Arguments, tell: Tell) -> ExportedFile:
+def _export(arguments: Arguments, report: ReportProgress) -> ExportedFile:
     from backend.data.csv_file import write_csv
 
     _, table = _table_of(arguments)
@@ -137,7 +137,7 @@ def _export(arguments: Arguments, tell: Tell) -> ExportedFile:
         table = table.take(np.load(rows))
     output = user_path(require(arguments, "output")).absolute()
     defuse, bom = bool(arguments.get("defuse", False)), bool(arguments.get("bom", False))
-    write_csv(table, output, defuse, bom, lambda done: tell(Progress(done, table.num_rows, "rows")))
+    write_csv(table, output, defuse, bom, lambda done: report(Progress(done, table.num_rows, "rows")))
     return ExportedFile(path=str(output), rows=table.num_rows)
 
 

@@ -78,14 +78,14 @@ class _Part:
         self._show_reason(preview, chosen)
 
     def _offer(self, preview: DataPreview) -> None:
-        looks = {look.name: look for look in preview.looks}
+        looks = {summary.name: summary for summary in preview.looks}
         unfit = preview.unfit.get(self.part.name, {})
         self.box.clear()
         self.box.addItem(self.first, None)
         for column in preview.columns:
             why = unfit.get(column, "")
-            shown = why if len(why) <= WHY_LETTERS else f"{why[:WHY_LETTERS]}…"
-            self.box.addItem(f"{column} · {shown}" if why else column, column)
+            short_reason = why if len(why) <= WHY_LETTERS else f"{why[:WHY_LETTERS]}…"
+            self.box.addItem(f"{column} · {short_reason}" if why else column, column)
             at = self.box.count() - 1
             hint = f"{column} {why}" if why else data_messages.column_hint(looks[column]) if column in looks else ""
             self.box.setItemData(at, hint, Qt.ItemDataRole.ToolTipRole)
@@ -103,14 +103,14 @@ class _Part:
         better = preview.best_guesses.get(self.part.name)
         why = preview.unfit.get(self.part.name, {}).get(chosen or "", "")
         self.guess = better.column if better is not None and better.column != chosen else None
-        said = "" if reason == CHOSEN or not guessed else words_of(reason)
+        reason_text = "" if reason == CHOSEN or not guessed else words_of(reason)
         if why:
-            said = f"“{chosen}” {why}"
+            reason_text = f"“{chosen}” {why}"
         elif self.guess is not None and better is not None:
-            said = tr("Detected: “{guess}”", guess=self.guess)
+            reason_text = tr("Detected: “{guess}”", guess=self.guess)
             self.back.setToolTip(tr("Use “{guess}”: {reason}", guess=self.guess, reason=words_of(better.reason)))
         theme.role(self.reason, "warning" if why else "faint")
-        self.reason.setText(said)
+        self.reason.setText(reason_text)
         self.back.setVisible(self.guess is not None)
 
 
@@ -175,10 +175,10 @@ class ColumnChoice(QWidget):
         free: set[str] = set()
         for name, part in self._parts.items():
             stem, _, number = name.rpartition("_")
-            shown = not (number.isdigit() and stem) or bool(columns.get(name)) or stem not in free
+            is_shown = not (number.isdigit() and stem) or bool(columns.get(name)) or stem not in free
             if number.isdigit() and not columns.get(name):
                 free.add(stem)
             for widget in part.widgets():
-                widget.setVisible(shown)
-            if not shown:
+                widget.setVisible(is_shown)
+            if not is_shown:
                 part.back.hide()

@@ -364,9 +364,9 @@ class RecognisedNote(QFrame):
     def say(self, found: RecognisedData, task: str) -> None:
         """What was taken, and what was left out; `task` names another one that such data is made for."""
         warnings = map(in_titles, found.warnings)
-        said = " ".join(filter(None, (found.words, data_messages.left_out_line(found.left_out), *warnings)))
-        self.words.setText(said)
-        self.setAccessibleName(said)
+        sentence = " ".join(filter(None, (found.words, data_messages.left_out_line(found.left_out), *warnings)))
+        self.words.setText(sentence)
+        self.setAccessibleName(sentence)
         self.setToolTip("\n".join(f"{one.name}: {one.reason}" for one in found.left_out))
         self.task.setText(tr("Switch to {replace}", replace=task.replace("_", " ")))
         self.task.setVisible(bool(task))

@@ -89,10 +89,12 @@ class DataView(QWidget):
     def show_preview(self, preview: DataPreview, columns: dict[str, str | None]) -> None:
         """The first rows and the columns; what all rows hold comes later."""
         self._preview, self._glance = preview, None
-        kinds = {look.name: look.kind for look in preview.looks}
+        kinds = {column.name: column.kind for column in preview.looks}
         parts = {columns[part]: title for part, title in self._columns.titles().items() if columns.get(part)}
-        shown = [PreviewColumn(name, kinds.get(name, ""), *parts.get(name, ("", ""))) for name in preview.columns]
-        self.table.show_rows(shown, preview.rows)
+        table_columns = [
+            PreviewColumn(name, kinds.get(name, ""), *parts.get(name, ("", ""))) for name in preview.columns
+        ]
+        self.table.show_rows(table_columns, preview.rows)
         self._show()
         self.show()
 
@@ -131,9 +133,9 @@ class DataView(QWidget):
         self.unusable.setVisible(some)
         splits = glance.splits if glance else []
         _say(self.warnings, "\n".join(map(in_titles, glance.warnings) if glance else []))
-        told = [data_messages.passed_over_line(preview.passed_over), data_messages.repeated_line(splits)]
-        told += [*data_messages.empty_lines(splits), *(map(in_titles, glance.notes) if glance else [])]
-        _say(self.notes, "\n".join(filter(None, told)))
+        lines = [data_messages.passed_over_line(preview.passed_over), data_messages.repeated_line(splits)]
+        lines += [*data_messages.empty_lines(splits), *(map(in_titles, glance.notes) if glance else [])]
+        _say(self.notes, "\n".join(filter(None, lines)))
 
     def _show_labels(self, counts: dict[str, int]) -> None:
         self.shares.show_counts(list(counts.items()))

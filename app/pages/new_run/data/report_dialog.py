@@ -178,8 +178,8 @@ class ReportView(QScrollArea):
 def _split_card(name: str, split: SplitReport, inputs: list[str]) -> Card:
     card = Card(data_report_text.split_title(name))
     files = [formatting.name_of_path(file) for file in split.files]
-    shown = ", ".join(files[:3]) + (tr(" and {number} more", number=len(files) - 3) if len(files) > 3 else "")
-    corner = label(shown, "faint")
+    names = ", ".join(files[:3]) + (tr(" and {number} more", number=len(files) - 3) if len(files) > 3 else "")
+    corner = label(names, "faint")
     corner.setToolTip("\n".join(split.files))
     card.corner.addWidget(corner)
     card.body.addLayout(_counts(split, inputs))
@@ -192,17 +192,17 @@ def _split_card(name: str, split: SplitReport, inputs: list[str]) -> Card:
 
 def _counts(split: SplitReport, inputs: list[str]) -> QGridLayout:
     same = tr("same {inputs}{value}", inputs=", ".join(inputs[:3]), value=" …" if len(inputs) > 3 else "")
-    shown = [
+    figures = [
         (tr("Rows"), split.rows, ""),
         (tr("Duplicates"), split.duplicates, data_report_text.repetition_words(split) or same),
     ]
     if split.in_train is not None:
-        shown.append((tr("Also in training data"), split.in_train, same))
-    shown.append((tr("Unusable"), split.unusable, tr("skipped in training") if split.unusable else ""))
+        figures.append((tr("Also in training data"), split.in_train, same))
+    figures.append((tr("Unusable"), split.unusable, tr("skipped in training") if split.unusable else ""))
     grid = QGridLayout()
     grid.setHorizontalSpacing(18)
     grid.setVerticalSpacing(0)
-    for column, (caption, count, words) in enumerate(shown):
+    for column, (caption, count, words) in enumerate(figures):
         share = f"{figure(count / split.rows, '.1%')} · " if column and count and split.rows else ""
         grid.addWidget(label(caption, "caption"), 0, column)
         grid.addWidget(label(formatting.group_digits(count), "section"), 1, column)

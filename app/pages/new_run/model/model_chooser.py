@@ -320,14 +320,14 @@ class SelectedModelActions(QWidget):
         self.show_model(None)
 
     def _place(self) -> None:
-        said = QHBoxLayout()
-        said.setSpacing(8)
-        said.addWidget(self.icon)
-        said.addWidget(self.sentences, 1)
+        status_row = QHBoxLayout()
+        status_row.setSpacing(8)
+        status_row.addWidget(self.icon)
+        status_row.addWidget(self.sentences, 1)
         texts = QVBoxLayout()
         texts.setSpacing(3)
         texts.addWidget(self.name)
-        texts.addLayout(said)
+        texts.addLayout(status_row)
         texts.addWidget(self.facts)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -341,11 +341,11 @@ class SelectedModelActions(QWidget):
         self._model, self._page = model, ""
         self.name.setText(model_rows.title(model) if model else "")
         self.name.setToolTip(model.name if model else "")
-        said = model_rows.sentences(model) if model else []
-        self.sentences.setText(" ".join(said) if said else formatting.sentence(model.use) if model else "")
+        sentences = model_rows.sentences(model) if model else []
+        self.sentences.setText(" ".join(sentences) if sentences else formatting.sentence(model.use) if model else "")
         icon, ink = _LOOK.get(model_rows.kind(model) if model else "", ("check", "success"))
         self.icon.set_icon(icon, ink)
-        self.icon.setVisible(bool(said))
+        self.icon.setVisible(bool(sentences))
         theme.role(self.sentences, "danger" if model and model.problem else "muted")
         self.facts.setText(model.name if model and model.title else " ")
         is_folder = model is not None and Path(model.name).is_dir()
@@ -367,12 +367,12 @@ class SelectedModelActions(QWidget):
             count=trn("{count} file", "{count} files", len(found.files)),
         )
         started = found.total_mb - found.left_mb
-        here = tr(" · {started} already downloaded", started=formatting.megabytes(started)) if started >= 1 else ""
+        on_disk = tr(" · {started} already downloaded", started=formatting.megabytes(started)) if started >= 1 else ""
         self.facts.setText(
             tr(
                 "{files}{here} · {free_mb} free disk space · {commit}",
                 files=files,
-                here=here,
+                here=on_disk,
                 free_mb=formatting.megabytes(found.free_mb),
                 commit=found.commit[:12],
             )

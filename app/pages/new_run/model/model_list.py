@@ -55,8 +55,8 @@ class ModelListModel(GroupedListModel):
             case Qt.ItemDataRole.DisplayRole:
                 return model_rows.cell(item, column)
             case Qt.ItemDataRole.ToolTipRole:
-                said = "\n".join(model_rows.sentences(item))
-                return said if said and column in ("model", "verdict") else f"{model_rows.cell(item, column)}"
+                tooltip = "\n".join(model_rows.sentences(item))
+                return tooltip if tooltip and column in ("model", "verdict") else f"{model_rows.cell(item, column)}"
             case Qt.ItemDataRole.AccessibleTextRole if column == "model":
                 return model_rows.spoken_line(item)
             case Qt.ItemDataRole.ForegroundRole:
@@ -114,8 +114,8 @@ class _TwoLines(QStyledItemDelegate):
 def _draw(painter: QPainter, area: QRect, text: str, pixels: int, token: str, bold: bool = False) -> None:
     painter.setFont(theme.font(pixels, QFont.Weight.DemiBold if bold else QFont.Weight.Normal))
     painter.setPen(theme.color(token))
-    shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, area.width())
-    painter.drawText(area, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), shown)
+    elided = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, area.width())
+    painter.drawText(area, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), elided)
 
 
 class ModelList(GroupedList):

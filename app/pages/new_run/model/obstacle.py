@@ -25,7 +25,7 @@ class ModelObstacle:
 
 def obstacle(model: ModelDescription, trusted: bool, draft: Draft | None) -> ModelObstacle | None:
     """The first thing to be said, the worst first; None where nothing stands in the way."""
-    return next((found for look in _LOOKS if (found := look(model, trusted, draft))), None)
+    return next((found for check in _LOOKS if (found := check(model, trusted, draft))), None)
 
 
 Look = Callable[[ModelDescription, bool, Draft | None], ModelObstacle | None]

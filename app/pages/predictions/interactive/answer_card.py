@@ -70,14 +70,14 @@ class ComparedView(QWidget):
         whole.addWidget(self._context)
         whole.addStretch(1)
 
-    def show_asked(self, asked: AnsweredQuestion) -> None:
+    def show_asked(self, question: AnsweredQuestion) -> None:
         """Show both answers and what differs."""
-        assert asked.beside is not None
-        rows = PredictedRow(asked.row), PredictedRow(asked.beside.row)
-        names = names_of(asked)
-        self._head(names, (asked.facts(), asked.beside.facts()))
+        assert question.beside is not None
+        rows = PredictedRow(question.row), PredictedRow(question.beside.row)
+        names = names_of(question)
+        self._head(names, (question.facts(), question.beside.facts()))
         self.sentence.setText(agreement(*rows, names))
-        self._show_forms(asked.question.task, rows)
+        self._show_forms(question.question.task, rows)
 
     def show_partial(self, names: tuple[str, str], facts: tuple[str, str], texts: tuple[str, str]) -> None:
         """What was written so far."""
@@ -109,10 +109,10 @@ class ComparedView(QWidget):
             view.show_pieces(one)
 
 
-def names_of(asked: AnsweredQuestion) -> tuple[str, str]:
+def names_of(question: AnsweredQuestion) -> tuple[str, str]:
     """Both models in a few letters; the same one asked twice is told apart by its place."""
-    assert asked.beside is not None
-    first, second = asked.name, asked.beside.name
+    assert question.beside is not None
+    first, second = question.name, question.beside.name
     return (
         (first, second)
         if first != second
@@ -254,22 +254,22 @@ class AnswerCard(Card):
 
     # The answer
 
-    def show_asked(self, asked: AnsweredQuestion) -> None:
+    def show_asked(self, question: AnsweredQuestion) -> None:
         """Show an answer whole; of two models both."""
-        both = [one for one in (asked, asked.beside) if one is not None]
+        both = [one for one in (question, question.beside) if one is not None]
         notes = [
-            f"{one.name}: {one.answer.note}" if asked.beside else one.answer.note for one in both if one.answer.note
+            f"{one.name}: {one.answer.note}" if question.beside else one.answer.note for one in both if one.answer.note
         ]
         self.note.show_message("warning", thin("\n".join(notes)))
-        cuts = [f"{one.name}: {cut}" if asked.beside else cut for one in both for cut in one.answer.cuts]
+        cuts = [f"{one.name}: {cut}" if question.beside else cut for one in both for cut in one.answer.cuts]
         self.cuts.show_message("info", thin("\n".join(cuts)))
-        self.go_on.setVisible("messages" in asked.question.row)
-        if asked.beside is None:
-            self.facts.setText(f"{asked.name} · {asked.facts()}")
-            self.show_row(asked.row, asked.answer.task)
+        self.go_on.setVisible("messages" in question.question.row)
+        if question.beside is None:
+            self.facts.setText(f"{question.name} · {question.facts()}")
+            self.show_row(question.row, question.answer.task)
         else:
             self.facts.setText(tr("two models"))
-            self._make_compared_view().show_asked(asked)
+            self._make_compared_view().show_asked(question)
 
     def show_row(self, values: Mapping[str, Any], task: str) -> None:
         """Show a row, which may still be written."""
@@ -317,7 +317,7 @@ class AnswerCard(Card):
 
     def show_open(self, targets: Sequence[str], facts: Mapping[str, str]) -> None:
         """Which models are open, with device and memory where these are known."""
-        told = [f"{name_of(one)} ({facts[one]})" if one in facts else name_of(one) for one in targets]
-        self.open.setText(tr("Loaded: {told}", told=", ".join(told)) if told else "")
-        self.open.setToolTip("\n".join([*targets, KEPT_OPEN]) if told else "")
-        self.release.setVisible(bool(told))
+        texts = [f"{name_of(one)} ({facts[one]})" if one in facts else name_of(one) for one in targets]
+        self.open.setText(tr("Loaded: {told}", told=", ".join(texts)) if texts else "")
+        self.open.setToolTip("\n".join([*targets, KEPT_OPEN]) if texts else "")
+        self.release.setVisible(bool(texts))

@@ -42,14 +42,14 @@ class FeedbackController(QObject):
         self.bar.file_chosen.connect(self.choose_file)
         self.bar.right_changed.connect(self._on_right_changed)
 
-    def show_asked(self, asked: AnsweredQuestion | None, has_right: bool = False) -> None:
+    def show_asked(self, question: AnsweredQuestion | None, has_right: bool = False) -> None:
         """Another answer, or none; `has_right` where the task has a column for what is right."""
-        self._asked = asked
-        self.bar.setVisible(asked is not None)
-        if asked is not None:
-            names = [name for name in asked.row if name.startswith("probability_")]
+        self._asked = question
+        self.bar.setVisible(question is not None)
+        if question is not None:
+            names = [name for name in question.row if name.startswith("probability_")]
             labels = [name.removeprefix("probability_") for name in names]
-            self.bar.show_asked(asked, labels, has_right)
+            self.bar.show_asked(question, labels, has_right)
 
     def choose_file(self, path: str) -> None:
         """Rows are added to this file from now on, also in the next session."""
@@ -58,27 +58,27 @@ class FeedbackController(QObject):
 
     def add_row(self) -> None:
         """Add the answer that is shown, with the right answer where it was said."""
-        asked, preferences = self._asked, self._context.preferences
-        if asked is None:
+        snapshot, preferences = self._asked, self._context.preferences
+        if snapshot is None:
             return
-        question = asked.question
+        question = snapshot.question
         arguments: dict[str, Any] = {
             "path": preferences.rows_file,
             "task": {**question.chosen.settings, "type": question.task},
             "columns": dict(question.chosen.columns),
-            "row": {**asked.row, **question.row},
-            "right": asked.right or None,
+            "row": {**snapshot.row, **question.row},
+            "right": snapshot.right or None,
             "defuse": preferences.csv_defuse,
             "bom": preferences.csv_bom,
         }
         self.bar.show_busy(True)
-        self._context.client.ask("add_row", arguments, partial(self._on_added, asked), self._on_not_added)
+        self._context.client.ask("add_row", arguments, partial(self._on_added, snapshot), self._on_not_added)
 
     def _on_right_changed(self, right: str) -> None:
         if self._asked is not None and right != self._asked.right:
             self._become(self._asked, self._asked.with_right(right))
 
-    def _on_added(self, asked: AnsweredQuestion, answer: AddedRow) -> None:
+    def _on_added(self, question: AnsweredQuestion, answer: AddedRow) -> None:
         self.bar.show_busy(False)
         file = name_of_path(answer.path)
         rows = (
@@ -92,13 +92,13 @@ class FeedbackController(QObject):
             if answer.created
             else tr("Added to {file}{rows}.", file=file, rows=rows),
         )
-        self._become(asked, replace(asked, added=answer.path))
+        self._become(question, replace(question, added=answer.path))
 
-    def _become(self, asked: AnsweredQuestion, now: AnsweredQuestion) -> None:
-        if self._asked is asked:
+    def _become(self, question: AnsweredQuestion, now: AnsweredQuestion) -> None:
+        if self._asked is question:
             self._asked = now
             self.bar.show_added(now.added)
-        self.changed.emit(asked, now)
+        self.changed.emit(question, now)
 
     def _on_not_added(self, mistake: ErrorReply) -> None:
         self.bar.show_busy(False)
@@ -150,18 +150,18 @@ class FeedbackBar(QWidget):
         self._file = path
         self.show_added("")
 
-    def show_asked(self, asked: AnsweredQuestion, labels: Sequence[str], has_right: bool) -> None:
+    def show_asked(self, question: AnsweredQuestion, labels: Sequence[str], has_right: bool) -> None:
         """Another answer; `has_right` where the task has a column for what is right."""
-        self._predicted = str(asked.row.get("prediction") or "")
+        self._predicted = str(question.row.get("prediction") or "")
         self.right.blockSignals(True)
         self.right.clear()
         self.right.addItems(list(labels[:MAX_LABELS]))
         self.right.setCurrentIndex(-1)
-        self.right.setEditText(asked.right)
+        self.right.setEditText(question.right)
         self.right.blockSignals(False)
         for widget in (self.right, self.agree):
             widget.setEnabled(has_right)
-        self.show_added(asked.added)
+        self.show_added(question.added)
 
     def show_added(self, path: str) -> None:
         """Whether the row stands in a file already; it may be added again all the same."""

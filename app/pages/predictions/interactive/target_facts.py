@@ -80,7 +80,7 @@ class TargetFacts(QObject):
 
         self._context.client.ask("model_code", {"target": target}, on_found, lambda mistake: None)
 
-    def _on_agreed(self, choice: TargetChoice, way: str) -> None:
+    def _on_agreed(self, choice: TargetChoice, consent: str) -> None:
         target = choice.chosen()
 
         def done(_: object) -> None:
@@ -90,7 +90,7 @@ class TargetFacts(QObject):
         def on_failed(mistake: ErrorReply) -> None:
             self._form.show_mistake(sentence(mistake.message, mistake.field))
 
-        if way == "trust":
+        if consent == "trust":
             question = {"target": target, "code": dict(self._code.get(choice, {}))}
             self._context.client.ask("agree_to_code", question, done, on_failed)
         else:

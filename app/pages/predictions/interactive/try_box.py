@@ -180,8 +180,8 @@ class TryBox(QWidget):
         if not self._draw.isActive():
             self._draw.start()
 
-    def _on_one_answered(self, place: int, asked: AnsweredQuestion) -> None:
-        self._note_open(asked)
+    def _on_one_answered(self, place: int, question: AnsweredQuestion) -> None:
+        self._note_open(question)
         self.form.progress.set_fraction(None)
         self._say_opening(place + 1)
 
@@ -197,10 +197,10 @@ class TryBox(QWidget):
         facts = [one.facts() for one in self.asking.answered] + ["writing…", "waits"]
         self.card.show_partial([name_of(one.target) for one in self._questions], facts, texts)
 
-    def _on_finished(self, asked: AnsweredQuestion) -> None:
+    def _on_finished(self, question: AnsweredQuestion) -> None:
         self._show_busy(False)
-        self._note_open(asked)
-        self._keep(asked)
+        self._note_open(question)
+        self._keep(question)
 
     def _on_failed(self, place: int, mistake: ErrorReply) -> None:
         self._show_busy(False)
@@ -217,8 +217,8 @@ class TryBox(QWidget):
 
     # The last answers
 
-    def _keep(self, asked: AnsweredQuestion) -> None:
-        self.kept = [asked, *self.kept][:KEPT]
+    def _keep(self, question: AnsweredQuestion) -> None:
+        self.kept = [question, *self.kept][:KEPT]
         self._list(0)
 
     def _list(self, place: int) -> None:
@@ -231,11 +231,11 @@ class TryBox(QWidget):
             self.collecting.show_asked(None)
 
     def _show_kept(self, place: int) -> None:
-        asked = self.kept[place]
-        self.card.show_asked(asked)
-        entry = self.form.entry_of(asked.question.task)
-        has_right = entry is not None and bool(answer_role(entry, asked.question.chosen))
-        self.collecting.show_asked(asked, has_right)
+        question = self.kept[place]
+        self.card.show_asked(question)
+        entry = self.form.entry_of(question.question.task)
+        has_right = entry is not None and bool(answer_role(entry, question.question.chosen))
+        self.collecting.show_asked(question, has_right)
 
     def _on_kept_chosen(self, place: int) -> None:
         self._show_kept(place)
@@ -244,29 +244,29 @@ class TryBox(QWidget):
 
     def _on_again(self, place: int) -> None:
         if not self.asking.open:
-            asked = self.kept[place]
-            self._ask([one.question for one in (asked, asked.beside) if one is not None])
+            question = self.kept[place]
+            self._ask([one.question for one in (question, question.beside) if one is not None])
 
     def _on_removed(self, place: int) -> None:
         del self.kept[place]
         self._list(place)
 
     def _on_continued(self) -> None:
-        asked = self.kept[max(0, self.answers.place)]
-        self.form.parts.fill(asked.question.row)
-        self.form.parts.continue_chat(str(asked.row.get("prediction") or ""))
+        question = self.kept[max(0, self.answers.place)]
+        self.form.parts.fill(question.question.row)
+        self.form.parts.continue_chat(str(question.row.get("prediction") or ""))
 
-    def _on_changed(self, asked: AnsweredQuestion, now: AnsweredQuestion) -> None:
+    def _on_changed(self, question: AnsweredQuestion, now: AnsweredQuestion) -> None:
         """A kept answer was added to a file, or its right answer said."""
         for place, one in enumerate(self.kept):
-            if one is asked:
+            if one is question:
                 self.kept[place] = now
                 self.answers.show_asked(self.kept, self.answers.place)
 
     # Open models
 
-    def _note_open(self, asked: AnsweredQuestion) -> None:
-        for one in filter(None, (asked, asked.beside)):
+    def _note_open(self, question: AnsweredQuestion) -> None:
+        for one in filter(None, (question, question.beside)):
             memory = one.answer.device_memory_mb or one.answer.memory_mb
             words = [one.answer.device, *([megabytes(memory)] if memory else [])]
             self._open_facts[one.question.target] = ", ".join(words)
@@ -364,17 +364,17 @@ class AnswerList(Card):
         """The chosen answer, −1 for none."""
         return self.list.currentRow()
 
-    def show_asked(self, asked: Sequence[AnsweredQuestion], place: int) -> None:
+    def show_asked(self, questions: Sequence[AnsweredQuestion], place: int) -> None:
         """List these and choose one, without telling."""
-        self._asked = asked
+        self._asked = questions
         self.list.blockSignals(True)
         self.list.clear()
-        for one in asked:
+        for one in questions:
             item = QListWidgetItem(f"{one.line()}   ✓" if one.added else one.line())
             names = f"{one.name}, {one.beside.name}" if one.beside else one.name
             item.setToolTip(f"{one.line(LONGEST_HINT)}\n{names}")
             self.list.addItem(item)
-        self.list.setCurrentRow(min(place, len(asked) - 1))
+        self.list.setCurrentRow(min(place, len(questions) - 1))
         self.list.blockSignals(False)
         self._filter()
 

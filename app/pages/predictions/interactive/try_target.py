@@ -195,14 +195,14 @@ class TargetChoice(QWidget):
 
     # What is known of it
 
-    def ask_consent(self, way: str, sentence: str, folder: str = "") -> None:
+    def ask_consent(self, consent: str, sentence: str, folder: str = "") -> None:
         """Ask to `trust` or to `convert`; nothing is asked where `way` is empty."""
         self.show_facts(sentence)
-        theme.role(self.facts, "warning" if way else "caption")
+        theme.role(self.facts, "warning" if consent else "caption")
         self._folder = folder
-        self.trust.setVisible(way == "trust")
-        self.convert.setVisible(way == "convert")
-        self.read.setVisible(way == "trust" and bool(folder))
+        self.trust.setVisible(consent == "trust")
+        self.convert.setVisible(consent == "convert")
+        self.read.setVisible(consent == "trust" and bool(folder))
 
     def show_facts(self, text: str, is_problem: bool = False) -> None:
         """One line beneath the choice; empty hides it."""
@@ -220,9 +220,9 @@ class TargetChoice(QWidget):
         if one.problem:
             self.show_facts(sentence(one.problem), is_problem=True)
             return
-        way, asked = question(one)
-        if way:
-            self.ask_consent(way, asked, one.folder)
+        prompt, asked = question(one)
+        if prompt:
+            self.ask_consent(prompt, asked, one.folder)
             return
         words = [
             one.architecture or one.model_type,

@@ -45,12 +45,12 @@ class _Attention(nnx.Module):
     def __init__(self, config: Config, variant: Variant) -> None:
         width, heads, shared = config["hidden_size"], config["num_attention_heads"], config["num_key_value_heads"]
         size = config.get("head_dim") or width // heads
-        said = bool(config.get("attention_bias"))
-        bias = said if variant.has_query_bias is None else variant.has_query_bias
+        has_bias = bool(config.get("attention_bias"))
+        bias = has_bias if variant.has_query_bias is None else variant.has_query_bias
         self.q_proj = Linear(width, heads * size, bias=bias)
         self.k_proj = Linear(width, shared * size, bias=bias)
         self.v_proj = Linear(width, shared * size, bias=bias)
-        self.o_proj = Linear(heads * size, width, bias=said and variant.has_query_bias is None)
+        self.o_proj = Linear(heads * size, width, bias=has_bias and variant.has_query_bias is None)
         if variant.norms_heads:
             self.q_norm, self.k_norm = (RMSNorm(size, config["rms_norm_eps"]) for _ in range(2))
         self._norms, self._heads, self._shared = variant.norms_heads, heads, shared
