@@ -1,4 +1,4 @@
-"""Owns docs/settings.md: every setting of a spec, written from the one declaration that forms and --set also use.
+"""Writes docs/settings.md: every setting of a spec, from the one declaration that forms and --set also use.
 
 `make docs` writes it; a test says when it is out of date.
 """
@@ -15,9 +15,9 @@ PAGE = Path(__file__).with_name("settings.md")
 SECTIONS = ("model", "data", "training", "evaluation", "hardware")
 HEAD = """# Settings
 
-A spec has the sections below. Each setting can be given in the spec file, or on a command line as
-`--set section.name=VALUE`; values are YAML 1.2. Without a default a setting must be given. This page is written from
-the program's own declarations by `make docs`.
+A spec has the sections below. Give a setting in the spec file, or on the command line as `--set section.name=VALUE`, for
+example `--set training.epochs=5`; values are YAML 1.2. A setting without a default is required. `make docs` generates this
+page from the program's declarations.
 """
 
 Schema = dict[str, Any]
@@ -39,8 +39,9 @@ def _lines() -> Iterator[str]:
         yield from _table(
             {name: it for name, it in task.settings["properties"].items() if name != "type"}, task.settings
         )
-        columns = "; ".join(f"`{it.name}` ({it.description.rstrip('.').lower()})" for it in task.columns)
-        yield f"Columns: {columns}. Metrics: {', '.join(f'`{name}`' for name in task.metrics)}.\n"
+        yield "| input (see `data.columns`) | |\n|---|---|"
+        yield from (f"| `{it.name}` | {_text(it.description)} |" for it in task.columns)
+        yield f"\nMetrics: {', '.join(f'`{name}`' for name in task.metrics)}.\n"
     for section in SECTIONS:
         schema = next(it for it in definitions.values() if it["title"].lower() == f"{section}section")
         yield f"## {section}\n\n{schema['description'].splitlines()[0]}\n"
@@ -61,9 +62,9 @@ def _variables(environment: Schema) -> str:
         return ", ".join(f"`{name}`" for name in names)
 
     return (
-        "`environment` may set these variables, none of which can load code, touch a file or reach another machine; any other\n"
-        f"is set in your own environment: {listed(environment['propertyNames']['enum'])}.\n\n"
-        f"`XLA_FLAGS` and `LIBTPU_INIT_ARGS` may hold these flags, each with `--` before it: {listed(XLA_FLAGS)}.\n"
+        "`environment` may set the following variables. None of them can load code, access a file or reach another machine. Set\n"
+        f"any other in your own environment. {listed(environment['propertyNames']['enum'])}.\n\n"
+        f"`XLA_FLAGS` and `LIBTPU_INIT_ARGS` may contain these flags, each with `--` before it: {listed(XLA_FLAGS)}.\n"
     )
 
 
@@ -110,7 +111,11 @@ def _values(it: Schema) -> str:
 
 def _bounds(it: Schema) -> str:
     signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-    return ", ".join(f"{sign} {it[name]:g}" for name, sign in signs.items() if name in it)
+    return ", ".join(f"{sign} {_number(it[name])}" for name, sign in signs.items() if name in it)
+
+
+def _number(value: float) -> str:
+    return f"{int(value):,}" if value == int(value) else f"{value:g}"
 
 
 def _text(description: str) -> str:

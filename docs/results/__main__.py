@@ -97,13 +97,14 @@ def page(figures: dict[str, Any]) -> str:
     lines = [
         "# Results on real data",
         "",
-        "Trained on a processor from the specs in `docs/results/specs`; the mean of as many seeds as stand there, the",
-        "spread (sample standard deviation) after ±. Best checkpoint by the metric on the validation data, which is",
-        "also what is reported, so the figures are a little kind to every model. The trivial rule is what needs no model.",
-        "Seconds are those of the quickest seed: others shared the machine.",
+        "Trained on a CPU from the specs in `docs/results/specs`. Scores are means over the listed seeds, with the sample",
+        "standard deviation after ±. The best checkpoint is chosen by the metric on the validation data, and its score there",
+        "is what is reported, so the figures slightly favor every model. The trivial rule needs no model. Seconds are those of",
+        "the fastest seed, because other programs shared the machine.",
         "",
-        "On SQuAD bert-tiny stays at 2.4 times the constant span. Its two layers of 128 learn little from 1,602 questions:",
-        "batches of 8, 5 epochs and answers of at most 12 tokens gave F1 0.261, and 5e-4 for longer no more than 0.22.",
+        "On SQuAD, bert-tiny only reaches 2.4 times the score of the constant span. Its two layers of width 128 learn little",
+        "from 1,602 questions: batches of 8, 5 epochs and answers of at most 12 tokens gave F1 0.261, and training longer",
+        "with a learning rate of 5e-4 no more than 0.22.",
         "",
         "| data | metric | trivial rule | model | mean ± spread | seeds | seconds |",
         "|---|---|---|---|---|---|---|",
@@ -113,7 +114,7 @@ def page(figures: dict[str, Any]) -> str:
         lines += [
             _row(experiment, measured["baseline"], name, measured[name]) for name in (TINY, MINILM) if name in measured
         ]
-    lines += ["", "Commands", "", "```", "make results", "```", ""]
+    lines += ["", "The commands:", "", "```", "make results", "```", ""]
     lines += [
         f"- {experiment.title}: {_command(experiment, name)}" for experiment in EXPERIMENTS for name in (TINY, MINILM)
     ]

@@ -40,8 +40,8 @@ def section(figures: dict[str, dict[str, float]]) -> list[str]:
     return [
         "## The demo models",
         "",
-        "Trained from scratch by `resources/recipes`, tokenizers included, and measured as they are shipped, in float16",
-        "files under 10 MB. The n-grams (interpolated Kneser-Ney) know the same tokens and the same five novels.",
+        "Trained from scratch with `resources/recipes`, including their tokenizers, and measured as shipped, in float16 files",
+        "under 10 MB. The n-grams (interpolated Kneser-Ney) use the same tokens and the same five novels.",
         "",
         "| model | data | score | trivial rule |",
         "|---|---|---|---|",
@@ -54,8 +54,9 @@ def section(figures: dict[str, dict[str, float]]) -> list[str]:
         "![Loss of the language model](results/austen.svg)",
         "![Loss of the translator](results/eng-spa.svg)",
         "",
-        "Commands: see `docs/results/demo_models.py`. The verses are those of Mark, James and Ruth; Mark shares many with",
-        "Matthew and Luke, which were learnt from, so the translator looks better than on a book that stands alone.",
+        "For the commands, see `docs/results/demo_models.py`. The verses are those of Mark, James and Ruth. Mark shares many",
+        "verses with Matthew and Luke, which are in the training data, so the translator scores better than it would on an",
+        "independent book.",
     ]
 
 

@@ -18,7 +18,7 @@ CHARACTERS = 40_000
 
 
 def blocks(kind: str) -> list[str]:
-    walk = PAGE.read_text(encoding="utf-8").partition("## A walk with OPT")[2].partition("\n## ")[0]
+    walk = PAGE.read_text(encoding="utf-8").partition("## Tutorial: train a small OPT")[2].partition("\n## ")[0]
     return re.findall(rf"```{kind}\n(.*?)```", walk, re.DOTALL)
 
 
