@@ -140,7 +140,11 @@ def _shorten_names(sentence: str) -> str:
 
 
 def _parser() -> Parser:
-    parser = Parser(prog="burnish", description="Fine-tune transformer models. Without a command, the window opens.")
+    parser = Parser(
+        prog="burnish",
+        description="Fine-tune transformer models. Without a command, the window opens.",
+        epilog="burnish COMMAND --help explains a command.",
+    )
     parser.set_defaults(execute=window.open_window, command="", run=None)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
     for command in COMMANDS:

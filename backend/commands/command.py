@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.places import runs_folder
@@ -25,12 +26,17 @@ class Command:
     execute: Callable[[Namespace], int]
 
 
+def add_action(actions: Any, name: str, words: str) -> ArgumentParser:
+    """The word after a command's own, such as `train` in `burnish tokenizer train`; its page opens with the same words."""
+    return actions.add_parser(name, help=words, description=words, allow_abbrev=False)
+
+
 def add_json(parser: ArgumentParser) -> None:
     """`--json`: the result as one JSON object on the last line of stdout, progress on stderr."""
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
-def add_changes(parser: ArgumentParser) -> None:
+def add_changes(parser: ArgumentParser, example: str = "training.learning_rate=3e-5") -> None:
     """`--set KEY=VALUE`, as often as wanted."""
     parser.add_argument(
         "--set",
@@ -38,13 +44,17 @@ def add_changes(parser: ArgumentParser) -> None:
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="change a setting, for example training.learning_rate=3e-5 (may be repeated)",
+        help=f"change a setting, for example {example} (may be repeated)",
     )
 
 
 def add_conversion(parser: ArgumentParser) -> None:
     """What only the person at the keyboard may allow, too."""
-    parser.add_argument("--convert-weights", action="store_true", help="allow converting pytorch_model.bin once")
+    parser.add_argument(
+        "--convert-weights",
+        action="store_true",
+        help="allow converting a model that has only pytorch_model.bin or flax_model.msgpack",
+    )
 
 
 def add_consents(parser: ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backend.commands.command import Command, add_changes, add_json
+from backend.commands.command import Command, add_action, add_changes, add_json
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 from backend.contract.output_file import check_output_folder, output_errors
@@ -25,23 +25,23 @@ _HEADINGS = ("mean", "std", "min", "50 %", "95 %", "99 %", "99.9 %", "max")
 
 def _arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    report = actions.add_parser("report", help="report on data: rows, labels, lengths, duplicates", allow_abbrev=False)
+    report = add_action(actions, "report", "report on data: rows, labels, lengths, duplicates")
     report.add_argument("target", metavar="FILE|SPEC", help="a data file, folder or pattern, a Hub name, or a spec")
     report.add_argument("--validation", metavar="FILE", help="validation data to compare with")
     report.add_argument("--test", metavar="FILE", help="test data to compare with")
     report.add_argument("--source", metavar="NAME", help="the data source (default: files)")
     report.add_argument("--task", metavar="NAME", help="the task, which determines the columns")
     report.add_argument("--tokenizer", metavar="NAME", help="tokenizer to count tokens with: a folder or Hub ID")
-    add_changes(report)
+    add_changes(report, "data.encoding=windows-1252")
     add_json(report)
     report.set_defaults(execute_action=_report)
-    prepare = actions.add_parser("prepare", help="tokenize the data of a spec, without training", allow_abbrev=False)
+    prepare = add_action(actions, "prepare", "tokenize the data of a spec, without training")
     prepare.add_argument("spec", metavar="SPEC", type=Path, help="the spec file (YAML)")
     prepare.add_argument("--export", metavar="DIR", type=Path, help="also write the features to this folder")
     prepare.add_argument(
         "--format", choices=("npy", "parquet"), default="npy", help="padded arrays, or lists (default: npy)"
     )
-    add_changes(prepare)
+    add_changes(prepare, "task.max_length=256")
     add_json(prepare)
     prepare.set_defaults(execute_action=_prepare)
     _add_import(actions)
@@ -186,10 +186,10 @@ def _column_in_words(name: str, column: "ColumnReport") -> list[str]:
 
 def _add_import(actions: Any) -> None:
     """The action `import` beside the others of `burnish data`."""
-    parser: ArgumentParser = actions.add_parser(
+    parser = add_action(
+        actions,
         "import",
-        help="write a language pair as train.tsv and eval.tsv, in both directions, each row with its prefix",
-        allow_abbrev=False,
+        "write a language pair as train.tsv and eval.tsv, in both directions, each row with its prefix",
     )
     parser.add_argument("kind", choices=("tatoeba",), help="the data source")
     parser.add_argument("data", metavar="FOLDER", help="folder or archive of the pair, or its name such as eng-sin")
@@ -236,10 +236,8 @@ def _output_folder(where: Path) -> Path:
 
 def _add_recognise(actions: Any) -> None:
     """The action `recognise` beside the others of `burnish data`."""
-    parser: ArgumentParser = actions.add_parser(
-        "recognise",
-        help="detect what files or a folder contain, and the data section that reads them",
-        allow_abbrev=False,
+    parser = add_action(
+        actions, "recognise", "detect what files or a folder contain, and print the data section that reads them"
     )
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, several files, a folder, or a Hub URL")
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -4,7 +4,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from backend.commands.command import Command, add_json
+from backend.commands.command import Command, add_action, add_json
 from backend.commands.screen import ProgressScreen
 from backend.contract.places import cache_folder, is_offline, runs_folder
 from backend.contract.run.folder import run_folders
@@ -31,18 +31,14 @@ def _models_arguments(parser: ArgumentParser) -> None:
 
 def _hub_arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    search = actions.add_parser(
-        "search", help="search models on the Hub by name, most downloaded first", allow_abbrev=False
-    )
+    search = add_action(actions, "search", "search models on the Hub by name, most downloaded first")
     search.add_argument(
         "query", metavar="QUERY", nargs="?", default="", help="words in the name (default: list popular models)"
     )
     search.add_argument("--limit", metavar="N", type=int, default=20, help="maximum number of results (default: 20)")
     _add_wish(search)
     search.set_defaults(execute_action=_search)
-    download = actions.add_parser(
-        "download", help="download a model, resuming an interrupted download", allow_abbrev=False
-    )
+    download = add_action(actions, "download", "download a model, resuming an interrupted download")
     download.add_argument("name", metavar="ID", help="the model's ID, for example google/mt5-small")
     download.add_argument("--revision", metavar="NAME", default="main", help="branch, tag or commit (default: main)")
     add_json(download)

@@ -3,7 +3,6 @@
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 from backend.contract.output_file import check_appended
 from backend.contract.places import runs_folder
-from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.run.folder import find_run
 from backend.contract.safe_files import user_path
 
@@ -23,8 +21,19 @@ if TYPE_CHECKING:
 
 SHOWN, LISTED = 5, 100
 """Skipped rows that are named in words, and in JSON."""
-_DECODING = [one.name for one in fields(GenerationSettings) if one.name not in {"sample", "seed", "eos_token_id"}]
-"""The settings of writing that the tasks have under the same name, but for the one that is a switch."""
+_DECODING = {
+    "max_new_tokens": "maximum number of tokens to generate",
+    "min_new_tokens": "minimum number of tokens to generate",
+    "temperature": "with --sample: below 1 is more conservative, above 1 more random",
+    "top_k": "with --sample: choose from this many most likely tokens",
+    "top_p": "with --sample: choose from the most likely tokens whose probabilities add up to this",
+    "num_beams": "number of beams; above 1 uses beam search",
+    "length_penalty": "with beams: above 0 favors longer texts, below 0 shorter ones",
+    "early_stopping": "with beams: true stops as soon as there are enough complete texts",
+    "repetition_penalty": "above 1 makes tokens that were already used less likely",
+    "no_repeat_ngram_size": "generate no group of this many tokens twice",
+}
+"""The settings of generation that the tasks have under the same name, with their help; `sample` is a switch."""
 
 
 def _add_shared_arguments(parser: ArgumentParser) -> None:
@@ -33,9 +42,11 @@ def _add_shared_arguments(parser: ArgumentParser) -> None:
 
 
 def _target_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("target", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder or Hub ID")
+    parser.add_argument(
+        "target", metavar="RUN_OR_MODEL", help="name or folder of a run, a checkpoint or model folder, or a Hub ID"
+    )
     parser.add_argument("--task", metavar="NAME", help="the task, if the model does not specify it")
-    add_changes(parser)
+    add_changes(parser, "hardware.device=cpu")
     add_consents(parser)
     add_conversion(parser)
     add_json(parser)
@@ -229,13 +240,15 @@ def _format_result(result: "EvaluationResult | PredictionResult") -> str:
 
 
 def _generate_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("target", metavar="RUN_OR_MODEL", help="name or folder of a run, or a model folder or Hub ID")
+    parser.add_argument(
+        "target", metavar="RUN_OR_MODEL", help="name or folder of a run, a checkpoint or model folder, or a Hub ID"
+    )
     parser.add_argument("--prompt", metavar="TEXT", required=True, help="the text to continue or to answer")
     parser.add_argument("--sample", action="store_true", help="sample tokens instead of taking the most likely ones")
-    for name in _DECODING:
-        parser.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=f"the task's setting {name}")
+    for name, words in _DECODING.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=words)
     parser.add_argument("--seed", metavar="N", type=int, help="seed for repeatable sampling")
-    add_changes(parser)
+    add_changes(parser, "hardware.device=cpu")
     add_consents(parser)
     add_conversion(parser)
 

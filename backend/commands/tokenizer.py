@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from backend.commands.command import Command, add_json
+from backend.commands.command import Command, add_action, add_json
 from backend.commands.screen import ProgressScreen
 from backend.commands.tokenizer_rows import add_lengths, add_rows
 from backend.commands.tokenizer_train import add_extend, add_train
@@ -49,7 +49,7 @@ def _execute(arguments: Namespace) -> int:
 
 def _add_vocab(actions: Any) -> None:
     """The words after `burnish tokenizer vocab`."""
-    parser = actions.add_parser("vocab", help="show, search and export the pieces of a tokenizer", allow_abbrev=False)
+    parser = add_action(actions, "vocab", "show, search and export the pieces of a tokenizer")
     parser.add_argument("tokenizer", metavar="TOKENIZER", help="folder, tokenizer.json, Hub ID or run")
     parser.add_argument("--revision", default="main", help="branch, tag or commit of a Hub ID")
     parser.add_argument("--search", metavar="TEXT", default="", help="only rows with this text (ignoring case)")
@@ -179,7 +179,7 @@ def _cell(value: Any) -> str:
 
 def _add_compare(actions: Any) -> None:
     """The words after `burnish tokenizer compare`."""
-    parser = actions.add_parser("compare", help="compare two to four tokenizers", allow_abbrev=False)
+    parser = add_action(actions, "compare", "compare two to four tokenizers")
     parser.add_argument("tokenizers", metavar="TOKENIZER", nargs="+", help="folders, tokenizer.json, Hub IDs or runs")
     given = parser.add_mutually_exclusive_group(required=True)
     given.add_argument("--text", metavar="TEXT", help="compare on this text, line by line")

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backend.commands.command import add_changes, add_json, requested_run
+from backend.commands.command import add_action, add_changes, add_json, requested_run
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 
@@ -49,14 +49,14 @@ def _open_look(arguments: Namespace, screen: ProgressScreen) -> "BatchPreview":
 
 def add_rows(actions: Any) -> None:
     """The words after `burnish tokenizer rows`."""
-    rows = actions.add_parser("rows", help="show what the model receives in a training step", allow_abbrev=False)
+    rows = add_action(actions, "rows", "show what the model receives in a training step")
     _add_subject(rows)
     which = rows.add_mutually_exclusive_group()
     which.add_argument("--step", metavar="K", type=int, help="the rows of optimizer step K, counted from 1")
     which.add_argument("--row", metavar="N", type=int, help="row N of the data, counted from 1")
     rows.add_argument("--limit", metavar="N", type=int, default=SHOWN, help=f"show at most N features ({SHOWN})")
     rows.add_argument("--tokens", action="store_true", help="show every token (always on with --row)")
-    add_changes(rows)
+    add_changes(rows, "task.max_length=256")
     add_json(rows)
     rows.set_defaults(execute_action=_rows)
 
@@ -146,11 +146,9 @@ def _tokens(sequence: "TokenSequence") -> list[str]:
 
 def add_lengths(actions: Any) -> None:
     """The words after `burnish tokenizer lengths`."""
-    lengths = actions.add_parser(
-        "lengths", help="show how long the rows of a spec or a run are compared to its limits", allow_abbrev=False
-    )
+    lengths = add_action(actions, "lengths", "show how long the rows of a spec or a run are compared to its limits")
     _add_subject(lengths)
-    add_changes(lengths)
+    add_changes(lengths, "task.max_length=256")
     add_json(lengths)
     lengths.set_defaults(execute_action=_lengths)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from backend.commands.command import CTRL_C_EXIT_CODE, add_changes, add_json
+from backend.commands.command import CTRL_C_EXIT_CODE, add_action, add_changes, add_json
 from backend.commands.screen import ProgressScreen
 from backend.contract.errors import InputError
 from backend.contract.places import is_offline
@@ -25,7 +25,7 @@ _SWITCHES = ("lowercase", "strip_accents", "split_digits")
 _WORDS = {
     "kind": "byte_bpe, bpe, wordpiece or unigram (byte_bpe)",
     "use": "decoder, encoder or encoder_decoder (decoder)",
-    "vocabulary": "most pieces (8000)",
+    "vocabulary": "maximum number of pieces (8000)",
     "min_frequency": "minimum frequency of a piece (2)",
     "normaliser": "usual, none, nfc or nfkc (usual)",
     "pre_tokenizer": "usual, whitespace, punctuation or none (usual)",
@@ -40,7 +40,7 @@ _WIDTH = 24
 
 def add_train(actions: Any) -> None:
     """The words after `burnish tokenizer train`."""
-    train = actions.add_parser("train", help="train a new tokenizer on texts", allow_abbrev=False)
+    train = add_action(actions, "train", "train a new tokenizer on texts")
     _add_data(train, required=True)
     train.add_argument(
         OUTPUT, metavar="DIR", type=Path, required=True, help="a new folder, or an existing one without a tokenizer"
@@ -75,7 +75,7 @@ def _add_data(parser: Any, *, required: bool) -> None:
     parser.add_argument(
         "--column", metavar="NAME", nargs="+", help="the columns with texts (default: all text columns)"
     )
-    add_changes(parser)
+    add_changes(parser, "data.encoding=windows-1252")
 
 
 def _read_texts(arguments: Namespace, screen: ProgressScreen) -> "ColumnTexts":
@@ -199,7 +199,7 @@ def _compression_line(measured: "Compression", own: str) -> str:
 
 def add_extend(actions: Any) -> None:
     """The words after `burnish tokenizer extend`."""
-    extend = actions.add_parser("extend", help="add tokens to a tokenizer", allow_abbrev=False)
+    extend = add_action(actions, "extend", "add tokens to a tokenizer")
     extend.add_argument("tokenizer", metavar="TOKENIZER", help="folder, tokenizer.json, Hub ID or run")
     extend.add_argument("--revision", default="main", help="branch, tag or commit of a Hub ID")
     extend.add_argument("--add", metavar="TOKEN", nargs="+", default=[], help="tokens to add")

@@ -42,7 +42,7 @@ def _add_start(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--queue",
         action="store_true",
-        help="start when the other runs in its folder, and those queued before, have ended",
+        help="wait until the runs that are training or were queued before have ended",
     )
 
 
