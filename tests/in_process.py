@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from backend import process_tree
@@ -21,6 +22,8 @@ from backend.commands.screen import ProgressScreen
 from backend.contract.run.folder import ExitRecord, ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
 from backend.contract.spec import RunSpec
+
+pa.scalar(0)  # pyarrow looks for pandas once; a command that leaves it out would do so for all later tests
 
 _attempt_of_a_supervisor = train.attempt
 

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 def prepare(spec: "RunSpec", arguments: Namespace) -> "Checked":
     """The spec, checked in full; nothing has been written. Raises InputError."""
     from backend.commands.screen import ProgressScreen
-    from backend.preflight import checks  # loads pyarrow and the data room
+    from backend.data.pandas_left_out import leave_pandas_out  # these load pyarrow and the data room
+    from backend.preflight import checks
 
+    leave_pandas_out(spec.data.source)
     spec = agree_to_code(spec, arguments)
     if arguments.run_folder is not None:
         _refuse_existing(arguments.run_folder)

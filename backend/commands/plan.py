@@ -42,10 +42,12 @@ def _arguments(parser: ArgumentParser) -> None:
 def _plan(arguments: Namespace) -> int:
     import msgspec
 
-    from backend.hardware import devices  # these load the data room
+    from backend.data.pandas_left_out import leave_pandas_out  # these load the data room
+    from backend.hardware import devices
     from backend.preflight import cost, resolve
 
     spec = new_run.agree_to_code(resolve.read_spec(arguments.spec, new_run.requested_changes(arguments)), arguments)
+    leave_pandas_out(spec.data.source)
     screen = ProgressScreen()
     screen.line("reading model and data")
     available = devices.list_devices(spec.hardware.engine, environment=spec.hardware.environment)

@@ -145,6 +145,11 @@ class EngineEntry(Protocol):
         ...
 
     @staticmethod
+    def knows_devices() -> bool:
+        """Whether `devices` needs neither its framework nor a spec's environment here."""
+        ...
+
+    @staticmethod
     def devices() -> list[Device]:
         """What the framework sees to compute on, accelerators first; imports it."""
         ...

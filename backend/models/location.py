@@ -1,24 +1,26 @@
-"""Finds a model's files: in a folder, in the hub library's cache, on the hub, or as a converted copy."""
+"""Finds a model's files: in a folder, in the hub library's cache, on the hub, or as a converted copy.
+
+The hub library takes half a second to import, and a folder needs nothing of it, so it is imported where it is used.
+"""
 
 import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
-
-from huggingface_hub import constants, try_to_load_from_cache
-from huggingface_hub.utils import HFValidationError, validate_repo_id
+from typing import TYPE_CHECKING, Literal
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.safe_files import user_path
-from backend.data.hub_answers import check_revision
 from backend.data.sources.source import Report
-from backend.models import conversion, hub
+from backend.models import conversion
 from backend.models.model_files import check_links
 from backend.models.remote_code import find_remote_code
 from backend.models.tokenizer_files import read_tokenizer
 from backend.models.weights import OLD_FORMATS, flax_problem, read_weights
+
+if TYPE_CHECKING:
+    from backend.models import hub
 
 CONVERT_OPTION = "--convert-weights"
 """How a person agrees on a command line that old weights are converted."""
@@ -85,6 +87,8 @@ def locate_small_files(
         return local
     if offline:
         raise _not_here(name_or_path)
+    from backend.models import hub  # slow to import
+
     remote = hub.remote_model(name_or_path, revision)
     folder = hub.download(remote, remote.small_files, ignore_progress)
     return ModelLocation(folder, "hub", folder.name, name_or_path, remote)
@@ -109,6 +113,8 @@ def locate_without_weights(
         return local
     if offline:
         raise _not_here(name_or_path)
+    from backend.models import hub  # slow to import
+
     remote = hub.remote_model(name_or_path, revision)
     folder = hub.download(remote, remote.small_files, report)
     return ModelLocation(folder, "hub", folder.name, name_or_path)
@@ -121,6 +127,8 @@ def fetch(
 
     Of old weights the hub's own conversion is taken where there is one; else they come as they are.
     """
+    from backend.models import hub  # slow to import
+
     if not _is_hub_id(name):
         raise InputError(
             "{field}: {name} is not the name of a Hub model; give one such as google/mt5-small",
@@ -173,6 +181,10 @@ def _find_local(name: str, revision: str) -> ModelLocation | None:
             field=_FIELD,
             path=path,
         )
+    from huggingface_hub import try_to_load_from_cache  # slow to import
+
+    from backend.data.hub_answers import check_revision
+
     config = try_to_load_from_cache(name, "config.json", revision=check_revision(revision))
     if not isinstance(config, str):
         return None
@@ -190,6 +202,8 @@ def _has_tokenizer(folder: Path) -> bool:
 def _is_hub_id(name: str) -> bool:
     if Path(name).is_absolute() or name.startswith((".", "~")) or "\\" in name:
         return False
+    from huggingface_hub.utils import HFValidationError, validate_repo_id  # slow to import
+
     try:
         validate_repo_id(name)
     except HFValidationError:
@@ -207,6 +221,8 @@ def _fetch(
     needs_weights: bool,
     consent: bool,
 ) -> ModelLocation | None:
+    from backend.models import hub  # slow to import
+
     if offline:
         raise _not_here(name)
     remote = hub.remote_model(name, revision)
@@ -260,6 +276,8 @@ def _safe_copy(location: ModelLocation | None, name: str, revision: str, cache: 
 
 
 def _not_here(name: str) -> InputError:
+    from huggingface_hub import constants  # slow to import
+
     return InputError(
         "{field}: {name} is neither a folder nor complete in the cache ({hf_hub_cache}), and the network "
         "may not be used; download it first, or give a folder",

@@ -20,6 +20,7 @@ from backend.contract.run.events import (
 )
 from backend.contract.run.folder import ENDS, RunFolder
 from backend.contract.spec import RunSpec
+from backend.data.pandas_left_out import leave_pandas_out
 from backend.preflight.engine_choice import position as hosts_of
 from backend.preflight.resolve import read_run
 from backend.training import artifacts, measured_run, samples
@@ -95,6 +96,7 @@ class TrainingAttempt:
         """Open the run, train it, leave its model and predictions; returns the final event."""
         try:
             spec = read_run(self.folder)
+            leave_pandas_out(spec.data.source)
             self.failure_context = FailureContext(self.folder, spec)
             self._meet_hosts(spec)
             with _collecting_rarely():

@@ -32,6 +32,17 @@ def test_helper_hands_questions_out_without_what_answers_them(root: Path):
     assert loaded(root, "import backend.helper.server", "numpy", "pyarrow", "huggingface_hub", "tokenizers") == set()
 
 
+def test_plan_and_the_check_of_a_run_load_the_hub_library_for_hub_models_alone(root: Path):
+    code = "import backend.preflight.cost, backend.preflight.checks, backend.commands.plan"
+    assert loaded(root, code, "huggingface_hub", "httpx") == set()
+
+
+@pytest.mark.parametrize(("source", "expected"), [("demo", set()), ("hub", {"pandas"})])
+def test_pyarrow_loads_pandas_only_for_the_source_that_uses_it(root: Path, source: str, expected: set[str]):
+    code = f"from backend.data.pandas_left_out import leave_pandas_out\nleave_pandas_out({source!r})"
+    assert loaded(root, f"{code}\nimport pyarrow\nassert pyarrow.array(['a', None]).null_count == 1") == expected
+
+
 def test_loop_is_imported_without_a_framework(root: Path):
     assert not loaded(root, "import backend.training.loop, backend.inference.predict") & {
         "torch",

@@ -9,9 +9,12 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from backend.contract.resources import resource
+
+pa.scalar(0)  # pyarrow looks for pandas once; a command that leaves it out would do so for all later tests
 
 Until = Callable[[Callable[[], object]], None]
 

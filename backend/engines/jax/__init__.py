@@ -101,6 +101,11 @@ class JaxEntry:
         return JaxEngine()
 
     @staticmethod
+    def knows_devices() -> bool:
+        """A spec may ask XLA for several processors by an environment of its own."""
+        return False
+
+    @staticmethod
     def devices():
         """What JAX sees to compute on; imports jax."""
         from backend.engines.jax.devices import devices  # jax takes seconds to import

@@ -56,9 +56,16 @@ class TorchEntry:
         return TorchEngine()
 
     @staticmethod
+    def knows_devices() -> bool:
+        """Where the system has no accelerator there is nothing to ask torch for."""
+        from backend.engines.torch.devices import may_have_accelerator  # a program, which a package must not import
+
+        return not may_have_accelerator()
+
+    @staticmethod
     def devices():
-        """What PyTorch sees to compute on; imports torch."""
-        from backend.engines.torch.devices import devices  # torch takes seconds to import
+        """What PyTorch sees to compute on; imports torch where there may be an accelerator."""
+        from backend.engines.torch.devices import devices
 
         return devices()
 

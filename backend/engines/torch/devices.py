@@ -16,11 +16,11 @@ DEVICE_FILES = ("nvidiactl", "dxg", "kfd")
 
 def devices() -> list[Device]:
     """Accelerators first, the processor last."""
-    return [*(_accelerators() if _may_have_accelerator() else []), cpu_device()]
+    return [*(_accelerators() if may_have_accelerator() else []), cpu_device()]
 
 
-def _may_have_accelerator() -> bool:
-    # Importing torch takes seconds; where the system has no accelerator there is nothing to ask it for.
+def may_have_accelerator() -> bool:
+    """Whether to ask torch, which takes seconds to import; its answer is the better one."""
     return sys.platform != "linux" or any((Path("/dev") / name).exists() for name in DEVICE_FILES)
 
 
