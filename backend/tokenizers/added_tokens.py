@@ -4,17 +4,15 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.tokens.training import ProposedToken, ProposedTokens
+from backend.tokenizers import AnyTokenizer
 from backend.tokenizers.options import ADDED_SPECIAL, apply
 from backend.tokenizers.token_counts import TokenCounter, batches
 from backend.tokenizers.vocabulary.pieces import vocabulary_of
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 Encode = Callable[[str], list[int]]
 
@@ -30,7 +28,7 @@ class Extension:
     """Lets ordinary ones be found only where nothing of a word stands beside them."""
 
 
-def propose(tokenizer: "PreTrainedTokenizerBase", extension: Extension) -> ProposedTokens:
+def propose(tokenizer: AnyTokenizer, extension: Extension) -> ProposedTokens:
     """What stands for each proposed token now, and why one cannot be added."""
     wanted = [(text, False) for text in extension.add] + [(text, True) for text in extension.special]
     seen: set[str] = set()
@@ -41,7 +39,7 @@ def propose(tokenizer: "PreTrainedTokenizerBase", extension: Extension) -> Propo
     return ProposedTokens(tokens=found, vocabulary=len(tokenizer))
 
 
-def extend(tokenizer: "PreTrainedTokenizerBase", extension: Extension) -> int:
+def extend(tokenizer: AnyTokenizer, extension: Extension) -> int:
     """Add the tokens to `tokenizer`, which becomes another one; how many it has more.
 
     Raises InputError where one cannot be added, or none is new.
@@ -80,8 +78,8 @@ class Counted:
 
 
 def count(
-    before: "PreTrainedTokenizerBase",
-    after: "PreTrainedTokenizerBase",
+    before: AnyTokenizer,
+    after: AnyTokenizer,
     texts: Iterable[str],
     wanted: Sequence[str],
     done: Callable[[int], None] = lambda count: None,
@@ -100,7 +98,7 @@ def count(
     return Counted(counts, rows, tokens, found.total())
 
 
-def _propose(tokenizer: "PreTrainedTokenizerBase", text: str, special: bool, *, again: bool) -> ProposedToken:
+def _propose(tokenizer: AnyTokenizer, text: str, special: bool, *, again: bool) -> ProposedToken:
     if problem := _problem(text, again=again):
         return ProposedToken(text, special, [], [], problem=problem)
     ids = list(pieces_of(tokenizer, text))
@@ -121,19 +119,17 @@ def _problem(text: str, *, again: bool) -> str:
     return ""
 
 
-def _id_of(tokenizer: "PreTrainedTokenizerBase", text: str) -> int | None:
+def _id_of(tokenizer: AnyTokenizer, text: str) -> int | None:
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
     return backend.token_to_id(text) if backend is not None else tokenizer.get_vocab().get(text)
 
 
-def pieces_of(tokenizer: "PreTrainedTokenizerBase", text: str) -> tuple[int, ...]:
+def pieces_of(tokenizer: AnyTokenizer, text: str) -> tuple[int, ...]:
     """The ids that stand for `text` now, without what only marks a space before it and without unknown ones."""
     return _known_ids(tokenizer, list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]))
 
 
-def replaced_pieces(
-    tokenizer: "PreTrainedTokenizerBase", own: "PreTrainedTokenizerBase | None"
-) -> dict[int, tuple[int, ...]]:
+def replaced_pieces(tokenizer: AnyTokenizer, own: "AnyTokenizer | None") -> dict[int, tuple[int, ...]]:
     """Id of each added token → the ids that stood for it before.
 
     `own` is the tokenizer that the model was trained with, of which `tokenizer` has every id; without it every added
@@ -151,23 +147,23 @@ def replaced_pieces(
     return {place: _known_ids(own or tokenizer, encode(text)) for place, text in sorted(added.items())}
 
 
-def first_new(tokenizer: "PreTrainedTokenizerBase") -> int:
+def first_new(tokenizer: AnyTokenizer) -> int:
     """The first id that none of its tokens has."""
     return max(tokenizer.get_vocab().values(), default=-1) + 1
 
 
-def rows_needed(tokenizer: "PreTrainedTokenizerBase") -> int:
+def rows_needed(tokenizer: AnyTokenizer) -> int:
     """How many rows a table must have so that every id has one; ids may have gaps, and two tokens the same id."""
     return max(len(tokenizer), first_new(tokenizer))
 
 
-def extends(tokenizer: "PreTrainedTokenizerBase", own: "PreTrainedTokenizerBase") -> bool:
+def extends(tokenizer: AnyTokenizer, own: AnyTokenizer) -> bool:
     """Whether every token of `own` has the same id in `tokenizer`."""
     ids: Mapping[str, int] = tokenizer.get_vocab()
     return all(ids.get(token) == place for token, place in own.get_vocab().items())
 
 
-def _encoder_without(tokenizer: "PreTrainedTokenizerBase", first: int) -> Encode:
+def _encoder_without(tokenizer: AnyTokenizer, first: int) -> Encode:
     """The tokenizer as it would be without what was added from the id `first` on."""
     backend: Any = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
@@ -180,7 +176,7 @@ def _encoder_without(tokenizer: "PreTrainedTokenizerBase", first: int) -> Encode
     return lambda text: list(before.encode(text, add_special_tokens=False).ids)
 
 
-def _known_ids(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> tuple[int, ...]:
+def _known_ids(tokenizer: AnyTokenizer, ids: list[int]) -> tuple[int, ...]:
     unknown = vocabulary_of(tokenizer).unknown
     known = [place for place in ids if place != unknown]
     return tuple(place for place in known if str(tokenizer.decode([place])).strip()) or tuple(known)

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import msgspec
 import numpy as np
@@ -15,13 +15,10 @@ from backend.contract.errors import InputError
 from backend.contract.messages import table_of
 from backend.contract.tokens.tokens import LONG_TEXT, MAX_IN_JSON, TokenizeQuestion, Tokens
 from backend.data.sources.source import Report
-from backend.tokenizers import chat, tokenize
+from backend.tokenizers import AnyTokenizer, chat, tokenize
 from backend.tokenizers.long_text import Stream
 from backend.tokenizers.text import File, Text
 from backend.tokenizers.token_table import Arrays, Table
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 REST, MESSAGES = b"answer", b"messages"
 """Metadata: the answer without its columns, and how its sentences were made, as JSON."""
@@ -34,9 +31,7 @@ _MAX_BYTES = 300_000
 _PREFIX, _SUFFIX, _PART = "burnish-", ".arrow", ".part"
 
 
-def answer_tokenize(
-    tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, report: Report
-) -> Tokens | dict[str, str]:
+def answer_tokenize(tokenizer: AnyTokenizer, question: TokenizeQuestion, report: Report) -> Tokens | dict[str, str]:
     """The answer, or `{"arrow": PATH}`. Raises InputError."""
     table = tokenize_short(tokenizer, question)
     if table is None:
@@ -46,7 +41,7 @@ def answer_tokenize(
     return {"arrow": _write_table(table)}
 
 
-def tokenize_short(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion) -> Table | None:
+def tokenize_short(tokenizer: AnyTokenizer, question: TokenizeQuestion) -> Table | None:
     """The tokens of a text that is not long; None of a long one. Raises InputError."""
     if question.messages is not None:
         said = chat.render_chat(tokenizer, question.messages, question.chat_template, question.generation_prompt)
@@ -73,7 +68,7 @@ def _write_table(table: Table) -> str:
     return str(path)
 
 
-def _write_blocks(tokenizer: "PreTrainedTokenizerBase", question: TokenizeQuestion, report: Report) -> str:
+def _write_blocks(tokenizer: AnyTokenizer, question: TokenizeQuestion, report: Report) -> str:
     source = File(question.file) if question.file is not None else Text(question.text or "")
     stream = Stream(tokenizer, source, question.special_tokens)
     with unfinished_file() as (file, path):

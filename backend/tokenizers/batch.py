@@ -1,7 +1,5 @@
 """Several texts as the padded batch that a model gets."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from msgspec.structs import replace
 
@@ -9,6 +7,7 @@ from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.tokens.batches import MAX_CELLS, BatchQuestion, TokenGrid
 from backend.contract.tokens.options import TokenOptions
+from backend.tokenizers import AnyTokenizer
 from backend.tokenizers.encoding import encode_rows, limit_of
 from backend.tokenizers.loading import ensure_pad_token
 from backend.tokenizers.options import stored_truncation
@@ -17,14 +16,11 @@ from backend.tokenizers.token_table import Columns
 from backend.tokenizers.tokenize import surrogate_notes
 from backend.tokenizers.vocabulary.pieces import vocabulary_of
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
 EMPTY = -1
 """In place of an id where a row is shorter and nothing pads it."""
 
 
-def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> TokenGrid:
+def grid(tokenizer: AnyTokenizer, question: BatchQuestion) -> TokenGrid:
     """Ids, mask and type ids. Raises InputError."""
     pairs = question.pairs
     if pairs is not None and len(pairs) != len(question.texts):
@@ -80,7 +76,7 @@ def grid(tokenizer: "PreTrainedTokenizerBase", question: BatchQuestion) -> Token
     )
 
 
-def _width(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, rows: list[Columns]) -> int:
+def _width(tokenizer: AnyTokenizer, options: TokenOptions, rows: list[Columns]) -> int:
     """How long rows are filled to, where the library does not do it."""
     longest = max((len(row) for row in rows), default=0)
     if options.padding == "max_length":
@@ -93,7 +89,7 @@ def _width(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, rows: li
 
 
 def _full_lengths(
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     texts: list[str],
     pairs: list[str] | None,
     options: TokenOptions,

@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.tokens.chat_template import PLAIN, PLAIN_WITH_BEGINNING, template_among
 from backend.contract.tokens.tokens import Message, MessageSpan
 from backend.models.chat_rendering import RenderRequest, TemplateRefusal, render
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+from backend.tokenizers import AnyTokenizer
 
 FIELD = "task.template"
 NOTE = message("This tokenizer has no chat template: a plain one is used, as in training.")
@@ -27,7 +24,7 @@ class Chat:
 
 
 def render_chat(
-    tokenizer: "PreTrainedTokenizerBase", messages: Sequence[Message], template: str | None, generation_prompt: bool
+    tokenizer: AnyTokenizer, messages: Sequence[Message], template: str | None, generation_prompt: bool
 ) -> Chat:
     """The text of a chat. Raises InputError where it is empty, or the template refuses it."""
     if not messages:
@@ -39,13 +36,13 @@ def render_chat(
     return Chat(text, tuple(places), () if own else (NOTE,))
 
 
-def plain_template(tokenizer: "PreTrainedTokenizerBase") -> str:
+def plain_template(tokenizer: AnyTokenizer) -> str:
     """What takes its place, here and in training, where it has none."""
     return PLAIN_WITH_BEGINNING if _adds_bos(tokenizer) else PLAIN
 
 
 def _render(
-    tokenizer: "PreTrainedTokenizerBase", turns: list[dict[str, str]], source: str, prompt: bool
+    tokenizer: AnyTokenizer, turns: list[dict[str, str]], source: str, prompt: bool
 ) -> tuple[str, list[MessageSpan]]:
     """The text and where each message lies; no places where the template writes a beginning otherwise, or refuses it."""
     prefixes = [(number, False) for number in range(1, len(turns) + 1)]
@@ -82,6 +79,6 @@ def _message_spans(turns: list[dict[str, str]], ends: Sequence[int | None]) -> l
     return found
 
 
-def _adds_bos(tokenizer: "PreTrainedTokenizerBase") -> bool:
+def _adds_bos(tokenizer: AnyTokenizer) -> bool:
     first = tokenizer("")["input_ids"][:1]
     return tokenizer.bos_token_id is not None and first == [tokenizer.bos_token_id]

@@ -4,7 +4,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,15 +18,12 @@ from backend.contract.tokens.comparison import (
     TextCounts,
 )
 from backend.data.split_statistics import summarise_counts
-from backend.tokenizers import offsets
+from backend.tokenizers import AnyTokenizer, offsets
 from backend.tokenizers.text import replace_surrogates
 from backend.tokenizers.token_counts import Report, TokenCounter, batches
 from backend.tokenizers.vocabulary.pieces import vocabulary_of
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
-Tokenizers = Sequence[tuple[str, "PreTrainedTokenizerBase"]]
+Tokenizers = Sequence[tuple[str, AnyTokenizer]]
 """Names and the tokenizers themselves."""
 BARS = 40
 """Of a histogram, at most."""
@@ -95,7 +91,7 @@ def _tokens(number: int, cut: _Cut, text: str, lines: list[int], differing: np.n
         )  # fmt: skip
 
 
-def _tokenize(tokenizer: "PreTrainedTokenizerBase", text: str, special_tokens: bool) -> _Cut:
+def _tokenize(tokenizer: AnyTokenizer, text: str, special_tokens: bool) -> _Cut:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         ids = list(tokenizer(text, add_special_tokens=special_tokens, truncation=False, verbose=False)["input_ids"])

@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from backend.contract.messages import message
 from backend.contract.tokens.batches import Decoded, DecodedRow, PiecesAsText
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+from backend.tokenizers import AnyTokenizer
 
 
 def decode(
-    tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int], skip_special: bool = False, clean_up: bool | None = None
+    tokenizer: AnyTokenizer, ids: Sequence[int], skip_special: bool = False, clean_up: bool | None = None
 ) -> str:
     """The text of `ids`; an id that the tokenizer does not have appears as `⟨no token 99999⟩`."""
     parts = []
@@ -26,7 +24,7 @@ def decode(
 
 
 def decode_rows(
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     rows: Sequence[Sequence[int]],
     skip_special: bool = False,
     clean_up: bool | None = None,
@@ -35,7 +33,7 @@ def decode_rows(
     return Decoded([_row(tokenizer, list(ids), skip_special, clean_up) for ids in rows])
 
 
-def pieces_to_text(tokenizer: "PreTrainedTokenizerBase", pieces: Sequence[str]) -> PiecesAsText:
+def pieces_to_text(tokenizer: AnyTokenizer, pieces: Sequence[str]) -> PiecesAsText:
     """The ids of pieces and the text that they make; a piece that does not exist appears as `⟨no piece abc⟩`."""
     vocabulary = tokenizer.get_vocab() if getattr(tokenizer, "backend_tokenizer", None) is None else None
     ids = [_id(tokenizer, piece, vocabulary) for piece in pieces]
@@ -48,7 +46,7 @@ def pieces_to_text(tokenizer: "PreTrainedTokenizerBase", pieces: Sequence[str]) 
     return PiecesAsText(text="".join(parts), ids=ids, unknown=[place for place, number in enumerate(ids) if number < 0])
 
 
-def exists(tokenizer: "PreTrainedTokenizerBase", token: int) -> bool:
+def exists(tokenizer: AnyTokenizer, token: int) -> bool:
     """Whether the tokenizer has this id; vocabularies may have holes."""
     if not 0 <= token < 2**31:  # the backend raises OverflowError outside of its number type
         return False
@@ -56,7 +54,7 @@ def exists(tokenizer: "PreTrainedTokenizerBase", token: int) -> bool:
     return token < len(tokenizer) if backend is None else backend.id_to_token(token) is not None
 
 
-def _row(tokenizer: "PreTrainedTokenizerBase", ids: list[int], skip_special: bool, clean_up: bool | None) -> DecodedRow:
+def _row(tokenizer: AnyTokenizer, ids: list[int], skip_special: bool, clean_up: bool | None) -> DecodedRow:
     there = [exists(tokenizer, token) for token in ids]
     names = iter(tokenizer.convert_ids_to_tokens([token for token, known in zip(ids, there, strict=True) if known]))
     return DecodedRow(
@@ -69,7 +67,7 @@ def _row(tokenizer: "PreTrainedTokenizerBase", ids: list[int], skip_special: boo
     )
 
 
-def _id(tokenizer: "PreTrainedTokenizerBase", piece: str, vocabulary: dict[str, int] | None) -> int:
+def _id(tokenizer: AnyTokenizer, piece: str, vocabulary: dict[str, int] | None) -> int:
     try:
         backend = getattr(tokenizer, "backend_tokenizer", None)
         found = backend.token_to_id(piece) if backend is not None else (vocabulary or {}).get(piece)

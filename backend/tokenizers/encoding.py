@@ -1,19 +1,16 @@
 """Calls a tokenizer: any of its options in, what it says of every token out, as numpy columns."""
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
 from backend.contract.errors import InputError, panics_as_errors
 from backend.contract.tokens.options import TokenOptions
-from backend.tokenizers import slow_encoding
+from backend.tokenizers import AnyTokenizer, slow_encoding
 from backend.tokenizers.text import words_of
 from backend.tokenizers.token_table import NOWHERE, Columns, join_columns
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 MAX_FILLED = 4_000_000
 """Tokens that a row is filled to; the library ends the process where its memory does not suffice."""
@@ -21,13 +18,13 @@ VAST = 10**9
 """transformers says 1e30 where a tokenizer has no limit."""
 
 
-def limit_of(tokenizer: "PreTrainedTokenizerBase") -> int | None:
+def limit_of(tokenizer: AnyTokenizer) -> int | None:
     """What the model reads at most, as far as the tokenizer says."""
     limit = tokenizer.model_max_length
     return int(limit) if isinstance(limit, (int, float)) and 0 < limit < VAST else None
 
 
-def encode(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, options: TokenOptions) -> Columns:
+def encode(tokenizer: AnyTokenizer, text: str, pair: str | None, options: TokenOptions) -> Columns:
     """The tokens of a text or a pair. Raises InputError for options that cannot be."""
     check(tokenizer, options, pair is not None)
     if not tokenizer.is_fast:
@@ -38,7 +35,7 @@ def encode(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, op
 
 
 def encode_rows(
-    tokenizer: "PreTrainedTokenizerBase", texts: list[str], pairs: list[str] | None, options: TokenOptions
+    tokenizer: AnyTokenizer, texts: list[str], pairs: list[str] | None, options: TokenOptions
 ) -> list[Columns]:
     """The tokens of several texts or pairs, padded together. Raises InputError."""
     check(tokenizer, options, pairs is not None)
@@ -49,9 +46,7 @@ def encode_rows(
     return [columns_of(one, 0, *row, options) for one, row in zip(found, both, strict=True)]
 
 
-def raw(
-    tokenizer: "PreTrainedTokenizerBase", texts: list[str], pairs: list[str] | None, options: TokenOptions
-) -> list[Any]:
+def raw(tokenizer: AnyTokenizer, texts: list[str], pairs: list[str] | None, options: TokenOptions) -> list[Any]:
     """The library's own encodings, as transformers asks for them; windows of a text follow each other."""
     given: list[Any] = [words_of(one)[0] for one in texts] if options.pre_split else texts
     second: Any = pairs if pairs is None or not options.pre_split else [words_of(one)[0] for one in pairs]
@@ -115,7 +110,7 @@ def columns_of(encoding: Any, window: int, text: str, pair: str | None, options:
     )
 
 
-def check(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, pair: bool) -> None:
+def check(tokenizer: AnyTokenizer, options: TokenOptions, pair: bool) -> None:
     """Raises InputError where the libraries would stop with an error of their own, or end the process."""
     added = tokenizer.num_special_tokens_to_add(pair=pair) if options.special_tokens else 0
     if options.max_length is not None:
@@ -169,7 +164,7 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: TokenOptions, pair: boo
             )
 
 
-def _check_room(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str, options: TokenOptions) -> None:
+def _check_room(tokenizer: AnyTokenizer, text: str, pair: str, options: TokenOptions) -> None:
     """Windows go through one text of a pair: the library ends the process where the other leaves them too little room."""
     assert options.max_length is not None
     free = replace(options, max_length=None, windows=False, padding="")
@@ -185,7 +180,7 @@ def _numbers(values: list[int | None]) -> np.ndarray:
     return np.where(np.isnan(found), NOWHERE, found).astype(np.int64)
 
 
-def _reset(tokenizer: "PreTrainedTokenizerBase") -> None:
+def _reset(tokenizer: AnyTokenizer) -> None:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
         backend.no_truncation()

@@ -5,7 +5,7 @@ import importlib.util
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from backend.contract.errors import InputError, panics_as_errors
 from backend.contract.messages import message
@@ -14,11 +14,8 @@ from backend.models.config import MAX_ROWS, config_mistake, read_checked
 from backend.models.model_files import RepeatedKeyError, check_links, parse_table, read_small
 from backend.models.remote_code import code_folder, find_remote_code
 from backend.models.tokenizer_files import problem_of
-from backend.tokenizers import resolve, sentencepiece_file, single_files
+from backend.tokenizers import AnyTokenizer, resolve, sentencepiece_file, single_files
 from backend.tokenizers.options import apply, check, given_at_construction, switch_off_stored
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 FIELD = "model.tokenizer"
 ELSEWHERE = message("set {field} to a folder or Hub ID that has one", field=FIELD)
@@ -41,7 +38,7 @@ def open_tokenizer(
     revision: str = "main",
     options: dict[str, Any] | None = None,
     offline: bool = False,
-) -> "PreTrainedTokenizerBase":
+) -> AnyTokenizer:
     """The tokenizer of a local folder, a file of one or a hub id, without truncation and padding of its own.
 
     `options` are given at construction, where alone most take effect, and checked against the class (`tokenizers.options`). Code that
@@ -75,18 +72,18 @@ def open_tokenizer(
     return tokenizer
 
 
-def open_named(name: str, revision: str = "main", offline: bool = False) -> "PreTrainedTokenizerBase":
+def open_named(name: str, revision: str = "main", offline: bool = False) -> AnyTokenizer:
     """The same of a run too, by its name or path: what `naming` makes of the name is opened."""
     found = resolve.resolve_name(name, revision)
     return open_tokenizer(found.name_or_path, found.revision, found.options, offline)
 
 
-def opening_note(tokenizer: "PreTrainedTokenizerBase") -> str:
+def opening_note(tokenizer: AnyTokenizer) -> str:
     """What was assumed on opening since the files do not say it, as a sentence; empty where they do."""
     return getattr(tokenizer, "_opening_note", "")
 
 
-def ensure_pad_token(tokenizer: "PreTrainedTokenizerBase") -> int:
+def ensure_pad_token(tokenizer: AnyTokenizer) -> int:
     """The id that fills rows to a common length; where the tokenizer has none, that of the end of text, else 0.
 
     The tokenizer stays as it is: filler is known by the attention mask, never by its id, so that a real end of text
@@ -96,7 +93,7 @@ def ensure_pad_token(tokenizer: "PreTrainedTokenizerBase") -> int:
     return next((token for token in candidates if isinstance(token, int)), 0)
 
 
-def fingerprint(tokenizer: "PreTrainedTokenizerBase") -> str:
+def fingerprint(tokenizer: AnyTokenizer) -> str:
     """Changes with anything that changes ids: vocabulary, normalisation, special tokens, options. For cache keys."""
     digest = _hash_vocabulary(tokenizer)
     for part in _identity(tokenizer):
@@ -134,7 +131,7 @@ def _check_options(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _from_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
+def _from_file(path: Path, options: dict[str, Any]) -> AnyTokenizer:
     if path.suffix in _PICKLES:
         raise InputError(
             "{path}: pickled tokenizers are never opened; {elsewhere}", FIELD, path=path, elsewhere=ELSEWHERE
@@ -151,7 +148,7 @@ def _is_file(path: Path, name: str) -> bool:
         ) from None
 
 
-def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
+def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> AnyTokenizer:
     check_links(folder)
     _check_json(folder)
     if alone := _only_file(folder):
@@ -161,7 +158,7 @@ def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> "PreTraine
     ignored = _ignored_files(folder, name)
     from transformers import AutoTokenizer  # heavy: loads whatever framework is installed
 
-    def build() -> "PreTrainedTokenizerBase":
+    def build() -> AnyTokenizer:
         return AutoTokenizer.from_pretrained(
             str(code or folder), local_files_only=True, trust_remote_code=code is not None, **ignored, **options
         )
@@ -211,9 +208,7 @@ def _is_half(names: set[str]) -> bool:
     return not whole and len(BPE & names) == 1
 
 
-def _open(
-    build: Callable[[], "PreTrainedTokenizerBase"], folder: Path, name: str, options: dict[str, Any]
-) -> "PreTrainedTokenizerBase":
+def _open(build: Callable[[], AnyTokenizer], folder: Path, name: str, options: dict[str, Any]) -> AnyTokenizer:
     try:
         with panics_as_errors():
             tokenizer = build()
@@ -300,7 +295,7 @@ def _check_json(folder: Path) -> None:
         sentencepiece_file.check(path)
 
 
-def _check_limit(tokenizer: "PreTrainedTokenizerBase", name: str) -> None:
+def _check_limit(tokenizer: AnyTokenizer, name: str) -> None:
     limit: object = tokenizer.model_max_length
     if not isinstance(limit, int | float):
         raise InputError(
@@ -413,7 +408,7 @@ def _first_line(error: Exception) -> str:
 # What a file has stored
 
 
-def _add_prefix_space(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any]) -> None:
+def _add_prefix_space(tokenizer: AnyTokenizer, options: dict[str, Any]) -> None:
     """transformers 5.23 ignores `add_prefix_space` where a tokenizer.json is loaded as it is: set it in the backend."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if "add_prefix_space" not in options or backend is None or backend.pre_tokenizer is None:
@@ -426,7 +421,7 @@ def _add_prefix_space(tokenizer: "PreTrainedTokenizerBase", options: dict[str, A
             step.prepend_scheme = "always" if options["add_prefix_space"] else "never"
 
 
-def _switch_on_segments(tokenizer: "PreTrainedTokenizerBase") -> None:
+def _switch_on_segments(tokenizer: AnyTokenizer) -> None:
     """transformers 5 no longer hands on the segments of these, though their models were trained with them."""
     kinds = ("AlbertTokenizer", "BigBirdTokenizer", "FunnelTokenizer", "XLNetTokenizer")
     if type(tokenizer).__name__.startswith(kinds) and "token_type_ids" not in tokenizer.model_input_names:
@@ -442,7 +437,7 @@ _HASHED: dict[bytes, Any] = {}
 """Hashes by those of a backend as it is written: to put a vocabulary in order takes ten times as long as to write it."""
 
 
-def _hash_vocabulary(tokenizer: "PreTrainedTokenizerBase") -> Any:
+def _hash_vocabulary(tokenizer: AnyTokenizer) -> Any:
     """A hash of the class and its vocabulary, to be continued by `_identity`; what it is made of never changes, either."""
     digest = hashlib.sha256(type(tokenizer).__name__.encode())
     backend = getattr(tokenizer, "backend_tokenizer", None)
@@ -464,7 +459,7 @@ def _hash_vocabulary(tokenizer: "PreTrainedTokenizerBase") -> Any:
     return _HASHED[key].copy()
 
 
-def _identity(tokenizer: "PreTrainedTokenizerBase") -> Iterator[str]:
+def _identity(tokenizer: AnyTokenizer) -> Iterator[str]:
     """What the IDs depend on beside it. The order of the rows is drawn from this text, so its form never changes."""
     yield json.dumps({name: str(token) for name, token in tokenizer.special_tokens_map.items()}, sort_keys=True)
     yield repr((tokenizer.padding_side, tokenizer.truncation_side, tokenizer.model_max_length))

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -19,13 +18,10 @@ import numpy as np
 from backend.contract.tokens.options import TokenOptions
 from backend.contract.tokens.tokens import Tokens, TokenTotals
 from backend.data.sources.source import Report
-from backend.tokenizers import tokenize
+from backend.tokenizers import AnyTokenizer, tokenize
 from backend.tokenizers.encoding import encode
 from backend.tokenizers.text import File, Text
 from backend.tokenizers.token_table import NOWHERE, Arrays, Columns, Tables
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 BLOCK = 200_000
 """Characters tokenised at once; about 50 MB of encodings."""
@@ -55,7 +51,7 @@ class Block:
     """Characters of the whole text that are done with this block."""
 
 
-def blocks(tokenizer: "PreTrainedTokenizerBase", read: Read, size: int) -> Iterator[Block]:
+def blocks(tokenizer: AnyTokenizer, read: Read, size: int) -> Iterator[Block]:
     """The tokens of the whole text, without those that are added; words are counted on from block to block."""
     text, begin, start, byte_start = "", 0, 0, 0
     width, words, over = size, 0, False
@@ -86,7 +82,7 @@ def _slice_columns(found: Columns, first: int, last: int, words: int) -> Columns
     return replace(part, word=np.where(part.word == NOWHERE, NOWHERE, part.word + words))
 
 
-def _find_cut(tokenizer: "PreTrainedTokenizerBase", found: Columns, text: str, begin: int, near: int) -> int | None:
+def _find_cut(tokenizer: AnyTokenizer, found: Columns, text: str, begin: int, near: int) -> int | None:
     """A place not far before `near` at which the text may be cut; None where no place is good."""
     return next((place for place in _cut_candidates(text, begin, near) if _agrees(tokenizer, found, text, place)), None)
 
@@ -104,7 +100,7 @@ def _is_border(text: str, place: int) -> bool:
     return not any(unicodedata.category(one)[0] in "MC" for one in text[place - 1 : place + 1])
 
 
-def _agrees(tokenizer: "PreTrainedTokenizerBase", found: Columns, text: str, place: int) -> bool:
+def _agrees(tokenizer: AnyTokenizer, found: Columns, text: str, place: int) -> bool:
     """Whether a token begins here, and the text around it alone gives the same tokens."""
     low = place - AROUND
     alone = encode(tokenizer, text[low : place + AROUND], None, PLAIN)
@@ -127,7 +123,7 @@ def _columns_around(columns: Columns, place: int) -> Columns:
 class Stream:
     """Reads a source to its end once; then `rest` has the counts."""
 
-    def __init__(self, tokenizer: "PreTrainedTokenizerBase", source: File | Text, special_tokens: bool) -> None:
+    def __init__(self, tokenizer: AnyTokenizer, source: File | Text, special_tokens: bool) -> None:
         self._tokenizer, self._source, self._special = tokenizer, source, special_tokens
         self._tables = Tables(tokenizer)
         self._characters = 0
@@ -196,7 +192,7 @@ class Stream:
         )
 
 
-def _ends(tokenizer: "PreTrainedTokenizerBase") -> tuple[Columns, Columns, int]:
+def _ends(tokenizer: AnyTokenizer) -> tuple[Columns, Columns, int]:
     """What is added before and after a text, and the text's type id."""
     around = encode(tokenizer, "a", None, TokenOptions())
     own = np.flatnonzero(around.sequence != NOWHERE)

@@ -2,26 +2,23 @@
 
 import unicodedata
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from backend.tokenizers import AnyTokenizer
 from backend.tokenizers.text import byte_places
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 _BYTES = ("ByT5Tokenizer", "PerceiverTokenizer")
 _CHARACTERS = ("CanineTokenizer",)
 _SPACES = str.maketrans({"▁": " ", "Ġ": " "})
 
 
-def are_exact(tokenizer: "PreTrainedTokenizerBase") -> bool:
+def are_exact(tokenizer: AnyTokenizer) -> bool:
     """Whether the places need no guess: every token is one byte or one character."""
     return type(tokenizer).__name__ in (*_BYTES, *_CHARACTERS)
 
 
-def spans(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int], text: str) -> np.ndarray:
+def spans(tokenizer: AnyTokenizer, ids: Sequence[int], text: str) -> np.ndarray:
     """(tokens, 2) characters: counted where tokens are bytes or characters, else the next place of each token's text."""
     pieces = [str(one or "") for one in tokenizer.convert_ids_to_tokens(list(ids))]
     if are_exact(tokenizer):
@@ -34,7 +31,7 @@ def spans(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int], text: str) -
     return _search_pieces(tokenizer, ids, pieces, text)
 
 
-def is_of_bytes(tokenizer: "PreTrainedTokenizerBase") -> bool:
+def is_of_bytes(tokenizer: AnyTokenizer) -> bool:
     """Whether every piece is one byte, written as the character of that number."""
     return type(tokenizer).__name__ in _BYTES
 
@@ -46,9 +43,7 @@ def _spans_of_sizes(sizes: np.ndarray, places: np.ndarray) -> np.ndarray:
     return np.stack([begins, np.searchsorted(places, ends, side="left")], 1)
 
 
-def _search_pieces(
-    tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int], pieces: Sequence[str], text: str
-) -> np.ndarray:
+def _search_pieces(tokenizer: AnyTokenizer, ids: Sequence[int], pieces: Sequence[str], text: str) -> np.ndarray:
     special = set(tokenizer.all_special_ids)
     folded, origin = _fold(text)
     found, end = np.zeros((len(pieces), 2), np.int64), 0

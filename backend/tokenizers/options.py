@@ -2,15 +2,13 @@
 
 import inspect
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.tokens.options import TokenOptions
 from backend.contract.tokens.tokens import TokenizerOption
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+from backend.tokenizers import AnyTokenizer
 
 FIELD = "model.tokenizer_options"
 ADDED, ADDED_SPECIAL = "added_tokens", "added_special_tokens"
@@ -36,7 +34,7 @@ def given_at_construction(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in _OWN}
 
 
-def check(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any], name: str) -> None:
+def check(tokenizer: AnyTokenizer, options: dict[str, Any], name: str) -> None:
     """Raises InputError for an option that would do nothing: transformers itself ignores what it does not know."""
     taken = _constructor_defaults(tokenizer)
     known = sorted({*taken, *_COMMON, *_options_of_steps(tokenizer)})
@@ -62,7 +60,7 @@ def check(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any], name: s
         )
 
 
-def apply(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any]) -> None:
+def apply(tokenizer: AnyTokenizer, options: dict[str, Any]) -> None:
     """What construction left undone: lower-casing in a stored normaliser, and tokens that are added."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     normaliser = getattr(backend, "normalizer", None)
@@ -75,7 +73,7 @@ def apply(tokenizer: "PreTrainedTokenizerBase", options: dict[str, Any]) -> None
         tokenizer.add_special_tokens({"additional_special_tokens": list(dict.fromkeys([*known, *special]))})
 
 
-def list_options(tokenizer: "PreTrainedTokenizerBase") -> list[TokenizerOption]:
+def list_options(tokenizer: AnyTokenizer) -> list[TokenizerOption]:
     """Every option worth a field, with its present value."""
     defaults = _constructor_defaults(tokenizer)
     found: list[TokenizerOption] = []
@@ -94,7 +92,7 @@ def list_options(tokenizer: "PreTrainedTokenizerBase") -> list[TokenizerOption]:
     return found
 
 
-def _current_value(tokenizer: "PreTrainedTokenizerBase", name: str, default: Any) -> Any:
+def _current_value(tokenizer: AnyTokenizer, name: str, default: Any) -> Any:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if name == "do_lower_case" and hasattr(getattr(backend, "normalizer", None), "lowercase"):
         return backend.normalizer.lowercase  # type: ignore[union-attr]
@@ -108,7 +106,7 @@ def _current_value(tokenizer: "PreTrainedTokenizerBase", name: str, default: Any
     return tokenizer.init_kwargs.get(name, default) if value is None else value
 
 
-def _constructor_defaults(tokenizer: "PreTrainedTokenizerBase") -> dict[str, Any]:
+def _constructor_defaults(tokenizer: AnyTokenizer) -> dict[str, Any]:
     """Option → default of the constructors of the tokenizer's class and those above it."""
     found: dict[str, Any] = {}
     for kind in type(tokenizer).__mro__:
@@ -119,7 +117,7 @@ def _constructor_defaults(tokenizer: "PreTrainedTokenizerBase") -> dict[str, Any
     return found
 
 
-def _options_of_steps(tokenizer: "PreTrainedTokenizerBase") -> set[str]:
+def _options_of_steps(tokenizer: AnyTokenizer) -> set[str]:
     """Options that a stored normaliser or pre-tokenizer takes where the class is a general one."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
@@ -139,17 +137,17 @@ def _mistake(option: str, reason: str) -> InputError:
     return InputError("{field}.{option}: {reason}", f"{FIELD}.{option}", field=FIELD, option=option, reason=reason)
 
 
-def stored_truncation(tokenizer: "PreTrainedTokenizerBase") -> str:
+def stored_truncation(tokenizer: AnyTokenizer) -> str:
     """What the tokenizer's file had stored as truncation and padding, as a sentence; empty where it had nothing."""
     return getattr(tokenizer, "_stored_truncation", "")
 
 
-def stored_options(tokenizer: "PreTrainedTokenizerBase") -> TokenOptions:
+def stored_options(tokenizer: AnyTokenizer) -> TokenOptions:
     """The same as options, by which it can be switched on again."""
     return getattr(tokenizer, "_stored_options", TokenOptions())
 
 
-def switch_off_stored(tokenizer: "PreTrainedTokenizerBase") -> None:
+def switch_off_stored(tokenizer: AnyTokenizer) -> None:
     """Nothing is cut or filled unless asked for; what was stored is remembered."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:

@@ -6,13 +6,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from backend.contract.errors import InputError
 from backend.contract.output_file import check_output_folder, output_errors
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+from backend.tokenizers import AnyTokenizer
 
 _OF_A_TOKENIZER = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt",
@@ -38,7 +35,7 @@ def check_free(folder: Path, field: str) -> None:
         )
 
 
-def save(tokenizer: "PreTrainedTokenizerBase", folder: Path, field: str) -> None:
+def save(tokenizer: AnyTokenizer, folder: Path, field: str) -> None:
     """Write into a new folder, or into one that has no tokenizer. Raises InputError where it has one by now."""
     folder = folder.absolute()
     check_free(folder, field)

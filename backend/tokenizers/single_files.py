@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
@@ -12,11 +12,8 @@ from backend.contract.messages import message
 from backend.contract.safe_files import MAX_VOCABULARY, open_regular
 from backend.models.model_files import check_link
 from backend.models.tokenizer_files import problem_of
-from backend.tokenizers import sentencepiece_file, tiktoken_file
+from backend.tokenizers import AnyTokenizer, sentencepiece_file, tiktoken_file
 from backend.tokenizers.vocabulary.pieces import ALPHABET
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 FIELD = "model.tokenizer"
 CONFIGURATION = "tokenizer_config.json"
@@ -39,7 +36,7 @@ def belongs_to_folder(path: Path) -> bool:
     return path.suffix in ENDINGS and (path.parent / CONFIGURATION).is_file()
 
 
-def open_file(path: Path, options: dict[str, Any]) -> "PreTrainedTokenizerBase":
+def open_file(path: Path, options: dict[str, Any]) -> AnyTokenizer:
     """A tokenizer of one file. Raises InputError in one sentence; other exceptions are the libraries' own."""
     with open_regular(path) as file:  # the libraries open it by its name
         size = os.fstat(file.fileno()).st_size

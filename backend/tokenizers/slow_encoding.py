@@ -1,18 +1,16 @@
 """Calls a tokenizer written in Python, which tells neither offsets nor windows: those are worked out here."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
+from backend.tokenizers import AnyTokenizer
 from backend.tokenizers.offsets import spans
 from backend.tokenizers.text import words_of
 from backend.tokenizers.token_table import NOWHERE, Columns, join_columns
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 Span = tuple[int, int]
 TOO_SHORT = message(
@@ -21,25 +19,21 @@ TOO_SHORT = message(
 )
 
 
-def encode(tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, options: Any) -> Columns:
+def encode(tokenizer: AnyTokenizer, text: str, pair: str | None, options: Any) -> Columns:
     """As `encoding.encode`; word ids are told only for words that were split before."""
     parts = list(_encode_windows(tokenizer, text, pair, options))
     width = max(len(one) for one in parts)
     return join_columns([_pad(tokenizer, one, number, width, options) for number, one in enumerate(parts)])
 
 
-def encode_rows(
-    tokenizer: "PreTrainedTokenizerBase", rows: Sequence[tuple[str, str | None]], options: Any
-) -> list[Columns]:
+def encode_rows(tokenizer: AnyTokenizer, rows: Sequence[tuple[str, str | None]], options: Any) -> list[Columns]:
     """As `encoding.encode_rows`."""
     parts = [next(_encode_windows(tokenizer, *row, options)) for row in rows]
     width = max((len(one) for one in parts), default=0)
     return [_pad(tokenizer, one, 0, width, options) for one in parts]
 
 
-def _encode_windows(
-    tokenizer: "PreTrainedTokenizerBase", text: str, pair: str | None, options: Any
-) -> Iterator[Columns]:
+def _encode_windows(tokenizer: AnyTokenizer, text: str, pair: str | None, options: Any) -> Iterator[Columns]:
     sources = [text] if pair is None else [text, pair]
     told = [_text(tokenizer, one, options.pre_split) for one in sources]
     lengths = [len(ids) for ids, _, _ in told]
@@ -61,7 +55,7 @@ def check_stride(stride: int, room: int) -> None:
         )
 
 
-def _text(tokenizer: "PreTrainedTokenizerBase", text: str, pre_split: bool) -> tuple[list[int], np.ndarray, np.ndarray]:
+def _text(tokenizer: AnyTokenizer, text: str, pre_split: bool) -> tuple[list[int], np.ndarray, np.ndarray]:
     """Ids, character spans (tokens, 2) and word numbers (tokens,)."""
     if not pre_split:
         ids = list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]) if text else []
@@ -115,7 +109,7 @@ def _steps(length: int, width: int, stride: int, side: str) -> Iterator[Span]:
         begin += width - stride
 
 
-def _prepare(tokenizer: "PreTrainedTokenizerBase", told: Any, kept: list[Span], options: Any) -> Columns:
+def _prepare(tokenizer: AnyTokenizer, told: Any, kept: list[Span], options: Any) -> Columns:
     ids = [one[0][low:high] for one, (low, high) in zip(told, kept, strict=True)]
     second = ids[1] if len(ids) == 2 else None
     made = tokenizer.prepare_for_model(  # type: ignore[attr-defined]
@@ -147,7 +141,7 @@ def _content_slices(whole: list[int], texts: list[list[int]]) -> list[slice]:
     return found
 
 
-def _pad(tokenizer: "PreTrainedTokenizerBase", one: Columns, window: int, width: int, options: Any) -> Columns:
+def _pad(tokenizer: AnyTokenizer, one: Columns, window: int, width: int, options: Any) -> Columns:
     size = width if options.padding == "longest" else len(one)
     if options.padding == "max_length":
         size = max(len(one), options.max_length or int(tokenizer.model_max_length))

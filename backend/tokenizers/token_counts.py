@@ -1,15 +1,12 @@
 """Counts the tokens of many texts: how many each has, how often each piece occurs, and how well a tokenizer compresses."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from backend.contract.tokens.training import Compression
+from backend.tokenizers import AnyTokenizer
 from backend.tokenizers.vocabulary.pieces import vocabulary_of
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 BATCH = 512
 """Texts that are cut at once, between two looks at the progress."""
@@ -22,7 +19,7 @@ Report = Callable[[int], None]
 class TokenCounter:
     """One tokenizer, asked for nothing but ids; special tokens are not added."""
 
-    def __init__(self, tokenizer: "PreTrainedTokenizerBase") -> None:
+    def __init__(self, tokenizer: AnyTokenizer) -> None:
         self._tokenizer = tokenizer
         self._backend = getattr(tokenizer, "backend_tokenizer", None)
         self._unknown = vocabulary_of(tokenizer).unknown
@@ -58,7 +55,7 @@ def batches(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def count_pieces(tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], report: Report) -> np.ndarray:
+def count_pieces(tokenizer: AnyTokenizer, texts: Iterable[str], report: Report) -> np.ndarray:
     """How often each id occurs in the texts, shape (highest id + 1,)."""
     counter = TokenCounter(tokenizer)
     totals = np.zeros(0, np.int64)
@@ -82,7 +79,7 @@ def counts_of_ids(ids: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def measure_compression(
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     name: str,
     texts: Iterable[str],
     done: Callable[[int], None] = lambda count: None,

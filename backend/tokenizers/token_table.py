@@ -1,18 +1,15 @@
 """Tokens as numpy columns, and the table that is answered: the pieces that occur, bytes, and what can be counted on the way."""
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from backend.contract.tokens.tokens import TokenColumns, TokenPiece, Tokens, TokenTotals
+from backend.tokenizers import AnyTokenizer
 from backend.tokenizers.offsets import byte_spans, is_partial
 from backend.tokenizers.text import byte_places
 from backend.tokenizers.vocabulary.pieces import Vocabulary, is_single_byte, vocabulary_of
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 NOWHERE = -1
 """Of no text, of no word."""
@@ -62,7 +59,7 @@ class Table:
 class Tables:
     """Turns columns into what is answered, one block of a text after the other."""
 
-    def __init__(self, tokenizer: "PreTrainedTokenizerBase") -> None:
+    def __init__(self, tokenizer: AnyTokenizer) -> None:
         self._tokenizer = tokenizer
         self._known: Vocabulary = vocabulary_of(tokenizer)
         self._places = np.full(1, NOWHERE, np.int32)

@@ -1,7 +1,7 @@
 """What a tokenizer makes of a text, for people to look at: every token with its place; and what it says of itself."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,7 +11,7 @@ from backend.contract.messages import plural
 from backend.contract.tokens.chat_template import template_among
 from backend.contract.tokens.options import USUAL, Side, TokenOptions
 from backend.contract.tokens.tokens import COUNTS, MessageSpan, RoundTrip, TokenizerDescription, Tokens, TokenTotals
-from backend.tokenizers import chat, offsets, options
+from backend.tokenizers import AnyTokenizer, chat, offsets, options
 from backend.tokenizers.encoding import encode, limit_of
 from backend.tokenizers.loading import opening_note
 from backend.tokenizers.resolve import ResolvedTokenizer
@@ -19,14 +19,11 @@ from backend.tokenizers.text import replace_surrogates
 from backend.tokenizers.token_table import NOWHERE, Columns, Table, Tables
 from backend.tokenizers.vocabulary.pieces import vocabulary_of
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
 _TOLD = ("limit", "round_trip", "offsets_guessed", "stored_truncation", "notes")
 
 
 def tokenize(
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: AnyTokenizer,
     text: str,
     options: TokenOptions = USUAL,
     pair: str | None = None,
@@ -57,7 +54,7 @@ def tokenize(
     return Table(tables.arrays(columns, list(sources)), tables.finish(rest))
 
 
-def describe(tokenizer: "PreTrainedTokenizerBase", named: ResolvedTokenizer) -> TokenizerDescription:
+def describe(tokenizer: AnyTokenizer, named: ResolvedTokenizer) -> TokenizerDescription:
     """All that `TokenizerDescription` asks."""
     known = vocabulary_of(tokenizer)
     own = template_among(tokenizer.chat_template)
@@ -90,7 +87,7 @@ def _side(value: str) -> Side:
     return "left" if value == "left" else "right"
 
 
-def about(tokenizer: "PreTrainedTokenizerBase", notes: tuple[str, ...] = ()) -> Tokens:
+def about(tokenizer: AnyTokenizer, notes: tuple[str, ...] = ()) -> Tokens:
     """What an answer says of the tokenizer itself."""
     told = opening_note(tokenizer)
     return Tokens(
@@ -119,7 +116,7 @@ FIRST, UNSURE = 2_000, 200
 """So many tokens are decoded first; their last characters may yet change with the token after them."""
 
 
-def round_trip(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], ids: Sequence[Sequence[int]]) -> RoundTrip:
+def round_trip(tokenizer: AnyTokenizer, texts: Sequence[str], ids: Sequence[Sequence[int]]) -> RoundTrip:
     """Whether the ids of every text, special tokens that were added left out, decode to it."""
     for sequence, (text, own) in enumerate(zip(texts, ids, strict=True)):
         decoded, place = _compare_decoded(tokenizer, text, own)
@@ -132,7 +129,7 @@ def round_trip(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], ids: 
     return RoundTrip(same=True)
 
 
-def _compare_decoded(tokenizer: "PreTrainedTokenizerBase", text: str, ids: Sequence[int]) -> tuple[str, int | None]:
+def _compare_decoded(tokenizer: AnyTokenizer, text: str, ids: Sequence[int]) -> tuple[str, int | None]:
     """What the ids decode to, as far as it matters, and the first difference; a lossy tokenizer shows it in the beginning."""
     if len(ids) > FIRST:
         decoded = str(tokenizer.decode(list(ids[:FIRST]), skip_special_tokens=False))
@@ -192,7 +189,7 @@ def _texts(columns: dict[str, np.ndarray], sources: list[str]) -> list[str]:
 
 
 def _encode_untruncated(
-    tokenizer: "PreTrainedTokenizerBase", sources: tuple[str, ...], options: TokenOptions, columns: Columns
+    tokenizer: AnyTokenizer, sources: tuple[str, ...], options: TokenOptions, columns: Columns
 ) -> Columns:
     """The tokens when nothing is cut off."""
     if options.max_length is None:

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +13,9 @@ from backend.contract.errors import InputError
 from backend.contract.output_file import whole_file
 from backend.contract.tokens.options import USUAL, TokenOptions
 from backend.data.sources.source import Report
+from backend.tokenizers import AnyTokenizer
 from backend.tokenizers.encoding import check, encode_rows, raw
 from backend.tokenizers.text import MARK, replace_surrogates
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 ROWS = 1_000
 CHARACTERS = 500_000
@@ -25,7 +23,7 @@ CHARACTERS = 500_000
 
 
 def write(
-    tokenizer: "PreTrainedTokenizerBase", source: Path, target: Path, options: TokenOptions, report: Report
+    tokenizer: AnyTokenizer, source: Path, target: Path, options: TokenOptions, report: Report
 ) -> tuple[int, int]:
     """Rows and tokens written: `ids`, `attention_mask` and `offsets` (begin and end after each other) per line."""
     import pyarrow as pa
@@ -89,9 +87,7 @@ class Rows:
         return len(self.begins) - 1
 
 
-def encode_blocks(
-    tokenizer: "PreTrainedTokenizerBase", texts: Iterable[str], options: TokenOptions = USUAL
-) -> Iterator[Rows]:
+def encode_blocks(tokenizer: AnyTokenizer, texts: Iterable[str], options: TokenOptions = USUAL) -> Iterator[Rows]:
     """The tokens of every text, in order, a block of rows at a time. Raises InputError for options that cannot be.
 
     While one block is read out, the library's own threads tokenise the next one.
@@ -112,7 +108,7 @@ def encode_blocks(
             yield _read_out(coming.result())
 
 
-def _library(tokenizer: "PreTrainedTokenizerBase", texts: list[str], options: TokenOptions) -> list[Any]:
+def _library(tokenizer: AnyTokenizer, texts: list[str], options: TokenOptions) -> list[Any]:
     """The library's encodings; plainly asked for where nothing is cut, split or filled, since transformers copies."""
     if options.plain and not tokenizer.split_special_tokens:
         return tokenizer.backend_tokenizer.encode_batch(texts, add_special_tokens=options.special_tokens)  # type: ignore[attr-defined]

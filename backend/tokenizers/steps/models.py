@@ -4,19 +4,16 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from backend.contract.messages import message
 from backend.contract.tokens.steps import ChosenPiece, Merge, WordTrace
-from backend.tokenizers.vocabulary.pieces import merge_pieces
-
-if TYPE_CHECKING:
-    from backend.tokenizers.vocabulary.pieces import Vocabulary
+from backend.tokenizers.vocabulary.pieces import Vocabulary, merge_pieces
 
 
-def trace(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
+def trace(word: str, start: int, end: int, known: Vocabulary) -> WordTrace:
     """How the word was cut; the pieces are always the library's own."""
     told = _KINDS.get(known.kind, _trace_word)(word, start, end, known)
     tokens = known.model.tokenize(word)
@@ -31,7 +28,7 @@ def trace(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
     )  # fmt: skip
 
 
-def _trace_word(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
+def _trace_word(word: str, start: int, end: int, known: Vocabulary) -> WordTrace:
     tokens = known.model.tokenize(word)
     is_there = word in [token.value for token in tokens]
     return WordTrace(
@@ -41,7 +38,7 @@ def _trace_word(word: str, start: int, end: int, known: "Vocabulary") -> WordTra
     )  # fmt: skip
 
 
-def _word_piece(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
+def _word_piece(word: str, start: int, end: int, known: Vocabulary) -> WordTrace:
     """The longest piece at each place; the whole word is unknown where there is none."""
     vocabulary, model = known.stored["vocab"], known.model
     unknown = vocabulary.get(model.unk_token, -1)
@@ -78,7 +75,7 @@ def _word_piece(word: str, start: int, end: int, known: "Vocabulary") -> WordTra
 Pairs = dict[tuple[str, str], int]
 
 
-def _trace_bpe(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
+def _trace_bpe(word: str, start: int, end: int, known: Vocabulary) -> WordTrace:
     """The word's merges; pieces are what is left when no pair may merge any more."""
     model = known.model
     if model.ignore_merges and word in known.stored["vocab"]:
@@ -95,7 +92,7 @@ def _trace_bpe(word: str, start: int, end: int, known: "Vocabulary") -> WordTrac
     )  # fmt: skip
 
 
-def _symbols(word: str, known: "Vocabulary") -> tuple[list[str], list[str]]:
+def _symbols(word: str, known: Vocabulary) -> tuple[list[str], list[str]]:
     """What the word begins as, and the characters without a piece."""
     model, vocabulary = known.model, known.stored["vocab"]
     prefix, suffix = model.continuing_subword_prefix or "", model.end_of_word_suffix or ""
@@ -147,7 +144,7 @@ def _merge_symbols(symbols: list[str], pairs: Pairs, prefix: str) -> tuple[list[
     return merges, [piece for piece in now if piece is not None]
 
 
-def _bpe_sentence(unknown: list[str], known: "Vocabulary") -> str:
+def _bpe_sentence(unknown: list[str], known: Vocabulary) -> str:
     if not unknown:
         return ""
     signs = ", ".join(dict.fromkeys(unknown[:8]))
@@ -178,7 +175,7 @@ Way = tuple[float, _Edge | None, int]
 """Sum of log-probabilities, the last piece, and which of the ways to its beginning goes before it."""
 
 
-def _trace_unigram(word: str, start: int, end: int, known: "Vocabulary") -> WordTrace:
+def _trace_unigram(word: str, start: int, end: int, known: Vocabulary) -> WordTrace:
     """The best and the second best way through every piece that fits somewhere (Kudo 2018)."""
     edges = _edges(word, known)
     ways = _best_paths(word, edges)
@@ -201,7 +198,7 @@ def _trace_unigram(word: str, start: int, end: int, known: "Vocabulary") -> Word
     )  # fmt: skip
 
 
-def _edges(word: str, known: "Vocabulary") -> list[list[_Edge]]:
+def _edges(word: str, known: Vocabulary) -> list[list[_Edge]]:
     scores, longest = known.scores, known.longest_piece
     lowest = known.lowest_score - PENALTY
     found: list[list[_Edge]] = []
@@ -236,7 +233,7 @@ def _follow_path(ways: list[list[Way]], place: int, which: int) -> list[_Edge]:
     return found[::-1]
 
 
-def _fuse_unknown(best: list[_Edge], known: "Vocabulary") -> list[str]:
+def _fuse_unknown(best: list[_Edge], known: Vocabulary) -> list[str]:
     """Neighbours without a piece are one unknown token, or the bytes of each where the model falls back on them."""
     pieces: list[str] = []
     last_known = True

@@ -3,23 +3,20 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from tokenizers import AddedToken, PreTokenizedString, Tokenizer, models
 
 from backend.contract.messages import join, message
 from backend.contract.tokens.steps import Stage, Step, StepPart, StepsQuestion, TokenizerSteps
-from backend.tokenizers import offsets
+from backend.tokenizers import AnyTokenizer, offsets
 from backend.tokenizers.encoding import encode
 from backend.tokenizers.steps.models import trace
 from backend.tokenizers.steps.subject import Subject, subject_of
 from backend.tokenizers.text import words_of
 from backend.tokenizers.token_table import NOWHERE, Columns
 from backend.tokenizers.vocabulary.pieces import Vocabulary, vocabulary_of
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 MAX_WORDS = 300
 _NOTHING = "\0"
@@ -37,7 +34,7 @@ class _Stretch:
     """Where that which is tokenised with it begins: its word, or the whole text."""
 
 
-def steps(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) -> TokenizerSteps:
+def steps(tokenizer: AnyTokenizer, question: StepsQuestion) -> TokenizerSteps:
     """Every step with what stands after it. Raises InputError for a part that is not there."""
     subject = subject_of(tokenizer, question)
     plain = encode(tokenizer, subject.text, None, subject.options(special_tokens=False))
@@ -232,7 +229,7 @@ def _parts(tokenizer: Any, columns: Columns) -> list[StepPart]:
     ]
 
 
-def _unknown_step(tokenizer: "PreTrainedTokenizerBase") -> Step:
+def _unknown_step(tokenizer: AnyTokenizer) -> Step:
     """What comes before the model, and is not told."""
     name = type(tokenizer).__name__
     return Step(
@@ -246,7 +243,7 @@ def _unknown_step(tokenizer: "PreTrainedTokenizerBase") -> Step:
     )
 
 
-def _python_model_step(tokenizer: "PreTrainedTokenizerBase", parts: list[StepPart]) -> Step:
+def _python_model_step(tokenizer: AnyTokenizer, parts: list[StepPart]) -> Step:
     """The pieces, without how they came about."""
     where = (
         message("their places in the text are certain, because each is one byte or character")

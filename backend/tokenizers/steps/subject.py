@@ -2,20 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.tokens.options import TokenOptions
 from backend.contract.tokens.steps import MAX_CHARACTERS, StepsQuestion
-from backend.tokenizers import chat
+from backend.tokenizers import AnyTokenizer, chat
+from backend.tokenizers.chat import Chat
 from backend.tokenizers.encoding import encode
 from backend.tokenizers.text import replace_surrogates, words_of
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
-    from backend.tokenizers.chat import Chat
 
 CUT_OTHERWISE = message(
     "Within the chat, some tokens of this message differ, because it is tokenized together with what comes "
@@ -49,7 +45,7 @@ class Subject:
         return TokenOptions(special_tokens=special_tokens, pre_split=self.pre_split)
 
 
-def subject_of(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) -> Subject:
+def subject_of(tokenizer: AnyTokenizer, question: StepsQuestion) -> Subject:
     """What is asked about. Raises InputError where there is no such part."""
     if question.messages is not None:
         return _of_chat(tokenizer, question)
@@ -70,7 +66,7 @@ def subject_of(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) ->
     )
 
 
-def _of_chat(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) -> Subject:
+def _of_chat(tokenizer: AnyTokenizer, question: StepsQuestion) -> Subject:
     written = chat.render_chat(tokenizer, question.messages or [], question.chat_template, question.generation_prompt)
     text, notes = replace_surrogates(written.text)[0], []
     if question.part is not None and not written.turns:
@@ -82,7 +78,7 @@ def _of_chat(tokenizer: "PreTrainedTokenizerBase", question: StepsQuestion) -> S
     )  # fmt: skip
 
 
-def _message(tokenizer: "PreTrainedTokenizerBase", written: "Chat", part: int) -> tuple[str, list[str]]:
+def _message(tokenizer: AnyTokenizer, written: Chat, part: int) -> tuple[str, list[str]]:
     turn = _part_of(written.turns, part, "message")
     whole = replace_surrogates(written.text)[0]
     text, plain = whole[turn.start : turn.end], TokenOptions(special_tokens=False)

@@ -4,24 +4,22 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import msgspec
 
 from backend.contract.tokens.tokens import TokenPiece
+from backend.tokenizers import AnyTokenizer
 from backend.tokenizers.offsets import is_of_bytes
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 SPACE_SIGN = "▁"  # U+2581, sentencepiece's
 
-_KEPT: "WeakKeyDictionary[PreTrainedTokenizerBase, Vocabulary]" = WeakKeyDictionary()
+_KEPT: "WeakKeyDictionary[AnyTokenizer, Vocabulary]" = WeakKeyDictionary()
 
 
-def vocabulary_of(tokenizer: "PreTrainedTokenizerBase") -> "Vocabulary":
+def vocabulary_of(tokenizer: AnyTokenizer) -> "Vocabulary":
     """The same one for the same tokenizer, since a large model takes a second to look through."""
     if tokenizer not in _KEPT:
         _KEPT[tokenizer] = Vocabulary(tokenizer)
@@ -31,7 +29,7 @@ def vocabulary_of(tokenizer: "PreTrainedTokenizerBase") -> "Vocabulary":
 class Vocabulary:
     """Facts of pieces, each found when it is first asked for."""
 
-    def __init__(self, tokenizer: "PreTrainedTokenizerBase") -> None:
+    def __init__(self, tokenizer: AnyTokenizer) -> None:
         backend = getattr(tokenizer, "backend_tokenizer", None)
         self.model: Any = getattr(backend, "model", None)
         # Not the tokenizer itself, which would keep it open for ever.
@@ -128,7 +126,7 @@ class Vocabulary:
         except KeyError:
             return None
 
-    def _unknown(self, tokenizer: "PreTrainedTokenizerBase") -> int | None:
+    def _unknown(self, tokenizer: AnyTokenizer) -> int | None:
         if self.model is None:
             found = tokenizer.unk_token_id
             return found if isinstance(found, int) else None
@@ -224,7 +222,7 @@ def writing_of(values: dict[str, Any]) -> Writing:
     )
 
 
-def writing_by_pieces(tokenizer: "PreTrainedTokenizerBase", pieces: Iterable[str]) -> Writing:
+def writing_by_pieces(tokenizer: AnyTokenizer, pieces: Iterable[str]) -> Writing:
     """A guess, where the tokenizer is Python code that does not tell."""
     some = list(pieces)
     marked = any(piece.startswith(SPACE_SIGN) for piece in some)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,11 +16,9 @@ import pyarrow as pa
 from backend.contract.messages import message
 from backend.contract.tokens.vocabulary import TYPES
 from backend.models.model_files import read_table_if_sound
+from backend.tokenizers import AnyTokenizer
 from backend.tokenizers.vocabulary.pieces import Writing, merge_pieces, writing_by_pieces, writing_of
 from backend.tokenizers.vocabulary.scripts import scripts_of
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 UNUSED = re.compile(r"[\[<]unused[_ ]?\d+[\]>]", re.IGNORECASE)
 _OWN_CODE = ("PreTokenizer", "Decoder")
@@ -53,7 +51,7 @@ class VocabularyTables:
         return {name: found[name] for name in TYPES}
 
 
-def read_vocabulary(tokenizer: "PreTrainedTokenizerBase") -> VocabularyTables:
+def read_vocabulary(tokenizer: AnyTokenizer) -> VocabularyTables:
     """Every piece of a tokenizer, added ones included. 256,000 pieces take a second or two."""
     with _no_collections():
         return _read(tokenizer)
@@ -71,7 +69,7 @@ def _no_collections() -> Iterator[None]:
             gc.enable()
 
 
-def _read(tokenizer: "PreTrainedTokenizerBase") -> VocabularyTables:
+def _read(tokenizer: AnyTokenizer) -> VocabularyTables:
     values = _values(tokenizer)
     model = values.get("model") or {}
     by_id = _pieces_by_id(tokenizer, values)
@@ -103,7 +101,7 @@ def _read(tokenizer: "PreTrainedTokenizerBase") -> VocabularyTables:
     return VocabularyTables(_kind(tokenizer, model, writing), with_unused(table, unused), merged_table, len(unused))
 
 
-def _values(tokenizer: "PreTrainedTokenizerBase") -> dict[str, Any]:
+def _values(tokenizer: AnyTokenizer) -> dict[str, Any]:
     """Of what would stand in its `tokenizer.json`: model, pre-tokenizer and decoder; empty for one in Python code."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
@@ -116,7 +114,7 @@ def _values(tokenizer: "PreTrainedTokenizerBase") -> dict[str, Any]:
     }
 
 
-def _pieces_by_id(tokenizer: "PreTrainedTokenizerBase", values: dict[str, Any]) -> dict[int, str]:
+def _pieces_by_id(tokenizer: AnyTokenizer, values: dict[str, Any]) -> dict[int, str]:
     vocabulary = (values.get("model") or {}).get("vocab")
     if isinstance(vocabulary, list):  # Unigram: pairs of piece and score
         by_id = {number: pair[0] for number, pair in enumerate(vocabulary)}
@@ -127,7 +125,7 @@ def _pieces_by_id(tokenizer: "PreTrainedTokenizerBase", values: dict[str, Any]) 
     return by_id | {number: str(token) for number, token in tokenizer.added_tokens_decoder.items()}
 
 
-def _added(tokenizer: "PreTrainedTokenizerBase") -> tuple[set[int], set[int]]:
+def _added(tokenizer: AnyTokenizer) -> tuple[set[int], set[int]]:
     """Ids of all added tokens, and of the special ones."""
     tokens = tokenizer.added_tokens_decoder
     special = {number for number, token in tokens.items() if token.special}
@@ -154,7 +152,7 @@ def _types(ids: list[int], pieces: list[str], writing: Writing, added: set[int],
     return pa.array(TYPES, pa.string()).take(pa.array(places, pa.int8()))
 
 
-def _kind(tokenizer: "PreTrainedTokenizerBase", model: dict[str, Any], writing: Writing) -> str:
+def _kind(tokenizer: AnyTokenizer, model: dict[str, Any], writing: Writing) -> str:
     kind = model.get("type") or type(tokenizer).__name__
     return message("byte-level BPE") if kind == "BPE" and writing.byte_level else kind
 
@@ -201,7 +199,7 @@ def _strings(values: list[str]) -> pa.Array:
         return pa.array([value.encode("utf-8", "replace").decode() for value in values], pa.string())
 
 
-def embedding_rows(tokenizer: "PreTrainedTokenizerBase") -> int:
+def embedding_rows(tokenizer: AnyTokenizer) -> int:
     """How many rows the configuration beside the tokenizer gives its model; 0 where none says so."""
     config = read_table_if_sound(Path(str(tokenizer.name_or_path)) / "config.json")
     of_text = config.get("text_config")
