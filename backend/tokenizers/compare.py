@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -145,28 +145,6 @@ def _differences(spans: list[np.ndarray]) -> tuple[list[np.ndarray], int]:
     return differing, len(np.unique(np.searchsorted(common, odd)))
 
 
-@dataclass
-class _Sums:
-    """What has been counted in one language; a number for each tokenizer where there are several."""
-
-    tokens: np.ndarray
-    unknown: np.ndarray
-    sizes: np.ndarray = field(default_factory=lambda: np.zeros(4, np.int64))
-    """Rows, words, characters, bytes."""
-
-    def to_counts(self, language: str) -> LanguageCounts:
-        rows, words, characters, octets = self.sizes.tolist()
-        return LanguageCounts(
-            language=language,
-            rows=rows,
-            words=words,
-            characters=characters,
-            bytes=octets,
-            tokens=self.tokens.tolist(),
-            unknown=self.unknown.tolist(),
-        )
-
-
 def compare_data(
     tokenizers: Tokenizers,
     texts: Iterable[str],
@@ -178,7 +156,7 @@ def compare_data(
     """Count the tokens of every text; `languages` has one for each text and is looked at if there is a column of them."""
     started = time.monotonic()
     counters = [TokenCounter(tokenizer) for _, tokenizer in tokenizers]
-    sums: dict[str, _Sums] = {}
+    sums: dict[str, np.ndarray] = {}
     lengths: list[Counter[int]] = [Counter() for _ in counters]
     spoken = iter(languages)
     done = 0
@@ -186,24 +164,23 @@ def compare_data(
         counted = [counter.counts(batch) for counter in counters]
         tokens, unknown = (np.stack([each[place] for each in counted]) for place in (0, 1))  # (tokenizers, rows)
         sizes = np.array([(1, len(text.split()), len(text), len(text.encode("utf-8", "replace"))) for text in batch]).T
+        numbers = np.concatenate([sizes, tokens, unknown])  # (4 + 2 × tokenizers, rows)
         names = np.array([next(spoken) for _ in batch], object)
         for name in dict.fromkeys(names.tolist()):
-            own = names == name
-            found = sums.setdefault(name, _Sums(*(np.zeros(len(counters), np.int64) for _ in range(2))))
-            found.tokens += tokens[:, own].sum(axis=1)
-            found.unknown += unknown[:, own].sum(axis=1)
-            found.sizes += sizes[:, own].sum(axis=1)
+            sums[name] = sums.get(name, 0) + numbers[:, names == name].sum(axis=1)
         for each, row in zip(lengths, tokens, strict=True):
             each.update(row.tolist())
         done += len(batch)
         report(done)
     bins = _bins(lengths)
+    none = np.zeros(4 + 2 * len(counters), np.int64)
+    by_language = [_language_counts(name, found) for name, found in sums.items()]
     return DataComparison(
         tokenizers=[name for name, _ in tokenizers],
         column=column,
         language_column=language_column,
-        total=_total(sums, len(counters)).to_counts(""),
-        languages=_sort_by_rows(sums) if language_column else [],
+        total=_language_counts("", sum(sums.values(), none)),
+        languages=sorted(by_language, key=lambda one: (-one.rows, one.language)) if language_column else [],
         spreads=[summarise_counts(each) for each in lengths],
         bins=bins,
         histograms=[_histogram(each, bins) for each in lengths],
@@ -211,18 +188,14 @@ def compare_data(
     )
 
 
-def _total(sums: dict[str, _Sums], tokenizers: int) -> _Sums:
-    whole = _Sums(np.zeros(tokenizers, np.int64), np.zeros(tokenizers, np.int64))
-    for each in sums.values():
-        whole.tokens += each.tokens
-        whole.unknown += each.unknown
-        whole.sizes += each.sizes
-    return whole
-
-
-def _sort_by_rows(sums: dict[str, _Sums]) -> list[LanguageCounts]:
-    told = [each.to_counts(name) for name, each in sums.items()]
-    return sorted(told, key=lambda one: (-one.rows, one.language))
+def _language_counts(language: str, sums: np.ndarray) -> LanguageCounts:
+    """Of rows, words, characters, bytes, the tokens of each tokenizer, and its unknown ones."""
+    (rows, words, characters, octets), each = sums[:4].tolist(), sums[4:].tolist()
+    half = len(each) // 2
+    return LanguageCounts(
+        language=language, rows=rows, words=words, characters=characters, bytes=octets, tokens=each[:half],
+        unknown=each[half:],
+    )  # fmt: skip
 
 
 def _bins(lengths: list[Counter[int]]) -> list[int]:

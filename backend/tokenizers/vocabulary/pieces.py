@@ -1,7 +1,7 @@
 """What is known of a tokenizer's pieces: which are special, unknown or bytes, their ranks and scores, and the text they stand for."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -38,7 +38,7 @@ class Vocabulary:
         self.special = {int(one) for one in tokenizer.all_special_ids} | {n for n, one in added.items() if one.special}
         self.kind = type(self.model).__name__ if self.model is not None else ""
         parts = (backend.pre_tokenizer, backend.decoder, backend.normalizer) if backend is not None else ()
-        self.byte_level = any(_has_byte_level(one) for one in parts)
+        self.byte_level = any(step.get("type") == "ByteLevel" for one in parts for step in _states(one))
         self._of_bytes = is_of_bytes(tokenizer)
         self.unknown = self._unknown(tokenizer)
 
@@ -49,14 +49,21 @@ class Vocabulary:
 
     @cached_property
     def stored(self) -> dict[str, Any]:
-        """The model as JSON values, `vocab` and others; large. Merges are in `pairs`."""
+        """The model as JSON values, `vocab` and others; large. Merges are in `merges`."""
         return msgspec.json.decode(self.model.__getstate__()) if self.model is not None else {}
+
+    @cached_property
+    def merges(self) -> list[tuple[str, str]]:
+        """Left and right of each merge of BPE, by rank; before tokenizers 0.20 both are one text with a space."""
+        if self.kind != "BPE":
+            return []
+        merges = self.stored.pop("merges", [])  # kept here alone: a large model has half a million
+        return [tuple(one.split(" ", 1)) if isinstance(one, str) else (one[0], one[1]) for one in merges]
 
     @cached_property
     def pairs(self) -> dict[tuple[str, str], int]:
         """The merges of BPE and their ranks."""
-        merges = self.stored.pop("merges", [])  # kept here alone: a large model has half a million
-        return {(one[0], one[1]) if isinstance(one, list) else tuple(one.split(" ", 1)): rank for rank, one in enumerate(merges)}  # fmt: skip
+        return {pair: rank for rank, pair in enumerate(self.merges)}
 
     @cached_property
     def scores(self) -> dict[str, float]:
@@ -84,15 +91,16 @@ class Vocabulary:
         return otherwise if found is None else int(found)
 
     @cached_property
+    def merged(self) -> list[str]:
+        """What each merge of BPE makes, by rank."""
+        prefix = getattr(self.model, "continuing_subword_prefix", None) or ""
+        return [merge_pieces(left, right, prefix) for left, right in self.merges]
+
+    @cached_property
     def ranks(self) -> dict[str, int]:
         """Piece → place of the first merge that makes it."""
-        if self.kind != "BPE":
-            return {}
-        prefix = self.model.continuing_subword_prefix or ""
-        ranks: dict[str, int] = {}
-        for (left, right), rank in self.pairs.items():
-            ranks.setdefault(merge_pieces(left, right, prefix), rank)
-        return ranks
+        merged = self.merged
+        return dict(zip(reversed(merged), range(len(merged) - 1, -1, -1), strict=True))  # of several the lowest stays
 
     @cached_property
     def log_probabilities(self) -> list[float]:
@@ -153,14 +161,6 @@ ALPHABET = _byte_alphabet()
 """Sign of a byte-level vocabulary → its byte."""
 
 
-def _has_byte_level(step: Any) -> bool:
-    """Whether a step, or a member of a sequence of them, writes bytes as signs; not every sequence lets its members out."""
-    try:
-        return step is not None and b'"ByteLevel"' in step.__getstate__()
-    except (TypeError, AttributeError):  # a step written in Python cannot be looked into
-        return False
-
-
 @dataclass(frozen=True)
 class Writing:
     """How a tokenizer writes its pieces."""
@@ -205,11 +205,13 @@ def merge_pieces(left: str, right: str, prefix: str) -> str:
     return left + right.removeprefix(prefix)
 
 
-def writing_of(values: dict[str, Any]) -> Writing:
-    """As a `tokenizer.json` says it."""
-    steps = [*_steps(values.get("decoder")), *_steps(values.get("pre_tokenizer"))]
-    kinds = {step.get("type") for step in steps}
-    model = values.get("model") or {}
+def writing_of(tokenizer: AnyTokenizer, pieces: Sequence[str]) -> Writing:
+    """As its steps say it, or by `pieces` where it is Python code that does not tell."""
+    backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return _guess_writing(tokenizer, pieces)
+    steps = [*_states(backend.decoder), *_states(backend.pre_tokenizer)]
+    kinds, model = {step.get("type") for step in steps}, vocabulary_of(tokenizer).stored
     replaced = [_space_character(step) for step in steps]
     prefixes = [step.get("prefix") for step in steps if step.get("type") == "WordPiece"]
     suffixes = [step.get("suffix") for step in steps if step.get("type") == "BPEDecoder"]
@@ -222,29 +224,32 @@ def writing_of(values: dict[str, Any]) -> Writing:
     )
 
 
-def writing_by_pieces(tokenizer: AnyTokenizer, pieces: Iterable[str]) -> Writing:
-    """A guess, where the tokenizer is Python code that does not tell."""
-    some = list(pieces)
-    marked = any(piece.startswith(SPACE_SIGN) for piece in some)
-    continued = any(piece.startswith("##") and len(piece) > 2 for piece in some)
-    ended = sum(piece.endswith("</w>") for piece in some) > len(some) / 10
+def _guess_writing(tokenizer: AnyTokenizer, pieces: Sequence[str]) -> Writing:
+    marked = any(piece.startswith(SPACE_SIGN) for piece in pieces)
+    continued = any(piece.startswith("##") and len(piece) > 2 for piece in pieces)
+    ended = sum(piece.endswith("</w>") for piece in pieces) > len(pieces) / 10
     return Writing(
         byte_level=type(tokenizer).__name__.startswith(("GPT2", "Roberta", "Bart")),
-        byte_fallback=any(BYTE_PIECE.fullmatch(piece) for piece in some),
+        byte_fallback=any(BYTE_PIECE.fullmatch(piece) for piece in pieces),
         spaces=(SPACE_SIGN,) if marked else (),
         prefix="##" if continued else "",
         suffix="</w>" if ended else "",
     )
 
 
-def _steps(step: Any) -> Iterator[dict[str, Any]]:
-    if not isinstance(step, dict):
+def _states(step: Any) -> Iterator[dict[str, Any]]:
+    """A step, or the members of a sequence, as JSON values; not every sequence lets its members out otherwise."""
+    try:
+        state = msgspec.json.decode(step.__getstate__()) if step is not None else {}
+    except (TypeError, AttributeError):  # a step written in Python cannot be looked into
         return
-    inner = next((step[name] for name in ("decoders", "pretokenizers") if isinstance(step.get(name), list)), None)
-    if inner is None:
-        yield step
-    for each in inner or ():
-        yield from _steps(each)
+    waiting = [state]
+    while waiting:
+        one = waiting.pop(0)
+        inner = next((one[name] for name in ("decoders", "pretokenizers", "normalizers") if name in one), None)
+        if inner is None:
+            yield one
+        waiting = [*(inner or ()), *waiting]
 
 
 def _space_character(step: dict[str, Any]) -> str:

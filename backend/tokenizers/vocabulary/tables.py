@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -17,12 +16,10 @@ from backend.contract.messages import message
 from backend.contract.tokens.vocabulary import TYPES
 from backend.models.model_files import read_table_if_sound
 from backend.tokenizers import AnyTokenizer
-from backend.tokenizers.vocabulary.pieces import Writing, merge_pieces, writing_by_pieces, writing_of
+from backend.tokenizers.vocabulary.pieces import Vocabulary, Writing, vocabulary_of, writing_of
 from backend.tokenizers.vocabulary.scripts import scripts_of
 
 UNUSED = re.compile(r"[\[<]unused[_ ]?\d+[\]>]", re.IGNORECASE)
-_OWN_CODE = ("PreTokenizer", "Decoder")
-"""Steps that somebody wrote in Python, which have no state to look at."""
 UNUSED_TYPE = "unused"
 MOST_UNUSED = 1_000_000
 """Ids that are listed; a damaged file may name any number."""
@@ -70,16 +67,12 @@ def _no_collections() -> Iterator[None]:
 
 
 def _read(tokenizer: AnyTokenizer) -> VocabularyTables:
-    values = _values(tokenizer)
-    model = values.get("model") or {}
-    by_id = _pieces_by_id(tokenizer, values)
+    known = vocabulary_of(tokenizer)
+    by_id = _pieces_by_id(tokenizer, known)
     ids = sorted(by_id)
     pieces = [by_id[number] for number in ids]
-    writing = writing_of(values) if values else writing_by_pieces(tokenizer, pieces)
-    merges = _merges(model)
-    made = [merge_pieces(left, right, model.get("continuing_subword_prefix") or "") for left, right in merges or []]
-    added, special = _added(tokenizer)
-    contents = [piece.encode("utf-8", "surrogatepass") if number in added else writing.content(piece)
+    writing = writing_of(tokenizer, pieces)
+    contents = [piece.encode("utf-8", "surrogatepass") if number in known.added else writing.content(piece)
                 for number, piece in zip(ids, pieces, strict=True)]  # fmt: skip
     texts = [content.decode("utf-8", "replace") for content in contents]
     columns: dict[str, Any] = {
@@ -88,51 +81,33 @@ def _read(tokenizer: AnyTokenizer) -> VocabularyTables:
         "text": _strings(texts),
         "bytes": _strings([content.hex(" ").upper() for content in contents]),
         "length": pa.array([len(text) for text in texts], pa.int32()),
-        "type": _types(ids, pieces, writing, added, special),
+        "type": _types(ids, pieces, writing, known),
         "script": _strings(scripts_of(texts)),
     }
-    if model.get("type") == "Unigram":
-        columns["score"] = _scores(model, ids)
-    if merges is not None:
-        columns["rank"] = _ranks(made, pieces)
+    if known.kind == "Unigram":
+        scores = dict(enumerate(known.log_probabilities))
+        columns["score"] = pa.array(list(map(scores.get, ids)), pa.float64())
+    if known.kind == "BPE":
+        columns["rank"] = pa.array(list(map(known.ranks.get, pieces)), pa.int32())
     table = pa.table(columns)
     unused = unused_ids(ids, embedding_rows(tokenizer))
-    merged_table = _merge_table(merges, made, table)
-    return VocabularyTables(_kind(tokenizer, model, writing), with_unused(table, unused), merged_table, len(unused))
+    kind = message("byte-level BPE") if known.kind == "BPE" and writing.byte_level else known.kind
+    merges = _merge_table(known, table) if known.kind == "BPE" else None
+    return VocabularyTables(kind or type(tokenizer).__name__, with_unused(table, unused), merges, len(unused))
 
 
-def _values(tokenizer: AnyTokenizer) -> dict[str, Any]:
-    """Of what would stand in its `tokenizer.json`: model, pre-tokenizer and decoder; empty for one in Python code."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
-        return {}
-    steps = {"model": backend.model, "pre_tokenizer": backend.pre_tokenizer, "decoder": backend.decoder}
-    return {
-        name: msgspec.json.decode(step.__getstate__())
-        for name, step in steps.items()
-        if step is not None and type(step).__name__ not in _OWN_CODE
-    }
-
-
-def _pieces_by_id(tokenizer: AnyTokenizer, values: dict[str, Any]) -> dict[int, str]:
-    vocabulary = (values.get("model") or {}).get("vocab")
+def _pieces_by_id(tokenizer: AnyTokenizer, known: Vocabulary) -> dict[int, str]:
+    vocabulary = known.stored.get("vocab")
     if isinstance(vocabulary, list):  # Unigram: pairs of piece and score
         by_id = {number: pair[0] for number, pair in enumerate(vocabulary)}
-    elif isinstance(vocabulary, dict):
-        by_id = {number: piece for piece, number in vocabulary.items()}
     else:
-        by_id = {number: piece for piece, number in tokenizer.get_vocab().items()}
-    return by_id | {number: str(token) for number, token in tokenizer.added_tokens_decoder.items()}
+        by_id = {number: piece for piece, number in (vocabulary or tokenizer.get_vocab()).items()}
+    return by_id | known.added
 
 
-def _added(tokenizer: AnyTokenizer) -> tuple[set[int], set[int]]:
-    """Ids of all added tokens, and of the special ones."""
-    tokens = tokenizer.added_tokens_decoder
-    special = {number for number, token in tokens.items() if token.special}
-    return set(tokens), special | set(tokenizer.all_special_ids)
+def _types(ids: list[int], pieces: list[str], writing: Writing, known: Vocabulary) -> pa.Array:
+    added, special = known.added, known.special
 
-
-def _types(ids: list[int], pieces: list[str], writing: Writing, added: set[int], special: set[int]) -> pa.Array:
     def is_odd(number: int, piece: str) -> bool:
         return len(piece) < 2 or number in added or number in special or piece[0] in "[<"
 
@@ -152,40 +127,15 @@ def _types(ids: list[int], pieces: list[str], writing: Writing, added: set[int],
     return pa.array(TYPES, pa.string()).take(pa.array(places, pa.int8()))
 
 
-def _kind(tokenizer: AnyTokenizer, model: dict[str, Any], writing: Writing) -> str:
-    kind = model.get("type") or type(tokenizer).__name__
-    return message("byte-level BPE") if kind == "BPE" and writing.byte_level else kind
-
-
-def _scores(model: dict[str, Any], ids: list[int]) -> pa.Array:
-    scores = [pair[1] for pair in model["vocab"]]
-    return pa.array([scores[number] if number < len(scores) else None for number in ids], pa.float64())
-
-
-def _merges(model: dict[str, Any]) -> list[tuple[str, str]] | None:
-    """Left and right of each, by rank; before tokenizers 0.20 files have them as one text with a space."""
-    if model.get("type") != "BPE":
-        return None
-    pairs = (merge.split(" ", 1) if isinstance(merge, str) else merge for merge in model.get("merges") or [])
-    return [(left, right) for left, right in pairs]
-
-
-def _ranks(made: list[str], pieces: list[str]) -> pa.Array:
-    first = dict(zip(reversed(made), range(len(made) - 1, -1, -1), strict=True))  # of several the lowest stays
-    return pa.array(list(map(first.get, pieces)), pa.int32())
-
-
-def _merge_table(merges: list[tuple[str, str]] | None, made: list[str], pieces: pa.Table) -> pa.Table | None:
-    if merges is None:
-        return None
+def _merge_table(known: Vocabulary, pieces: pa.Table) -> pa.Table:
     names = pieces["piece"].to_pylist()
     rows = dict(zip(names, range(len(names)), strict=True))
-    places = pa.array(list(map(rows.get, made)), pa.int32())
+    places = pa.array(list(map(rows.get, known.merged)), pa.int32())
     columns = {
-        "rank": pa.array(range(len(merges)), pa.int32()),
-        "left": _strings([left for left, _ in merges]),
-        "right": _strings([right for _, right in merges]),
-        "result": _strings(made),
+        "rank": pa.array(range(len(known.merges)), pa.int32()),
+        "left": _strings([left for left, _ in known.merges]),
+        "right": _strings([right for _, right in known.merges]),
+        "result": _strings(known.merged),
         "text": pieces["text"].take(places).fill_null(""),
         "id": pieces["id"].take(places),
     }
