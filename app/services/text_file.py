@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import IO
 
+from app.core.i18n import tr
 from backend.contract.errors import InputError
 from backend.contract.safe_files import open_regular
 
@@ -28,6 +29,12 @@ def read_stretch(path: Path, begin: int, end: int) -> str:
     with _open(path) as file:
         file.seek(begin)
         return file.read(end - begin).decode("utf-8", "replace")
+
+
+def refusal(path: Path, error: OSError) -> str:
+    """Why a file was not read, as a sentence."""
+    reason = error.strerror or error
+    return tr("{name} cannot be read ({strerror}); choose another file.", name=path.name, strerror=reason)
 
 
 def _open(path: Path) -> IO[bytes]:

@@ -3,30 +3,51 @@
 from collections.abc import Iterable
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QLayout,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 Part = QWidget | QLayout | int | tuple[QWidget | QLayout, int]
 """A widget or layout, alone or with its stretch; a number is an empty stretch."""
+Margins = tuple[int, int, int, int]
+"""Left, top, right, bottom."""
+NO_MARGINS = (0, 0, 0, 0)
 
 
-def hbox(*parts: Part, spacing: int | None = None, parent: QWidget | None = None) -> QHBoxLayout:
-    """A row without margins, which is `parent`'s layout."""
+def hbox(
+    *parts: Part, spacing: int | None = None, margins: Margins = NO_MARGINS, parent: QWidget | None = None
+) -> QHBoxLayout:
+    """A row, which is `parent`'s layout."""
     row = QHBoxLayout(parent) if parent is not None else QHBoxLayout()
-    _fill(row, parts, spacing)
+    _lay_out(row, parts, spacing, margins)
     return row
 
 
-def vbox(*parts: Part, spacing: int | None = None, parent: QWidget | None = None) -> QVBoxLayout:
-    """A column without margins, which is `parent`'s layout."""
+def vbox(
+    *parts: Part, spacing: int | None = None, margins: Margins = NO_MARGINS, parent: QWidget | None = None
+) -> QVBoxLayout:
+    """A column, which is `parent`'s layout."""
     column = QVBoxLayout(parent) if parent is not None else QVBoxLayout()
-    _fill(column, parts, spacing)
+    _lay_out(column, parts, spacing, margins)
     return column
 
 
-def _fill(layout: QBoxLayout, parts: Iterable[Part], spacing: int | None) -> None:
-    layout.setContentsMargins(0, 0, 0, 0)
+def _lay_out(layout: QBoxLayout, parts: Iterable[Part], spacing: int | None, margins: Margins) -> None:
+    layout.setContentsMargins(*margins)
     if spacing is not None:
         layout.setSpacing(spacing)
+    fill(layout, parts)
+
+
+def fill(layout: QBoxLayout, parts: Iterable[Part]) -> None:
+    """Append these to a row or a column."""
     for each in parts:
         part, stretch = each if isinstance(each, tuple) else (each, 0)
         if isinstance(part, int):
@@ -41,6 +62,14 @@ def holder(layout: QLayout) -> QWidget:
     """A widget with this layout."""
     made = QWidget()
     made.setLayout(layout)
+    return made
+
+
+def stack(*pages: QWidget, parent: QWidget | None = None) -> QStackedWidget:
+    """Pages of which one is in view, the first at the beginning."""
+    made = QStackedWidget(parent)
+    for page in pages:
+        made.addWidget(page)
     return made
 
 

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QSizePol
 
 from app import theme
 from app.widgets.accessibility import Role
+from app.widgets.boxes import Part, fill, hbox
 from app.widgets.text.elided_label import ElidedLabel
 
 HEADING_HEIGHT = 22
@@ -46,6 +47,19 @@ class Card(QFrame):
         """Append a widget to the body and return it."""
         self.body.addWidget(widget, stretch)
         return widget
+
+    def fill(self, *parts: Part) -> None:
+        """Append several widgets and layouts to the body."""
+        fill(self.body, parts)
+
+
+class TableCard(Card):
+    """A table up to the edges, and a line of words below it."""
+
+    def __init__(self, table: QWidget, words: QWidget) -> None:
+        super().__init__()
+        self.layout().setContentsMargins(1, 6, 1, 8)  # type: ignore[union-attr]
+        self.fill((table, 1), hbox(words, margins=(14, 0, 14, 0)))
 
 
 def rule(parent: QWidget | None = None) -> QFrame:

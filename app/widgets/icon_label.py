@@ -1,7 +1,9 @@
 """A label that shows a theme icon and follows the theme."""
 
+from typing import Any
+
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QToolButton, QWidget
 
 from app import theme
 
@@ -30,13 +32,27 @@ _TOKENS = {"primary": "on_accent", "danger": "danger", "quiet": "accent_text"}
 
 
 class IconButton(QPushButton):
-    """A push button with words and an icon that follows the theme; `role` as in app.theme."""
+    """A push button with words and an icon that follows the theme; `role` as in app.theme.
+
+    `hint` is its tooltip, `clicked` the slot or signal that a click reaches.
+    """
 
     def __init__(
-        self, text: str, name: str, role: str = "", token: str = "text", parent: QWidget | None = None
+        self,
+        text: str,
+        name: str,
+        role: str = "",
+        token: str = "text",
+        parent: QWidget | None = None,
+        *,
+        hint: str = "",
+        clicked: Any = None,
     ) -> None:
         super().__init__(text, parent)
         theme.follow(self)
+        self.setToolTip(hint)
+        if clicked is not None:
+            self.clicked.connect(clicked)
         self._name, self._plain = name, token
         self.setIconSize(QSize(20, 16))
         self.set_role(role)
@@ -52,18 +68,31 @@ class IconButton(QPushButton):
         self._name = name
         self.apply_theme()
 
+    def open_menu(self, menu: QMenu) -> None:
+        """Open a menu below the button."""
+        menu.popup(self.mapToGlobal(self.rect().bottomLeft()))
+
     def apply_theme(self) -> None:
         """Draw the icon again in the present colours."""
         self.setIcon(theme.icon(self._name, self._token, 16, room=4))
 
 
 class IconToolButton(QToolButton):
-    """A button of an icon alone; `hint` is its tooltip and its accessible name."""
+    """A button of an icon alone; `hint` is its tooltip and its accessible name, `clicked` what a click reaches."""
 
     def __init__(
-        self, name: str, hint: str, token: str = "muted", size: int = 16, parent: QWidget | None = None
+        self,
+        name: str,
+        hint: str,
+        token: str = "muted",
+        size: int = 16,
+        parent: QWidget | None = None,
+        *,
+        clicked: Any = None,
     ) -> None:
         super().__init__(parent)
+        if clicked is not None:
+            self.clicked.connect(clicked)
         theme.follow(self)
         self._name, self._token, self._size = name, token, size
         self.setToolTip(hint)

@@ -16,6 +16,7 @@ from app.pages.tokenizer.tokenizer_choice import TokenizerChoice
 from app.pages.tokenizer.tokenizer_tab import TokenizerTab
 from app.services.context import AppContext
 from app.widgets.forms.chips import chips
+from app.widgets.forms.path_field import dropped_paths
 from app.widgets.page_layout import PageHeader, page_layout
 
 TABS = (
@@ -48,8 +49,7 @@ class Page(QWidget):
         self._context = context
         self._tabs: dict[int, TokenizerTab] = {}
         self.header = PageHeader(tr("Tokenizer"), parent=self)
-        self.titles, row = chips([title for title, _, _ in TABS])
-        self.titles.idClicked.connect(self.show_tab)
+        self.titles, row = chips([title for title, _, _ in TABS], self.show_tab)
         self.header.buttons.addLayout(row)
         self.choice = TokenizerChoice(context, self)
         self.choice.chosen.connect(self._on_chosen)
@@ -119,12 +119,12 @@ class Page(QWidget):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """A folder or file is welcome."""
-        if dropped(event):
+        if dropped_paths(event, specs=True):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
         """A tokenizer is chosen; of any other file the tokens are shown."""
-        self.take(Path(dropped(event)))
+        self.take(Path(dropped_paths(event, specs=True)[0]))
         event.acceptProposedAction()
 
     def take(self, path: Path) -> None:
@@ -151,8 +151,3 @@ class Page(QWidget):
 
     def _on_chosen(self, tokenizer: str) -> None:
         self.tab().use(tokenizer)
-
-
-def dropped(event: QDropEvent) -> str:
-    """The file or folder that is dragged or dropped; empty where it is none."""
-    return next((url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()), "")

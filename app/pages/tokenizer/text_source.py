@@ -59,17 +59,15 @@ class TextSource(Card):
             parent=self,
         )
         self.state = label("", "faint")
-        self.of_run = IconButton(tr("My run's data"), "bolt", "quiet")
-        self.of_run.setToolTip(tr("Use the data of the run that you are setting up"))
-        self.of_run.clicked.connect(self.run_asked)
+        hint = tr("Use the data of the run that you are setting up")
+        self.of_run = IconButton(tr("My run's data"), "bolt", "quiet", hint=hint, clicked=self.run_asked)
         self.corner.addWidget(self.state)
         self.corner.addWidget(self.of_run)
         self._build()
         self.setAcceptDrops(True)
 
     def _build(self) -> None:
-        self.source = QuietComboBox()
-        self.source.activated.connect(lambda number: self._on_source(self.source.itemData(number)))
+        self.source = QuietComboBox(activated=lambda: self._on_source(self.source.currentData()))
         self.train = PathField(tr("Data"), _HINTS["files"])
         self.train.changed.connect(lambda value: self.change("data.train", value))
         self.columns_menu = CheckMenu(tr("Columns with the texts"), tr("Choose columns"))
@@ -85,20 +83,13 @@ class TextSource(Card):
         self.banner = Banner()
         self.banner.fix_taken.connect(self._on_fix_taken)
         self.first = ElidedLabel("", "faint")
-        self.body.addLayout(top)
-        self.body.addLayout(self._before)
-        self.body.addLayout(below)
-        self.add(self.first)
-        self.body.addLayout(self._after)
-        self.add(self.banner)
+        self.fill(top, self._before, below, self.first, self._after, self.banner)
         self.first.hide()
 
     def set_sources(self, sources: Sequence[SourceEntry]) -> None:
         """Offer these."""
         self._sources = {source.name: source for source in sources}
-        self.source.clear()
-        for source in sources:
-            self.source.addItem(source.title, source.name)
+        self.source.set_items((source.title, source.name) for source in sources)
         self._show_source()
 
     @property

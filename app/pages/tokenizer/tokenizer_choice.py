@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu, QWidget
 
 from app.core.i18n import tr
 from app.core.text import tokenizer_list
@@ -28,23 +28,27 @@ class TokenizerChoice(QWidget):
         self._context = context
         self._last = self._of_draft = self._title_of_draft = ""
         self._made: set[str] = set()
-        self.box = QuietComboBox()
-        self.box.setEditable(True)
-        self.box.setAccessibleName(tr("Tokenizer"))
-        self.box.setToolTip(tr("Choose one, or type a folder or the id of a model on the Hub and press Enter"))
-        self.box.activated.connect(lambda _: self._on_chosen())
-        line = self.box.lineEdit()
-        assert line is not None
-        line.returnPressed.connect(self._on_chosen)
-        line.setAcceptDrops(False)  # what is dropped on the page is the page's
-        self.browse_button = IconButton(tr("Browse"), "folder")
-        self.browse_button.setToolTip(tr("Browse for the folder of a model or tokenizer, or for a tokenizer's file"))
+        hint = tr("Choose one, or type a folder or the id of a model on the Hub and press Enter")
+        self.box = QuietComboBox(name=tr("Tokenizer"), hint=hint, activated=self._on_chosen)
+        self.line = QLineEdit()
+        self.line.returnPressed.connect(self._on_chosen)
+        self.line.setAcceptDrops(False)  # what is dropped on the page is the page's
+        self.box.setLineEdit(self.line)
+        hint = tr("Browse for the folder of a model or tokenizer, or for a tokenizer's file")
+        self.browse_button = IconButton(tr("Browse"), "folder", hint=hint)
+        self.browse_button.clicked.connect(lambda: self.browse_button.open_menu(self.browse_menu))
         self.browse_menu = QMenu(self.browse_button)
         self.browse_menu.addAction(tr("Browse folder…"), self._browse)
         self.browse_menu.addAction(tr("Browse file…"), self._browse_file)
-        self.browse_button.clicked.connect(self._open_menu)
         hbox((self.box, 1), self.browse_button, spacing=12, parent=self)
         self.refresh()
+
+    def shorten_button(self) -> None:
+        """Show the button that browses by its icon alone."""
+        self.browse_button.setText("")
+        self.browse_button.setFixedWidth(36)
+        self.browse_button.setToolTip(tr("Choose the folder of a model or tokenizer"))
+        self.browse_button.setAccessibleName(tr("Browse"))
 
     def refresh(self) -> None:
         """Offer what has come since: new runs bring tokenizers."""
@@ -115,10 +119,6 @@ class TokenizerChoice(QWidget):
     def _on_cached(self, answer: CachedModels) -> None:
         for model in answer.models:
             self._add(tr("{name} · in the Hub cache", name=model.name), model.name)
-
-    def _open_menu(self) -> None:
-        corner = self.browse_button.rect().bottomLeft()
-        self.browse_menu.popup(self.browse_button.mapToGlobal(corner))
 
     def _browse_file(self) -> None:
         path, _ = QFileDialog.getOpenFileName(

@@ -8,9 +8,11 @@ from PySide6.QtWidgets import QWidget
 
 from app.core.formatting import sentence
 from app.core.i18n import tr
+from app.pages.tokenizer.data_choice import DataChoice
 from app.services.backend_client import BackendClient
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
+from app.widgets.banner import Banner
 from app.widgets.progress import WaitingStack
 from backend.contract.rpc.protocol import ErrorReply, Progress
 
@@ -58,6 +60,12 @@ class TokenizerTab(QWidget):
     def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
         """The run that is being set up, and what it still lacks as a sentence."""
         self._draft = spec
+
+    def _connect_data(self, data: DataChoice, banner: Banner) -> None:
+        """Offer what makes the data readable, and the data of the new run."""
+        data.fix_offered.connect(banner.offer_fix)
+        banner.fix_taken.connect(data.take_fix)
+        data.run_asked.connect(lambda: self._take_draft_data(data.take))
 
     def _take_draft_data(self, take: Callable[[dict[str, Any]], None]) -> None:
         """Use the data of the run that you are setting up; if there is none yet, say so."""

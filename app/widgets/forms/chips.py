@@ -1,6 +1,6 @@
 """Round buttons: a row of choices, and filter conditions that can be removed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QHBoxLayout, QPushButton, QWidget
@@ -11,8 +11,8 @@ from app.widgets.card import label
 from app.widgets.icon_label import IconButton
 
 
-def chips(titles: Sequence[str]) -> tuple[QButtonGroup, QHBoxLayout]:
-    """Round buttons of which one is chosen; ids count from 0."""
+def chips(titles: Sequence[str], chosen: Callable[[int], object] | None = None) -> tuple[QButtonGroup, QHBoxLayout]:
+    """Round buttons of which one is chosen; ids count from 0. `chosen` is told which one a person clicks."""
     row = QHBoxLayout()
     row.setSpacing(6)
     group: QButtonGroup | None = None
@@ -27,6 +27,8 @@ def chips(titles: Sequence[str]) -> tuple[QButtonGroup, QHBoxLayout]:
     assert group is not None
     group.buttonToggled.connect(_reach)
     group.button(0).setChecked(True)
+    if chosen is not None:
+        group.idClicked.connect(chosen)
     return group, row
 
 

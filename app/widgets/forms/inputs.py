@@ -1,6 +1,7 @@
 """Qt's own inputs for long pages: the mouse wheel changes them only when they have the focus."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QPainter, QPaintEvent, QWheelEvent
@@ -20,14 +21,37 @@ from app.core import i18n
 
 
 class QuietComboBox(QComboBox):
-    """A drop-down; turning the wheel over it scrolls the page unless it has the focus."""
+    """A drop-down; turning the wheel over it scrolls the page unless it has the focus.
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    `name` is its accessible name, `hint` its tooltip; `activated` is called when a person has chosen an item.
+    """
+
+    def __init__(
+        self,
+        parent: QWidget | None = None,
+        *,
+        name: str = "",
+        hint: str = "",
+        items: Iterable[tuple[str, Any]] = (),
+        activated: Callable[[], object] | None = None,
+    ) -> None:
         super().__init__(parent)
+        self.setAccessibleName(name)
+        self.setToolTip(hint)
+        self.set_items(items)
+        if activated is not None:
+            self.activated.connect(lambda _: activated())
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(6)
         self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)  # Return keeps the list as offered
+
+    def set_items(self, items: Iterable[tuple[str, Any]], chosen: Any = None) -> None:
+        """Offer these words with their values, with that of the value `chosen` selected, or the first one."""
+        self.clear()
+        for words, value in items:
+            self.addItem(words, value)
+        self.setCurrentIndex(max(self.findData(chosen), min(0, self.count() - 1)))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Of what is too long the middle is left out: names are told apart by their ends as well."""

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.core.backend_words import capitalize
 from app.core.i18n import figure, group_digits, tr
+from app.core.table_rows import TableRows
 from app.widgets.tables.layout_memory import RememberedColumns
 from app.widgets.tables.row_delegate import RowDelegate
 
@@ -218,10 +219,12 @@ class RowTable(QTableView):
     copied_part = Signal(int)
     """More lines were chosen than are copied; how many were."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, name: str = "", titles: dict[str, str] | None = None) -> None:
         super().__init__(parent)
         theme.follow(self)
+        self.setAccessibleName(name)
         self._model = _Rows(self)
+        self._model.titles = titles or {}
         self._sorted: tuple[str, bool] = ("", False)
         self._widths: dict[str, int] = {}
         self._stretched: frozenset[str] = frozenset()
@@ -254,6 +257,20 @@ class RowTable(QTableView):
         self.selectionModel().currentRowChanged.connect(self._on_current_changed)
 
     # What is shown
+
+    def show_rows(
+        self,
+        rows: TableRows,
+        widths: dict[str, int],
+        stretched: Collection[str],
+        columns: Sequence[str] | None = None,
+        numbered: bool = False,
+    ) -> None:
+        """Show rows that are all there, in their own colours; the rest as the setters below."""
+        self.set_source(rows, columns)
+        self.set_color(rows.color)
+        self.setColumnHidden(0, not numbered)
+        self.set_widths({name: widths[name] for name in self.columns}, stretched)
 
     def set_source(self, source: PagedModel | None, columns: Sequence[str] | None = None) -> None:
         """Show all rows of a source; `columns` chooses and orders."""

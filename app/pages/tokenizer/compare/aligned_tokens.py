@@ -1,20 +1,21 @@
 """The tokens of two to four tokenizers in columns, line beside line, with their counts below."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollBar, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollBar, QSizePolicy, QWidget
 
 from app import theme
 from app.core.formatting import group_digits
 from app.core.i18n import tr
 from app.core.text.tokenizer_comparison import gaps, padding_rows
-from app.widgets.boxes import hbox
+from app.widgets.boxes import hbox, vbox
 from app.widgets.card import label
 from app.widgets.text.token_paragraphs import LINE
 from app.widgets.text.token_view import TokenView
-from backend.contract.tokens.comparison import MOST, ComparedToken, TextComparison
+from backend.contract.tokens.comparison import MOST, ComparedToken, TextComparison, TextCounts
 
 CALM_MS = 40
 """After the last change of width the lines are brought beside each other again."""
@@ -35,8 +36,6 @@ class AlignedTokens(QWidget):
         self._text, self._lines, self._only_differences = "", 1, True
         self.views: list[TokenView] = []
         self._counts = [label("", "faint", wrap=True) for _ in range(MOST)]
-        self._row = hbox(spacing=14, parent=self)
-        self._holders: list[QWidget] = []
         # One for all: a bar that came and went in a column would change its width, and with it the wrapping.
         self.bar = QScrollBar(Qt.Orientation.Vertical)
         self.bar.setAccessibleName(tr("Scroll all tokens"))
@@ -44,10 +43,9 @@ class AlignedTokens(QWidget):
         policy.setRetainSizeWhenHidden(True)
         self.bar.setSizePolicy(policy)
         self.bar.valueChanged.connect(self._scroll)
-        for number in range(MOST):
-            self._row.addWidget(self._column(number), 1)
-        self._row.addWidget(self.bar)
-        self.bar_width = self.bar.sizeHint().width() + self._row.spacing()
+        self._holders = [self._column(number) for number in range(MOST)]
+        row = hbox(*((column, 1) for column in self._holders), self.bar, spacing=14, parent=self)
+        self.bar_width = self.bar.sizeHint().width() + row.spacing()
         """What stands to the right of the columns."""
         self._steps: Iterator[int] = iter(())
         self._turn = QTimer(self, interval=0)
@@ -58,8 +56,8 @@ class AlignedTokens(QWidget):
     def _column(self, number: int) -> QWidget:
         view = TokenView()
         view.setAccessibleName(tr("Tokens of tokenizer {number}", number=number + 1))
-        view.token_hovered.connect(lambda index, number=number: self._tell(number, index))
-        view.token_selected.connect(lambda index, number=number: self._tell(number, index))
+        for signal in (view.token_hovered, view.token_selected):
+            signal.connect(lambda index: self._tell(number, index))
         view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         view.verticalScrollBar().valueChanged.connect(self._scroll)
         view.verticalScrollBar().rangeChanged.connect(lambda low, high: self._show_range())
@@ -67,11 +65,7 @@ class AlignedTokens(QWidget):
         holder = QFrame()
         theme.role(holder, "card")
         holder.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
-        column = QVBoxLayout(holder)
-        column.setContentsMargins(10, 10, 10, 10)
-        column.addWidget(view, 1)
-        column.addWidget(self._counts[number])
-        self._holders.append(holder)
+        vbox((view, 1), self._counts[number], margins=(10, 10, 10, 10), parent=holder)
         return holder
 
     def show_comparison(self, comparison: TextComparison, text: str) -> None:
@@ -80,20 +74,9 @@ class AlignedTokens(QWidget):
         self._columns = [[] for _ in comparison.counts]
         for token in comparison.tokens:
             self._columns[token.tokenizer].append(token)
-        for number, holder in enumerate(self._holders):
-            holder.setVisible(number < len(self._columns))
-            if number >= len(self._columns):
-                self.views[number].set_tokens([])
-        for number, one in enumerate(comparison.counts):
-            own = one.tokens - one.special
-            per_word = tr("{own:.2f} per word", own=own / comparison.words) if comparison.words else ""
-            per_token = (
-                tr("{characters:.2f} characters per token", characters=comparison.characters / own) if own else ""
-            )
-            unknown = tr("{unknown} unknown", unknown=group_digits(one.unknown)) if one.unknown else ""
-            differ = tr("{differing} differ", differing=group_digits(one.differing))
-            parts = [tr("{tokens} tokens", tokens=group_digits(one.tokens)), differ, per_word, per_token, unknown]
-            self._counts[number].setText(" · ".join(filter(None, parts)))
+        self._empty_columns(len(self._columns), first=len(self._columns))
+        for counts, own in zip(self._counts, comparison.counts, strict=False):
+            counts.setText(_counts_line(own, comparison))
         for view in self.views:
             view.verticalScrollBar().setValue(0)
         self.align()
@@ -101,11 +84,16 @@ class AlignedTokens(QWidget):
     def show_number(self, number: int) -> None:
         """So many empty columns, where there is nothing to compare yet."""
         self._columns, self._steps = [], iter(())
-        for place, holder in enumerate(self._holders):
-            holder.setVisible(place < number)
-            self.views[place].set_tokens([])
-            self._counts[place].setText("")
+        self._empty_columns(number)
         self._show_range()
+
+    def _empty_columns(self, shown: int, first: int = 0) -> None:
+        """Show so many columns, and nothing in those from `first` on."""
+        for place, holder in enumerate(self._holders):
+            holder.setVisible(place < shown)
+            if place >= first:
+                self.views[place].set_tokens([])
+                self._counts[place].setText("")
 
     def set_only_differences(self, on: bool) -> None:
         """Whether tokens that are alike in all columns are grey."""
@@ -160,17 +148,14 @@ class AlignedTokens(QWidget):
     def _heights(self, number: int) -> list[int]:
         """The rows that each line takes in a column that nothing was skipped in."""
         tokens, view = self._columns[number], self.views[number]
-        begins: dict[int, int] = {}
-        for index, token in enumerate(tokens):
-            if token.line not in begins:
-                begins[token.line] = round((view.box_of(index).top() + view.verticalScrollBar().value()) / LINE)
+        first = {token.line: index for index, token in reversed(list(enumerate(tokens)))}
+        begins = {line: view.paragraphs.line_of(index) for line, index in first.items()}
         heights = [1] * self._lines
         known = sorted(begins)
-        for line, following in zip(known, [*known[1:], None], strict=False):
-            if following is None:
-                heights[line] = max(1, view.line_count() - begins[line])
-            else:
-                heights[line] = max(1, begins[following] - begins[line] - (following - line - 1))
+        for line, following in pairwise(known):
+            heights[line] = max(1, begins[following] - begins[line] - (following - line - 1))
+        if known:
+            heights[known[-1]] = max(1, view.line_count() - begins[known[-1]])
         return heights
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -203,6 +188,18 @@ class AlignedTokens(QWidget):
         self.token_shown.emit(
             tr("{piece} · id {id} · {where}{alike}", piece=token.piece, id=token.id, where=where, alike=alike)
         )
+
+
+def _counts_line(own: TextCounts, comparison: TextComparison) -> str:
+    tokens = own.tokens - own.special
+    parts = [
+        tr("{tokens} tokens", tokens=group_digits(own.tokens)),
+        tr("{differing} differ", differing=group_digits(own.differing)),
+        tr("{own:.2f} per word", own=tokens / comparison.words) if comparison.words else "",
+        tr("{characters:.2f} characters per token", characters=comparison.characters / tokens) if tokens else "",
+        tr("{unknown} unknown", unknown=group_digits(own.unknown)) if own.unknown else "",
+    ]
+    return " · ".join(filter(None, parts))
 
 
 def _one_line(token: ComparedToken) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QStackedWidget, QWidget
+from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QWidget
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.formatting import number, sentence
@@ -19,8 +19,8 @@ from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.token_answers import comparison_of
 from app.widgets.banner import Banner
-from app.widgets.boxes import hbox, holder, vbox
-from app.widgets.card import Card
+from app.widgets.boxes import hbox, holder, stack, vbox
+from app.widgets.card import Card, TableCard
 from app.widgets.empty_state import EmptyState
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
@@ -57,7 +57,7 @@ class CompareTab(TokenizerTab):
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
-        self._shown_text = ""
+        self._shown_text = self._told_about = ""
         self._compare = LatestQuestion(
             context.client, "compare_text", self._on_text, self._on_text_mistake, opened="tokenizers"
         )
@@ -66,21 +66,16 @@ class CompareTab(TokenizerTab):
         self.banner = Banner()
         self.others = ComparedTokenizers(context)
         self.others.changed.connect(self._on_changed)
-        self.mode, modes = chips(MODES)
-        self.mode.idClicked.connect(self.show_mode)
+        self.mode, modes = chips(MODES, self.show_mode)
         self.special, self.only = QCheckBox(tr("Special tokens")), QCheckBox(tr("Color only differences"))
         self.special.setChecked(True)
         self.only.setChecked(True)
         self.special.toggled.connect(lambda _: self.compare_text())
         self.only.toggled.connect(lambda on: self.columns.set_only_differences(on))
-        self.add = IconButton(tr("Add tokenizer"), "plus")
-        self.add.clicked.connect(self._on_add)
+        self.add = IconButton(tr("Add tokenizer"), "plus", clicked=self._on_add)
         top = hbox(modes, 1, self.special, self.only, self.add, spacing=14)
-        self.inputs, self.results = QStackedWidget(), QStackedWidget()
-        self.inputs.addWidget(self._text_input())
-        self.inputs.addWidget(self._data_input())
-        self.results.addWidget(self._text_result())
-        self.results.addWidget(self._data_result())
+        self.inputs = stack(self._text_input(), self._data_input())
+        self.results = stack(self._text_result(), self._data_result())
         vbox(top, self.banner, self.inputs, self.others, (self.results, 1), spacing=10, parent=self)
         self.show_mode(0)
 
@@ -98,17 +93,14 @@ class CompareTab(TokenizerTab):
     def _data_input(self) -> QWidget:
         self.data = DataChoice(self._context, with_language=True)
         self.data.changed.connect(self._show_state)
-        self.data.failed.connect(self._on_failed)
-        self.data.fix_offered.connect(self.banner.offer_fix)
-        self.banner.fix_taken.connect(self.data.take_fix)
-        self.data.run_asked.connect(lambda: self._take_draft_data(self.data.take))
-        self.start = IconButton(tr("Compare"), "play", "primary")
-        self.start.clicked.connect(self.compare_data)
+        self.data.failed.connect(lambda text: self._show_failure(text, "data"))
+        self._connect_data(self.data, self.banner)
+        self.start = IconButton(tr("Compare"), "play", "primary", clicked=self.compare_data)
         return holder(hbox((self.data, 1), self.start, spacing=10))
 
     def _text_result(self) -> QWidget:
         self.columns = AlignedTokens()
-        self.columns.token_shown.connect(self._show_token)
+        self.columns.token_shown.connect(lambda words: self.summary.setText(words or self._shown_text))
         self.summary = ElidedLabel("", "muted")
         return holder(vbox((self.columns, 1), self.summary, spacing=8))
 
@@ -203,7 +195,7 @@ class CompareTab(TokenizerTab):
 
     def _on_text(self, answer: Any) -> None:
         found = comparison_of(answer)
-        self._clear_banner("compare_text")
+        self._show_failure("", "compare_text")
         self.columns.show_comparison(found, self._compare.answered["text"])
         places = (
             tr("{count} split differently", count=trn("{count} place", "{count} places", found.places))
@@ -221,15 +213,12 @@ class CompareTab(TokenizerTab):
         self._shown_text = " · ".join(words)
         self.summary.setText(self._shown_text)
 
-    def _show_token(self, words: str) -> None:
-        self.summary.setText(words or self._shown_text)
-
     def _on_text_mistake(self, mistake: ErrorReply) -> None:
         """Tokens of other tokenizers would only mislead."""
         self.columns.show_number(len(self.others.tokenizers))
         self._shown_text = ""
         self.summary.setText("")
-        self._tell(mistake.message, "compare_text")
+        self._show_failure(mistake.message, "compare_text")
 
     # A column of data
 
@@ -249,20 +238,17 @@ class CompareTab(TokenizerTab):
         self.waiting.stop.setFocus()
 
     def _on_data(self, found: DataComparison) -> None:
-        self._clear_banner("compare_data")
+        self._show_failure("", "compare_data")
         self.compared.show_comparison(found, self.others.names)
 
     # Mistakes
 
-    def _on_failed(self, text: str) -> None:
-        self._tell(text, "data") if text else self._clear_banner("data")
-
-    def _tell(self, text: str, about: str) -> None:
-        self._told_about = about
-        self.banner.show_message("error", sentence(text))
-
-    def _clear_banner(self, about: str) -> None:
-        if getattr(self, "_told_about", about) == about:
+    def _show_failure(self, text: str, about: str) -> None:
+        """Say it, or take back what was last said about the same thing."""
+        if text:
+            self._told_about = about
+            self.banner.show_message("error", sentence(text))
+        elif self._told_about == about:
             self.banner.clear()
 
 
@@ -274,28 +260,17 @@ class ComparedData(QWidget):
         self.rows = TableRows((), ())
         self._found: DataComparison | None = None
         self._names: Sequence[str] = ()
-        self.table = RowTable()
-        self.table.set_titles(COLUMN_TITLES)
-        self.table.setAccessibleName(tr("Tokens by tokenizer and language"))
+        self.table = RowTable(name=tr("Tokens by tokenizer and language"), titles=COLUMN_TITLES)
         self.table.sort_requested.connect(self._on_sort_requested)
         self.summary = ElidedLabel("", "faint")
-        table = Card()
-        table.layout().setContentsMargins(1, 6, 1, 8)  # type: ignore[union-attr]
-        table.add(self.table, 1)
-        below = QHBoxLayout()
-        below.setContentsMargins(14, 0, 14, 0)
-        below.addWidget(self.summary)
-        table.body.addLayout(below)
-        self.measure, row = chips([*(title for title, _ in MEASURES), tr("Lengths")])
-        self.measure.idClicked.connect(self._show_measure)
+        table = TableCard(self.table, self.summary)
+        self.measure, row = chips([*(title for title, _ in MEASURES), tr("Lengths")], self._show_measure)
         self.bars = BarPlot(tr("Tokens per word, character or row"))
         self.card = Card(tr("Tokens"))
         self.card.add(self.bars, 1)
         styles = [SeriesStyle(str(place), "", color_token=token) for place, token in enumerate(COLOR_TOKENS)]
         self.lengths = LivePlot(tr("Rows by their tokens"), styles, "tokens")
-        self.plots = QStackedWidget()
-        self.plots.addWidget(self.card)
-        self.plots.addWidget(self.lengths)
+        self.plots = stack(self.card, self.lengths)
         row.addStretch(1)
         side = holder(vbox(row, (self.plots, 1), spacing=8))
         splitter = RememberedSplitter("compared-data", Qt.Orientation.Horizontal)
@@ -305,10 +280,8 @@ class ComparedData(QWidget):
     def show_comparison(self, found: DataComparison, names: Sequence[str]) -> None:
         """Show another one; `names` are those of the tokenizers."""
         self.rows, self._found, self._names = rate_rows(found, names), found, names
-        self.table.set_source(self.rows)
+        self.table.show_rows(self.rows, WIDTHS, ["tokenizer"])
         self.table.set_color(lambda row, column: COLOR_TOKENS[row % len(names)] if column == "tokenizer" else "")
-        self.table.setColumnHidden(0, True)
-        self.table.set_widths({name: WIDTHS[name] for name in self.rows.columns}, ["tokenizer"])
         words = [
             trn("{count} row", "{count} rows", found.total.rows),
             trn("{count} word", "{count} words", found.total.words),

@@ -49,7 +49,7 @@ class ComparedTokenizers(QWidget):
 
     @property
     def names(self) -> list[str]:
-        """What tells them apart: the last folder, or two where it alone would not."""
+        """What tells them apart."""
         return titles(self.tokenizers)
 
     @property
@@ -71,10 +71,7 @@ class ComparedTokenizers(QWidget):
             return
         choice = TokenizerChoice(self._context)
         choice.offer_draft(self._model)
-        choice.browse_button.setText("")
-        choice.browse_button.setFixedWidth(36)
-        choice.browse_button.setToolTip(tr("Choose the folder of a model or tokenizer"))
-        choice.browse_button.setAccessibleName(tr("Browse"))
+        choice.shorten_button()
         self._choose_another(choice)
         choice.chosen.connect(self._on_chosen)
         remove = IconToolButton("close", tr("Remove from the comparison"))
@@ -120,9 +117,8 @@ class ComparedTokenizers(QWidget):
         self._show_browsing()
 
     def _show_browsing(self) -> None:
-        room = self.width() / len(self.tokenizers)
         for choice in self.choices:
-            choice.browse_button.setVisible(room >= NARROW)
+            choice.browse_button.setVisible(self.width() / len(self.tokenizers) >= NARROW)
 
     def _show_removable(self) -> None:
         self._show_browsing()
@@ -135,9 +131,7 @@ class ComparedTokenizers(QWidget):
         other = next((each for each in known if each not in self.tokenizers), known[-1])
         with QSignalBlocker(choice):
             choice.choose(other)
-        line = choice.box.lineEdit()
-        assert line is not None
-        line.setCursorPosition(0)  # else the end of a name that is too long is shown
+        choice.line.setCursorPosition(0)  # else the end of a name that is too long is shown
 
 
 class Dot(QWidget):

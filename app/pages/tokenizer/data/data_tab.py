@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.core import formatting
 from app.core.i18n import tr
@@ -14,7 +14,7 @@ from app.pages.tokenizer.data.lengths_page import LengthsPage
 from app.pages.tokenizer.data.rows_page import RowsPage
 from app.pages.tokenizer.tokenizer_tab import TokenizerTab
 from app.services.context import AppContext
-from app.widgets.boxes import hbox, vbox
+from app.widgets.boxes import hbox, stack, vbox
 from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.forms.chips import chips
@@ -41,9 +41,7 @@ class DataTab(TokenizerTab):
         self.lengths, self.rows = LengthsPage(context.client), RowsPage(context.client)
         self.nothing = EmptyState("table", tr("No data yet"), button=tr("Set up a run"))
         self.nothing.asked.connect(self.new_run_requested)
-        self.pages = QStackedWidget()
-        for page in (self.lengths, self.rows, self.nothing):
-            self.pages.addWidget(page)
+        self.pages = stack(self.lengths, self.rows, self.nothing)
         vbox(self.bar, (self.pages, 1), spacing=14, parent=self)
         self._connect()
 
@@ -70,15 +68,13 @@ class DataTab(TokenizerTab):
 
     def look_at_draft(self) -> None:
         """Show the data of the run that is being set up."""
-        self.bar.choose_draft()
+        self.bar.choose("")
         self.show_page(LENGTHS)
 
     def show_step(self, run: str, step: int) -> None:
         """Show the rows of a run's optimizer step."""
-        self.bar.choose_run(run)
-        self._page = ROWS
-        self.bar.show_page(ROWS)
-        self.pages.setCurrentIndex(ROWS)
+        self.bar.choose(run)
+        self._turn_to_rows()
         self.rows.show_step(self._arguments(), step)
 
     def show_page(self, place: int) -> None:
@@ -116,10 +112,13 @@ class DataTab(TokenizerTab):
         )
 
     def _on_row_chosen(self, row: int) -> None:
+        self._turn_to_rows()
+        self.rows.show_row(self._arguments(), row)
+
+    def _turn_to_rows(self) -> None:
         self._page = ROWS
         self.bar.show_page(ROWS)
         self.pages.setCurrentIndex(ROWS)
-        self.rows.show_row(self._arguments(), row)
 
 
 class SubjectBar(QWidget):
@@ -133,18 +132,12 @@ class SubjectBar(QWidget):
         super().__init__(parent)
         self._context = context
         self.draft = TrainingSubject(lacks=tr("Choose data and a model under New run first."))
-        self.box = QuietComboBox()
-        self.box.setAccessibleName(tr("Whose data"))
-        self.box.setToolTip(tr("The run that you are setting up, or one that was started"))
-        self.box.activated.connect(lambda _: self._on_chosen())
-        self.split_box = QuietComboBox()
-        self.split_box.setAccessibleName(tr("Split"))
+        hint = tr("The run that you are setting up, or one that was started")
+        self.box = QuietComboBox(name=tr("Whose data"), hint=hint, activated=self._on_chosen)
+        self.split_box = QuietComboBox(name=tr("Split"), activated=self.changed.emit)
         self.split_box.setMinimumContentsLength(14)
-        self.split_box.activated.connect(lambda _: self.changed.emit())
-        self.pages, chosen_page = chips(PAGES)
-        self.pages.idClicked.connect(self.page_chosen)
-        self.fresh = IconToolButton("refresh", tr("Read the files again"))
-        self.fresh.clicked.connect(self.again)
+        self.pages, chosen_page = chips(PAGES, self.page_chosen.emit)
+        self.fresh = IconToolButton("refresh", tr("Read the files again"), clicked=self.again)
         row = hbox(
             label(tr("Data of"), "muted"), (self.box, 3), (self.split_box, 1), self.fresh, spacing=10, parent=self
         )
@@ -166,15 +159,10 @@ class SubjectBar(QWidget):
 
     def refresh(self) -> None:
         """Offer the runs that there are now, newest first, behind the draft; the choice stays."""
-        chosen = self.box.currentData()
-        self.box.blockSignals(True)
-        self.box.clear()
         name = str(self.draft.spec.get("name") or "run") if self.draft.spec else tr("nothing yet")
-        self.box.addItem(tr("New run · {name}", name=formatting.name_of_path(name)), "")
-        for run in self._context.library.runs:
-            self.box.addItem(f"{run.title or run.name} · {run.name}", str(run.path))
-        self.box.setCurrentIndex(max(0, self.box.findData(chosen) if chosen else 0))
-        self.box.blockSignals(False)
+        runs = [(f"{run.title or run.name} · {run.name}", str(run.path)) for run in self._context.library.runs]
+        draft = (tr("New run · {name}", name=formatting.name_of_path(name)), "")
+        self.box.set_items([draft, *runs], self.box.currentData())
 
     def set_draft(self, draft: TrainingSubject) -> bool:
         """The run that is being set up; says whether it is another one than before."""
@@ -183,25 +171,17 @@ class SubjectBar(QWidget):
         self.refresh()
         return is_other
 
-    def choose_run(self, path: str) -> None:
-        """A run, and its training data."""
+    def choose(self, path: str) -> None:
+        """The training data of a run, or without a path of the one that is being set up."""
         if self.box.findData(path) < 0:
             self.box.addItem(Path(path).name, path)
         self.box.setCurrentIndex(self.box.findData(path))
         self.set_splits(["train"])
 
-    def choose_draft(self) -> None:
-        """The run that is being set up, and its training data."""
-        self.box.setCurrentIndex(0)
-        self.set_splits(["train"])
-
     def set_splits(self, splits: Sequence[str]) -> None:
         """Those that the data has; the choice stays where it can."""
         chosen = self.split_box.currentData() or "train"
-        self.split_box.clear()
-        for split in splits:
-            self.split_box.addItem(SPLITS.get(split, split), split)
-        self.split_box.setCurrentIndex(max(0, self.split_box.findData(chosen)))
+        self.split_box.set_items([(SPLITS.get(split, split), split) for split in splits], chosen)
         self.split_box.setEnabled(len(splits) > 1)
 
     def show_page(self, place: int) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
 from app import theme
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
@@ -26,6 +26,7 @@ from app.widgets.text.elided_label import ElidedLabel
 from backend.contract.rpc.training_data import LengthMeasure, PaddingRule, TrainingLengths, UnknownRow
 
 UNKNOWN_COLUMNS = ("share", "row", "text")
+UNKNOWN_WIDTHS = {"share": 66, "row": 112, "text": 80}
 PADDING_TITLES = {
     "length_buckets": tr("Grouped by length"),
     "random": tr("Random order"),
@@ -34,6 +35,7 @@ PADDING_TITLES = {
 }
 
 LIMIT_COLUMNS = ("limit", "rows", "share")
+LIMIT_WIDTHS = {"limit": 110, "rows": 76, "share": 76}
 LIMIT_TITLES = {
     "cut": tr("Rows that are cut"),
     "windows": tr("Rows in several windows"),
@@ -86,11 +88,6 @@ class LengthsPage(WaitingStack):
             self.show_waiting(READING)
             self._question.ask(arguments)
 
-    def forget(self) -> None:
-        """There is nothing to measure."""
-        self._question.stop()
-        self._asked, self.answer = {}, None
-
     def _on_lengths(self, answer: TrainingLengths) -> None:
         self.answer = answer
         self.lengths.show_lengths(answer, can_set=self._can_set)
@@ -123,10 +120,7 @@ class LengthsCard(Card):
         self.notes = label("", "muted", wrap=True)
         top = hbox((self.sentence, 1), spacing=14)
         top.addWidget(self.use, 0, Qt.AlignmentFlag.AlignTop)
-        words = vbox(self.said, self.notes, spacing=2)
-        self.body.addLayout(top)
-        self.add(self.histogram, 1)
-        self.body.addLayout(words)
+        self.fill(top, (self.histogram, 1), vbox(self.said, self.notes, spacing=2))
 
     def show_lengths(self, lengths: TrainingLengths, *, can_set: bool) -> None:
         """Show what was measured; `can_set` offers a better limit to the run that is being set up."""
@@ -163,26 +157,18 @@ class LengthsCard(Card):
             self._choices.deleteLater()
             self._choices = None
         if len(titles) > 1:
-            self._choices = QWidget()
-            group, row = chips(titles)
+            _, row = chips(titles, self.show_measure)
             row.setContentsMargins(0, 0, 0, 0)
-            self._choices.setLayout(row)
-            group.idClicked.connect(self.show_measure)
+            self._choices = holder(row)
             self.corner.addWidget(self._choices)
 
     def _bar_words(self, place: int) -> str:
         measure = self._measures[self._place]
         rows, end = self._bins.counts[place], (place + 1) * self._bins.width
-        beyond = measure.share_beyond(end)
-        tail = (
-            tr(" · {percent} have more than {end:,}", percent=percent(beyond), end=end)
-            if not self._is_last(place)
-            else ""
-        )
-        return f"{self._bins.words(place)}: {trn('{count} row', '{count} rows', rows)}{tail}"
-
-    def _is_last(self, place: int) -> bool:
-        return place == len(self._bins.counts) - 1
+        words = f"{self._bins.words(place)}: {trn('{count} row', '{count} rows', rows)}"
+        if place == len(self._bins.counts) - 1:
+            return words
+        return words + tr(" · {percent} have more than {end:,}", percent=percent(measure.share_beyond(end)), end=end)
 
     def _say(self) -> None:
         """What is under the mouse, else the quantiles."""
@@ -217,9 +203,7 @@ class LimitsCard(Card):
         super().__init__(tr("Limits"), parent, spacing=6)
         self._measure: LengthMeasure | None = None
         self._can_set = False
-        self.table = RowTable()
-        self.table.set_titles(COLUMN_TITLES)
-        self.table.setAccessibleName(tr("Usual limits"))
+        self.table = RowTable(name=tr("Usual limits"), titles=COLUMN_TITLES)
         self.table.activated.connect(lambda index: self._on_activated(index.row()))
         self.add(self.table, 1)
 
@@ -235,11 +219,12 @@ class LimitsCard(Card):
             )
             for one in measure.losses
         ]
-        self.table.set_source(TableRows(LIMIT_COLUMNS, rows))
+
+        def color(row: int, column: str) -> str:
+            return "accent_text" if measure.losses[row].limit == measure.limit else ""
+
+        self.table.show_rows(TableRows(LIMIT_COLUMNS, rows, color), LIMIT_WIDTHS, ["limit"])
         self.table.setMinimumHeight(self.table.horizontalHeader().height() + ROW_HEIGHT * len(measure.losses) + 2)
-        self.table.hideColumn(0)  # limits need no numbers
-        self.table.set_widths({"limit": 110, "rows": 76, "share": 76}, stretched="limit")
-        self.table.set_color(lambda row, column: "accent_text" if measure.losses[row].limit == measure.limit else "")
         self.table.setToolTip(tr("Double-click a limit, or press Enter, to set it") if can_set else "")
 
     def _on_activated(self, row: int) -> None:
@@ -257,14 +242,11 @@ class UnknownCard(Card):
         self._rows: list[UnknownRow] = []
         self.rate, self.sentence = label("", "section"), label("", "muted", wrap=True)
         self.corner.addWidget(self.rate)
-        self.table = RowTable()
-        self.table.set_titles(COLUMN_TITLES)
-        self.table.setAccessibleName(tr("Rows with the largest share of unknown tokens"))
+        self.table = RowTable(name=tr("Rows with the largest share of unknown tokens"), titles=COLUMN_TITLES)
         self.table.setToolTip(tr("Double-click or press Enter to see a row as the model gets it"))
         self.table.setMinimumHeight(108)
         self.table.activated.connect(lambda index: self.row_chosen.emit(self._rows[index.row()].row))
-        self.add(self.sentence)
-        self.add(self.table, 1)
+        self.fill(self.sentence, (self.table, 1))
 
     def show_lengths(self, lengths: TrainingLengths) -> None:
         """Show how much is unknown, and where."""
@@ -279,9 +261,7 @@ class UnknownCard(Card):
         rows = [
             (percent(one.unknown / max(1, one.tokens)), short_place(one.place, 12), one.text) for one in unknown.worst
         ]
-        self.table.set_source(TableRows(UNKNOWN_COLUMNS, rows))
-        self.table.hideColumn(0)
-        self.table.set_widths({"share": 66, "row": 112, "text": 80}, stretched="text")
+        self.table.show_rows(TableRows(UNKNOWN_COLUMNS, rows), UNKNOWN_WIDTHS, ["text"])
 
 
 class PaddingCard(Card):
@@ -302,15 +282,13 @@ class PaddingCard(Card):
         if self._lines is not None:
             self.body.removeWidget(self._lines)
             self._lines.deleteLater()
-        self._lines = QWidget()
-        column = QVBoxLayout(self._lines)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(9)
         chosen = next((rule for rule in lengths.padding if rule.chosen), None)
-        for rule in lengths.padding:
-            saves = can_set and chosen is not None and bool(rule.setting) and rule.padding < chosen.padding
-            column.addWidget(_rule_line(rule, saves, self.settings_chosen.emit))
-        self.add(self._lines)
+        most = chosen.padding if chosen is not None and can_set else 0.0
+        lines = [
+            _rule_line(rule, bool(rule.setting) and rule.padding < most, self.settings_chosen.emit)
+            for rule in lengths.padding
+        ]
+        self._lines = self.add(holder(vbox(*lines, spacing=9)))
         self.sentence.setText(
             tr(
                 "{percent} of what is computed in batches of {batch_size:,} is padding.",
@@ -340,9 +318,7 @@ def _rule_line(rule: PaddingRule, saves: bool, use: Callable[[dict], None]) -> Q
     share = label(percent(rule.padding), "section" if rule.chosen else "muted")
     share.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
     share.setMinimumWidth(48)
-    column = vbox(spacing=3, parent=line)
-    top = QHBoxLayout()
-    top.addWidget(title, 1)
+    top = hbox((title, 1))
     if saves:
         button = QPushButton(tr("Use this"))
         theme.role(button, "chip")
@@ -352,6 +328,5 @@ def _rule_line(rule: PaddingRule, saves: bool, use: Callable[[dict], None]) -> Q
     elif rule.chosen:
         top.addWidget(label(tr("as set"), "faint"))
     top.addWidget(share)
-    column.addLayout(top)
-    column.addWidget(bar)
+    vbox(top, bar, spacing=3, parent=line)
     return line

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.core.backend_messages import translate_message
@@ -17,7 +17,7 @@ from app.pages.tokenizer.tokenizer_tab import READING, waiting_question
 from app.services.backend_client import BackendClient
 from app.services.latest_question import LatestQuestion
 from app.widgets.banner import Banner
-from app.widgets.boxes import scroll_area, vbox
+from app.widgets.boxes import hbox, holder, scroll_area, vbox
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.forms.inputs import QuietSpinBox
@@ -54,7 +54,7 @@ class RowsPage(WaitingStack):
     """TrainingRows."""
 
     def __init__(self, client: BackendClient, parent: QWidget | None = None) -> None:
-        self.feature_card, self.table = FeatureCard(), RowTable()
+        self.feature_card, self.table = FeatureCard(), RowTable(name=tr("Rows"), titles=COLUMN_TITLES)
         self.said, self.banner = label("", "muted", wrap=True), Banner()
         super().__init__(self._lay_out(), parent)
         self.answer: TrainingRows | None = None
@@ -62,7 +62,7 @@ class RowsPage(WaitingStack):
             self, client, "training_rows", self._on_rows, opened="subject", failed=NOT_SHOWN, stopped=STOPPED
         )
         self._feature = LatestQuestion(
-            client, "training_feature", self._on_feature, self._on_no_feature, opened="subject"
+            client, "training_feature", self.feature_card.show_feature, self._on_no_feature, opened="subject"
         )
         self._subject: Mapping[str, Any] = {}
         self._asked: Mapping[str, Any] = {}
@@ -70,36 +70,21 @@ class RowsPage(WaitingStack):
         self.table.row_selected.connect(self._on_line)
 
     def _lay_out(self) -> QWidget:
-        self.kinds, kinds = chips((tr("Step"), tr("In order")))
-        self.kinds.idClicked.connect(self._on_kind)
+        self.kinds, kinds = chips((tr("Step"), tr("In order")), lambda _: self._ask())
         self.number = QuietSpinBox(minimum=1, maximum=1)
         self.number.setKeyboardTracking(False)
         self.number.setGroupSeparatorShown(True)
         self.number.setAccessibleName(tr("Step"))
         self.number.valueChanged.connect(self._on_number)
-        self.of = label("", "muted")
+        self.caption, self.of = label(tr("Step"), "muted"), label("", "muted")
+        self.table.setMinimumHeight(120)
         card = Card(tr("Rows"), spacing=8)
         card.corner.addLayout(kinds)
-        top = QHBoxLayout()
-        top.setSpacing(8)
-        self.caption = label(tr("Step"), "muted")
-        for widget in (self.caption, self.number, self.of):
-            top.addWidget(widget)
-        top.addStretch(1)
-        card.body.addLayout(top)
-        self.table.set_titles(COLUMN_TITLES)
-        self.table.setAccessibleName(tr("Rows"))
-        self.table.setMinimumHeight(120)
-        for widget in (self.said, self.banner):
-            card.add(widget)
-        card.add(self.table, 1)
+        top = hbox(self.caption, self.number, self.of, 1, spacing=8)
+        card.fill(top, self.said, self.banner, (self.table, 1))
         split = RememberedSplitter("rows", Qt.Orientation.Horizontal)
-        split.addWidget(card)
-        split.addWidget(self.feature_card)
-        split.setSizes([500, 540])
-        page = QWidget()
-        vbox(split, parent=page)
-        return page
+        split.hold((card, self.feature_card), (), (500, 540))
+        return holder(vbox(split))
 
     # What is asked
 
@@ -135,10 +120,6 @@ class RowsPage(WaitingStack):
         self._targets[kind] = number
         self._ask()
 
-    def forget(self) -> None:
-        """There is nothing to show."""
-        self._begin({})
-
     def _begin(self, subject: Mapping[str, Any]) -> None:
         """Nobody waits for answers about other data."""
         self._rows.stop()
@@ -157,9 +138,6 @@ class RowsPage(WaitingStack):
                 self.show_waiting(READING)
             self._rows.ask(arguments)
 
-    def _on_kind(self, kind: int) -> None:
-        self._ask()
-
     def _on_number(self, number: int) -> None:
         self._targets[self.kind] = number
         self._ask()
@@ -172,9 +150,7 @@ class RowsPage(WaitingStack):
         self.said.setText(step_words(answer.step) if answer.step else _span_words(answer))
         self.banner.show_message("warning", answer.step.differs if answer.step else "")
         columns, rows = self._columns(answer), _table_rows(answer.lines)
-        self.table.set_source(rows, columns)
-        self.table.hideColumn(0)  # the place says more than a number
-        self.table.set_widths(_widths(rows, columns), stretched="text")
+        self.table.show_rows(rows, _widths(rows, columns), ["text"], columns)
         self.answered.emit(answer)
         if answer.lines:
             self.table.selectRow(0)
@@ -206,9 +182,6 @@ class RowsPage(WaitingStack):
         step = self.answer.step.step if self.answer.step else None
         question = {**self._subject, "feature": self.answer.lines[line].feature, "step": step}
         self._feature.ask(question)
-
-    def _on_feature(self, feature: TrainingFeature) -> None:
-        self.feature_card.show_feature(feature)
 
     def _on_no_feature(self, mistake: ErrorReply) -> None:
         self.feature_card.show_nothing()
@@ -254,10 +227,7 @@ class FeatureCard(Card):
         self.details.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.views: list[LabelledTokens] = []
         self._area = scroll_area(QWidget())
-        self.add(self.values)
-        self.add(self._area, 1)
-        self.add(self.legend)
-        self.add(self.details)
+        self.fill(self.values, (self._area, 1), self.legend, self.details)
         self.show_nothing()
 
     def show_nothing(self) -> None:
@@ -277,26 +247,17 @@ class FeatureCard(Card):
         self.values.setText(
             " · ".join(f"{translate_message(name)}: {translate_message(text)}" for name, text in feature.values)
         )
-        inner = QWidget()
-        inner.setObjectName("scrolled")
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 6, 0)
-        column.setSpacing(6)
-        self.views = []
+        self.views, parts = [], []
         for number, sequence in enumerate(feature.sequences):
-            column.addWidget(label(_title(sequence), "muted"))
-            column.addWidget(self._view(sequence, number))
+            parts += [label(_title(sequence), "muted"), self._view(sequence, number)]
         for name, text in feature.cells:
-            column.addWidget(label(tr("{name} of {place}", name=name, place=feature.place), "muted"))
-            column.addWidget(label(_shorten(text), wrap=True, selectable=True))
-        column.addStretch(1)
+            parts.append(label(tr("{name} of {place}", name=name, place=feature.place), "muted"))
+            parts.append(label(_shorten(text), wrap=True, selectable=True))
+        inner = holder(vbox(*parts, 1, spacing=6, margins=(0, 0, 6, 0)))
+        inner.setObjectName("scrolled")
         self._area.setWidget(inner)
-        self._write_legend()
+        self.apply_theme()
         self.details.setText(POINT_AT_A_TOKEN)
-
-    def apply_theme(self) -> None:
-        """The legend holds colours."""
-        self._write_legend()
 
     def _view(self, sequence: TokenSequence, number: int) -> LabelledTokens:
         view = LabelledTokens(sequence.title)
@@ -308,7 +269,8 @@ class FeatureCard(Card):
         self.views.append(view)
         return view
 
-    def _write_legend(self) -> None:
+    def apply_theme(self) -> None:
+        """Write the legend, which holds colours."""
         there = kinds_there(self.feature) if self.feature is not None else []
         self.legend.setText("&nbsp;&nbsp;&nbsp;".join(_swatch(kind) for kind in there if kind != "token"))
         self.legend.setVisible(bool(self.legend.text()))

@@ -36,14 +36,10 @@ class BatchCard(Card):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("", parent, spacing=8)
         self.grid = IdGrid()
-        self.views, row = chips(VIEWS)
-        self.views.idClicked.connect(self.grid.set_view)
-        copy = IconToolButton("copy", tr("Copy the selected cells, or all"))
-        copy.clicked.connect(self._copy)
-        self.body.addLayout(hbox(row, 1, copy))
+        self.views, row = chips(VIEWS, self.grid.set_view)
+        copy = IconToolButton("copy", tr("Copy the selected cells, or all"), clicked=self._copy)
         self.counts = label("", "muted", wrap=True)
-        self.add(self.grid, 1)
-        self.add(self.counts)
+        self.fill(hbox(row, 1, copy), (self.grid, 1), self.counts)
 
     def show_grid(self, answer: TokenGrid) -> None:
         """Show a batch."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QObject, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.core import formatting
 from app.core.backend_words import translate_word
@@ -12,6 +12,7 @@ from app.core.draft.model_consent import CODE_FIELD, TRUST
 from app.core.i18n import tr
 from app.services.context import AppContext
 from app.widgets.banner import Banner
+from app.widgets.boxes import hbox
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
 from app.widgets.progress import ThinProgressBar
@@ -31,13 +32,8 @@ class WorkingRow(QWidget):
         super().__init__(parent)
         self._is_working = is_working
         self.bar, self.words = ThinProgressBar(), label("", "faint")
-        self.stop_button = IconButton(tr("Stop"), "stop", "quiet")
-        self.stop_button.clicked.connect(self.stop_asked)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(4, 0, 0, 0)
-        row.addWidget(self.bar, 1)
-        row.addWidget(self.words)
-        row.addWidget(self.stop_button)
+        self.stop_button = IconButton(tr("Stop"), "stop", "quiet", clicked=self.stop_asked)
+        hbox((self.bar, 1), self.words, self.stop_button, margins=(4, 0, 0, 0), parent=self)
         self.slow = QTimer(self, interval=SLOW_MS, singleShot=True)
         self.slow.timeout.connect(self._appear)
         self.hide()
@@ -84,10 +80,8 @@ class CodeQuestion(QObject):
         self._context, self._banner = context, banner
         self._tokenizer, self._folder = "", ""
         self._code: Mapping[str, str] = {}
-        self.read = IconButton(tr("Open folder"), "folder", "quiet")
-        self.trust = IconButton(TRUST, "warning", "danger")
-        self.read.clicked.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(self._folder)))
-        self.trust.clicked.connect(self._on_trust)
+        self.read = IconButton(tr("Open folder"), "folder", "quiet", clicked=self._open_folder)
+        self.trust = IconButton(TRUST, "warning", "danger", clicked=self._on_trust)
         for button in (self.read, self.trust):
             button.hide()
             banner.buttons.addWidget(button)
@@ -112,6 +106,9 @@ class CodeQuestion(QObject):
         self._tokenizer = ""
         self.read.hide()
         self.trust.hide()
+
+    def _open_folder(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(self._folder))
 
     def _on_trust(self) -> None:
         question = {"target": self._tokenizer, "code": dict(self._code)}

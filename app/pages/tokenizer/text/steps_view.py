@@ -1,22 +1,14 @@
 """The pipeline of a tokenizer as a page to read: each step with what it made of the text, the model word by word."""
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import (
-    QFrame,
-    QHeaderView,
-    QStackedWidget,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QHeaderView, QStackedWidget, QTreeWidget, QTreeWidgetItem, QWidget
 
 from app import theme
 from app.core.formatting import group_digits
 from app.core.i18n import thin, tr
 from app.core.text import pipeline_steps
 from app.core.text.invisible_characters import visible
-from app.widgets.boxes import hbox, scroll_area
+from app.widgets.boxes import hbox, holder, scroll_area, vbox
 from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.pill import Pill
@@ -38,15 +30,10 @@ class StepsView(QStackedWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.empty = EmptyState("text", tr("No steps to show"), tr("Type a text to see how it becomes tokens."))
-        self._holder = QWidget()
-        self._column = QVBoxLayout(self._holder)
-        self._column.setContentsMargins(0, 0, 6, 0)
-        self._column.setSpacing(10)
         self.notes = label("", "muted", wrap=True)
+        self._column = vbox(self.notes, 1, spacing=10, margins=(0, 0, 6, 0))
         self.notes.hide()
-        self._column.addWidget(self.notes)
-        self._column.addStretch(1)
-        self.area = scroll_area(self._holder)
+        self.area = scroll_area(holder(self._column))
         self.area.setAccessibleName(tr("Steps"))
         self.addWidget(self.empty)
         self.addWidget(self.area)
@@ -116,16 +103,13 @@ class _StepFrame(QFrame):
         super().__init__()
         theme.role(self, "inset")
         self.step = step
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 9, 12, 10)
-        column.setSpacing(4)
         top = hbox(
             label(f"{number}. {step.name}", "strong"),
             (label(pipeline_steps.STAGES[step.stage], "faint"), 1),
             Pill(pipeline_steps.outcome(step), "accent" if step.changed else "neutral"),
             spacing=8,
         )
-        column.addLayout(top)
+        column = vbox(top, spacing=4, margins=(12, 9, 12, 10), parent=self)
         if step.sentence:
             column.addWidget(label(thin(step.sentence), "muted", wrap=True))
         if step.settings:
@@ -170,11 +154,9 @@ class _WordTree(QTreeWidget):
         self.setFixedHeight(TREE_HEIGHT)
         self.setAlternatingRowColors(False)
         self.setUniformRowHeights(True)
-        header = self.header()
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(2, QHeaderView.ResizeMode.ResizeToContents)
-        header.setStretchLastSection(False)
+        self.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        self.header().setStretchLastSection(False)
         for trace in words[:MAX_WORDS]:
             item = QTreeWidgetItem(list(pipeline_steps.word_row(trace)))
             item.addChildren([self._child(row) for row in pipeline_steps.trace_rows(trace)])

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QPlainTextEdit, QTextEdit, Q
 from app import theme
 from app.core.i18n import tr
 from app.services import text_file
-from app.widgets.boxes import hbox
+from app.widgets.boxes import hbox, vbox
 from app.widgets.card import label
 from app.widgets.icon_label import IconToolButton
 
@@ -33,22 +33,15 @@ class TemplateField(QWidget):
         self.whose = label("", "faint", wrap=True)
         self.mistake = label("", "danger", wrap=True, selectable=True)
         self.mistake.hide()
-        self.open_button = IconToolButton("folder", tr("Open a file with a template"))
-        self.large_button = IconToolButton("external", tr("Edit in a large window"))
-        self.reset_button = IconToolButton("undo", tr("Back to the tokenizer's own template"))
-        self.open_button.clicked.connect(self._on_browse)
-        self.large_button.clicked.connect(self.show_large)
-        self.reset_button.clicked.connect(lambda: self.write(self._own))
+        self.open_button = IconToolButton("folder", tr("Open a file with a template"), clicked=self._on_browse)
+        self.large_button = IconToolButton("external", tr("Edit in a large window"), clicked=self.show_large)
+        self.reset_button = IconToolButton(
+            "undo", tr("Back to the tokenizer's own template"), clicked=lambda: self.write(self._own)
+        )
         top = hbox(
             (label(tr("Chat template"), "strong"), 1), self.reset_button, self.open_button, self.large_button, spacing=2
         )
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 6, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(top)
-        column.addWidget(self.editor)
-        column.addWidget(self.mistake)
-        column.addWidget(self.whose)
+        vbox(top, self.editor, self.mistake, self.whose, spacing=4, margins=(0, 6, 0, 0), parent=self)
         self.window_of_its_own: _Large | None = None
         self._tell_whose()
 
@@ -76,22 +69,18 @@ class TemplateField(QWidget):
         cursor.insertText(template)
         self.editor.moveCursor(QTextCursor.MoveOperation.Start)
 
-    def show_mistake(self, sentence: str, line: int | None) -> None:
+    def show_mistake(self, sentence: str, line: int | None = None) -> None:
         """Say what is wrong and mark the line, counted from 1."""
         self._mistake = line
         self.mistake.setText(sentence)
         self.mistake.show()
-        self._mark()
+        self.apply_theme()
 
     def clear_mistake(self) -> None:
         """The template is as it should be."""
         self._mistake = None
         self.mistake.hide()
-        self._mark()
-
-    def apply_theme(self) -> None:
-        """Mark the line in the present colours."""
-        self._mark()
+        self.apply_theme()
 
     def show_large(self) -> None:
         """Write on in a window with room for long lines; both editors show the same."""
@@ -113,7 +102,8 @@ class TemplateField(QWidget):
         else:
             self.whose.setText(tr("The tokenizer's own. Change it here to see the effect."))
 
-    def _mark(self) -> None:
+    def apply_theme(self) -> None:
+        """Mark the line with the mistake, in the present colours."""
         block = self.editor.document().findBlockByNumber(-1 if self._mistake is None else self._mistake - 1)
         found = []
         if block.isValid():
@@ -140,21 +130,12 @@ class TemplateField(QWidget):
     def open_file(self, path: Path) -> None:
         """Take the template of a file."""
         try:
-            if not text_file.is_small(path):
-                self.show_mistake(
-                    tr("{name} is too large for a chat template; choose another file.", name=path.name), None
-                )
-                return
-            self.write(text_file.read_text(path))
+            if text_file.is_small(path):
+                self.write(text_file.read_text(path))
+            else:
+                self.show_mistake(tr("{name} is too large for a chat template; choose another file.", name=path.name))
         except OSError as error:
-            self.show_mistake(
-                tr(
-                    "{name} cannot be read ({strerror}); choose another file.",
-                    name=path.name,
-                    strerror=error.strerror or error,
-                ),
-                None,
-            )
+            self.show_mistake(text_file.refusal(path, error))
 
 
 class _Large(QDialog):

@@ -4,13 +4,13 @@ from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtGui import QTextCursor
-from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QWidget
 
 from app import theme
 from app.core.formatting import group_digits, megabytes
 from app.core.i18n import tr
 from app.services import text_file
-from app.widgets.boxes import hbox, holder
+from app.widgets.boxes import hbox, holder, stack, vbox
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton, IconToolButton
@@ -51,13 +51,11 @@ class TextInput(Card):
         self.pasted: str | None = None
         """What is shown in FILE where it is no file."""
         self._places: dict[int, tuple[int, Places]] = {}
-        self.modes, row = chips([title for title, _ in MODES])
+        self.modes, row = chips([title for title, _ in MODES], self.set_mode)
         for place, (_, hint) in enumerate(MODES):
             self.modes.button(place).setToolTip(hint)
-        self.open_button = IconToolButton("folder", tr("Open a text file (or drop one here)"))
-        self.open_button.clicked.connect(self._browse)
+        self.open_button = IconToolButton("folder", tr("Open a text file (or drop one here)"), clicked=self._browse)
         row.setSpacing(3)
-        self.body.addLayout(hbox(row, 1, self.open_button, spacing=2))
         self.text, self.second = _editor(tr("Text"), EXAMPLE), _editor(tr("Second text"), SECOND)
         self.words, self.lines = _editor(tr("Words"), EXAMPLE), _editor(tr("Texts, one per line"), SEVERAL)
         self.ids = _editor(tr("Ids or pieces, one list per line"), SOME_IDS)
@@ -65,27 +63,16 @@ class TextInput(Card):
         self.chat = ChatEditor()
         both = holder(hbox(self.text, self.second, spacing=10))
         self.second.hide()
-        self.pages = QStackedWidget(self)
-        for page in (both, self.words, self.chat, self.lines, self.ids, self._file_page()):
-            self.pages.addWidget(page)
-        self.add(self.pages, 1)
+        self.pages = stack(both, self.words, self.chat, self.lines, self.ids, self._file_page(), parent=self)
+        self.fill(hbox(row, 1, self.open_button, spacing=2), (self.pages, 1))
         self._connect()
 
     def _file_page(self) -> QWidget:
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
         self.file_name, self.file_size = ElidedLabel("", "strong"), label("", "faint")
-        self.close_file = IconButton(tr("Close"), "close", "quiet")
-        self.close_file.clicked.connect(lambda: self.set_mode(TEXT))
-        row = hbox((self.file_name, 1), self.close_file)
-        column.addLayout(row)
-        column.addWidget(self.file_size)
-        column.addStretch(1)
-        return page
+        self.close_file = IconButton(tr("Close"), "close", "quiet", clicked=lambda: self.set_mode(TEXT))
+        return holder(vbox(hbox((self.file_name, 1), self.close_file), self.file_size, 1))
 
     def _connect(self) -> None:
-        self.modes.idClicked.connect(self.set_mode)
         for editor in (self.text, self.second, self.words, self.lines, self.ids):
             editor.textChanged.connect(self._on_text)
         self.text.too_long.connect(self._on_long_text)
@@ -135,33 +122,25 @@ class TextInput(Card):
                 return
             size = self.path.stat().st_size
         except OSError as error:
-            self.refused.emit(
-                tr(
-                    "{name} cannot be read ({strerror}); choose another file.",
-                    name=self.path.name,
-                    strerror=error.strerror or error,
-                )
-            )
+            self.refused.emit(text_file.refusal(self.path, error))
             return
-        self.pasted = None
-        self.file_name.setText(str(self.path))
-        self.file_size.setText(
-            tr("{size}: too long for an editor, so only its tokens are shown.", size=megabytes(size / 1000000.0))
-        )
-        self.set_mode(FILE)
+        said = tr("{size}: too long for an editor, so only its tokens are shown.", size=megabytes(size / 1000000.0))
+        self._show_file(None, str(self.path), said)
 
     def _on_long_text(self, text: str) -> None:
         if len(text) > MAX_PASTED:
             self._on_too_long(text)
             return
-        self.pasted = text
-        self.file_name.setText(tr("The pasted text"))
-        self.file_size.setText(
-            tr(
-                "{number} characters: too long for an editor, so only its tokens are shown.",
-                number=group_digits(len(text)),
-            )
+        said = tr(
+            "{number} characters: too long for an editor, so only its tokens are shown.",
+            number=group_digits(len(text)),
         )
+        self._show_file(text, tr("The pasted text"), said)
+
+    def _show_file(self, pasted: str | None, name: str, size: str) -> None:
+        self.pasted = pasted
+        self.file_name.setText(name)
+        self.file_size.setText(size)
         self.set_mode(FILE)
 
     def _on_too_long(self, text: str) -> None:

@@ -2,16 +2,7 @@
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPlainTextEdit,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app import theme
 from app.core.i18n import tr, trn
@@ -20,7 +11,7 @@ from app.core.text.token_boxes import TokenBoxes, boxes_of
 from app.core.text.token_facts import Fact, facts_of
 from app.core.text.token_table import SHOWN_AT_ONCE, TokenTable, no_tokens
 from app.pages.tokenizer.text.steps_view import StepsView
-from app.widgets.boxes import hbox, scroll_area, vbox
+from app.widgets.boxes import hbox, holder, scroll_area, stack, vbox
 from app.widgets.card import Card, label
 from app.widgets.forms.chips import chips
 from app.widgets.forms.inputs import QuietComboBox
@@ -54,22 +45,18 @@ class TokensCard(Card):
         self._boxes: TokenBoxes | None = None
         self._cost: int | None = None
         self._looked_at = -1
-        self.chips, row = chips([tr("Tokens"), tr("Ids"), tr("Pipeline")])
-        self.chips.idClicked.connect(self.show_view)
+        self.chips, row = chips([tr("Tokens"), tr("Ids"), tr("Pipeline")], self.show_view)
         self.whitespace = QCheckBox(tr("Show spaces"))
         self.whitespace.setToolTip(tr("Spaces as dots, line breaks as arrows, other invisible characters by name"))
         self.whitespace.setChecked(True)
-        self.copy_button = IconToolButton("copy", tr("Copy all ids"))
-        self.copy_button.clicked.connect(self.copy_ids)
-        self.part_box = QuietComboBox()
+        self.copy_button = IconToolButton("copy", tr("Copy all ids"), clicked=self.copy_ids)
+        name = tr("What to show the steps of")
+        self.part_box = QuietComboBox(name=name, hint=name, activated=self.view_changed.emit)
         self.part_box.setMaximumWidth(260)
         self.part_box.setMinimumContentsLength(18)
-        self.part_box.setToolTip(tr("What to show the steps of"))
-        self.part_box.setAccessibleName(tr("What to show the steps of"))
-        self.part_box.activated.connect(self.view_changed)
         self.part_box.hide()
         row.setSpacing(4)
-        self.body.addLayout(hbox(row, 1, self.part_box, self.whitespace, self.copy_button))
+        top = hbox(row, 1, self.part_box, self.whitespace, self.copy_button)
         self.view = TokenView()
         self.view.hint = self._hint
         self.whitespace.toggled.connect(self.view.set_whitespace_visible)
@@ -77,24 +64,21 @@ class TokensCard(Card):
         self.ids.setAccessibleName(tr("Ids"))
         theme.role(self.ids, "mono")
         self.steps = StepsView()
-        self.pages = QStackedWidget()
-        for page in (self.view, self.ids, self.steps):
-            self.pages.addWidget(page)
-        self.add(self.pages, 1)
-        self.body.addLayout(self._pager())
-        self.body.addLayout(self._numbers())
+        self.pages = stack(self.view, self.ids, self.steps)
+        self.fill(top, (self.pages, 1), self._pager(), self._numbers())
         # What a long text takes is spread over turns of the event loop: columns, boxes, lines, paint.
         self._draw = QTimer(self, interval=0, singleShot=True)
         self._draw.timeout.connect(self._show_boxes)
 
     def _pager(self) -> QHBoxLayout:
-        self.before = IconToolButton("chevron-up", tr("Previous tokens"))
-        self.after = IconToolButton("chevron-down", tr("Next tokens"))
+        def turn(tokens: int) -> None:
+            self.part_asked.emit(max(0, self.table.first + tokens))
+
+        self.before = IconToolButton("chevron-up", tr("Previous tokens"), clicked=lambda: turn(-SHOWN_AT_ONCE))
+        self.after = IconToolButton("chevron-down", tr("Next tokens"), clicked=lambda: turn(SHOWN_AT_ONCE))
         self.part = label("", "faint")
         for widget in (self.before, self.after, self.part):
             widget.hide()
-        self.before.clicked.connect(lambda: self.part_asked.emit(max(0, self.table.first - SHOWN_AT_ONCE)))
-        self.after.clicked.connect(lambda: self.part_asked.emit(self.table.first + SHOWN_AT_ONCE))
         return hbox(self.before, self.after, self.part, 1)
 
     def _numbers(self) -> QVBoxLayout:
@@ -127,13 +111,10 @@ class TokensCard(Card):
         offered = [(words, number) for number, words in enumerate(parts)]
         offered = [(whole, None), *offered] if whole else offered
         if [self.part_box.itemText(place) for place in range(self.part_box.count())] != [one for one, _ in offered]:
-            chosen = self.chosen_part()
-            self.part_box.clear()
-            for words, number in offered:
-                self.part_box.addItem(words, number)
-            self._choose_part(chosen)
+            self.part_box.set_items(offered, self.chosen_part())
         if self._looked_at >= 0:  # the pipeline was opened while a token was chosen
-            self._choose_part(tokenizer_input.part_of_token(self.table, self._looked_at))
+            part = tokenizer_input.part_of_token(self.table, self._looked_at)
+            self.part_box.setCurrentIndex(max(0, self.part_box.findData(part)))
             self._looked_at = -1
         self.part_box.setVisible(self.view_shown() == STEPS and len(offered) > 1)
 
@@ -144,9 +125,6 @@ class TokensCard(Card):
     def forget_part(self) -> None:
         """Something else is written: the steps begin with all of it."""
         self.part_box.clear()
-
-    def _choose_part(self, part: int | None) -> None:
-        self.part_box.setCurrentIndex(max(0, self.part_box.findData(part)))
 
     def show_table(self, table: TokenTable, whole: int) -> None:
         """Show these tokens, which are all `whole` or a part of them."""
@@ -194,9 +172,7 @@ class TokensCard(Card):
 
     def _write_ids(self) -> None:
         if self.view_shown() == IDS:
-            self.ids.setPlainText(token_facts.ids_line(self.table.ids[: SHOWN_IDS + 1].tolist(), SHOWN_IDS))
-            if len(self.table) > SHOWN_IDS:
-                self.ids.setPlainText(token_facts.ids_line(self.table.ids.tolist(), SHOWN_IDS))
+            self.ids.setPlainText(token_facts.ids_line(self.table.ids.tolist(), SHOWN_IDS))
 
     def _write_numbers(self) -> None:
         self.counts.setText(token_facts.counts_line(self._answer))
@@ -232,16 +208,14 @@ class TokenCard(Card):
         self.corner.addWidget(self.place)
         self.nothing = label(NO_TOKEN_CHOSEN, "muted", wrap=True)
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
-        holder = QWidget()
-        self._grid = QGridLayout(holder)
+        self._grid = QGridLayout()
         self._grid.setContentsMargins(0, 0, 6, 0)
         self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(3)
         self._grid.setColumnStretch(1, 1)
         self._lines: list[tuple[QLabel, QLabel]] = []
-        self._area = scroll_area(holder)
-        self.add(self.nothing)
-        self.add(self._area, 1)
+        self._area = scroll_area(holder(self._grid))
+        self.fill(self.nothing, (self._area, 1))
         self.show_nothing()
 
     def show_nothing(self) -> None:
@@ -264,9 +238,9 @@ class TokenCard(Card):
         facts = facts_of(table, index, glyphs.missing_glyphs(table.text(index)))
         for line, fact in enumerate(facts):
             self._write(line, fact)
-        for name, value in self._lines[len(facts) :]:
-            name.hide()
-            value.hide()
+        for line, pair in enumerate(self._lines):
+            for part in pair:
+                part.setVisible(line < len(facts))
 
     def values(self) -> dict[str, str]:
         """What is shown, by name."""
@@ -284,5 +258,3 @@ class TokenCard(Card):
         name.setText(fact.name)
         name.setToolTip(fact.hint)
         value.setText(fact.value)
-        name.show()
-        value.show()

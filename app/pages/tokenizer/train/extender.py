@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QStackedWidget, QWidget
+from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QWidget
 
 from app import theme
 from app.core import formatting
@@ -17,6 +17,7 @@ from app.pages.tokenizer.text_source import TextSource
 from app.pages.tokenizer.train.tokenizer_builder import TokenizerBuilder
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
+from app.widgets.boxes import stack
 from app.widgets.card import Card, label
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconToolButton
@@ -54,9 +55,9 @@ class TokenizerExtender(TokenizerBuilder):
         self._count = LatestQuestion(
             context.client,
             "count_proposed",
-            self._on_counts,
+            lambda counts: self.result.show_tokens(self._tokens, counts),
             self._on_no_counts,
-            self._on_counting,
+            lambda progress: self.result.show_counting(progress),
             opened="",
             arguments=self._counting,
             delay_ms=COUNT_MS,
@@ -70,12 +71,8 @@ class TokenizerExtender(TokenizerBuilder):
 
     def _lists(self) -> Card:
         card = Card(tr("Tokens to add"), spacing=6)
-        self.ordinary, self.special = (
-            _list(tr("Tokens, one per line")),
-            _list(tr("Special tokens, one per line")),
-        )
-        self.special.setPlaceholderText("<speaker>")
-        self.ordinary.setPlaceholderText(tr("photosynthesis\nsodium chloride"))
+        self.ordinary = _list(tr("Tokens, one per line"), tr("photosynthesis\nsodium chloride"))
+        self.special = _list(tr("Special tokens, one per line"), "<speaker>")
         self.whole_words = QCheckBox(tr("Only as whole words"))
         self.whole_words.setToolTip(tr("Match an added token only as a whole word: “cat”, but not in “cats”"))
         self.whole_words.toggled.connect(self._on_edited)
@@ -85,8 +82,7 @@ class TokenizerExtender(TokenizerBuilder):
         ):
             words = label(caption, "muted")
             words.setBuddy(box)
-            card.add(words)
-            card.add(box)
+            card.fill(words, box)
             box.textChanged.connect(self._on_edited)
         card.add(self.whole_words)
         return card
@@ -181,12 +177,6 @@ class TokenizerExtender(TokenizerBuilder):
             self.result.show_counting(Progress())
             self._count.ask_soon()
 
-    def _on_counting(self, progress: Progress) -> None:
-        self.result.show_counting(progress)
-
-    def _on_counts(self, counts: TokenCounts) -> None:
-        self.result.show_tokens(self._tokens, counts)
-
     def _on_no_counts(self, mistake: ErrorReply) -> None:
         self.result.show_counting(None)
         self._texts.show_mistake(formatting.sentence(mistake.message, mistake.field))
@@ -196,10 +186,9 @@ class TokenizerExtender(TokenizerBuilder):
         self.result.show_counting(None)
 
 
-def _list(name: str) -> QPlainTextEdit:
-    box = QPlainTextEdit()
+def _list(name: str, example: str) -> QPlainTextEdit:
+    box = QPlainTextEdit(tabChangesFocus=True, placeholderText=example)
     box.setAccessibleName(name)
-    box.setTabChangesFocus(True)
     box.setMinimumHeight(88)
     theme.role(box, "mono")
     show_plain_signs(box)
@@ -215,38 +204,26 @@ class ProposalCard(Card):
         super().__init__(tr("Proposed tokens"), parent)
         self._tokens: Sequence[ProposedToken] = ()
         self.counted = label("", "faint")
-        self.stop = IconToolButton("stop", tr("Stop counting"))
-        self.stop.clicked.connect(self.stopped)
+        self.stop = IconToolButton("stop", tr("Stop counting"), clicked=self.stopped)
         self.corner.addWidget(self.counted)
         self.corner.addWidget(self.stop)
-        self.table = RowTable()
-        self.table.set_titles(COLUMN_TITLES)
-        self.table.setAccessibleName(tr("Proposed tokens"))
+        self.table = RowTable(name=tr("Proposed tokens"), titles=COLUMN_TITLES)
         self.table.row_selected.connect(self._show_line)
         self._summary = ""
         self.words = ElidedLabel("", "muted")
-        empty = EmptyState(
-            "plus",
-            tr("No tokens yet"),
-            tr(
-                "Enter words on the left, one per line. Here you see which pieces each one replaces and, if you "
-                "choose texts, how often it occurs."
-            ),
+        hint = tr(
+            "Enter words on the left, one per line. Here you see which pieces each one replaces and, if you "
+            "choose texts, how often it occurs."
         )
-        self.pages = QStackedWidget()
-        self.pages.addWidget(empty)
-        self.pages.addWidget(self.table)
-        self.add(self.pages, 1)
-        self.add(self.words)
+        self.pages = stack(EmptyState("plus", tr("No tokens yet"), hint), self.table)
+        self.fill((self.pages, 1), self.words)
         self.show_tokens([])
 
     def show_tokens(self, tokens: Sequence[ProposedToken], counts: TokenCounts | None = None) -> None:
         """Other tokens, or how often they occur."""
         self._tokens = tokens
         rows = proposed_rows(tokens, counts.counts if counts is not None else None)
-        self.table.set_source(rows)
-        self.table.set_color(rows.color)
-        self.table.set_widths({name: PROPOSAL_WIDTHS[name] for name in rows.columns}, ["pieces_now"])
+        self.table.show_rows(rows, PROPOSAL_WIDTHS, ["pieces_now"], numbered=True)
         self.pages.setCurrentIndex(1 if tokens else 0)
         self._summary = saved_words(counts) if counts is not None and tokens else ""
         self._show_line(-1)

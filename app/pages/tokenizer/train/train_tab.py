@@ -1,6 +1,6 @@
 """The Make tab: train a new tokenizer on texts, or add tokens to the chosen one."""
 
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.core import formatting
 from app.core.i18n import tr, trn
@@ -12,11 +12,10 @@ from app.pages.tokenizer.train.trainer import TokenizerTrainer
 from app.pages.tokenizer.train.user_tokenizers_card import UserTokenizersCard
 from app.services.context import AppContext
 from app.widgets.banner import Banner
-from app.widgets.boxes import hbox, holder, scroll_area, vbox
+from app.widgets.boxes import hbox, holder, scroll_area, stack, vbox
 from app.widgets.forms.chips import chips
 from app.widgets.icon_label import IconButton
 from backend.contract.catalog import Catalog
-from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.tokens.training import TrainedTokenizer
 
 TITLES = (tr("Train a new one"), tr("Add tokens to this one"), tr("Your tokenizers"))
@@ -34,31 +33,25 @@ class TrainTab(TokenizerTab):
         super().__init__(context, parent)
         self._extended = ""
         self.banner = Banner()
-        self.use_button = IconButton(tr("Use it in my run"), "bolt")
-        self.use_button.clicked.connect(lambda: self._use_in_run(self._extended))
+        self.use_button = IconButton(tr("Use it in my run"), "bolt", clicked=lambda: self._use_in_run(self._extended))
         self.banner.buttons.addWidget(self.use_button)
         self.texts = TextSource(context.client)
         self.texts.run_asked.connect(lambda: self._take_draft_data(self.texts.take))
-        self.training, self.extending = (
-            TokenizerTrainer(context, self.texts, self),
-            TokenizerExtender(context, self.texts, self),
-        )
+        self.training = TokenizerTrainer(context, self.texts, self)
+        self.extending = TokenizerExtender(context, self.texts, self)
         self._parts = (self.training, self.extending)
-        self.ways, row = chips(TITLES)
+        self.ways, row = chips(TITLES, self.show_way)
         row.addStretch(1)
-        self.ways.idClicked.connect(self.show_way)
-        self._results = QStackedWidget()
         for part in self._parts:
-            self._results.addWidget(part.result)
             part.message.connect(self.message)
             part.use_asked.connect(self._use_in_run)
             part.failed.connect(self._show_failure)
         self.made_before = UserTokenizersCard(context.preferences)
-        self._results.addWidget(self.made_before)
         self.made_before.open_asked.connect(self.tokenizer_made)
         self.made_before.use_asked.connect(self._use_in_run)
-        self.made_before.copied.connect(lambda words: self.message.emit("success", words))
-        self.made_before.forgotten.connect(self._on_forgotten)
+        self.made_before.message.connect(self.message)
+        self.made_before.forgotten.connect(self.made_changed)
+        self._results = stack(self.training.result, self.extending.result, self.made_before)
         self.training.made.connect(self._on_trained)
         self.extending.made.connect(self._on_extended)
         self._place(row)
@@ -98,14 +91,11 @@ class TrainTab(TokenizerTab):
             self._ask_catalog()
 
     def _ask_catalog(self) -> None:
-        self._context.client.ask("catalog", {}, self._on_catalog, self._on_no_catalog)
+        self._context.client.ask("catalog", {}, self._on_catalog, lambda mistake: self._show_failure(mistake.message))
 
     def _on_catalog(self, catalog: Catalog) -> None:
         self.texts.set_sources(catalog.sources)
         self.training.offer(catalog.tokenizer_training)
-
-    def _on_no_catalog(self, mistake: ErrorReply) -> None:
-        self._show_failure(mistake.message)
 
     def _show_failure(self, sentence: str) -> None:
         self.use_button.hide()
@@ -118,10 +108,6 @@ class TrainTab(TokenizerTab):
     def _remember(self, made: TrainedTokenizer) -> None:
         tokenizer_list.remember(self._context.preferences, made)
         self.made_before.refresh()
-
-    def _on_forgotten(self, words: str) -> None:
-        self.made_changed.emit()
-        self.message.emit("info", words)
 
     def _on_extended(self, made: TrainedTokenizer) -> None:
         self._remember(made)

@@ -4,7 +4,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QStackedWidget, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QWidget
 
 from app import theme
 from app.core import formatting, json_schema
@@ -13,7 +13,7 @@ from app.core.text.tokenizer_training import train_command
 from app.pages.tokenizer.text_source import CAPTION_WIDTH, TextSource
 from app.pages.tokenizer.train.tokenizer_builder import TokenizerBuilder
 from app.services.context import AppContext
-from app.widgets.boxes import hbox, holder, scroll_area, vbox
+from app.widgets.boxes import hbox, holder, scroll_area, stack, vbox
 from app.widgets.card import Card, label
 from app.widgets.empty_state import EmptyState
 from app.widgets.forms.schema_form import SchemaForm
@@ -51,7 +51,7 @@ class TokenizerTrainer(TokenizerBuilder):
         self.settings.corner.addWidget(self.compares)
         self.result = TrainResultCard()
         self.result.use_asked.connect(self.use_asked)
-        self.result.copied.connect(lambda words: self.message.emit("success", words))
+        self.result.message.connect(self.message)
         texts.changed.connect(self._on_changed)
         self._on_changed()
 
@@ -123,23 +123,16 @@ class TrainResultCard(Card):
     """Empty until `show_made`."""
 
     use_asked = Signal(str)
-    copied = Signal(str)
+    message = Signal(str, str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(tr("Result"), parent)
         self.made: TrainedTokenizer | None = None
-        self.pages = QStackedWidget()
-        self.pages.addWidget(
-            EmptyState(
-                "text",
-                tr("Nothing trained yet"),
-                tr(
-                    "Choose texts and settings and press Train. The compression is compared with that of the "
-                    "tokenizer chosen above."
-                ),
-            )
+        hint = tr(
+            "Choose texts and settings and press Train. The compression is compared with that of the "
+            "tokenizer chosen above."
         )
-        self.pages.addWidget(self._result())
+        self.pages = stack(EmptyState("text", tr("Nothing trained yet"), hint), self._result())
         self.add(self.pages, 1)
 
     def _result(self) -> QWidget:
@@ -152,14 +145,9 @@ class TrainResultCard(Card):
         self.path = ElidedLabel("", "faint")
         self.note = label(STRANGE, "faint", wrap=True)
         parts = vbox(self.title, self.sub, self.path, self.bars, self.grid, self.note, 1, spacing=10)
-        return holder(vbox((scroll_area(holder(parts)), 1), self._buttons(), spacing=12))
-
-    def _buttons(self) -> QHBoxLayout:
-        self.use = IconButton(tr("Use it in my run"), "bolt", "primary")
-        self.use.clicked.connect(lambda: self.made and self.use_asked.emit(self.made.path))
-        self.copy = IconButton(tr("Copy path"), "copy", "quiet")
-        self.copy.clicked.connect(self._on_copy)
-        return hbox(self.use, self.copy, 1)
+        self.use = IconButton(tr("Use it in my run"), "bolt", "primary", clicked=self._on_use)
+        self.copy = IconButton(tr("Copy path"), "copy", "quiet", clicked=self._on_copy)
+        return holder(vbox((scroll_area(holder(parts)), 1), hbox(self.use, self.copy, 1), spacing=12))
 
     def show_made(self, made: TrainedTokenizer) -> None:
         """The tokenizer and what was measured."""
@@ -203,10 +191,14 @@ class TrainResultCard(Card):
         theme.role(words, "muted" if abs(share) < LESS else "success" if share < 0 else "warning")
         self.grid.addWidget(words, 2, len(measured) + 1)
 
+    def _on_use(self) -> None:
+        if self.made is not None:
+            self.use_asked.emit(self.made.path)
+
     def _on_copy(self) -> None:
         if self.made is not None:
             QGuiApplication.clipboard().setText(self.made.path)
-            self.copied.emit(tr("Copied the folder of the new tokenizer."))
+            self.message.emit("success", tr("Copied the folder of the new tokenizer."))
 
 
 _COUNTS = {

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.formatting import name_of_path
@@ -10,7 +10,7 @@ from app.core.i18n import tr
 from app.core.preferences import Preferences
 from app.core.text import tokenizer_list
 from app.core.text.tokenizer_list import MadeBefore, made_rows
-from app.widgets.boxes import hbox
+from app.widgets.boxes import hbox, stack
 from app.widgets.card import Card
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
@@ -26,58 +26,33 @@ class UserTokenizersCard(Card):
 
     open_asked = Signal(str)
     use_asked = Signal(str)
-    forgotten = Signal(str)
-    copied = Signal(str)
+    forgotten = Signal()
+    message = Signal(str, str)
 
     def __init__(self, preferences: Preferences, parent: QWidget | None = None) -> None:
         super().__init__(tr("Your tokenizers"), parent)
         self._preferences = preferences
         self._made: list[MadeBefore] = []
         self._row = -1
-        self.table = RowTable()
+        self.table = RowTable(name=tr("Tokenizers that you trained or extended"), titles=COLUMN_TITLES)
         self.table.remember("made_tokenizers")
-        self.table.set_titles(COLUMN_TITLES)
-        self.table.setAccessibleName(tr("Tokenizers that you trained or extended"))
         self.table.row_selected.connect(self._on_selected)
         self.table.activated.connect(lambda index: self._open())
         self.where = ElidedLabel("", "muted")
-        empty = EmptyState(
-            "text",
-            tr("No tokenizers yet"),
-            tr("Tokenizers that you train or extend here are listed with their folders."),
-        )
-        self.pages = QStackedWidget()
-        self.pages.addWidget(empty)
-        self.pages.addWidget(self.table)
-        self.add(self.pages, 1)
-        self.add(self.where)
-        self.body.addLayout(self._buttons())
+        hint = tr("Tokenizers that you train or extend here are listed with their folders.")
+        self.pages = stack(EmptyState("text", tr("No tokenizers yet"), hint), self.table)
+        self.open = IconButton(tr("Open"), "search", "primary", hint=tr("Show it on this page"), clicked=self._open)
+        self.use = IconButton(tr("Use it in my run"), "bolt", clicked=lambda: self._emit(self.use_asked))
+        self.copy = IconButton(tr("Copy path"), "copy", "quiet", clicked=self._copy)
+        hint = tr("Remove it from this list; its folder is kept")
+        self.forget = IconButton(tr("Remove"), "close", "quiet", hint=hint, clicked=self._forget)
+        self.fill((self.pages, 1), self.where, hbox(self.open, self.use, self.copy, self.forget, 1))
         self.refresh()
-
-    def _buttons(self) -> QHBoxLayout:
-        self.open = IconButton(tr("Open"), "search", "primary")
-        self.open.setToolTip(tr("Show it on this page"))
-        self.use = IconButton(tr("Use it in my run"), "bolt")
-        self.copy = IconButton(tr("Copy path"), "copy", "quiet")
-        self.forget = IconButton(tr("Remove"), "close", "quiet")
-        self.forget.setToolTip(tr("Remove it from this list; its folder is kept"))
-        for button, slot in (
-            (self.open, self._open),
-            (self.use, lambda: self._emit(self.use_asked)),
-            (self.copy, self._copy),
-            (self.forget, self._forget),
-        ):
-            button.clicked.connect(slot)
-        return hbox(self.open, self.use, self.copy, self.forget, 1)
 
     def refresh(self) -> None:
         """Show what is remembered now, and which of it is still there."""
         self._made = tokenizer_list.made_tokenizers(self._preferences)
-        rows = made_rows(self._made)
-        self.table.set_source(rows)
-        self.table.hideColumn(0)
-        self.table.set_color(rows.color)
-        self.table.set_widths(WIDTHS, stretched="folder")
+        self.table.show_rows(made_rows(self._made), WIDTHS, ["folder"])
         self.pages.setCurrentIndex(1 if self._made else 0)
         self._on_selected(-1)
 
@@ -109,12 +84,12 @@ class UserTokenizersCard(Card):
     def _copy(self) -> None:
         if (one := self.chosen()) is not None:
             QGuiApplication.clipboard().setText(one.path)
-            self.copied.emit(tr("Copied the folder of the tokenizer."))
+            self.message.emit("success", tr("Copied the folder of the tokenizer."))
 
     def _forget(self) -> None:
         if (one := self.chosen()) is not None:
             tokenizer_list.forget(self._preferences, one.path)
             self.refresh()
-            self.forgotten.emit(
-                tr("{path} was removed from the list; its folder is kept.", path=name_of_path(one.path))
-            )
+            self.forgotten.emit()
+            said = tr("{path} was removed from the list; its folder is kept.", path=name_of_path(one.path))
+            self.message.emit("info", said)

@@ -5,12 +5,13 @@ from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPlainTextEdit
+from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit
 
 from app import theme
 from app.core.i18n import fill, inside, plain, thin, tr, trn
 from app.core.text.id_lists import read_ids, read_pieces, write_ids, write_pieces
 from app.core.text.pipeline_steps import SPACES, tree_lines
+from app.widgets.boxes import hbox
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
 from app.widgets.text.elided_label import ElidedLabel
@@ -39,35 +40,29 @@ class PieceCard(Card):
     def __init__(self) -> None:
         super().__init__(tr("Piece"), spacing=6)
         self._values: dict[str, str] = {}
-        copy = IconToolButton("copy", tr("Copy these details"))
-        copy.clicked.connect(self.copy)
-        self.corner.addWidget(copy)
+        self.corner.addWidget(IconToolButton("copy", tr("Copy these details"), clicked=self.copy))
         self.hint = label(NOTHING, "muted", wrap=True)
-        self.add(self.hint)
-        self._grid = QGridLayout()
-        self._grid.setHorizontalSpacing(12)
-        self._grid.setVerticalSpacing(2)
-        self._grid.setColumnStretch(1, 1)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(2)
+        grid.setColumnStretch(1, 1)
         self.facts: dict[str, tuple[ElidedLabel, ElidedLabel]] = {}
         for line, name in enumerate(FACTS):
             caption, value = ElidedLabel(TITLES[name], "caption"), ElidedLabel("", "mono")
             caption.setFixedWidth(104)
             show_plain_signs(value)
             value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            self._grid.addWidget(caption, line, 0)
-            self._grid.addWidget(value, line, 1)
+            grid.addWidget(caption, line, 0)
+            grid.addWidget(value, line, 1)
             self.facts[name] = (caption, value)
-        self.body.addLayout(self._grid)
         self.sentence = label("", "muted", wrap=True, selectable=True)
-        self.add(self.sentence)
         self.tree = QPlainTextEdit(readOnly=True, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap)
         self.tree.setAccessibleName(tr("What the piece is made of"))
         self.tree.setFrameShape(QFrame.Shape.NoFrame)
         self.tree.setMinimumHeight(60)
         theme.role(self.tree, "mono")
         show_plain_signs(self.tree)
-        self.add(self.tree, 1)
-        self.body.addStretch(0)
+        self.fill(self.hint, grid, self.sentence, (self.tree, 1), 0)
         self.show_piece(None)
 
     def show_piece(self, values: Mapping[str, str] | None) -> None:
@@ -119,19 +114,17 @@ class ConvertCard(Card):
         self.note.hide()
 
     def _field(self, name: str, hint: str) -> QPlainTextEdit:
-        row = QHBoxLayout()
-        copy = IconToolButton("copy", tr("Copy the {name}", name=inside(name)))
-        row.addWidget(label(name, "caption"))
-        row.addStretch(1)
-        row.addWidget(copy)
-        self.body.addLayout(row)
         field = QPlainTextEdit(placeholderText=hint, tabChangesFocus=True)
         field.setAccessibleName(name)
         field.setMinimumHeight(52)
         theme.role(field, "mono")
         show_plain_signs(field)
-        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(field.toPlainText()))
-        self.add(field, 1)
+
+        def copy() -> None:
+            QGuiApplication.clipboard().setText(field.toPlainText())
+
+        button = IconToolButton("copy", tr("Copy the {name}", name=inside(name)), clicked=copy)
+        self.fill(hbox(label(name, "caption"), 1, button), (field, 1))
         return field
 
     def _on_written(self, from_ids: bool) -> None:

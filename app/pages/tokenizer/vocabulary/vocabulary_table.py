@@ -1,19 +1,17 @@
 """The table of pieces or merges, and the bar above it with search and export."""
 
-from collections.abc import Mapping
-
 import numpy as np
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QWidget
+from PySide6.QtWidgets import QLineEdit, QMenu, QWidget
 
 from app.core.backend_words import COLUMNS as COLUMN_TITLES
 from app.core.backend_words import capitalize, translate_word
 from app.core.formatting import group_digits
 from app.core.i18n import tr, trn
 from app.services.vocabulary_rows import FREQUENCY, VocabularyRows
-from app.widgets.boxes import hbox
-from app.widgets.card import Card
+from app.widgets.boxes import fill, hbox
+from app.widgets.card import TableCard
 from app.widgets.forms.chips import chips
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton
@@ -40,25 +38,17 @@ STRETCHED = {"pieces": ("piece", "text"), "merges": ("left", "right", "result", 
 _COLORS = {"special": "accent_text", "added": "info", "byte": "warning", "unused": "faint"}
 
 
-class VocabularyTable(Card):
+class VocabularyTable(TableCard):
     """Shows one of a vocabulary's tables, `pieces` or `merges`."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("", parent)
+    def __init__(self) -> None:
         self._rows: VocabularyRows | None = None
         self._name = "pieces"
-        self.table = RowTable()
+        self.table = RowTable(name=tr("Vocabulary"), titles=COLUMN_TITLES)
         self.table.remember("vocabulary")
-        self.table.set_titles(COLUMN_TITLES)
-        self.table.setAccessibleName(tr("Vocabulary"))
         self.table.set_color(self._color)
         self.counts = ElidedLabel("", "faint")
-        self.layout().setContentsMargins(1, 6, 1, 8)  # type: ignore[union-attr]
-        self.add(self.table, 1)
-        below = QHBoxLayout()
-        below.setContentsMargins(14, 0, 14, 0)
-        below.addWidget(self.counts)
-        self.body.addLayout(below)
+        super().__init__(self.table, self.counts)
 
     def show_nothing(self) -> None:
         """No vocabulary is open."""
@@ -94,12 +84,10 @@ class VocabularyTable(Card):
         shown, total, is_pieces = self.table.shown_count(), self._rows.row_count, self._name == "pieces"
         if not is_pieces:
             whole = trn("{count} merge", "{count} merges", total)
+        elif vocabulary.missing:
+            whole = trn("{count} row", "{count} rows", total)
         else:
-            whole = (
-                trn("{count} row", "{count} rows", total)
-                if vocabulary.missing
-                else trn("{count} piece", "{count} pieces", total)
-            )
+            whole = trn("{count} piece", "{count} pieces", total)
         words = [tr("{shown} of {whole}", shown=group_digits(shown), whole=whole) if shown != total else whole]
         words.append(vocabulary.kind)
         if is_pieces:
@@ -108,11 +96,9 @@ class VocabularyTable(Card):
                 for name, n in vocabulary.types.items()
                 if n and name != "normal"
             ]
-            words += (
-                [tr("{count} without a piece", count=trn("{count} id", "{count} ids", vocabulary.missing))]
-                if vocabulary.missing
-                else []
-            )
+            if vocabulary.missing:
+                ids = trn("{count} id", "{count} ids", vocabulary.missing)
+                words.append(tr("{count} without a piece", count=ids))
             words += [counted] if counted else []
         self.counts.setText(" · ".join(words))
 
@@ -146,42 +132,27 @@ class PieceSearch(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.tables, table_row = chips([title for title, _ in TABLES])
-        self.tables.idClicked.connect(self._on_table)
-        self.way = QuietComboBox()
-        self.way.setAccessibleName(tr("Search by"))
-        self.way.setToolTip(tr("Search by text (case-insensitive), regular expression (RE2), ids or script"))
+        self.tables, table_row = chips([title for title, _ in TABLES], self._on_table)
+        hint = tr("Search by text (case-insensitive), regular expression (RE2), ids or script")
+        ways = [(title, value) for title, value, _ in WAYS]
+        self.way = QuietComboBox(name=tr("Search by"), hint=hint, items=ways, activated=self._on_way)
         self.way.setMinimumContentsLength(7)
-        for title, value, _ in WAYS:
-            self.way.addItem(title, value)
-        self.way.activated.connect(lambda _: self._on_way())
         self.text = QLineEdit(clearButtonEnabled=True)
         self.text.setMinimumWidth(120)
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self.changed)
         self.text.textChanged.connect(lambda _: self._calm.start())
-        self.script = QuietComboBox()
-        self.script.setAccessibleName(tr("Script"))
-        self.script.setToolTip(tr("Pieces with letters in this script"))
-        self.type = QuietComboBox()
-        self.type.setAccessibleName(tr("Piece type"))
-        self.type.setToolTip(tr("Piece type"))
-        for box in (self.script, self.type):
-            box.activated.connect(lambda _: self.changed.emit())
+        hint = tr("Pieces with letters in this script")
+        self.script = QuietComboBox(name=tr("Script"), hint=hint, activated=self.changed.emit)
+        self.type = QuietComboBox(name=tr("Piece type"), hint=tr("Piece type"), activated=self.changed.emit)
         self.export = IconButton(tr("Export CSV"), "download")
+        self.export.clicked.connect(lambda: self.export.open_menu(self.export_menu))
         self.export_menu = QMenu(self.export)
         self.export_shown = self.export_menu.addAction("", lambda: self.export_requested.emit(False))
         self.export_all = self.export_menu.addAction("", lambda: self.export_requested.emit(True))
-        self.export.clicked.connect(
-            lambda: self.export_menu.popup(self.export.mapToGlobal(self.export.rect().bottomLeft()))
-        )
         row = hbox(table_row, spacing=8, parent=self)
         row.addSpacing(6)
-        row.addWidget(self.way, 2)
-        row.addWidget(self.text, 4)
-        row.addWidget(self.script, 4)
-        row.addWidget(self.type, 3)
-        row.addWidget(self.export)
+        fill(row, ((self.way, 2), (self.text, 4), (self.script, 4), (self.type, 3), self.export))
         find = QShortcut(QKeySequence.StandardKey.Find, self)
         find.activated.connect(self.text.setFocus)
         self._show_way()
@@ -222,26 +193,19 @@ class PieceSearch(QWidget):
         merges.setToolTip("" if vocabulary.merges else tr("A {kind} has no merges", kind=vocabulary.kind))
         if not vocabulary.merges:
             self.tables.button(0).setChecked(True)
-        self._offer_types(vocabulary.types)
-        self._offer_scripts(vocabulary.scripts)
-        self._show_way()
-
-    def _offer_types(self, types: Mapping[str, int]) -> None:
+        types = [
+            (f"{capitalize(translate_word(name))} ({group_digits(vocabulary.types.get(name, 0))})", [name])
+            for name in TYPES
+        ]
+        not_special = (tr("Non-special only"), [name for name in TYPES if name != "special"])
         chosen = self.type.currentIndex()
-        self.type.clear()
-        self.type.addItem(tr("All types"), [])
-        self.type.addItem(tr("Non-special only"), [name for name in TYPES if name != "special"])
-        for name in TYPES:
-            self.type.addItem(f"{capitalize(translate_word(name))} ({group_digits(types.get(name, 0))})", [name])
+        self.type.set_items([(tr("All types"), []), not_special, *types])
         self.type.setCurrentIndex(max(0, chosen))
-
-    def _offer_scripts(self, scripts: Mapping[str, int]) -> None:
-        chosen = self.script.currentData()
-        self.script.clear()
-        self.script.addItem(tr("Any script"), "")
-        for name, pieces in scripts.items():
-            self.script.addItem(f"{name.replace('_', ' ')} ({group_digits(pieces)})", name)
-        self.script.setCurrentIndex(max(0, self.script.findData(chosen)))
+        scripts = [
+            (f"{name.replace('_', ' ')} ({group_digits(pieces)})", name) for name, pieces in vocabulary.scripts.items()
+        ]
+        self.script.set_items([(tr("Any script"), ""), *scripts], self.script.currentData())
+        self._show_way()
 
     def offer_export(self, shown: int, total: int) -> None:
         """How many rows an export would write."""

@@ -47,7 +47,7 @@ def test_a_better_limit_is_handed_over(qtbot, measured: DataTab):
 
 
 def test_a_run_offers_no_settings(qtbot, measured: DataTab):
-    measured.bar.choose_run("/runs/old")
+    measured.bar.choose("/runs/old")
     with qtbot.waitSignal(measured.lengths.measured):
         measured.bar.changed.emit()
     assert measured.lengths.lengths.use.isHidden()
