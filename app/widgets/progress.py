@@ -4,14 +4,23 @@ import time
 
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLayout,
+    QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app import theme
 from app.core.backend_words import capitalize, translate_word
 from app.core.i18n import group_digits, tr
 from app.core.progress import WorkStage
 from app.widgets.accessibility import Role
-from app.widgets.boxes import hbox
+from app.widgets.boxes import hbox, holder
 from app.widgets.card import label
 from app.widgets.empty_state import EmptyState
 from app.widgets.icon_label import IconButton
@@ -166,6 +175,38 @@ class WorkRow(QWidget):
 
     def _show_words(self) -> None:
         self.words.setText(self._stage.words(time.monotonic()))
+
+
+class WorkStack(QStackedWidget):
+    """What starts work, and while it goes on in its place how far it is."""
+
+    stopped = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.work = WorkRow()
+        self.work.stop.clicked.connect(self.stopped)
+
+    def hold(self, row: QLayout) -> None:
+        """Show this while no work goes on."""
+        self.addWidget(holder(row))
+        self.addWidget(self.work)
+
+    @property
+    def works(self) -> bool:
+        """Whether work goes on."""
+        return self.currentIndex() == 1
+
+    def begin(self, words: str) -> None:
+        """Work has begun."""
+        self.work.begin(words)
+        self.setCurrentIndex(1)
+        self.work.stop.setFocus()
+
+    def end(self) -> None:
+        """It is over."""
+        self.work.end()
+        self.setCurrentIndex(0)
 
 
 def amount_words(done: float, total: float, unit: str) -> str:

@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.core.formatting import name_of_path, sentence
 from app.core.i18n import tr
-from app.services.backend_client import PendingQuery
 from app.services.context import AppContext
+from app.services.latest_question import LatestQuestion
 from app.widgets.boxes import hbox
 from app.widgets.forms.inputs import QuietComboBox
-from app.widgets.forms.path_field import PathLine
+from app.widgets.forms.path_field import PathLine, dropped_paths
 from app.widgets.icon_label import IconToolButton
 from backend.contract.resources import resource
 from backend.contract.rpc.data import DataPreview
@@ -38,28 +38,27 @@ class DataChoice(QWidget):
 
     def __init__(self, context: AppContext, with_language: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._context = context
         self._with_language = with_language
-        self._ticket: PendingQuery | None = None
+        self._preview = LatestQuestion(
+            context.client, "preview_data", self._on_preview, self._on_mistake, opened="", parent=self
+        )
         self._read: str | dict[str, Any] = ""
-        self._asked: tuple[dict[str, Any], str] = ({}, "")
-        """The `data` section that was asked about, and the column that is wanted of it."""
+        self._asked: tuple[str | dict[str, Any], str] = ("", "")
+        """The file or `data` section that was asked about, and the column that is wanted of it."""
         self._written = ""
         self.line = PathLine(placeholderText=tr("A data file"))
         self.line.setToolTip(tr("CSV, JSON lines, Parquet, text …"))
         self.line.setAccessibleName(tr("Data file"))
         self.line.editingFinished.connect(self._on_written)
-        self.browse = IconToolButton("folder", tr("Choose a data file"))
-        self.browse.clicked.connect(self._on_browse)
-        self.demo = IconToolButton("table", tr("Use the demo data: sentences of three kinds of reviews"))
-        self.demo.clicked.connect(self.choose_demo)
-        self.of_run = IconToolButton("bolt", tr("Use the data of the run that you are setting up"))
-        self.of_run.clicked.connect(self.run_asked)
-        self.column, self.language = QuietComboBox(), QuietComboBox()
-        self.column.setAccessibleName(tr("Column with the texts"))
-        self.column.setToolTip(tr("The column with the texts"))
-        self.language.setAccessibleName(tr("Column with the languages"))
-        self.language.setToolTip(tr("A column that says each row's language, for counts by language"))
+        self.browse = IconToolButton("folder", tr("Choose a data file"), clicked=self._on_browse)
+        hint = tr("Use the demo data: sentences of three kinds of reviews")
+        self.demo = IconToolButton("table", hint, clicked=self.choose_demo)
+        hint = tr("Use the data of the run that you are setting up")
+        self.of_run = IconToolButton("bolt", hint, clicked=self.run_asked)
+        hint = tr("The column with the texts")
+        self.column = QuietComboBox(name=tr("Column with the texts"), hint=hint, activated=self.changed.emit)
+        hint = tr("A column that says each row's language, for counts by language")
+        self.language = QuietComboBox(name=tr("Column with the languages"), hint=hint, activated=self.changed.emit)
         self.language.setVisible(with_language)
         self.column.setPlaceholderText(tr("Column"))
         self.language.setPlaceholderText(tr("Language"))
@@ -70,7 +69,6 @@ class DataChoice(QWidget):
         for box in (self.column, self.language):
             box.setMinimumContentsLength(11)
             box.setEnabled(False)
-            box.activated.connect(lambda _: self.changed.emit())
         self.setAcceptDrops(True)
 
     @property
@@ -95,7 +93,7 @@ class DataChoice(QWidget):
     def choose(self, path: str) -> None:
         """Read the first rows of a file to learn its columns."""
         path = path.strip()
-        if path == self._read or (self._ticket is not None and self._ticket.open and self.line.text() == path):
+        if path == self._read or (self._preview.open and self.line.text() == path):
             return
         self._show(path, path)
         if not path:
@@ -112,22 +110,24 @@ class DataChoice(QWidget):
 
     def take_fix(self, changes: Mapping[str, Any]) -> None:
         """Read the same data with other settings, dotted keys of a spec."""
-        data, column = self._asked
-        section = {**data, **{key.removeprefix("data."): value for key, value in changes.items()}}
+        _, column = self._asked
+        section = {
+            **self._preview.asked["data"],
+            **{key.removeprefix("data."): value for key, value in changes.items()},
+        }
         self._ask(section, section, column)
 
     def _show(self, words: str, hint: str) -> None:
         self._written = words
         self.line.setText(words)
         self.line.setToolTip(hint)
-        self._forget()
+        self._preview.stop()
+        self._read = ""
 
     def _ask(self, read: str | dict[str, Any], data: dict[str, Any], column: str = "") -> None:
-        self._asked = (data, column)
+        self._asked = (read, column)
         self._offer([], [])
-        self._ticket = self._context.client.ask(
-            "preview_data", {"data": data}, lambda answer: self._on_preview(read, answer, column), self._on_mistake
-        )
+        self._preview.ask({"data": data})
 
     def _on_written(self) -> None:
         """Leaving the line without writing changes nothing: of a run it shows a name that is no path."""
@@ -138,13 +138,8 @@ class DataChoice(QWidget):
         """The reviews that Burnish brings along."""
         self.choose(str(resource("demo", "sentiment", "train.csv")))
 
-    def _forget(self) -> None:
-        if self._ticket is not None:
-            self._ticket.cancel()
-        self._ticket, self._read = None, ""
-
-    def _on_preview(self, read: str | dict[str, Any], preview: DataPreview, column: str) -> None:
-        self._read = read
+    def _on_preview(self, preview: DataPreview) -> None:
+        self._read, column = self._asked
         self._offer(preview.columns, preview.rows)
         if column in preview.columns:
             self.column.setCurrentText(column)
@@ -160,10 +155,8 @@ class DataChoice(QWidget):
         if not columns:
             self.changed.emit()
             return
-        self.language.addItem(NO_LANGUAGE, None)
-        for name in columns:
-            self.language.addItem(name, name)
-        self.language.setCurrentIndex(max(0, self.language.findData(language_column(columns))))
+        languages = [(NO_LANGUAGE, None), *((name, name) for name in columns)]
+        self.language.set_items(languages, language_column(columns))
 
     def _on_mistake(self, mistake: ErrorReply) -> None:
         self.failed.emit(sentence(mistake.message, mistake.field))
@@ -179,15 +172,14 @@ class DataChoice(QWidget):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """A file is welcome."""
-        if any(url.isLocalFile() for url in event.mimeData().urls()):
+        if dropped_paths(event, specs=True):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Take the first file that was dropped."""
-        path = next((url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()), "")
-        if path:
+        if paths := dropped_paths(event, specs=True):
             event.acceptProposedAction()
-            self.choose(path)
+            self.choose(paths[0])
 
 
 def _name_of(section: Mapping[str, Any]) -> str:

@@ -7,19 +7,19 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.core import formatting
 from app.core.i18n import tr
 from app.core.text.tokenizer_training import free_folder
 from app.pages.tokenizer.text_source import TextSource
-from app.services.backend_client import PendingQuery
 from app.services.context import AppContext
-from app.widgets.boxes import hbox, holder
+from app.services.latest_question import LatestQuestion
+from app.widgets.boxes import hbox
 from app.widgets.card import Card, label
 from app.widgets.forms.path_field import PathLine
 from app.widgets.icon_label import IconButton, IconToolButton
-from app.widgets.progress import WorkRow
+from app.widgets.progress import WorkStack
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.tokens.training import TrainedTokenizer
 
@@ -48,10 +48,13 @@ class TokenizerBuilder(QObject):
 
     def __init__(self, context: AppContext, texts: TextSource, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._client, self._texts = context.client, texts
-        self._ticket: PendingQuery | None = None
+        self._texts = texts
         self.tokenizer = ""
         self.foot = BuilderFoot(self.verb, self.icon, context.preferences.runs_path().parent / "tokenizers")
+        show_progress = self.foot.work.show_progress
+        self._question = LatestQuestion(
+            context.client, self.query, self._on_made, self._on_mistake, show_progress, "", parent=self
+        )
         self.foot.asked.connect(self.make)
         self.foot.stopped.connect(self.stop)
         self.foot.copy_asked.connect(self._copy_command)
@@ -91,30 +94,23 @@ class TokenizerBuilder(QObject):
             return
         self.failed.emit("")
         self.foot.show_working(self.working)
-        question = {**self.question(), "output": self.foot.output()}
-        self._ticket = self._client.ask(
-            self.query, question, self._on_made, self._on_mistake, self.foot.work.show_progress
-        )
+        self._question.ask({**self.question(), "output": self.foot.output()})
 
     def stop(self) -> None:
         """End the work; nothing has been written."""
-        if self._ticket is not None:
-            self._ticket.cancel()
+        if self._question.open:
+            self._question.stop()
             self.message.emit("info", tr("Stopped. Nothing was written."))
-        self._end()
-
-    def _end(self) -> None:
-        self._ticket = None
         self.foot.show_idle()
 
     def _on_made(self, made: TrainedTokenizer) -> None:
-        self._end()
+        self.foot.show_idle()
         self.foot.forget()
         self.show_made(made)
         self.made.emit(made)
 
     def _on_mistake(self, mistake: ErrorReply) -> None:
-        self._end()
+        self.foot.show_idle()
         self.show_refusal(formatting.sentence(mistake.message, mistake.field), mistake.field or "")
 
     def _copy_command(self) -> None:
@@ -136,24 +132,19 @@ class BuilderFoot(Card):
         self.line = PathLine(placeholderText=tr("A new folder"))
         self.line.setAccessibleName(tr("Folder of the new tokenizer"))
         self.line.setToolTip(tr("The new tokenizer is saved in this folder; nothing there is overwritten"))
-        self.browse = IconToolButton("folder", tr("Choose where the new folder is made"))
-        self.browse.clicked.connect(self._on_browse)
-        self.begin = IconButton(verb, icon, "primary")
-        self.begin.clicked.connect(self.asked)
-        self.copy = IconButton(tr("Copy command"), "copy", "quiet")
-        self.copy.clicked.connect(self.copy_asked)
-        self.work = WorkRow()
-        self.work.stop.clicked.connect(self.stopped)
+        self.browse = IconToolButton("folder", tr("Choose where the new folder is made"), clicked=self._on_browse)
+        self.begin = IconButton(verb, icon, "primary", clicked=self.asked)
+        self.copy = IconButton(tr("Copy command"), "copy", "quiet", clicked=self.copy_asked)
+        self.pages = WorkStack()
+        self.pages.stopped.connect(self.stopped)
+        self.work = self.pages.work
         for button in (self.begin, self.work.stop):
             button.setMinimumWidth(BUTTON_WIDTH)
         self.reason = label("", "muted", wrap=True)
-        self.pages = QStackedWidget()
         caption = label(tr("Save as"), "muted")
         caption.setBuddy(self.line)
-        self.pages.addWidget(holder(hbox(caption, (self.line, 1), self.browse, self.copy, self.begin, spacing=10)))
-        self.pages.addWidget(self.work)
-        self.add(self.pages)
-        self.add(self.reason)
+        self.pages.hold(hbox(caption, (self.line, 1), self.browse, self.copy, self.begin, spacing=10))
+        self.fill(self.pages, self.reason)
         self.show_reason("")
 
     def propose(self, name: str) -> None:
@@ -170,30 +161,22 @@ class BuilderFoot(Card):
         """The folder."""
         return self.line.text().strip()
 
-    @property
-    def works(self) -> bool:
-        """Whether something is being made."""
-        return self.pages.currentIndex() == 1
-
     def show_reason(self, reason: str) -> None:
         """Why nothing can be made yet; empty where it can."""
         self.begin.setEnabled(not reason)
         self.begin.setToolTip(reason)
         self.copy.setEnabled(not reason)
         self.reason.setText(reason)
-        self.reason.setVisible(bool(reason) and not self.works)
+        self.reason.setVisible(bool(reason) and not self.pages.works)
 
     def show_working(self, words: str) -> None:
         """Work has begun."""
-        self.work.begin(words)
-        self.pages.setCurrentIndex(1)
         self.reason.hide()
-        self.work.stop.setFocus()
+        self.pages.begin(words)
 
     def show_idle(self) -> None:
         """Nothing is being made any more."""
-        self.work.end()
-        self.pages.setCurrentIndex(0)
+        self.pages.end()
         self.reason.setVisible(bool(self.reason.text()))
 
     def _on_browse(self) -> None:

@@ -3,21 +3,21 @@
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.core.i18n import tr
 from app.pages.tokenizer.data_choice import DataChoice
-from app.services.backend_client import PendingQuery
 from app.services.context import AppContext
-from app.widgets.boxes import hbox, holder
+from app.services.latest_question import LatestQuestion
+from app.widgets.boxes import hbox
 from app.widgets.card import label
 from app.widgets.icon_label import IconButton
-from app.widgets.progress import WorkRow
+from app.widgets.progress import WorkStack
 from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.tokens.vocabulary import PieceCounts
 
 
-class FrequencyBar(QWidget):
+class FrequencyBar(WorkStack):
     """Asks `count_pieces` for what it is `about`."""
 
     counted = Signal(object)
@@ -26,23 +26,18 @@ class FrequencyBar(QWidget):
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._context = context
         self._about: dict[str, Any] = {}
-        self._ticket: PendingQuery | None = None
+        self._question = LatestQuestion(
+            context.client, "count_pieces", self._on_counts, self._on_mistake, self.work.show_progress, "", parent=self
+        )
         self.data = DataChoice(context)
         self.data.failed.connect(self.failed)
         self.data.changed.connect(self._show_state)
-        self.start = IconButton(tr("Count"), "chart")
+        self.start = IconButton(tr("Count"), "chart", clicked=self.count)
         self.start.setToolTip(tr("Count how often each piece occurs in this column"))
-        self.start.clicked.connect(self.count)
-        self.work = WorkRow()
-        self.work.stop.clicked.connect(self.cancel)
-        caption = label(tr("Frequency in"), "muted")
-        self.pages = QStackedWidget()
-        self.pages.addWidget(holder(hbox(caption, (self.data, 1), self.start, spacing=10)))
-        self.pages.addWidget(self.work)
-        hbox(self.pages, parent=self)
-        self.pages.setFixedHeight(34)
+        self.hold(hbox(label(tr("Frequency in"), "muted"), (self.data, 1), self.start, spacing=10))
+        self.stopped.connect(self.cancel)
+        self.setFixedHeight(34)
         self._show_state()
 
     def set_about(self, about: dict[str, Any]) -> None:
@@ -52,40 +47,23 @@ class FrequencyBar(QWidget):
 
     def count(self) -> None:
         """Ask; the helper tells how far it is."""
-        if not (self._about and self.data.ready):
-            return
-        question = {**self._about, "data": self.data.data, "column": self.data.column.currentText()}
-        self.work.begin(tr("Counting"))
-        self._ticket = self._context.client.ask(
-            "count_pieces", question, self._on_counts, self._on_mistake, self.work.show_progress
-        )
-        self._show_state()
-        self.work.stop.setFocus()
+        if self._about and self.data.ready:
+            self.begin(tr("Counting"))
+            self._question.ask({**self._about, "data": self.data.data, "column": self.data.column.currentText()})
 
     def cancel(self) -> None:
         """Stop counting; what was counted before stays."""
-        if self._ticket is not None:
-            self._ticket.cancel()
-        self._end()
-
-    @property
-    def counting(self) -> bool:
-        """Whether an answer is still to come."""
-        return self._ticket is not None
-
-    def _show_state(self) -> None:
-        self.pages.setCurrentIndex(1 if self.counting else 0)
-        self.start.setEnabled(self.data.ready and bool(self._about))
-
-    def _end(self) -> None:
-        self._ticket = None
-        self.work.end()
+        self._question.stop()
+        self.end()
         self._show_state()
 
+    def _show_state(self) -> None:
+        self.start.setEnabled(self.data.ready and bool(self._about))
+
     def _on_counts(self, counts: PieceCounts) -> None:
-        self._end()
+        self.end()
         self.counted.emit(counts)
 
     def _on_mistake(self, mistake: ErrorReply) -> None:
-        self._end()
+        self.end()
         self.failed.emit(mistake.message)

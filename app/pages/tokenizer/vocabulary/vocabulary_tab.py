@@ -5,23 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.core.formatting import sentence
 from app.core.i18n import tr, trn
-from app.core.preferences import Preferences
 from app.core.text.tokenizer_list import short_title
 from app.pages.tokenizer.tokenizer_tab import TokenizerTab, waiting_question
 from app.pages.tokenizer.vocabulary.frequency_bar import FrequencyBar
 from app.pages.tokenizer.vocabulary.piece_cards import ConvertCard, PieceCard
 from app.pages.tokenizer.vocabulary.vocabulary_table import PieceSearch, VocabularyTable
-from app.services.backend_client import BackendClient, PendingQuery
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, VocabularyRows, read_numbers, write_numbers
 from app.widgets.banner import Banner
-from app.widgets.boxes import hbox, holder, vbox
+from app.widgets.boxes import hbox, holder, stack, vbox
 from app.widgets.forms.chips import chips
 from app.widgets.progress import WaitingStack
 from backend.contract.rpc.protocol import ErrorReply, ExportedFile
@@ -52,15 +49,13 @@ class VocabularyTab(TokenizerTab):
         self.search.changed.connect(self.find_rows)
         self.search.table_chosen.connect(self._show_table)
         self.search.export_requested.connect(self._choose_output)
-        self._export = VocabularyExport(context.client, context.preferences, self)
-        self._export.busy.connect(self.search.export.setDisabled)
-        self._export.message.connect(self.message)
+        self._export = LatestQuestion(
+            context.client, "export_vocabulary", self._on_exported, self._on_not_exported, opened="", parent=self
+        )
         self.frequency = FrequencyBar(context)
         self.frequency.counted.connect(self._on_counts)
         self.frequency.failed.connect(self._on_failed)
-        self.frequency.data.fix_offered.connect(self.banner.offer_fix)
-        self.banner.fix_taken.connect(self.frequency.data.take_fix)
-        self.frequency.data.run_asked.connect(lambda: self._take_draft_data(self.frequency.data.take))
+        self._connect_data(self.frequency.data, self.banner)
         self.waiting = WaitingStack(self._content())
         self._open = waiting_question(
             self.waiting,
@@ -85,22 +80,17 @@ class VocabularyTab(TokenizerTab):
         return holder(vbox(self.search, self.frequency, (row, 1), spacing=10))
 
     def _cards(self) -> QWidget:
-        side = QWidget()
-        side.setFixedWidth(SIDE_WIDTH)
-        self.beside, titles = chips((tr("Piece"), tr("Convert")))
+        cards = stack(self.piece, self.convert)
+        self.beside, titles = chips((tr("Piece"), tr("Convert")), cards.setCurrentIndex)
         titles.addStretch(1)
-        cards = QStackedWidget()
-        cards.addWidget(self.piece)
-        cards.addWidget(self.convert)
-        self.beside.idClicked.connect(cards.setCurrentIndex)
-        vbox(titles, (cards, 1), spacing=8, parent=side)
+        side = holder(vbox(titles, (cards, 1), spacing=8))
+        side.setFixedWidth(SIDE_WIDTH)
         return side
 
     # Opening
 
     def _on_tokenizer(self) -> None:
-        self._export.stop()
-        for question in (self._open, self._find, self._origin, self._convert):
+        for question in (self._export, self._open, self._find, self._origin, self._convert):
             question.stop()
         self.frequency.set_about({})
         self._card.show_nothing()
@@ -241,51 +231,25 @@ class VocabularyTab(TokenizerTab):
         self._on_sort_requested(FREQUENCY, descending=True)
 
     def _choose_output(self, whole: bool) -> None:
-        path = self._export.asked_path(f"{short_title(self.tokenizer)}-{self.search.table}")
+        suggested = str(Path.home() / f"{short_title(self.tokenizer)}-{self.search.table}.csv")
+        path, _ = QFileDialog.getSaveFileName(self, tr("Export as CSV"), suggested, tr("CSV (*.csv)"))
         if path:
             self.export(path, whole)
 
     def export(self, path: str, whole: bool) -> None:
         """Write the rows that are shown, or all, to a CSV file."""
         assert self._folder is not None
+        preferences = self._context.preferences
         rows = None if whole or self._indices is None else write_numbers(self._folder, self._indices)
-        self._export.export(self._about({"table": self.search.table, "rows": rows}), path)
-
-
-class VocabularyExport(QObject):
-    """One export at a time."""
-
-    message = Signal(str, str)
-    busy = Signal(bool)
-
-    def __init__(self, client: BackendClient, preferences: Preferences, side: QWidget) -> None:
-        super().__init__(side)
-        self._client, self._preferences, self._side = client, preferences, side
-        self._ticket: PendingQuery | None = None
-
-    def asked_path(self, name: str) -> str:
-        """The file that a person names, beginning with this name; empty where they go back."""
-        suggested = str(Path.home() / f"{name}.csv")
-        path, _ = QFileDialog.getSaveFileName(self._side, tr("Export as CSV"), suggested, tr("CSV (*.csv)"))
-        return path
-
-    def export(self, about: dict[str, Any], path: str) -> None:
-        """Write the rows of a table that a question is `about` to a CSV file."""
-        chosen = {"output": path, "defuse": self._preferences.csv_defuse, "bom": self._preferences.csv_bom}
-        self.busy.emit(True)
-        self._ticket = self._client.ask("export_vocabulary", {**about, **chosen}, self._on_exported, self._on_mistake)
-
-    def stop(self) -> None:
-        """What is being written is not wanted any more."""
-        if self._ticket is not None:
-            self._ticket.cancel()
-            self._ticket = None
+        chosen = {"output": path, "defuse": preferences.csv_defuse, "bom": preferences.csv_bom}
+        self.search.export.setDisabled(True)
+        self._export.ask(self._about({"table": self.search.table, "rows": rows, **chosen}))
 
     def _on_exported(self, answer: ExportedFile) -> None:
-        self.busy.emit(False)
+        self.search.export.setDisabled(False)
         rows = trn("{count} row", "{count} rows", answer.rows)
         self.message.emit("success", tr("Wrote {count} to {path}.", count=rows, path=answer.path))
 
-    def _on_mistake(self, mistake: ErrorReply) -> None:
-        self.busy.emit(False)
+    def _on_not_exported(self, mistake: ErrorReply) -> None:
+        self.search.export.setDisabled(False)
         self.message.emit("error", mistake.message)

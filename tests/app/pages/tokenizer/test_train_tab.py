@@ -144,7 +144,7 @@ def test_progress_is_shown_and_stopping_ends_the_question(ready: TrainTab, clien
     assert "600 of 2" in ready.training.foot.work.words.text()
     ready.training.foot.work.stop.click()
     assert not asked.open
-    assert not ready.training.foot.works
+    assert not ready.training.foot.pages.works
 
 
 def test_a_made_tokenizer_is_measured_opened_and_used(qtbot, ready: TrainTab, client: Recorder):
@@ -175,7 +175,7 @@ def test_a_mistake_is_shown_where_it_can_be_mended(field, where, ready: TrainTab
     ready.training.make()
     client.last("train_tokenizer").refuse(f"{field}: this cannot be used; take another", field)
     assert "cannot be used" in where(ready)
-    assert not ready.training.foot.works
+    assert not ready.training.foot.pages.works
 
 
 def test_data_that_cannot_be_read_is_said_on_its_card(qtbot, tab: TrainTab, client: Recorder):

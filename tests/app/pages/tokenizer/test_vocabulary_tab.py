@@ -156,9 +156,9 @@ def test_counted_pieces_are_sorted_by_frequency(qtbot, opened: VocabularyTab):
 def test_counting_can_be_stopped(qtbot, opened: VocabularyTab):
     choose_data(qtbot, opened, "never")
     opened.frequency.start.click()
-    assert opened.frequency.counting
+    assert opened.frequency.works
     opened.frequency.work.stop.click()
-    assert not opened.frequency.counting
+    assert not opened.frequency.works
     assert opened.frequency.start.isEnabled()
 
 
