@@ -1,28 +1,18 @@
 """The options of a tokenizer call: what is added, where texts are cut, how they are filled; a run can take them."""
 
-from collections.abc import Mapping
 from typing import Any, cast
 
-from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QFormLayout,
-    QLabel,
-    QWidget,
-)
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QLabel, QWidget
 
 from app.core.formatting import group_digits
 from app.core.i18n import thin, tr
-from app.core.text import run_handover
-from app.core.text.run_handover import ChosenTask
 from app.core.text.tokenizer_input import TextOptions
 from app.pages.tokenizer.text.template_field import TemplateField
-from app.services.backend_client import BackendClient
-from app.widgets.boxes import holder, scroll_area, vbox
+from app.widgets.boxes import fill, holder, scroll_area, vbox
 from app.widgets.card import Card, label
 from app.widgets.forms.inputs import QuietComboBox, QuietSpinBox
 from app.widgets.icon_label import IconButton
-from backend.contract.catalog import Catalog, TaskEntry
 from backend.contract.tokens.options import Padding, Side, TokenOptions, Truncation
 from backend.contract.tokens.tokens import TokenizerDescription
 
@@ -57,10 +47,11 @@ class OptionsCard(Card):
         self._own: dict[str, Any] = {}
         self.facts = label("", "faint", wrap=True)
         self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.special = QCheckBox(tr("Special tokens"))
-        self.special.setToolTip(tr("Add those that the model expects around a text, for example [CLS] and [SEP]"))
+        self.special = _switch(
+            tr("Special tokens"), tr("Add those that the model expects around a text, for example [CLS] and [SEP]")
+        )
         self.special.setChecked(True)
-        self.switches = {name: QCheckBox(words) for name, (words, _) in SWITCHES.items()}
+        self.switches = {name: _switch(*words) for name, words in SWITCHES.items()}
         self.max_length = _number(tr("no limit"), tr("Max length in tokens, including special tokens"))
         self.cut_side = _choice(SIDES, tr("Which side of a text is truncated"))
         self.beyond = _choice(BEYOND, tr("What happens to the rest of a long text"))
@@ -72,11 +63,9 @@ class OptionsCard(Card):
         self.cost_limit = _number(tr("the model's"), tr("Tokens that the cost is compared with"))
         self.template = TemplateField()
         self.stored_note = label("", "faint", wrap=True)
-        self.stored_button = IconButton(tr("Use them"), "check", "quiet")
-        self.use_button = IconButton(tr("Use in my run"), "bolt")
-        self.use_button.setToolTip(
-            tr("Copy the options that a run supports to New run, and say which ones the run decides itself")
-        )
+        self.stored_button = IconButton(tr("Use them"), "check", "quiet", clicked=self.use_stored)
+        hint = tr("Copy the options that a run supports to New run, and say which ones the run decides itself")
+        self.use_button = IconButton(tr("Use in my run"), "bolt", hint=hint, clicked=self.run_asked)
         self._place()
         self._connect()
         self._show_what_applies()
@@ -84,8 +73,7 @@ class OptionsCard(Card):
     def _place(self) -> None:
         column = vbox(self.facts, self.special, *self.switches.values(), self.template, spacing=6)
         area = scroll_area(holder(column))
-        for name, box in self.switches.items():
-            box.setToolTip(SWITCHES[name][1])
+        for box in self.switches.values():
             box.hide()
         self.form = QFormLayout()
         self.form.setVerticalSpacing(6)
@@ -102,13 +90,11 @@ class OptionsCard(Card):
             title.setMinimumHeight(ROW)
             title.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
             self.form.addRow(title, widget)
-        column.addLayout(self.form)
-        self.template.hide()
-        column.addWidget(self.stored_note)
+        fill(column, (self.form, self.stored_note))
         column.addWidget(self.stored_button, 0, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(1)
-        self.add(area, 1)
-        self.add(self.use_button)
+        self.fill((area, 1), self.use_button)
+        self.template.hide()
         self.stored_button.hide()
 
     def _connect(self) -> None:
@@ -119,8 +105,6 @@ class OptionsCard(Card):
         for choice in (self.cut_side, self.beyond, self.pair_cut, self.padding, self.padding_side):
             choice.currentIndexChanged.connect(self._on_changed)
         self.template.changed.connect(self._on_changed)
-        self.use_button.clicked.connect(self.run_asked)
-        self.stored_button.clicked.connect(self.use_stored)
 
     # What is chosen
 
@@ -240,49 +224,12 @@ def _number(nothing: str, hint: str) -> QuietSpinBox:
 
 
 def _choice(offered: tuple[tuple[str, Any], ...], hint: str) -> QuietComboBox:
-    box = QuietComboBox()
-    for words, value in offered:
-        box.addItem(words, value)
-    box.setToolTip(hint)
+    box = QuietComboBox(hint=hint, items=offered)
     box.setAccessibleDescription(hint)
     return box
 
 
-class RunHandover(QObject):
-    """What a run takes over depends on its task, which the draft names and the catalog describes."""
-
-    message = Signal(str, str)
-    settings_chosen = Signal(dict)
-    draft_wanted = Signal()
-    """Whoever knows the run that is being set up should call `show_draft`."""
-
-    def __init__(self, client: BackendClient, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._client = client
-        self._tasks: list[TaskEntry] = []
-        self._task = ChosenTask()
-
-    def learn_tasks(self) -> None:
-        """Ask for the catalog, once."""
-        if not self._tasks:
-            self._client.ask("catalog", {}, self._on_catalog, lambda mistake: None)
-
-    def _on_catalog(self, catalog: Catalog) -> None:
-        self._tasks = catalog.tasks
-
-    def show_draft(self, spec: Mapping[str, Any]) -> None:
-        """The run that is being set up."""
-        self._task = run_handover.chosen_task(self._tasks, spec)
-
-    def hand_over(self, options: TextOptions) -> None:
-        """Make these the run's as far as it has them, and say what it decides by itself."""
-        self.draft_wanted.emit()
-        found = run_handover.handover(options, self._task)
-        rest = " ".join(found.left)
-        if not found.settings:
-            self.message.emit("info", tr("None of these are settings of your run. {rest}", rest=rest))
-            return
-        self.settings_chosen.emit(found.settings)
-        taken_over = run_handover.taken_over(found.settings)
-        said = tr("Your run now has {taken_over}. {rest}", taken_over=taken_over, rest=rest)
-        self.message.emit("success", said.rstrip())
+def _switch(words: str, hint: str) -> QCheckBox:
+    box = QCheckBox(words)
+    box.setToolTip(hint)
+    return box

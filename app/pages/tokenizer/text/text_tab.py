@@ -1,21 +1,21 @@
 """The Text tab: what is typed is asked about at once, and every card shows its part of the answer."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.core import formatting
 from app.core.i18n import thin, tr
-from app.core.text import id_lists, tokenizer_input
+from app.core.text import id_lists, run_handover, tokenizer_input
 from app.core.text.id_lists import Written
 from app.core.text.token_table import TokenTable
 from app.core.text.tokenizer_input import TextOptions
 from app.pages.tokenizer.text import text_input, tokens_card
-from app.pages.tokenizer.text.options_card import OptionsCard, RunHandover
+from app.pages.tokenizer.text.options_card import OptionsCard
 from app.pages.tokenizer.text.result_cards import BatchCard, DecodedView
 from app.pages.tokenizer.text.status_rows import CodeQuestion, WorkingRow
 from app.pages.tokenizer.text.text_input import CHAT, FILE, PAIR, TEXT, WORDS, TextInput
@@ -29,9 +29,9 @@ from app.widgets.boxes import hbox, vbox
 from app.widgets.card import Card
 from app.widgets.tables.layout_memory import RememberedSplitter
 from app.widgets.text.text_editor import text_of
+from backend.contract.catalog import Catalog, TaskEntry
 from backend.contract.rpc.protocol import ErrorReply
-from backend.contract.tokens.batches import Decoded, PiecesAsText, TokenGrid
-from backend.contract.tokens.steps import TokenizerSteps
+from backend.contract.tokens.batches import TokenGrid
 from backend.contract.tokens.tokens import TokenizerDescription
 
 CALM_MS = 150
@@ -49,18 +49,12 @@ class TextTab(TokenizerTab):
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
-        self.run_use = RunHandover(context.client, self)
+        self._tasks: list[TaskEntry] = []
         self._whole: TokenTable | None = None
-        ask = self._question
-        self._tokens = ask("tokenize", self._on_tokens, self._on_mistake)
-        self._steps = ask("tokenizer_steps", self._on_steps, self._on_no_steps)
-        self._batch = ask("tokenize_batch", self._on_batch, self._on_mistake)
-        self._decode = ask("decode", self._on_decoded, self._on_not_decoded)
-        self._pieces = ask("pieces_to_text", self._on_pieces, self._on_not_decoded)
-        self._describe = ask("describe_tokenizer", self._on_description, lambda mistake: self.options.show_nothing())
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self.ask)
         self._build()
+        self._make_questions()
         self._connect()
 
     # Building
@@ -81,28 +75,23 @@ class TextTab(TokenizerTab):
     def _beside(self) -> QWidget:
         holder = QWidget(self)  # a splitter forgets its fixed width
         holder.setFixedWidth(SIDE_WIDTH)
-        inner = QVBoxLayout(holder)
-        inner.setContentsMargins(0, 0, 0, 0)
         split = RememberedSplitter("text-side", Qt.Orientation.Vertical, holder)
         self.token, self.options = TokenCard(split), OptionsCard(split)
         split.hold((self.token, self.options), (1, 3), (236, 380))
-        inner.addWidget(split)
+        vbox(split, parent=holder)
         return holder
 
     def _answer(self, parent: QWidget) -> QWidget:
         holder = QWidget(parent)
-        column = vbox(spacing=8, parent=holder)
-        self.working = WorkingRow(lambda: any(one.open for one in self._questions() if one is not self._steps))
+        self.working = WorkingRow(lambda: any(one.open for one in self._questions if one is not self._steps))
         self.working.stop_asked.connect(self.stop)
         self.results = QStackedWidget(holder)
         self.tokens, self.batch, decoded = TokensCard(self.results), BatchCard(self.results), Card(tr("As text"))
         self.decoded = DecodedView(decoded)
-        decoded.add(self.decoded, 100)
-        decoded.body.addStretch(1)
+        decoded.fill((self.decoded, 100), 1)
         for card in (self.tokens, self.batch, decoded):
             self.results.addWidget(card)
-        column.addWidget(self.working)
-        column.addWidget(self.results, 1)
+        vbox(self.working, (self.results, 1), spacing=8, parent=holder)
         return holder
 
     def _connect(self) -> None:
@@ -110,20 +99,33 @@ class TextTab(TokenizerTab):
         self.input.mode_changed.connect(self._on_mode)
         self.input.refused.connect(lambda sentence: self.message.emit("error", sentence))
         self.options.changed.connect(self._on_options)
-        self.options.run_asked.connect(lambda: self.run_use.hand_over(self.options.options()))
-        self.run_use.message.connect(self.message)
-        self.run_use.settings_chosen.connect(self.settings_chosen)
-        self.run_use.draft_wanted.connect(self.draft_wanted)
+        self.options.run_asked.connect(self._hand_over)
         self.tokens.message.connect(self.message)
         self.batch.message.connect(self.message)
         self.tokens.view_changed.connect(self._ask_steps)
         self.tokens.part_asked.connect(self._show_part)
         self._link = SelectionLink(self.input, self.tokens, self.token)
 
-    def _question(self, query: str, on_answer: Any, on_error: Any) -> LatestQuestion:
-        return LatestQuestion(
-            self._context.client, query, on_answer, on_error, lambda progress: self.working.tell(progress)
-        )
+    def _make_questions(self) -> None:
+        def ask(query: str, on_answer: Any, on_error: Any) -> LatestQuestion:
+            return LatestQuestion(self._context.client, query, on_answer, on_error, self.working.tell)
+
+        def ended(show: Callable[[Any], None]) -> Callable[[Any], None]:
+            def on_answer(answer: Any) -> None:
+                self.working.end()
+                self.banner.clear()
+                show(answer)
+
+            return on_answer
+
+        decoded, steps = self.decoded, self.tokens.steps
+        self._tokens = ask("tokenize", self._on_tokens, self._on_mistake)
+        self._steps = ask("tokenizer_steps", steps.show_steps, lambda mistake: steps.say(mistake.message))
+        self._batch = ask("tokenize_batch", ended(self.batch.show_grid), self._on_mistake)
+        self._decode = ask("decode", ended(decoded.show_decoded), self._on_not_decoded)
+        self._pieces = ask("pieces_to_text", ended(decoded.show_pieces_as_text), self._on_not_decoded)
+        self._describe = ask("describe_tokenizer", self._on_description, lambda _: self.options.show_nothing())
+        self._questions = (self._tokens, self._steps, self._batch, self._decode, self._pieces)
 
     # What the page asks for
 
@@ -135,12 +137,25 @@ class TextTab(TokenizerTab):
         self.ask()
 
     def on_shown(self) -> None:
-        """The text stands until it is changed."""
-        self.run_use.learn_tasks()
+        """The text stands until it is changed; what a run takes over depends on its task."""
+        if not self._tasks:
+            self._context.client.ask("catalog", {}, self._on_catalog, lambda mistake: None)
 
-    def show_draft(self, spec: Mapping[str, Any], lacks: str) -> None:
-        """The run that is being set up, whose task decides which options it has."""
-        self.run_use.show_draft(spec)
+    def _on_catalog(self, catalog: Catalog) -> None:
+        self._tasks = catalog.tasks
+
+    def _hand_over(self) -> None:
+        """Make the options the run's as far as it has them, and say what it decides by itself."""
+        self.draft_wanted.emit()
+        found = run_handover.handover(self.options.options(), run_handover.chosen_task(self._tasks, self._draft))
+        rest = " ".join(found.left)
+        if not found.settings:
+            self.message.emit("info", tr("None of these are settings of your run. {rest}", rest=rest))
+            return
+        self.settings_chosen.emit(found.settings)
+        taken_over = run_handover.taken_over(found.settings)
+        said = tr("Your run now has {taken_over}. {rest}", taken_over=taken_over, rest=rest)
+        self.message.emit("success", said.rstrip())
 
     def open_file(self, path: str) -> None:
         """Show the tokens of a text file."""
@@ -224,16 +239,13 @@ class TextTab(TokenizerTab):
 
     def _ignore_all_but(self, *wanted: LatestQuestion) -> None:
         """An answer to what is written no more would overwrite what is said of what is written now."""
-        for question in self._questions():
+        for question in self._questions:
             if question not in wanted:
                 question.ignore()
 
-    def _questions(self) -> tuple[LatestQuestion, ...]:
-        return self._tokens, self._steps, self._batch, self._decode, self._pieces
-
     def stop(self) -> None:
         """End what is being worked on; what was shown stays."""
-        for question in self._questions():
+        for question in self._questions:
             question.stop()
         self.working.end()
         if self.input.mode() == text_input.FILE:
@@ -275,27 +287,6 @@ class TextTab(TokenizerTab):
         else:
             self.banner.show_message("error", said)
         self.code.look(self.tokenizer, mistake)
-
-    def _on_steps(self, answer: TokenizerSteps) -> None:
-        self.tokens.steps.show_steps(answer)
-
-    def _on_no_steps(self, mistake: ErrorReply) -> None:
-        self.tokens.steps.say(mistake.message)
-
-    def _on_batch(self, answer: TokenGrid) -> None:
-        self.working.end()
-        self.banner.clear()
-        self.batch.show_grid(answer)
-
-    def _on_decoded(self, answer: Decoded) -> None:
-        self.working.end()
-        self.banner.clear()
-        self.decoded.show_decoded(answer)
-
-    def _on_pieces(self, answer: PiecesAsText) -> None:
-        self.working.end()
-        self.banner.clear()
-        self.decoded.show_pieces_as_text(answer)
 
     def _on_not_decoded(self, mistake: ErrorReply) -> None:
         self.working.end()

@@ -72,7 +72,7 @@ def test_the_options_go_to_the_run_that_is_set_up(qtbot, text_tab: TextTab):
     text_tab.options.show_tokenizer(DESCRIPTION)
     assert not text_tab.options.use_button.isEnabled()
     text_tab.draft_wanted.connect(lambda: text_tab.show_draft({"task": {"type": "token_classification"}}, ""))
-    text_tab.run_use._on_catalog(catalog())
+    text_tab._on_catalog(catalog())
     text_tab.options.max_length.setValue(64)
     text_tab.options.switches["do_lower_case"].setChecked(False)
     with qtbot.waitSignal(text_tab.settings_chosen) as settings, qtbot.waitSignal(text_tab.message) as message:
@@ -179,7 +179,7 @@ def test_a_template_is_read_from_a_file(chat: TextTab, tmp_path: Path):
 
 
 def test_a_batch_says_how_much_is_padding(text_tab: TextTab):
-    text_tab._on_batch(
+    text_tab.batch.show_grid(
         TokenGrid(
             rows=2, width=3, ids=[101, 5, 102, 101, 102, 0], mask=[1, 1, 1, 1, 1, 0], lengths=[3, 2],
             left_out=[0, 0], piece_ids=[0, 5, 101, 102], pieces=["[PAD]", "a", "[CLS]", "[SEP]"], pad_id=0,
@@ -198,14 +198,14 @@ def test_ids_that_do_not_exist_are_outlined(text_tab: TextTab):
         pieces=["hello", ""],
         missing=[1],
     )
-    text_tab._on_decoded(Decoded(rows=[row]))
+    text_tab.decoded.show_decoded(Decoded(rows=[row]))
     assert text_tab.decoded.outlined().count("⟨no token 99⟩") == 3
-    text_tab._on_decoded(Decoded(rows=[row, row]))
+    text_tab.decoded.show_decoded(Decoded(rows=[row, row]))
     assert "2. 2 ids · 1 not in the vocabulary" in text_tab.decoded.plain()
 
 
 def test_pieces_become_text_with_their_ids(text_tab: TextTab):
-    text_tab._on_pieces(PiecesAsText(text="hi⟨no piece zz⟩", ids=[5, -1], unknown=[1]))
+    text_tab.decoded.show_pieces_as_text(PiecesAsText(text="hi⟨no piece zz⟩", ids=[5, -1], unknown=[1]))
     assert text_tab.decoded.outlined() == ["⟨no piece zz⟩"]
     assert text_tab.decoded.plain().endswith("5, –")
 
@@ -223,7 +223,7 @@ def test_the_pipeline_is_told_step_by_step(qtbot, text_tab: TextTab):
     other = WordTrace(
         word="ho", start=3, end=5, pieces=["ho"], ids=[8], choices=[ChosenPiece("ho", 0, 2, -1.5, -1.5, True)]
     )
-    text_tab._on_steps(TokenizerSteps(text="Hi Ho", steps=steps, words=[word, other]))
+    text_tab.tokens.steps.show_steps(TokenizerSteps(text="Hi Ho", steps=steps, words=[word, other]))
     view = text_tab.tokens.steps
     qtbot.waitUntil(lambda: len(view.frames) == 4)
     assert view.frames[0].text.marked() == ["h", "h"]
@@ -234,7 +234,7 @@ def test_the_pipeline_is_told_step_by_step(qtbot, text_tab: TextTab):
 
 def test_a_step_that_is_not_known_says_so(qtbot, text_tab: TextTab):
     step = Step(stage="normalizer", name="Before the model", sentence="Not told.", changed=False, known=False)
-    text_tab._on_steps(TokenizerSteps(text="a", steps=[step], notes=["Cut otherwise within its chat."]))
+    text_tab.tokens.steps.show_steps(TokenizerSteps(text="a", steps=[step], notes=["Cut otherwise within its chat."]))
     view = text_tab.tokens.steps
     qtbot.waitUntil(lambda: len(view.frames) == 1)
     assert [pill.text() for pill in view.frames[0].findChildren(Pill)] == ["unknown"]
