@@ -55,6 +55,11 @@ class InputError(ValueError):
         self.fix = fix
 
 
+def first_line(error: BaseException) -> str:
+    """What a library says of a mistake, as it stands within a sentence of ours; without words the exception's name."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
 class RunFailed(RuntimeError):
     """A run that had started cannot continue; the message, made as by `message`, says why, `hint` which setting helps."""
 

@@ -61,35 +61,29 @@ def tokenize_short(tokenizer: AnyTokenizer, question: TokenizeQuestion) -> Table
 def _write_table(table: Table) -> str:
     import pyarrow as pa
 
-    made = pa.table({name: pa.array(values) for name, values in table.columns.items()})
-    made = made.replace_schema_metadata(_metadata(table.rest))
+    made = pa.table(table.columns).replace_schema_metadata(_metadata(table.rest))
     with unfinished_file() as (file, path), pa.ipc.new_file(file, made.schema) as writer:
         writer.write_table(made)
     return str(path)
 
 
 def _write_blocks(tokenizer: AnyTokenizer, question: TokenizeQuestion, report: Report) -> str:
-    source = File(question.file) if question.file is not None else Text(question.text or "")
-    stream = Stream(tokenizer, source, question.special_tokens)
-    with unfinished_file() as (file, path):
-        _write(stream, report, file, source.size > _LARGE)
-    return str(path)
-
-
-def _write(stream: Stream, report: Report, file: IO[bytes], large: bool) -> None:
     import pyarrow as pa
 
-    kinds = {name: np.int64 if large and kind is np.int32 else kind for name, kind in _KINDS.items()}
+    source = File(question.file) if question.file is not None else Text(question.text or "")
+    stream = Stream(tokenizer, source, question.special_tokens)
+    kinds = {name: np.int64 if source.size > _LARGE and kind is np.int32 else kind for name, kind in _KINDS.items()}
     schema = pa.schema([(name, pa.from_numpy_dtype(kind)) for name, kind in kinds.items()])
 
     def batch(arrays: Arrays) -> "pa.RecordBatch":
         return pa.record_batch([pa.array(arrays[name].astype(kind)) for name, kind in kinds.items()], schema=schema)
 
-    with pa.ipc.new_file(file, schema) as writer:
+    with unfinished_file() as (file, path), pa.ipc.new_file(file, schema) as writer:
         for arrays in stream.arrays(report):
             writer.write_batch(batch(arrays))
         empty = batch({name: np.zeros(0) for name in kinds})
         writer.write_batch(empty, custom_metadata=_metadata(stream.facts()))
+    return str(path)
 
 
 def _metadata(rest: Tokens) -> dict[bytes, bytes]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from backend.contract.errors import InputError, panics_as_errors
+from backend.contract.errors import InputError, first_line, panics_as_errors
 from backend.contract.tokens.options import TokenOptions
 from backend.tokenizers import AnyTokenizer, slow_encoding
 from backend.tokenizers.text import words_of
@@ -58,7 +58,7 @@ def raw(tokenizer: AnyTokenizer, texts: list[str], pairs: list[str] | None, opti
     except Exception as error:  # that is what the Rust tokenizers raise
         if "too short" in str(error):
             raise InputError(slow_encoding.TOO_SHORT, truncation=options.truncation) from None
-        raise InputError("the tokenizer does not accept these options: {error}", error=_first_line(error)) from None
+        raise InputError("the tokenizer does not accept these options: {error}", error=first_line(error)) from None
     finally:
         tokenizer.truncation_side = side
         _reset(tokenizer)
@@ -185,7 +185,3 @@ def _reset(tokenizer: AnyTokenizer) -> None:
     if backend is not None:
         backend.no_truncation()
         backend.no_padding()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from backend.contract.errors import InputError, panics_as_errors
+from backend.contract.errors import InputError, first_line, panics_as_errors
 from backend.contract.messages import message
 from backend.contract.safe_files import user_path
 from backend.models.config import MAX_ROWS, config_mistake, read_checked
@@ -24,6 +24,7 @@ BPE = {"vocab.json", "merges.txt"}
 _HUB_FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.tiktoken", "*.jinja", "*.py")
 _JSON_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json")
 _NOT_HUB_FILES = ("*.index.json", *(f"*/{pattern}" for pattern in _HUB_FILES if pattern != "*.py"))
+_VOCABULARIES = (".model", ".spm", ".tiktoken")
 _PICKLES = (".pkl", ".pickle", ".pt", ".bin")
 _NOT_OPTIONS = {
     *("trust_remote_code", "code_revision", "revision", "subfolder", "cache_dir", "local_files_only", "force_download"),
@@ -44,7 +45,8 @@ def open_tokenizer(
     `options` are given at construction, where alone most take effect, and checked against the class (`tokenizers.options`). Code that
     comes with it runs only where this user has agreed to it (`models.remote_code`). Raises InputError in one sentence with the way out.
     """
-    wanted = _check_options(options or {})
+    wanted = options or {}
+    _check_options(wanted)
     options = given_at_construction(wanted)
     path = user_path(name_or_path)
     if _is_file(path, name_or_path) and not single_files.belongs_to_folder(path):
@@ -65,7 +67,6 @@ def open_tokenizer(
             ) from None
     _check_limit(tokenizer, name_or_path)
     check(tokenizer, wanted, name_or_path)
-    _add_prefix_space(tokenizer, options)
     apply(tokenizer, wanted)
     switch_off_stored(tokenizer)
     _switch_on_segments(tokenizer)
@@ -119,16 +120,14 @@ def files_fingerprint(name_or_path: str) -> str:
 # Opening
 
 
-def _check_options(options: dict[str, Any]) -> dict[str, Any]:
-    for name in options:
-        if name in _NOT_OPTIONS:
-            raise InputError(
-                "model.tokenizer_options: {name} is not a tokenizer option; to use another tokenizer, set {field}",
-                "model.tokenizer_options",
-                name=repr(name),
-                field=FIELD,
-            )
-    return options
+def _check_options(options: dict[str, Any]) -> None:
+    if name := next((name for name in options if name in _NOT_OPTIONS), None):
+        raise InputError(
+            "model.tokenizer_options: {name} is not a tokenizer option; to use another tokenizer, set {field}",
+            "model.tokenizer_options",
+            name=repr(name),
+            field=FIELD,
+        )
 
 
 def _from_file(path: Path, options: dict[str, Any]) -> AnyTokenizer:
@@ -199,12 +198,12 @@ def _only_file(folder: Path) -> Path | None:
     if names & {"config.json", "tokenizer_config.json", "tokenizer.json"}:
         return None
     found = [name for name in ("vocab.txt", "vocab.json", "merges.txt") if name in names]
-    found += sorted(name for name in names if name.endswith((".model", ".spm", ".tiktoken")))
+    found += sorted(name for name in names if name.endswith(_VOCABULARIES))
     return folder / found[0] if found else None
 
 
 def _is_half(names: set[str]) -> bool:
-    whole = "tokenizer.json" in names or any(name.endswith((".model", ".spm", ".tiktoken")) for name in names)
+    whole = "tokenizer.json" in names or any(name.endswith(_VOCABULARIES) for name in names)
     return not whole and len(BPE & names) == 1
 
 
@@ -239,7 +238,7 @@ def _mistake(folder: Path, name: str, error: Exception, options: dict[str, Any])
         return _no_tokenizer(folder, name)
     if _is_half(names := {file.name for file in _files(folder)}):
         return _half(name, names)
-    reason = _first_line(error)
+    reason = first_line(error)[:200]
     if ("sentencepiece" in str(error) or "protobuf" in str(error)) and not _has_sentencepiece():
         return InputError(
             "{name}: its tokenizer needs sentencepiece; install it with: pip install sentencepiece protobuf",
@@ -328,11 +327,8 @@ def _code_folder(folder: Path) -> Path | None:
 
 
 def _has_vocabulary(folder: Path, expected: Iterable[str]) -> bool:
-    if any((folder / name).is_file() for name in expected):
-        return True
-    if any(file.name == "tokenizer.json" or file.suffix in (".model", ".spm", ".tiktoken") for file in _files(folder)):
-        return True
-    if any(file.name in ("vocab.txt", "vocab.json") for file in _files(folder)):
+    names = {"tokenizer.json", "vocab.txt", "vocab.json", *(name for name in expected if name)}
+    if any(file.name in names or file.suffix in _VOCABULARIES for file in _files(folder)):
         return True
     # Byte and character tokenizers (ByT5, CANINE) need no vocabulary; their class says so by naming no file.
     declared = _read_json(folder / "tokenizer_config.json")
@@ -401,24 +397,7 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
         raise hub_errors.search_mistake(error) from None
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]
-
-
 # What a file has stored
-
-
-def _add_prefix_space(tokenizer: AnyTokenizer, options: dict[str, Any]) -> None:
-    """transformers 5.23 ignores `add_prefix_space` where a tokenizer.json is loaded as it is: set it in the backend."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if "add_prefix_space" not in options or backend is None or backend.pre_tokenizer is None:
-        return
-    whole = backend.pre_tokenizer
-    for step in list(whole) if type(whole).__name__ == "Sequence" else [whole]:
-        if hasattr(step, "add_prefix_space"):  # byte-level
-            step.add_prefix_space = bool(options["add_prefix_space"])
-        elif hasattr(step, "prepend_scheme"):  # sentencepiece
-            step.prepend_scheme = "always" if options["add_prefix_space"] else "never"
 
 
 def _switch_on_segments(tokenizer: AnyTokenizer) -> None:

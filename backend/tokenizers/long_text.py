@@ -10,7 +10,7 @@ not parted at all (long runs without a space), it is exact as far as both sides 
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -68,18 +68,15 @@ def blocks(tokenizer: AnyTokenizer, read: Read, size: int) -> Iterator[Block]:
         last = len(found) if over else int(np.searchsorted(found.start, cut))
         if start and first < len(found):
             words -= int(found.word[first])
-        yield Block(_slice_columns(found, first, last, words), text, start, byte_start, start + cut)
+        part = found.part(first, last)
+        part = replace(part, word=np.where(part.word == NOWHERE, NOWHERE, part.word + words))
+        yield Block(part, text, start, byte_start, start + cut)
         if over:
             return
         words += int(found.word[last]) if last < len(found) else int(found.word[-1:].sum()) + 1
         keep = max(0, cut - AROUND)
         byte_start += len(text[:keep].encode())
         text, begin, start, width = text[keep:], cut - keep, start + keep, size
-
-
-def _slice_columns(found: Columns, first: int, last: int, words: int) -> Columns:
-    part = Columns(**{one.name: getattr(found, one.name)[first:last] for one in fields(Columns)})
-    return replace(part, word=np.where(part.word == NOWHERE, NOWHERE, part.word + words))
 
 
 def _find_cut(tokenizer: AnyTokenizer, found: Columns, text: str, begin: int, near: int) -> int | None:
@@ -117,7 +114,7 @@ def _agrees(tokenizer: AnyTokenizer, found: Columns, text: str, place: int) -> b
 
 def _columns_around(columns: Columns, place: int) -> Columns:
     first, last = np.searchsorted(columns.start, [place - AGREED, place + AGREED])
-    return _slice_columns(columns, int(first), int(last), 0)
+    return columns.part(int(first), int(last))
 
 
 class Stream:
@@ -197,10 +194,6 @@ def _ends(tokenizer: AnyTokenizer) -> tuple[Columns, Columns, int]:
     around = encode(tokenizer, "a", None, TokenOptions())
     own = np.flatnonzero(around.sequence != NOWHERE)
     if not len(own):
-        return around, _slice(around, len(around), len(around)), 0
+        return around, around.part(len(around), len(around)), 0
     first, last = int(own[0]), int(own[-1]) + 1
-    return _slice(around, 0, first), _slice(around, last, len(around)), int(around.type[first])
-
-
-def _slice(columns: Columns, first: int, last: int) -> Columns:
-    return Columns(**{one.name: getattr(columns, one.name)[first:last] for one in fields(Columns)})
+    return around.part(0, first), around.part(last, len(around)), int(around.type[first])

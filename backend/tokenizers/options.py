@@ -61,16 +61,27 @@ def check(tokenizer: AnyTokenizer, options: dict[str, Any], name: str) -> None:
 
 
 def apply(tokenizer: AnyTokenizer, options: dict[str, Any]) -> None:
-    """What construction left undone: lower-casing in a stored normaliser, and tokens that are added."""
+    """What construction left undone: lower-casing and spaces of stored steps, and tokens that are added."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     normaliser = getattr(backend, "normalizer", None)
     if "do_lower_case" in options and hasattr(normaliser, "lowercase"):
         normaliser.lowercase = options["do_lower_case"]  # type: ignore[union-attr]
+    if "add_prefix_space" in options and backend is not None:
+        _prefix_space(backend, bool(options["add_prefix_space"]))
     tokenizer.add_tokens(options.get(ADDED, []))
     if special := options.get(ADDED_SPECIAL, []):
         before = [str(token) for token in tokenizer.all_special_tokens]
         known = [token for token in before if token not in tokenizer.special_tokens_map.values()]
         tokenizer.add_special_tokens({"additional_special_tokens": list(dict.fromkeys([*known, *special]))})
+
+
+def _prefix_space(backend: Any, on: bool) -> None:
+    """transformers 5.23 ignores `add_prefix_space` where a tokenizer.json is loaded as it is: set it in the backend."""
+    for step in _pre_tokenizer_steps(backend):
+        if hasattr(step, "add_prefix_space"):  # byte-level
+            step.add_prefix_space = on
+        elif hasattr(step, "prepend_scheme"):  # sentencepiece
+            step.prepend_scheme = "always" if on else "never"
 
 
 def list_options(tokenizer: AnyTokenizer) -> list[TokenizerOption]:

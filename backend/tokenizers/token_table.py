@@ -31,12 +31,16 @@ class Columns:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def part(self, first: int, last: int) -> "Columns":
+        """Those from `first` to before `last`."""
+        return Columns(*(getattr(self, one.name)[first:last] for one in fields(Columns)))
+
 
 def join_columns(parts: list[Columns]) -> Columns:
     """Columns after each other."""
     if len(parts) == 1:
         return parts[0]
-    return Columns(**{one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Columns)})
+    return Columns(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Columns)))
 
 
 Arrays = dict[str, np.ndarray]

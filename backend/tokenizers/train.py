@@ -1,14 +1,14 @@
 """Trains a new tokenizer on texts: BPE, byte-level BPE, WordPiece or Unigram, saved as transformers loads it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from backend.contract.errors import InputError
+from backend.contract.errors import InputError, first_line
 from backend.contract.messages import message, plural
-from backend.contract.spec.tokenizer_training import TokenizerKind, TokenizerTraining, TokenizerUse
+from backend.contract.spec.tokenizer_training import TokenizerTraining, TokenizerUse
 from backend.tokenizers.trainer_progress import Say, report_progress
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def train(texts: Iterable[str], settings: TokenizerTraining, say: Say, total: in
     usual = _SPECIALS[settings.use]
     specials = list(dict.fromkeys([*usual.tokens.values(), *settings.special_tokens]))
     _check(settings, specials)
-    tokenizer, trainer = _KINDS[settings.kind](settings, specials, usual.tokens["unk_token"])
+    tokenizer, trainer = _make(settings, specials, usual.tokens["unk_token"])
     set_steps(tokenizer, settings)
     seen = _Seen(say, total, SILENT if settings.kind == "unigram" else LEARNING)
     try:
@@ -99,14 +99,13 @@ def _check(settings: TokenizerTraining, specials: list[str]) -> None:
 def _training_error(error: Exception, settings: TokenizerTraining, *, has_letters: bool) -> InputError:
     if not has_letters:
         return _no_text()
-    reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
     return InputError(
         "vocabulary: these texts do not yield a {kind} of {vocabulary:,} pieces ({reason}); set another "
         "size, or choose another kind",
         "vocabulary",
         kind=settings.kind,
         vocabulary=settings.vocabulary,
-        reason=reason,
+        reason=first_line(error),
     )
 
 
@@ -149,48 +148,22 @@ Made = tuple[Tokenizer, Any]
 """A tokenizer that knows nothing yet, and what trains it."""
 
 
-def _byte_bpe(settings: TokenizerTraining, specials: list[str], unknown: str) -> Made:
+def _make(settings: TokenizerTraining, specials: list[str], unknown: str) -> Made:
+    kind, options = settings.kind, {"vocab_size": settings.vocabulary, "special_tokens": specials}
+    if kind == "unigram":
+        return Tokenizer(models.Unigram()), trainers.UnigramTrainer(unk_token=unknown, show_progress=False, **options)
+    # How many signs there is room for; beyond them the rarest are unknown, where else more pieces would be made.
+    forms = 2 if kind == "wordpiece" else 1  # at the beginning of a word and within
+    options |= {"min_frequency": settings.min_frequency, "show_progress": False}
+    options["limit_alphabet"] = (settings.vocabulary - len(specials)) // forms
+    if kind == "wordpiece":
+        return Tokenizer(models.WordPiece(unk_token=unknown)), trainers.WordPieceTrainer(**options)
+    if kind == "bpe":
+        return Tokenizer(models.BPE(unk_token=unknown)), trainers.BpeTrainer(**options)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    return Tokenizer(models.BPE()), _bpe_trainer(settings, specials, alphabet)
+    return Tokenizer(models.BPE()), trainers.BpeTrainer(initial_alphabet=alphabet, **options)
 
 
-def _bpe(settings: TokenizerTraining, specials: list[str], unknown: str) -> Made:
-    return Tokenizer(models.BPE(unk_token=unknown)), _bpe_trainer(settings, specials, [])
-
-
-def _bpe_trainer(settings: TokenizerTraining, specials: list[str], alphabet: list[str]) -> Any:
-    return trainers.BpeTrainer(
-        vocab_size=settings.vocabulary, min_frequency=settings.min_frequency, special_tokens=specials,
-        initial_alphabet=alphabet, limit_alphabet=_alphabet_limit(settings, specials), show_progress=False,
-    )  # fmt: skip
-
-
-def _alphabet_limit(settings: TokenizerTraining, specials: list[str]) -> int:
-    """How many signs there is room for; beyond them the rarest are unknown, where else more pieces would be made."""
-    forms = 2 if settings.kind == "wordpiece" else 1  # at the beginning of a word and within
-    return (settings.vocabulary - len(specials)) // forms
-
-
-def _unigram(settings: TokenizerTraining, specials: list[str], unknown: str) -> Made:
-    trainer = trainers.UnigramTrainer(
-        vocab_size=settings.vocabulary, special_tokens=specials, unk_token=unknown, show_progress=False
-    )
-    return Tokenizer(models.Unigram()), trainer
-
-
-def _wordpiece(settings: TokenizerTraining, specials: list[str], unknown: str) -> Made:
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=settings.vocabulary, min_frequency=settings.min_frequency, special_tokens=specials, limit_alphabet=_alphabet_limit(settings, specials), show_progress=False,
-    )  # fmt: skip
-    return Tokenizer(models.WordPiece(unk_token=unknown)), trainer
-
-
-_KINDS: dict[TokenizerKind, Callable[[TokenizerTraining, list[str], str], Made]] = {
-    "byte_bpe": _byte_bpe,
-    "bpe": _bpe,
-    "wordpiece": _wordpiece,
-    "unigram": _unigram,
-}
 _WITH_SPACE = Regex(r"\s*\S+|\s+$")
 """A word with the spaces before it, as byte-level pieces hold them."""
 _SIGN = Regex(r"[[\p{P}\p{S}]&&[^▁]]")

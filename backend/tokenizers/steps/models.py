@@ -12,44 +12,52 @@ from backend.contract.messages import message
 from backend.contract.tokens.steps import ChosenPiece, Merge, WordTrace
 from backend.tokenizers.vocabulary.pieces import Vocabulary, merge_pieces
 
+UNSURE = message(
+    "It is not possible to say how these pieces were chosen: the model samples at random, or several ways "
+    "are equally good."
+)
+
 
 def trace(word: str, start: int, end: int, known: Vocabulary) -> WordTrace:
     """How the word was cut; the pieces are always the library's own."""
-    told = _KINDS.get(known.kind, _trace_word)(word, start, end, known)
     tokens = known.model.tokenize(word)
     pieces, ids = [token.value for token in tokens], [token.id for token in tokens]
-    if told.ids == ids:
-        return msgspec.structs.replace(told, pieces=pieces)
+    found = _TRACERS.get(known.kind, _trace_word)(word, known)
     # Dropout draws anew each time, and equal sums may be told apart otherwise.
-    return WordTrace(
-        word=word, start=start, end=end, pieces=pieces, ids=ids,
-        sentence=message("It is not possible to say how these pieces were chosen: the model samples at random, or several ways "
-            "are equally good."),
-    )  # fmt: skip
+    why = found.told if found.ids == ids else {"sentence": UNSURE}
+    return WordTrace(word=word, start=start, end=end, pieces=pieces, ids=ids, **why)
 
 
-def _trace_word(word: str, start: int, end: int, known: Vocabulary) -> WordTrace:
+@dataclass(frozen=True)
+class _Traced:
+    """The ids that a tracer comes to, and what it tells of its way, by the fields of a `WordTrace`."""
+
+    ids: list[int]
+    told: dict[str, Any]
+
+
+def _trace_word(word: str, known: Vocabulary) -> _Traced:
     tokens = known.model.tokenize(word)
     is_there = word in [token.value for token in tokens]
-    return WordTrace(
-        word=word, start=start, end=end, pieces=[token.value for token in tokens], ids=[token.id for token in tokens],
-        sentence=message("The whole word is in the vocabulary; this model has no subwords.") if is_there
-        else message("The whole word is not in the vocabulary; this model has no subwords."),
-    )  # fmt: skip
+    sentence = (
+        message("The whole word is in the vocabulary; this model has no subwords.")
+        if is_there
+        else message("The whole word is not in the vocabulary; this model has no subwords.")
+    )
+    return _Traced([token.id for token in tokens], {"sentence": sentence})
 
 
-def _word_piece(word: str, start: int, end: int, known: Vocabulary) -> WordTrace:
+def _word_piece(word: str, known: Vocabulary) -> _Traced:
     """The longest piece at each place; the whole word is unknown where there is none."""
     vocabulary, model = known.stored["vocab"], known.model
-    unknown = vocabulary.get(model.unk_token, -1)
-    base: dict[str, Any] = {"word": word, "start": start, "end": end}
+    unknown = [vocabulary.get(model.unk_token, -1)]
     if len(word) > model.max_input_chars_per_word:
         why = message(
             "The word is longer than {max_input_chars_per_word} characters, so it becomes {unk_token}.",
             max_input_chars_per_word=model.max_input_chars_per_word,
             unk_token=model.unk_token,
         )
-        return WordTrace(**base, pieces=[model.unk_token], ids=[unknown], sentence=why)
+        return _Traced(unknown, {"sentence": why})
     choices: list[ChosenPiece] = []
     place = 0
     while place < len(word):
@@ -64,32 +72,26 @@ def _word_piece(word: str, start: int, end: int, known: Vocabulary) -> WordTrace
                 unk_token=model.unk_token,
             )
             given_up = [msgspec.structs.replace(one, taken=False) for one in choices]
-            return WordTrace(**base, pieces=[model.unk_token], ids=[unknown], choices=given_up, sentence=why)
+            return _Traced(unknown, {"choices": given_up, "sentence": why})
         choices.append(ChosenPiece(prefix + word[place:stop], place, stop, taken=True))
         place = stop
-    pieces = [one.piece for one in choices]
-    why = message("The whole word is a piece of the vocabulary.") if len(pieces) == 1 else ""
-    return WordTrace(**base, pieces=pieces, ids=[vocabulary[one] for one in pieces], choices=choices, sentence=why)
+    why = message("The whole word is a piece of the vocabulary.") if len(choices) == 1 else ""
+    return _Traced([vocabulary[one.piece] for one in choices], {"choices": choices, "sentence": why})
 
 
 Pairs = dict[tuple[str, str], int]
 
 
-def _trace_bpe(word: str, start: int, end: int, known: Vocabulary) -> WordTrace:
+def _trace_bpe(word: str, known: Vocabulary) -> _Traced:
     """The word's merges; pieces are what is left when no pair may merge any more."""
-    model = known.model
-    if model.ignore_merges and word in known.stored["vocab"]:
-        return WordTrace(
-            word=word, start=start, end=end, pieces=[word], ids=[known.stored["vocab"][word]], symbols=[word],
-            sentence=message("The whole word is a piece of the vocabulary, and this model checks that before it merges."),
-        )  # fmt: skip
+    model, vocabulary = known.model, known.stored["vocab"]
+    if model.ignore_merges and word in vocabulary:
+        why = message("The whole word is a piece of the vocabulary, and this model checks that before it merges.")
+        return _Traced([vocabulary[word]], {"symbols": [word], "sentence": why})
     symbols, unknown = _symbols(word, known)
     merges, pieces = _merge_symbols(symbols, known.pairs, model.continuing_subword_prefix or "")
-    ids = [known.stored["vocab"].get(piece, -1) for piece in pieces]
-    return WordTrace(
-        word=word, start=start, end=end, pieces=pieces, ids=ids, symbols=symbols, merges=merges,
-        sentence=_bpe_sentence(unknown, known),
-    )  # fmt: skip
+    told = {"symbols": symbols, "merges": merges, "sentence": _bpe_sentence(unknown, known)}
+    return _Traced([vocabulary.get(piece, -1) for piece in pieces], told)
 
 
 def _symbols(word: str, known: Vocabulary) -> tuple[list[str], list[str]]:
@@ -175,27 +177,26 @@ Way = tuple[float, _Edge | None, int]
 """Sum of log-probabilities, the last piece, and which of the ways to its beginning goes before it."""
 
 
-def _trace_unigram(word: str, start: int, end: int, known: Vocabulary) -> WordTrace:
+def _trace_unigram(word: str, known: Vocabulary) -> _Traced:
     """The best and the second best way through every piece that fits somewhere (Kudo 2018)."""
     edges = _edges(word, known)
     ways = _best_paths(word, edges)
     best, second = _follow_path(ways, len(word), 0), _follow_path(ways, len(word), 1)
-    taken = {(edge.start, edge.end) for edge in best}
-    pieces = _fuse_unknown(best, known)
+    taken = set(best)
     choices = [
-        ChosenPiece(edge.piece, edge.start, edge.end, edge.score, ways[edge.start][0][0] + edge.score, (edge.start, edge.end) in taken)
+        ChosenPiece(edge.piece, edge.start, edge.end, edge.score, ways[edge.start][0][0] + edge.score, edge in taken)
         for place in range(len(word))
         for edge in edges[place]
-    ]  # fmt: skip
-    unknown = [edge.piece for edge in best if not edge.known]
-    return WordTrace(
-        word=word, start=start, end=end, pieces=pieces,
-        ids=[known.number(piece, known.unknown_piece) for piece in pieces],
-        choices=choices if len(choices) <= MAX_CHOICES else [one for one in choices if one.taken],
-        score=ways[-1][0][0], runner_up=[edge.piece for edge in second],
-        runner_up_score=ways[-1][1][0] if second else None,
-        sentence=message("The vocabulary has no piece for {unknown}.", unknown=", ".join(dict.fromkeys(unknown[:8]))) if unknown else "",
-    )  # fmt: skip
+    ]
+    unknown = ", ".join(dict.fromkeys([edge.piece for edge in best if not edge.known][:8]))
+    told = {
+        "choices": choices if len(choices) <= MAX_CHOICES else [one for one in choices if one.taken],
+        "score": ways[-1][0][0],
+        "runner_up": [edge.piece for edge in second],
+        "runner_up_score": ways[-1][1][0] if second else None,
+        "sentence": message("The vocabulary has no piece for {unknown}.", unknown=unknown) if unknown else "",
+    }
+    return _Traced([known.number(piece, known.unknown_piece) for piece in _fuse_unknown(best, known)], told)
 
 
 def _edges(word: str, known: Vocabulary) -> list[list[_Edge]]:
@@ -251,4 +252,4 @@ def _fuse_unknown(best: list[_Edge], known: Vocabulary) -> list[str]:
     return pieces
 
 
-_KINDS = {"BPE": _trace_bpe, "Unigram": _trace_unigram, "WordPiece": _word_piece}
+_TRACERS = {"BPE": _trace_bpe, "Unigram": _trace_unigram, "WordPiece": _word_piece}

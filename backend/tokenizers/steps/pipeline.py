@@ -48,12 +48,12 @@ def steps(tokenizer: AnyTokenizer, question: StepsQuestion) -> TokenizerSteps:
     known = vocabulary_of(tokenizer)
     whole = _initial_stretches(subject)
     stretches, first = _split_added(backend, whole)
-    found = [_split(whole)] if len(whole) > 1 else []
+    found = [_step("words", "Words", None, [_part(one) for one in whole])] if len(whole) > 1 else []
     found += [first] if first else []
     found += _normalise(backend, stretches)
     splits, further = _pre_tokenize(backend, stretches, subject.text)
     found += further
-    found.append(_model_step(tokenizer, backend, plain))
+    found.append(_step("model", type(backend.model).__name__, backend.model, _parts(tokenizer, plain)))
     found += _post_process(tokenizer, backend, subject, found[-1])
     return msgspec.structs.replace(told, steps=found, words=_traces(splits, known))
 
@@ -74,10 +74,6 @@ def _initial_stretches(subject: Subject) -> list[_Stretch]:
         _Stretch(word, begin, begin + len(word), first=begin)
         for word, begin in zip(found, begins.tolist(), strict=True)
     ]
-
-
-def _split(whole: list[_Stretch]) -> Step:
-    return _step("words", "Words", None, [_part(one) for one in whole])
 
 
 # Added tokens
@@ -183,10 +179,6 @@ def _flat(step: Any) -> list[Any]:
 
 
 # Model and post-processor
-
-
-def _model_step(tokenizer: Any, backend: Any, plain: Columns) -> Step:
-    return _step("model", type(backend.model).__name__, backend.model, _parts(tokenizer, plain))
 
 
 def _post_processed_parts(tokenizer: Any, subject: Subject) -> list[StepPart]:
