@@ -1,5 +1,5 @@
-# The house's commands. Each makes .venv first where it is missing; set-up speaks on stderr, so that
-# the last line of `make demo` on stdout is the predictions file alone.
+# The developers' commands. Each creates .venv first if it is missing; setup prints to stderr, so that
+# the last line of `make demo` on stdout is the path of the predictions.
 PYTHON := .venv/bin/python
 STAMP := .venv/.installed
 
@@ -12,45 +12,45 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check format docs texts screenshots results lock clean moved
 
-help: ## this list
+help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
 
-demo: $(STAMP) ## the embedded demo: in the window, or in the terminal where there is no display
+demo: $(STAMP) ## run the demo: in the window, or in the terminal if there is no display
 	@.venv/bin/burnish demo
 
-test: $(STAMP) ## every test that is not slow; ARGS="-k name" or ARGS="-m slow" for others
+test: $(STAMP) ## run every test that is not slow; ARGS="-k name" or ARGS="-m slow" for others
 	@$(PYTHON) -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
-test-all: $(STAMP) ## the slow tests too, such as every hostile input through every command (hours); takes ARGS as well
+test-all: $(STAMP) ## also run the slow tests, such as every hostile input with every command (hours); takes ARGS too
 	@$(PYTHON) -m pytest -n auto --maxprocesses 4 --dist worksteal -m "slow or not slow" $(ARGS)
 
-check: $(STAMP) ## format, lint, import contracts, types and the quick tests
+check: $(STAMP) ## check format, lint, import contracts and types, and run the quick tests
 	@$(RUFF) format --check .
 	@$(RUFF) check .
 	@.venv/bin/lint-imports
 	@.venv/bin/basedpyright
 	@$(PYTHON) -m pytest -q -n auto --maxprocesses 4 $(wildcard $(QUICK))
 
-format: $(STAMP) ## lay out the code as `make check` wants it
+format: $(STAMP) ## format the code
 	@$(RUFF) check --fix-only --quiet .
 	@$(RUFF) format .
 
-docs: $(STAMP) ## docs/settings.md from the declarations of all settings
+docs: $(STAMP) ## generate docs/settings.md from the declarations of all settings
 	@$(PYTHON) -m docs.settings_page
 
-texts: $(STAMP) ## the window's texts, gathered for translation and compiled (resources/languages)
+texts: $(STAMP) ## collect the window's texts for translation and compile the translations (resources/languages)
 	@$(PYTHON) packaging/texts.py
 
-screenshots: $(STAMP) ## every page in both themes, from a recorded run, into docs/screenshots
+screenshots: $(STAMP) ## draw every page in both themes into docs/screenshots, from a recorded run
 	@QT_QPA_PLATFORM=offscreen $(PYTHON) -m docs.screenshots
 
-results: $(STAMP) ## docs/results.md from real trainings (an hour); ARGS="--minilm FOLDER --only squad" for others
+results: $(STAMP) ## train real models and write docs/results.md (an hour); ARGS="--minilm FOLDER --only squad" for others
 	@$(PYTHON) -m docs.results $(ARGS)
 
-lock: $(STAMP) ## new requirement locks in packaging/ (needs the network)
+lock: $(STAMP) ## renew the lock files in packaging/ (needs the network)
 	@$(PYTHON) packaging/lock.py
 
-clean: ## away with .venv, caches and builds; runs and their models stay
+clean: ## delete .venv, caches and builds; runs and their models stay
 	@rm -rf .venv .demo build dist .pytest_cache .ruff_cache .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
