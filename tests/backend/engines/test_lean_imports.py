@@ -16,9 +16,14 @@ import json, sys
 from backend.engines.torch import ENGINE
 
 ENGINE.create()
-loaded = [name for name in {LEFT_OUT} if name in sys.modules]
 
 import torch
+
+with torch.device("meta"):  # as transformers builds a model
+    words, positions = torch.nn.Embedding(3, 4), torch.arange(5).expand((1, -1))
+torch.empty_like(words.weight, device="cpu")
+loaded = [name for name in {LEFT_OUT} if name in sys.modules]
+
 from transformers import models
 from transformers.utils.import_utils import define_import_structure
 
