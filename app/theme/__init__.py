@@ -50,11 +50,15 @@ class _PlainTextStyle(QProxyStyle):
 def apply(application: QApplication, choice: str = "system", text_size: int | None = None) -> None:
     """Give the whole application the look of `choice`; widgets that follow it take the new look.
 
-    `text_size`, one of TEXT_SIZES, stays what it was where it is not given.
+    `text_size`, one of TEXT_SIZES, stays what it was where it is not given. The look that the application has already
+    costs nothing.
     """
-    _present["tokens"] = DARK if _wants_dark(choice) else LIGHT
-    if text_size in TEXT_SIZES:
-        _text["size"] = text_size
+    tokens = DARK if _wants_dark(choice) else LIGHT
+    size = text_size if text_size in TEXT_SIZES else _text["size"]
+    is_styled = application.objectName() == _STYLED and application.styleSheet()
+    if is_styled and tokens is _present["tokens"] and size == _text["size"]:
+        return
+    _present["tokens"], _text["size"] = tokens, size
     load_fonts()
     forget_icons()
     if application.objectName() != _STYLED:

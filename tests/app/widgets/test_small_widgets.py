@@ -85,6 +85,28 @@ def test_a_switch_of_theme_reaches_widgets_that_are_there(qtbot, styled):
     assert colors == [DARK["accent_soft"], LIGHT["accent_soft"]]
 
 
+class Follower(QWidget):
+    """Counts how often it is told of a look."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = 0
+        theme.follow(self)
+
+    def apply_theme(self) -> None:
+        self.told += 1
+
+
+def test_the_look_that_is_there_already_styles_nothing_anew(qtbot, styled):
+    follower = Follower()
+    qtbot.addWidget(follower)
+    theme.apply(styled, "light", theme.text_size())
+    assert follower.told == 0
+    theme.apply(styled, "dark")
+    theme.apply(styled, "light")
+    assert follower.told == 2
+
+
 def test_a_tile_tells_caption_and_value(qtbot, styled):
     tile = KpiTile("Training loss")
     qtbot.addWidget(tile)
