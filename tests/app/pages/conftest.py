@@ -29,7 +29,6 @@ _DELAYS = (
     "app.pages.predictions.interactive.try_box.PIECE_MS",
     "app.pages.predictions.threshold_view.CALM_MS",
     "app.pages.run.page.REFRESH_MS",
-    "app.pages.run.page.CATCH_UP_MS",
     "app.pages.run.plots.TURN_MS",
     "app.pages.run.comparison.FEED_MS",
     "app.pages.runs.overlay_plot.FEED_MS",
@@ -40,10 +39,15 @@ _DELAYS = (
     "app.pages.tokenizer.train.extender.COUNT_MS",
     "app.pages.tokenizer.vocabulary.piece_cards.CALM_MS",
     "app.pages.tokenizer.vocabulary.vocabulary_table.CALM_MS",
+    "app.services.library_watcher.ENDED_MS",
+    "app.services.library_watcher.INTERVAL_MS",
+    "app.services.run_watcher.OVER_MS",
     "app.widgets.forms.path_field.REST_MS",
     "app.widgets.plots.live_plot.TURN_MS",
 )
-"""How long a page waits for a person to stop typing, or before it draws anew."""
+"""How long a page waits for a person to stop typing, before it draws anew, or before it looks again at what is over."""
+SHORT_MS = {"services": 50, "pages": 5, "widgets": 5}
+"""By the room; each look at the disk costs some milliseconds."""
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -51,7 +55,7 @@ def eager() -> Iterator[None]:
     """No page waits for more to come: what a test types is typed within one turn of the event loop."""
     with pytest.MonkeyPatch.context() as patch:
         for name in _DELAYS:
-            patch.setattr(name, 5)
+            patch.setattr(name, SHORT_MS[name.split(".")[1]])
         yield
 
 
@@ -87,8 +91,15 @@ def context(qtbot, runs: Path, tmp_path: Path):
     chosen = preferences.load(tmp_path / "config" / "preferences.json")
     chosen.set("runs_folder", str(runs))
     made = dataclasses.replace(AppContext.create(chosen), client=BackendClient(make_process=small_helper))
+    made.library_watcher.stop()
     yield made
     made.close()
+
+
+@pytest.fixture
+def watched(context: AppContext) -> None:
+    """The list of runs follows what happens on disk."""
+    context.library_watcher.look_now()
 
 
 @pytest.fixture(scope="module")

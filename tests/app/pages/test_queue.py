@@ -105,6 +105,7 @@ def test_a_run_that_waits_says_for_what_and_offers_to_start_or_to_stop(page):
     assert visible == ["folder", "start_now", "stop"]
 
 
+@pytest.mark.usefixtures("watched")
 def test_what_it_waits_for_is_told_anew_when_another_leaves(qtbot, page, waiting, let_go):
     first = waiting[0]
     first.write_exit_record(ExitRecord(2, 0, time.time(), state="stopped"))
@@ -204,6 +205,7 @@ def test_with_nothing_going_on_there_is_nothing_to_queue_for(demo):
     assert not action.possible()
 
 
+@pytest.mark.usefixtures("watched")
 def test_while_a_run_goes_on_another_can_be_queued(qtbot, going, context, demo, monkeypatch):
     asked = []
     monkeypatch.setattr(context.jobs, "start", lambda *given, **options: asked.append((given, options)))
@@ -217,6 +219,7 @@ def test_while_a_run_goes_on_another_can_be_queued(qtbot, going, context, demo, 
     assert [options for _, options in asked] == [{"queue": True}, {"queue": False}]
 
 
+@pytest.mark.usefixtures("watched")
 def test_whoever_fills_the_queue_stays_on_the_page_and_is_told(qtbot, waiting, context, demo, monkeypatch):
     qtbot.waitUntil(demo.cards.cost.queue.isVisible)
     assert "after 3 other runs" in demo.cards.cost.queue.toolTip()

@@ -17,8 +17,8 @@ from app.core.draft.draft_settings import Setting
 from app.core.runs.run_library import RunLibrary
 from app.core.runs.run_status import NO_CURVES
 from app.pages.run.page import Page
+from app.services import run_watcher
 from app.services.context import AppContext
-from app.services.run_watcher import OVER_MS
 from backend.contract.run import events
 from backend.contract.run.folder import ProcessRecord, RunFolder, boot_id, host_id
 from backend.contract.run.lock import take_lock
@@ -130,7 +130,7 @@ def test_a_run_that_went_well_needs_no_way_out(read):
 def test_the_page_of_an_ended_run_wakes_once_a_second(qtbot, read):
     panel = read("sentiment-finished")
     qtbot.waitUntil(
-        lambda: all(timer.interval() >= OVER_MS for timer in panel.findChildren(QTimer) if timer.isActive())
+        lambda: all(timer.interval() >= run_watcher.OVER_MS for timer in panel.findChildren(QTimer) if timer.isActive())
     )
 
 

@@ -148,6 +148,7 @@ def test_opening_duplicating_and_predictions_are_said_by_signals(qtbot, panel):
         assert said.args == [path]
 
 
+@pytest.mark.usefixtures("watched")
 def test_the_chosen_run_stays_chosen_while_the_list_changes(qtbot, panel, runs: Path):
     choose(panel, "sentiment-lost")
     shutil.rmtree(runs / "sentiment-resumed")
@@ -156,6 +157,7 @@ def test_the_chosen_run_stays_chosen_while_the_list_changes(qtbot, panel, runs: 
     assert panel.table.runs[panel.table.currentIndex().row()].name == "sentiment-lost"
 
 
+@pytest.mark.usefixtures("watched")
 def test_no_runs_offer_the_demo(qtbot, panel, runs: Path):
     for path in runs.iterdir():
         shutil.rmtree(path)
