@@ -13,9 +13,9 @@ import numpy as np
 
 from app.core.formatting import group_digits
 from app.core.i18n import figure, plain
+from app.core.text.invisible_characters import SPACES
 
 FREQUENCY = "frequency"
-_VISIBLE = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
 _WRITTEN = ("text",)
 """Columns with what stands in a text, whose spaces are made visible."""
 _NUMBERS = ("rank",)
@@ -68,7 +68,7 @@ class VocabularyRows:
         name = self.columns[column]
         value = self.raw(row, name)
         if name in _WRITTEN:
-            return value.translate(_VISIBLE)
+            return value.translate(SPACES)
         if name == FREQUENCY or name in _NUMBERS:
             return group_digits(int(value)) if value else None
         if name == "score":

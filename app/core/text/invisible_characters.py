@@ -74,6 +74,10 @@ HIDDEN: dict[int, str] = {
 """Code point → what stands for it where white space is not shown: nothing that would break the line."""
 
 
+SPACES = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
+"""The same of usual spaces alone."""
+
+
 def visible(text: str, whitespace: bool = True) -> str:
     """A token's text for the eye: spaces as dots, line breaks as arrows, the rest by its short name; never empty."""
     if not whitespace:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from app.core.i18n import figure, tr, trn
-from app.core.text.invisible_characters import visible
+from app.core.text.invisible_characters import SPACES, visible
 from backend.contract.tokens.steps import Step, StepPart, WordTrace
 from backend.contract.tokens.vocabulary import MergeNode
 
@@ -35,26 +35,21 @@ def changes(before: str, after: str) -> list[Run]:
     """The text after a step; what was put in or replaced is marked, and where something went stands an empty mark."""
     if max(len(before), len(after)) > MAX_COMPARED:
         return _between_ends(before, after)
-    runs = []
-    for kind, begin, end, to_begin, to_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if kind == "equal":
-            runs.append(Run(after[to_begin:to_end]))
-        else:
-            runs.append(
-                Run(after[to_begin:to_end] if kind != "delete" else "", changed=end > begin or to_end > to_begin)
-            )
-    return runs
+    stretches = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    return [Run(after[begin:end], kind != "equal") for kind, _, _, begin, end in stretches]
 
 
 def _between_ends(before: str, after: str) -> list[Run]:
-    shorter, head = min(len(before), len(after)), 0
-    while head < shorter and before[head] == after[head]:
-        head += 1
-    foot = 0
-    while foot < shorter - head and before[-1 - foot] == after[-1 - foot]:
-        foot += 1
+    head = _count_equal(before, after)
+    foot = _count_equal(before[head:][::-1], after[head:][::-1])
     parts = [Run(after[:head]), Run(after[head : len(after) - foot], True), Run(after[len(after) - foot :])]
     return [run for run in parts if run.text]
+
+
+def _count_equal(one: str, other: str) -> int:
+    """Characters from the beginning up to which both are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, pair in pairs if pair[0] != pair[1]), min(len(one), len(other)))
 
 
 def text_after(parts: Sequence[StepPart]) -> str:
@@ -68,16 +63,9 @@ def outcome(step: Step) -> str:
         return tr("unknown")
     if not step.changed:
         return "unchanged"
-    return (
-        "changed"
-        if step.stage in ("normalizer", "added_tokens")
-        else trn("{count} part", "{count} parts", len(step.parts))
-    )
-
-
-def settings_line(step: Step) -> str:
-    """`lowercase: True · strip_accents: None`."""
-    return " · ".join(f"{name}: {value}" for name, value in step.settings.items())
+    if step.stage in ("normalizer", "added_tokens"):
+        return "changed"
+    return trn("{count} part", "{count} parts", len(step.parts))
 
 
 Row = tuple[str, str, str]
@@ -125,7 +113,6 @@ def _choice_row(trace: WordTrace, place: int) -> Row:
 
 # The tree of merges that make a piece
 
-SPACES = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
 _COLUMN = 2
 
 

@@ -1,7 +1,8 @@
 """What a view of tokens draws: for each token a stretch of a text, in columns and never as an object per token."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -154,7 +155,7 @@ class _Maker:
             end=self._end,
             gap=gap,
             kind=kind,
-            faint=(self._table.columns["mask"] == 0) | self._find_shared(),
+            faint=(self._table.columns["mask"] == 0) | self._shared,
             linked=self._find_linked(labels),
             weight=np.maximum(0.3, self._table.columns["byte_end"] - self._table.columns["byte_start"]),
             labels=labels,
@@ -227,12 +228,17 @@ class _Maker:
         linked[list(labels)] = False
         return linked
 
-    def _find_shared(self) -> np.ndarray:
+    def _windows(self) -> Iterator[tuple[int, int]]:
+        """First and last + 1 of the tokens of each window."""
+        window = self._table.columns["window"]
+        return pairwise([0, *(np.flatnonzero(np.diff(window)) + 1).tolist(), len(window)])
+
+    @cached_property
+    def _shared(self) -> np.ndarray:
         """Whether a token was already in the window before."""
-        window, found = self._table.columns["window"], np.zeros(len(self._table), bool)
-        edges = [0, *(np.flatnonzero(np.diff(window)) + 1).tolist(), len(window)]
+        found = np.zeros(len(self._table), bool)
         reached = [-1] * len(self._texts)
-        for begin, end in pairwise(edges):
+        for begin, end in self._windows():
             for number in range(len(self._texts)):
                 own = self._sequence[begin:end] == number
                 if own.any():
@@ -257,12 +263,10 @@ class _Maker:
         return said
 
     def _window_captions(self, windows: int) -> dict[int, str]:
-        edges = [0, *(np.flatnonzero(np.diff(self._table.columns["window"])) + 1).tolist(), len(self._table)]
-        shared = self._find_shared()
         said: dict[int, str] = {}
-        for begin, end in pairwise(edges):
+        for begin, end in self._windows():
             number = int(self._table.columns["window"][begin])
-            both = int(shared[begin:end].sum())
+            both = int(self._shared[begin:end].sum())
             words = tr(" · {both} dashed ones are shared with the window before", both=both) if both else ""
             filled = int((self._table.columns["mask"][begin:end] == 0).sum())
             padding = tr(" · {filled} padding", filled=filled) if filled else ""

@@ -24,19 +24,16 @@ def facts_of(table: TokenTable, index: int, drawing: str = "") -> list[Fact]:
     """Everything that is known of a token, most asked for first; `drawing` is what hinders it from being drawn."""
     at = {name: int(values[index]) for name, values in table.columns.items()}
     piece, text = table.piece(index), table.text(index)
+    has_text = at["end"] > at["start"]
+    span = f"{table.begin + at['start']}–{table.begin + at['end']}" if has_text else "none"
+    word = str(at["word"]) if at["word"] >= 0 else "none"
     facts = [
         Fact(tr("Id"), str(piece.id)),
         Fact(tr("Piece"), piece.piece, tr("As in the vocabulary")),
-        Fact(tr("Text"), f"“{invisible_characters.visible(shorten(text))}”" if at["end"] > at["start"] else "none"),
-        Fact(
-            tr("Characters"),
-            _span(at["start"], at["end"], table.begin),
-            tr("Positions in the text, in code points from 0"),
-        ),
+        Fact(tr("Text"), f"“{invisible_characters.visible(shorten(text))}”" if has_text else "none"),
+        Fact(tr("Characters"), span, tr("Positions in the text, in code points from 0")),
         Fact(tr("Bytes"), _bytes(table, index), tr("Positions in the text as UTF-8, and the bytes themselves")),
-        Fact(
-            tr("Word"), str(at["word"]) if at["word"] >= 0 else "none", tr("As the pre-tokenizer counts words, from 0")
-        ),
+        Fact(tr("Word"), word, tr("As the pre-tokenizer counts words, from 0")),
         Fact(tr("Kind"), _kind(at, piece)),
         Fact(tr("Type id"), str(at["type"]), tr("token_type_ids: which of two texts it belongs to")),
         Fact(tr("Attention"), str(at["mask"]), tr("attention_mask: the model ignores tokens with 0")),
@@ -57,10 +54,6 @@ def hint_of(table: TokenTable, index: int) -> str:
     if not table.text(index).isascii() or table.columns["partial"][index]:
         lines.append(_bytes(table, index))
     return "\n".join([*lines, *invisible_characters.names_of(table.text(index)[:LONGEST])])
-
-
-def _span(start: int, end: int, begin: int) -> str:
-    return f"{begin + start}–{begin + end}" if end > start else "none"
 
 
 def _bytes(table: TokenTable, index: int) -> str:
@@ -90,50 +83,38 @@ def _kind(at: dict[str, int], piece: TokenPiece) -> str:
 def _score(piece: TokenPiece) -> list[Fact]:
     found = []
     if piece.rank is not None:
-        found.append(
-            Fact(
-                tr("Merge rank"),
-                group_digits(piece.rank),
-                tr("Of the first merge that makes this piece; 0 is merged first"),
-            )
-        )
+        hint = tr("Of the first merge that makes this piece; 0 is merged first")
+        found.append(Fact(tr("Merge rank"), group_digits(piece.rank), hint))
     if piece.log_probability is not None:
         found.append(Fact(tr("Log-probability"), figure(piece.log_probability, ".3f"), tr("Natural logarithm")))
     return found
 
 
-def counts_of(answer: Tokens) -> list[Fact]:
-    """The numbers below the tokens."""
+def counts_line(answer: Tokens) -> str:
+    """`408 tokens · 1 862 characters · 4.56 characters per token · 0 unknown`."""
     tokens = answer.tokens
-    found = [
-        Fact("", trn("{count} token", "{count} tokens", tokens)),
-        Fact("", trn("{count} character", "{count} characters", answer.characters)),
-        Fact("", trn("{count} word", "{count} words", answer.words)),
+    words = [
+        trn("{count} token", "{count} tokens", tokens),
+        trn("{count} character", "{count} characters", answer.characters),
+        trn("{count} word", "{count} words", answer.words),
     ]
     text_tokens = answer.text_tokens or tokens
     if text_tokens and answer.characters:
-        found.append(Fact("", tr("{characters:.2f} characters per token", characters=answer.characters / text_tokens)))
+        words.append(tr("{characters:.2f} characters per token", characters=answer.characters / text_tokens))
         if answer.words:
-            found.append(Fact("", tr("{words:.2f} words per token", words=answer.words / text_tokens)))
-    found.append(Fact("", tr("{unknown} unknown", unknown=group_digits(answer.unknown))))
+            words.append(tr("{words:.2f} words per token", words=answer.words / text_tokens))
+    words.append(tr("{unknown} unknown", unknown=group_digits(answer.unknown)))
     if answer.byte_fallback and text_tokens:
-        found.append(
-            Fact("", tr("{byte_fallback:.1%} byte fallback", byte_fallback=answer.byte_fallback / text_tokens))
-        )
+        words.append(tr("{byte_fallback:.1%} byte fallback", byte_fallback=answer.byte_fallback / text_tokens))
     if answer.partial and answer.partial != answer.byte_fallback:
-        found.append(Fact("", tr("{partial} hold part of a character", partial=group_digits(answer.partial))))
+        words.append(tr("{partial} hold part of a character", partial=group_digits(answer.partial)))
     if answer.padding:
-        found.append(Fact("", tr("{padding} padding", padding=group_digits(answer.padding))))
+        words.append(tr("{padding} padding", padding=group_digits(answer.padding)))
     if answer.windows > 1:
-        found.append(Fact("", tr("{windows} windows", windows=group_digits(answer.windows))))
+        words.append(tr("{windows} windows", windows=group_digits(answer.windows)))
     if answer.left_out:
-        found.append(Fact("", tr("{count} cut off", count=trn("{count} token", "{count} tokens", answer.left_out))))
-    return found
-
-
-def counts_line(answer: Tokens) -> str:
-    """`408 tokens · 1 862 characters · 4.56 characters per token · 0 unknown`."""
-    return " · ".join(fact.value for fact in counts_of(answer))
+        words.append(tr("{count} cut off", count=trn("{count} token", "{count} tokens", answer.left_out)))
+    return " · ".join(words)
 
 
 def against_limit(tokens: int, limit: int | None) -> tuple[str, str]:

@@ -4,12 +4,13 @@ import json
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.core.i18n import tr
+from app.widgets.boxes import hbox, holder, scroll_area, vbox
 from app.widgets.forms.inputs import QuietComboBox
 from app.widgets.icon_label import IconButton, IconToolButton
-from app.widgets.text.text_editor import TextEditor, text_of
+from app.widgets.text.text_editor import TextEditor, sends, text_of
 from backend.contract.safe_text import parse_json
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -23,26 +24,21 @@ class _Row(QWidget):
 
     def __init__(self, role: str, content: str) -> None:
         super().__init__()
-        self.role = QuietComboBox()
+        self.role = QuietComboBox(name=tr("Role"))
         self.role.setEditable(True)
         self.role.addItems(ROLES)
         self.role.setCurrentText(role)
         self.role.setFixedWidth(104)
-        self.role.setAccessibleName(tr("Role"))
         self.content = TextEditor(content)
         self.content.setAccessibleName(tr("Message"))
         self.content.setTabChangesFocus(True)
         self.content.setFixedHeight(_HEIGHT)
-        self.remove = IconToolButton("close", tr("Remove message"))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        row.addWidget(self.role, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(self.content, 1)
-        row.addWidget(self.remove, 0, Qt.AlignmentFlag.AlignTop)
+        self.remove = IconToolButton("close", tr("Remove message"), clicked=self.removed)
+        row = hbox(self.role, (self.content, 1), self.remove, spacing=8, parent=self)
+        for part in (self.role, self.remove):
+            row.setAlignment(part, Qt.AlignmentFlag.AlignTop)
         self.role.currentTextChanged.connect(self.changed)
         self.content.textChanged.connect(self.changed)
-        self.remove.clicked.connect(self.removed)
 
 
 class ChatEditor(QWidget):
@@ -55,30 +51,13 @@ class ChatEditor(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.rows: list[_Row] = []
-        holder = QWidget()
-        holder.setObjectName("scrolled")
-        self._column = QVBoxLayout(holder)
-        self._column.setContentsMargins(0, 0, 4, 0)
-        self._column.setSpacing(4)
-        self._column.addStretch(1)
-        area = QScrollArea(widgetResizable=True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(holder)
-        self.add_button = IconButton(tr("Add message"), "plus", "quiet")
-        self.add_button.clicked.connect(self._on_add)
+        self._column = vbox(1, spacing=4, margins=(0, 0, 4, 0))
+        self.add_button = IconButton(tr("Add message"), "plus", "quiet", clicked=self._on_add)
         self.generation_prompt = QCheckBox(tr("Generation prompt"))
         self.generation_prompt.setToolTip(tr("Add the prompt for the assistant's next answer"))
         self.generation_prompt.toggled.connect(self.changed)
-        bottom = QHBoxLayout()
-        bottom.addWidget(self.add_button)
-        bottom.addWidget(self.generation_prompt)
-        bottom.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        column.addWidget(area, 1)
-        column.addLayout(bottom)
+        bottom = hbox(self.add_button, self.generation_prompt, 1)
+        vbox((scroll_area(holder(self._column)), 1), bottom, spacing=6, parent=self)
         for role, content in EXAMPLE:
             self.add(role, content)
 
@@ -149,11 +128,9 @@ class TypedChat(ChatEditor):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Enter in a message asks."""
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-            if is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-                self.entered.emit()
-                return True
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and sends(event):
+            self.entered.emit()
+            return True
         return super().eventFilter(watched, event)
 
 

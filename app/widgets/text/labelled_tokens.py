@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.core.i18n import tr
+from app.core.text.invisible_characters import SPACES
 from app.widgets.accessibility import Role
 
 BOX, GAP, PAD, MARGIN = 22, 3, 5, 2
@@ -64,8 +65,7 @@ class LabelledTokens(QWidget):
         self._hovered = self._chosen = -1
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setSizePolicy(policy)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(name)
         self.show_tokens([])
 
@@ -79,10 +79,13 @@ class LabelledTokens(QWidget):
         """Show these; at each of `borders` (place, words) something new begins."""
         self._tokens, self._captions = list(tokens), dict(borders)
         self._hovered = self._chosen = -1
-        self._texts = [_visible(token.text) for token in self._tokens]
+        self._texts = [token.text.translate(SPACES) for token in self._tokens]
         self._has_labels = any(token.label for token in self._tokens)
         widths = [
-            max(self._metrics.horizontalAdvance(text), self._small_metrics.horizontalAdvance(_visible(token.label)))
+            max(
+                self._metrics.horizontalAdvance(text),
+                self._small_metrics.horizontalAdvance(token.label.translate(SPACES)),
+            )
             for text, token in zip(self._texts, self._tokens, strict=True)
         ]
         self._widths = np.array(widths, np.float64) + 2 * PAD
@@ -176,7 +179,7 @@ class LabelledTokens(QWidget):
             painter.setFont(self._small)
             painter.setPen(theme.color("muted" if ground else "faint"))
             below = QRectF(box.left() - 2, box.bottom(), box.width() + 4, LABEL)
-            painter.drawText(below, Qt.AlignmentFlag.AlignCenter, _visible(token.label))
+            painter.drawText(below, Qt.AlignmentFlag.AlignCenter, token.label.translate(SPACES))
 
     def _paint_captions(self, painter: QPainter, first: int, last: int) -> None:
         if not self._captions or first >= last:
@@ -238,7 +241,3 @@ class LabelledTokens(QWidget):
 _SOLID = Qt.PenStyle.SolidLine
 _LINES = {"padding": Qt.PenStyle.DashLine}
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-
-
-def _visible(text: str) -> str:
-    return text.replace(" ", "·").replace("\n", "⏎").replace("\t", "⇥")

@@ -46,6 +46,12 @@ def text_of(editor: QPlainTextEdit) -> str:
     return editor.document().toRawText().translate(_ENDS)
 
 
+def sends(event: QKeyEvent) -> bool:
+    """Whether a key sends what is typed: Enter, unless Shift breaks the line with it."""
+    is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+    return is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+
+
 MAX_LINES = 9
 
 
@@ -65,11 +71,10 @@ class TypedText(QPlainTextEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Enter and Ctrl+Enter send; Shift+Enter breaks the line."""
-        is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        if is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+        if sends(event):
             self.entered.emit()
-            return
-        super().keyPressEvent(event)
+        else:
+            super().keyPressEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Another width is another number of lines."""

@@ -113,7 +113,8 @@ class _StepFrame(QFrame):
         if step.sentence:
             column.addWidget(label(thin(step.sentence), "muted", wrap=True))
         if step.settings:
-            column.addWidget(ElidedLabel(pipeline_steps.settings_line(step), "faint"))
+            settings = " · ".join(f"{name}: {value}" for name, value in step.settings.items())
+            column.addWidget(ElidedLabel(settings, "faint"))
         if step.changed or step.stage == "model":
             self.text = MarkedText(tr("Text after step {number}", number=number))
             self.text.show_pieces(_pieces(step, before))

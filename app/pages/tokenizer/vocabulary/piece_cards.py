@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit
 from app import theme
 from app.core.i18n import fill, inside, plain, thin, tr, trn
 from app.core.text.id_lists import read_ids, read_pieces, write_ids, write_pieces
-from app.core.text.pipeline_steps import SPACES, tree_lines
+from app.core.text.invisible_characters import SPACES
+from app.core.text.pipeline_steps import tree_lines
 from app.widgets.boxes import hbox
 from app.widgets.card import Card, label
 from app.widgets.icon_label import IconToolButton
