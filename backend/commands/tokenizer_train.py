@@ -15,10 +15,10 @@ from backend.contract.places import is_offline
 from backend.contract.safe_files import MAX_TEXT, read_regular
 
 if TYPE_CHECKING:
-    from backend.contract.tokens.training import Compression, ProposedToken, TrainedTokenizer
+    from backend.contract.tokens.training import Compression, ProposedToken, TokenCounts, TrainedTokenizer
     from backend.inspect.column_texts import ColumnTexts
     from backend.inspect.tokenizer_training import LearnedTokenizer
-    from backend.tokenizers.added_tokens import Counted, Extension
+    from backend.tokenizers.added_tokens import Extension
 
 OUTPUT = "--output"
 _SWITCHES = ("lowercase", "strip_accents", "split_digits")
@@ -249,7 +249,7 @@ def _read_tokens(file: Path | None) -> list[str]:
         raise InputError(f"--tokens {file}: {reason}") from None
 
 
-def _count(arguments: Namespace, before: Any, after: Any, extension: "Extension") -> "Counted":
+def _count(arguments: Namespace, before: Any, after: Any, extension: "Extension") -> "TokenCounts":
     from backend.tokenizers.added_tokens import count
 
     screen = ProgressScreen()
@@ -263,7 +263,7 @@ def _count(arguments: Namespace, before: Any, after: Any, extension: "Extension"
 
 
 def _tokens_as_json(
-    tokens: "list[ProposedToken]", counted: "Counted | None", added: int, vocabulary: int, path: str | None
+    tokens: "list[ProposedToken]", counted: "TokenCounts | None", added: int, vocabulary: int, path: str | None
 ) -> str:
     import msgspec
 
@@ -272,17 +272,17 @@ def _tokens_as_json(
     if counted is not None:
         for entry in entries:
             entry["count"] = counted.counts.get(entry["text"], 0)
-        values |= {"rows": counted.rows, "tokens_before": counted.before, "tokens_after": counted.after}
+        values |= {"rows": counted.rows, "tokens_before": counted.tokens_before, "tokens_after": counted.tokens_after}
     return msgspec.json.encode(values).decode()
 
 
-def _describe_tokens(tokens: "list[ProposedToken]", counted: "Counted | None") -> str:
+def _describe_tokens(tokens: "list[ProposedToken]", counted: "TokenCounts | None") -> str:
     lines = []
     for token in tokens:
         often = f"{counted.counts.get(token.text, 0):>8,}x  " if counted is not None else ""
         now = token.problem or (" ".join(token.pieces) if token.pieces else "nothing it knows")
         lines.append(f"{token.text:<{_WIDTH}}{often}{'special  ' if token.special else ''}{now}")
-    if counted is not None and counted.before:
-        less = 1 - counted.after / counted.before
-        lines.append(f"{counted.before:,} tokens of {counted.rows:,} texts become {counted.after:,} ({less:.1%} fewer)")
+    if counted is not None and (before := counted.tokens_before):
+        after, less = counted.tokens_after, 1 - counted.tokens_after / before
+        lines.append(f"{before:,} tokens of {counted.rows:,} texts become {after:,} ({less:.1%} fewer)")
     return "\n".join(lines)

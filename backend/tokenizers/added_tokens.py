@@ -8,7 +8,7 @@ from typing import Any
 
 from backend.contract.errors import InputError
 from backend.contract.messages import message
-from backend.contract.tokens.training import ProposedToken, ProposedTokens
+from backend.contract.tokens.training import ProposedToken, ProposedTokens, TokenCounts
 from backend.tokenizers import AnyTokenizer
 from backend.tokenizers.options import ADDED_SPECIAL, apply
 from backend.tokenizers.token_counts import TokenCounter, batches
@@ -67,23 +67,13 @@ def extend(tokenizer: AnyTokenizer, extension: Extension) -> int:
     return added
 
 
-@dataclass(frozen=True)
-class Counted:
-    """How often proposed tokens occur in texts, and how many tokens there are with and without them."""
-
-    counts: dict[str, int]
-    rows: int
-    before: int
-    after: int
-
-
 def count(
     before: AnyTokenizer,
     after: AnyTokenizer,
     texts: Iterable[str],
     wanted: Sequence[str],
     done: Callable[[int], None] = lambda count: None,
-) -> Counted:
+) -> TokenCounts:
     """`after` is the extended tokenizer of `before`; `done` is told how many texts are counted."""
     found: Counter[int] = Counter()
     rows = tokens = 0
@@ -95,7 +85,7 @@ def count(
         done(rows)
     places: Any = after.convert_tokens_to_ids(list(wanted))
     counts = {text: found[place] for text, place in zip(wanted, places, strict=True)}
-    return Counted(counts, rows, tokens, found.total())
+    return TokenCounts(counts=counts, rows=rows, tokens_before=tokens, tokens_after=found.total())
 
 
 def _propose(tokenizer: AnyTokenizer, text: str, special: bool, *, again: bool) -> ProposedToken:

@@ -1,6 +1,6 @@
 """The way back: ids to text and pieces to ids, where those that do not exist are marked and never an error."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -35,8 +35,9 @@ def decode_rows(
 
 def pieces_to_text(tokenizer: AnyTokenizer, pieces: Sequence[str]) -> PiecesAsText:
     """The ids of pieces and the text that they make; a piece that does not exist appears as `⟨no piece abc⟩`."""
-    vocabulary = tokenizer.get_vocab() if getattr(tokenizer, "backend_tokenizer", None) is None else None
-    ids = [_id(tokenizer, piece, vocabulary) for piece in pieces]
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    id_of = tokenizer.get_vocab().get if backend is None else backend.token_to_id
+    ids = [_id(id_of, piece) for piece in pieces]
     parts = []
     for known, run in groupby(zip(ids, pieces, strict=True), lambda pair: pair[0] >= 0):
         if known:
@@ -67,10 +68,9 @@ def _row(tokenizer: AnyTokenizer, ids: list[int], skip_special: bool, clean_up: 
     )
 
 
-def _id(tokenizer: AnyTokenizer, piece: str, vocabulary: dict[str, int] | None) -> int:
+def _id(id_of: Callable[[str], int | None], piece: str) -> int:
     try:
-        backend = getattr(tokenizer, "backend_tokenizer", None)
-        found = backend.token_to_id(piece) if backend is not None else (vocabulary or {}).get(piece)
+        found = id_of(piece)
     except (TypeError, UnicodeEncodeError):  # a lone surrogate is no piece
         return -1
     return -1 if found is None else int(found)

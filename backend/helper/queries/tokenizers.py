@@ -157,10 +157,14 @@ def _open_named(named: Any) -> Any:
 
 @lru_cache(KEPT)
 def _open_cached(name: str, revision: str, options: str, age: float) -> Any:
+    return _open(name, revision, json.loads(options))
+
+
+def _open(name: str, revision: str, options: dict[str, Any]) -> Any:
     from backend.contract.places import is_offline
     from backend.tokenizers import loading
 
-    return loading.open_tokenizer(name, revision, json.loads(options), offline=is_offline())
+    return loading.open_tokenizer(name, revision, options, offline=is_offline())
 
 
 def _age(name: str) -> float:
@@ -210,10 +214,7 @@ def _count(arguments: Arguments, report: ReportProgress) -> TokenCounts:
     found = added_tokens.count(
         before, after, texts, wanted, lambda done: report(Progress(done, total, "texts", "Counting the new tokens"))
     )
-    return TokenCounts(
-        counts=found.counts, rows=found.rows, tokens_before=found.before, tokens_after=found.after,
-        seconds=time.monotonic() - started,
-    )  # fmt: skip
+    return msgspec.structs.replace(found, seconds=time.monotonic() - started)
 
 
 def _extend(arguments: Arguments, report: ReportProgress) -> TrainedTokenizer:
@@ -231,11 +232,8 @@ def _extend(arguments: Arguments, report: ReportProgress) -> TrainedTokenizer:
 
 def _open_fresh(arguments: Arguments) -> Any:
     """A tokenizer of its own, as it is going to be changed."""
-    from backend.contract.places import is_offline
-    from backend.tokenizers import loading
-
     found = _resolve(arguments)
-    return loading.open_tokenizer(found.name_or_path, found.revision, found.options, offline=is_offline())
+    return _open(found.name_or_path, found.revision, found.options)
 
 
 def _extension(arguments: Arguments) -> Any:

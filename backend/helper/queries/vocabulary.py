@@ -82,13 +82,13 @@ def _origin(arguments: Arguments, report: ReportProgress) -> PieceOrigin:
     if values["piece"] is None:
         named = pieces["id"].filter(pieces["piece"].is_valid())
         return piece_origin.origin_of_no_piece(values["id"], int(named[-1].as_py()) if len(named) else -1)
-    if values["type"] in ("special", "added", "unused"):
-        return piece_origin.origin_of_type(kind, values["type"], values["piece"])
-    if values.get("score") is not None:
-        scores = pieces["score"].drop_null().to_numpy()
-        return piece_origin.origin_by_score(values["score"], int((scores > values["score"]).sum()) + 1, len(scores))
-    if (folder / "merges.arrow").is_file():
-        return piece_origin.origin_by_merges(values["piece"], _merges(str(folder)))
+    if values["type"] not in ("special", "added", "unused"):
+        if values.get("score") is not None:
+            scores = pieces["score"].drop_null().to_numpy()
+            rank = int((scores > values["score"]).sum()) + 1
+            return piece_origin.origin_by_score(values["score"], rank, len(scores))
+        if (folder / "merges.arrow").is_file():
+            return piece_origin.origin_by_merges(values["piece"], _merges(str(folder)))
     return piece_origin.origin_of_type(kind, values["type"], values["piece"])
 
 

@@ -74,7 +74,7 @@ def test_tokens_are_counted_where_they_would_stand():
     found = count(before, after, TEXTS, ["zyzzyva", "<speaker>"])
     assert found.counts == {"zyzzyva": 3, "<speaker>": 0}
     assert found.rows == 3
-    assert (found.before, found.after) == tuple(
+    assert (found.tokens_before, found.tokens_after) == tuple(
         sum(len(each(text, add_special_tokens=False)["input_ids"]) for text in TEXTS) for each in (before, after)
     )
 

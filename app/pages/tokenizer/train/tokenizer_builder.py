@@ -55,9 +55,9 @@ class TokenizerBuilder(QObject):
         self._question = LatestQuestion(
             context.client, self.query, self._on_made, self._on_mistake, show_progress, "", parent=self
         )
-        self.foot.asked.connect(self.make)
-        self.foot.stopped.connect(self.stop)
-        self.foot.copy_asked.connect(self._copy_command)
+        self.foot.begin.clicked.connect(self.make)
+        self.foot.pages.stopped.connect(self.stop)
+        self.foot.copy.clicked.connect(self._copy_command)
         self.foot.line.textChanged.connect(self.show_reason)
 
     @abstractmethod
@@ -119,11 +119,7 @@ class TokenizerBuilder(QObject):
 
 
 class BuilderFoot(Card):
-    """`verb` is what its button says."""
-
-    asked = Signal()
-    stopped = Signal()
-    copy_asked = Signal()
+    """Where the new tokenizer is saved, and the buttons `begin`, which says `verb`, and `copy`."""
 
     def __init__(self, verb: str, icon: str, above: Path, parent: QWidget | None = None) -> None:
         """New folders are proposed below `above`."""
@@ -133,10 +129,9 @@ class BuilderFoot(Card):
         self.line.setAccessibleName(tr("Folder of the new tokenizer"))
         self.line.setToolTip(tr("The new tokenizer is saved in this folder; nothing there is overwritten"))
         self.browse = IconToolButton("folder", tr("Choose where the new folder is made"), clicked=self._on_browse)
-        self.begin = IconButton(verb, icon, "primary", clicked=self.asked)
-        self.copy = IconButton(tr("Copy command"), "copy", "quiet", clicked=self.copy_asked)
+        self.begin = IconButton(verb, icon, "primary")
+        self.copy = IconButton(tr("Copy command"), "copy", "quiet")
         self.pages = WorkStack()
-        self.pages.stopped.connect(self.stopped)
         self.work = self.pages.work
         for button in (self.begin, self.work.stop):
             button.setMinimumWidth(BUTTON_WIDTH)
