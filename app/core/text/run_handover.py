@@ -1,6 +1,6 @@
 """Which options of the Tokenizer page a run takes over, and in sentences which it does not."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,15 +50,15 @@ def chosen_task(entries: list[TaskEntry], spec: Mapping[str, Any]) -> ChosenTask
     return ChosenTask(entry.title, {name: field.get("default") for name, field in fields.items()} | section)
 
 
+Found = Iterator[tuple[str, Any] | str]
+"""Spec keys with their values, and sentences about what a run decides by itself."""
+
+
 def handover(options: TextOptions, task: ChosenTask) -> Handover:
     """What of the options becomes the run's."""
-    settings: dict[str, Any] = {}
-    left: list[str] = []
-    for part in (_limit, _windows, _sides, _template, _rest):
-        found = part(options, task)
-        settings |= found.settings
-        left += found.left
-    return Handover(settings, left)
+    found = [one for part in (_limit, _windows, _sides, _template, _rest) for one in part(options, task)]
+    settings = dict(one for one in found if isinstance(one, tuple))
+    return Handover(settings, [one for one in found if isinstance(one, str)])
 
 
 def taken_over(settings: Mapping[str, Any]) -> str:
@@ -73,66 +73,61 @@ def _words(value: Any) -> str:
     return words if len(words) <= _LONG and "\n" not in words else tr("as written")
 
 
-def _limit(options: TextOptions, task: ChosenTask) -> Handover:
-    limit = {} if options.max_length is None else {"task.max_length": options.max_length}
-    return Handover(limit | {f"model.tokenizer_options.{name}": on for name, on in options.construction.items()}, [])
+def _limit(options: TextOptions, task: ChosenTask) -> Found:
+    if options.max_length is not None:
+        yield "task.max_length", options.max_length
+    for name, on in options.construction.items():
+        yield f"model.tokenizer_options.{name}", on
 
 
-def _windows(options: TextOptions, task: ChosenTask) -> Handover:
+def _windows(options: TextOptions, task: ChosenTask) -> Found:
     if options.max_length is None:
-        return Handover({}, [])
+        return
     key = next((name for name in STRIDES if task.has(name)), None)
     can_cut = task.has("window")
     if options.windows and key:
-        shared = {f"task.{key}": options.stride}
-        return Handover({"task.window": True, **shared} if can_cut else shared, [])
-    if options.windows and task.title:
-        return Handover({}, [tr("“{title}” does not use windows: text beyond the limit is cut off.", title=task.title)])
-    if options.windows:
-        return Handover({}, [tr("Windows are a setting of some tasks: choose the task of your run first.")])
-    if can_cut:
-        return Handover({"task.window": False}, [])
-    return Handover({}, [tr("“{title}” continues in windows; nothing is cut off.", title=task.title)] if key else [])
+        if can_cut:
+            yield "task.window", True
+        yield f"task.{key}", options.stride
+    elif options.windows and task.title:
+        yield tr("“{title}” does not use windows: text beyond the limit is cut off.", title=task.title)
+    elif options.windows:
+        yield tr("Windows are a setting of some tasks: choose the task of your run first.")
+    elif can_cut:
+        yield "task.window", False
+    elif key:
+        yield tr("“{title}” continues in windows; nothing is cut off.", title=task.title)
 
 
-def _sides(options: TextOptions, task: ChosenTask) -> Handover:
-    sides = {"truncation_side": options.truncation_side, "padding_side": options.padding_side}
-    left = []
+def _sides(options: TextOptions, task: ChosenTask) -> Found:
+    for name, side in (("truncation_side", options.truncation_side), ("padding_side", options.padding_side)):
+        if side:
+            yield f"model.tokenizer_options.{name}", side
     if options.truncation_side and any(map(task.has, CUTS_ITSELF)):
-        left.append(
-            tr("“{title}” truncates by its own rule; the side is only saved with the tokenizer.", title=task.title)
-        )
+        yield tr("“{title}” truncates by its own rule; the side is only saved with the tokenizer.", title=task.title)
     if options.padding_side == "left" and task.has("doc_stride"):
-        left.append(
-            tr("“{title}” puts the context before the question where padding is at the left.", title=task.title)
-        )
+        yield tr("“{title}” puts the context before the question where padding is at the left.", title=task.title)
     elif options.padding_side:
-        left.append(tr("A run pads on the side that its model needs; the side is saved with the tokenizer."))
+        yield tr("A run pads on the side that its model needs; the side is saved with the tokenizer.")
     if options.truncation != "longest_first":
-        left.append(tr("The task decides which text of a pair is truncated."))
-    return Handover({f"model.tokenizer_options.{name}": side for name, side in sides.items() if side}, left)
+        yield tr("The task decides which text of a pair is truncated.")
 
 
-def _template(options: TextOptions, task: ChosenTask) -> Handover:
+def _template(options: TextOptions, task: ChosenTask) -> Found:
     if options.chat_template is None:
-        return Handover({}, [])
+        return
     if not task.title:
-        return Handover({}, [tr("A chat template is a setting of some tasks: choose the task of your run first.")])
-    if not task.has("template"):
-        return Handover({}, [tr("“{title}” reads no chats, so it takes no chat template.", title=task.title)])
-    counts = task.settings.get("rows") in ANSWERS
-    later = (
-        []
-        if counts
-        else [tr("The template is used once a row of your data is a chat or an instruction (“Training example”).")]
-    )
-    return Handover({"task.template": options.chat_template}, later)
+        yield tr("A chat template is a setting of some tasks: choose the task of your run first.")
+    elif not task.has("template"):
+        yield tr("“{title}” reads no chats, so it takes no chat template.", title=task.title)
+    else:
+        yield "task.template", options.chat_template
+        if task.settings.get("rows") not in ANSWERS:
+            yield tr("The template is used once a row of your data is a chat or an instruction (“Training example”).")
 
 
-def _rest(options: TextOptions, task: ChosenTask) -> Handover:
-    left = []
+def _rest(options: TextOptions, task: ChosenTask) -> Found:
     if not options.special_tokens:
-        left.append(tr("A run always adds the special tokens that its model expects."))
+        yield tr("A run always adds the special tokens that its model expects.")
     if options.padding:
-        left.append(tr("A run pads each batch to its longest row."))
-    return Handover({}, left)
+        yield tr("A run pads each batch to its longest row.")
