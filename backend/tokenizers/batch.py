@@ -8,7 +8,7 @@ from backend.contract.messages import message
 from backend.contract.tokens.batches import MAX_CELLS, BatchQuestion, TokenGrid
 from backend.contract.tokens.options import TokenOptions
 from backend.tokenizers import AnyTokenizer
-from backend.tokenizers.encoding import encode_rows, limit_of
+from backend.tokenizers.encoding import check, encode_rows, limit_of
 from backend.tokenizers.loading import ensure_pad_token
 from backend.tokenizers.options import stored_truncation
 from backend.tokenizers.text import replace_surrogates
@@ -30,10 +30,11 @@ def grid(tokenizer: AnyTokenizer, question: BatchQuestion) -> TokenGrid:
     texts, replaced = zip(*map(replace_surrogates, question.texts), strict=True) if question.texts else ((), ())
     second = None if pairs is None else [replace_surrogates(one)[0] for one in pairs]
     options = replace(question, windows=False, stride=0)
-    by_hand = bool(options.padding) and tokenizer.pad_token_id is None
-    asked = replace(options, padding="") if by_hand else options
-    rows = encode_rows(tokenizer, list(texts), second, asked)
-    width = _width(tokenizer, options, rows) if by_hand else max((len(row) for row in rows), default=0)
+    lacks_pad = bool(options.padding) and tokenizer.pad_token_id is None
+    if not lacks_pad:
+        check(tokenizer, options, pairs is not None)
+    rows = encode_rows(tokenizer, list(texts), second, replace(options, padding=""))
+    width = _width(tokenizer, options, rows)
     if width * len(rows) > MAX_CELLS:
         raise InputError(
             "{rows:,} rows of {width:,} tokens are too many for one batch; give fewer texts, or a max_length",
@@ -41,19 +42,19 @@ def grid(tokenizer: AnyTokenizer, question: BatchQuestion) -> TokenGrid:
             width=width,
         )
     pad = ensure_pad_token(tokenizer)
-    ids, mask, types = (
-        np.full((len(rows), width), value, np.int64) for value in (pad if by_hand else EMPTY, 0, 0)
-    )  # fmt: skip
-    ahead = by_hand and (options.padding_side or tokenizer.padding_side) == "left"
+    filler = (pad, 0, tokenizer.pad_token_type_id) if options.padding else (EMPTY, 0, 0)
+    ids, mask, types = (np.full((len(rows), width), value, np.int64) for value in filler)
+    ahead = bool(options.padding) and (options.padding_side or tokenizer.padding_side) == "left"
     for number, row in enumerate(rows):
         place = slice(width - len(row), width) if ahead else slice(0, len(row))
         ids[number, place], mask[number, place], types[number, place] = row.ids, row.mask, row.type
     there = np.unique(ids[ids >= 0]).tolist()
     known = vocabulary_of(tokenizer)
     lengths = mask.sum(1).tolist()
-    whole = _full_lengths(tokenizer, list(texts), second, options, rows)
+    uncut = replace(options, max_length=None, padding="")
+    whole = rows if options.max_length is None else encode_rows(tokenizer, list(texts), second, uncut)
     notes = surrogate_notes(sum(replaced))
-    if by_hand:
+    if lacks_pad:
         notes = (
             *notes,
             message("This tokenizer has no padding token: rows are filled with id {pad}, as in training.", pad=pad),
@@ -65,7 +66,7 @@ def grid(tokenizer: AnyTokenizer, question: BatchQuestion) -> TokenGrid:
         mask=mask.ravel().tolist(),
         types=types.ravel().tolist(),
         lengths=lengths,
-        left_out=[all_of - kept for all_of, kept in zip(whole, lengths, strict=True)],
+        left_out=[len(row) - kept for row, kept in zip(whole, lengths, strict=True)],
         piece_ids=there,
         pieces=[str(one) for one in tokenizer.convert_ids_to_tokens(there)],
         special_ids=[one for one in there if one in known.special],
@@ -77,8 +78,10 @@ def grid(tokenizer: AnyTokenizer, question: BatchQuestion) -> TokenGrid:
 
 
 def _width(tokenizer: AnyTokenizer, options: TokenOptions, rows: list[Columns]) -> int:
-    """How long rows are filled to, where the library does not do it."""
+    """How long rows are filled to."""
     longest = max((len(row) for row in rows), default=0)
+    if not options.padding:
+        return longest
     if options.padding == "max_length":
         limit = options.max_length or limit_of(tokenizer)
         if limit is None:
@@ -86,17 +89,3 @@ def _width(tokenizer: AnyTokenizer, options: TokenOptions, rows: list[Columns]) 
         longest = max(longest, limit)
     multiple = options.pad_to_multiple_of or 1
     return -(-longest // multiple) * multiple
-
-
-def _full_lengths(
-    tokenizer: AnyTokenizer,
-    texts: list[str],
-    pairs: list[str] | None,
-    options: TokenOptions,
-    rows: list[Columns],
-) -> list[int]:
-    """How long each row is when nothing is cut off."""
-    if options.max_length is None:
-        return [int(row.mask.sum()) for row in rows]
-    free = replace(options, max_length=None, padding="")
-    return [len(row) for row in encode_rows(tokenizer, texts, pairs, free)]
