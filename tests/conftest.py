@@ -35,7 +35,14 @@ os.environ.update(
     TOKENIZERS_PARALLELISM="false",
     QT_QPA_PLATFORM="offscreen",
     JAX_PLATFORMS="cpu",
-    XLA_FLAGS="--xla_backend_optimization_level=0",  # models this small are compiled for longer than they run
+    # Models this small are compiled for longer than they run: without these a step takes three times as long to compile.
+    XLA_FLAGS=" ".join(
+        (
+            "--xla_backend_optimization_level=0",
+            "--xla_cpu_use_fusion_emitters=false",
+            "--xla_cpu_parallel_codegen_split_count=1",
+        )
+    ),
     # Keyed by the program, and kept from one run of the tests to the next; another machine may lack an instruction.
     JAX_COMPILATION_CACHE_DIR=str(platformdirs.user_cache_path("burnish-tests", False) / "jax" / platform.node()),
     JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
