@@ -1,7 +1,10 @@
 """Tiny real models, built once, and the engine with one of them in place."""
 
+from collections import defaultdict
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -9,6 +12,7 @@ from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, Lla
 
 from backend.contract.heads import HeadFacts
 from backend.contract.spec import TrainingSection
+from backend.engines.engine import Compiling
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.example_batches import VOCABULARY, loading
 from tests.backend.engines.tiny_models import tiny_model
@@ -50,14 +54,44 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of a tiny model (`tiny_models`), built when it is first asked for."""
-    folders = tmp_path_factory.mktemp("tiny")
+    return _folders(tmp_path_factory.mktemp("tiny"), one_layer=False)
 
-    def folder(name: str) -> Path:
-        if not (folders / name).exists():
-            _saved(tiny_model(name), folders / name)
-        return folders / name
 
-    return folder
+@pytest.fixture(scope="session")
+def smallest(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The same with one layer: JAX traces every layer anew, which is what these tests take their time for."""
+    return _folders(tmp_path_factory.mktemp("smallest"), one_layer=True)
+
+
+def _folders(folder: Path, *, one_layer: bool) -> Callable[[str], Path]:
+    def find(name: str) -> Path:
+        if not (folder / name).exists():
+            _saved(tiny_model(name, one_layer=one_layer), folder / name)
+        return folder / name
+
+    return find
+
+
+@pytest.fixture(scope="module")
+def programs() -> Callable[..., Compiling]:
+    """Compiles for an engine of JAX, or gives what another one of the same key has compiled, in the order of asking.
+
+    A key stands for model, head, settings and order: of arrays of other shapes a program complains.
+    """
+    made: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
+
+    def share(*key: Any) -> Compiling:
+        numbers = count()
+
+        def compile_or_take(build: Callable[[], Any]) -> Any:
+            number = next(numbers)
+            if number == len(made[key]):
+                made[key].append(build())
+            return made[key][number]
+
+        return compile_or_take
+
+    return share
 
 
 @pytest.fixture

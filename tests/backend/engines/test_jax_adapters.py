@@ -26,7 +26,7 @@ from backend.contract.errors import InputError, RunFailed
 from backend.contract.heads import IGNORE, Head
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import Section, TrainingSection
-from backend.engines.engine import Engine, LoadedModel
+from backend.engines.engine import Compiling, Engine, LoadedModel, compile_here
 from backend.engines.jax import models
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.jax.layers import DropoutKeys, Linear
@@ -54,6 +54,7 @@ SETTINGS = {"plain": {}, "everything": EVERYTHING, "dora": {"dora": True, "bias"
 QUICK = {"bert-everything", "gpt2-dora", "llama-plain", "t5-plain", "bart-plain"}
 """Every case once, and every kind of settings; the slow tests compile all pairs."""
 Tiny = Callable[[str], Path]
+Programs = Callable[..., Compiling]
 
 
 def pairs(*cases: str) -> list[Any]:
@@ -72,9 +73,14 @@ def opened(kind: str, folder: Path, head: Head, training: TrainingSection | None
 
 
 def adapted(
-    kind: str, tiny: Tiny, case: str, training: TrainingSection = TRAINING, **settings: Any
+    kind: str,
+    tiny: Tiny,
+    case: str,
+    training: TrainingSection = TRAINING,
+    compiling: Compiling = compile_here,
+    **settings: Any,
 ) -> tuple[Engine, LoadedModel]:
-    return opened(kind, tiny(case), CASES[case][0], training, adapter=Settings(**settings))
+    return opened(kind, tiny(case), CASES[case][0], training, adapter=Settings(**settings), compiling=compiling)
 
 
 def train(engine: Engine, case: str, steps: range = range(3)) -> list[tuple[float, float]]:
@@ -90,14 +96,17 @@ def exported(engine: Engine, folder: Path) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def trained_adapter(tiny: Tiny, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Engine, Path]]:
+def trained_adapter(
+    tiny: Tiny, programs: Programs, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., tuple[Engine, Path]]:
     """An engine after three steps with an adapter that is saved alone, and the folder it wrote; made once, to be read."""
     made: dict[str, tuple[Engine, Path]] = {}
 
     def find(kind: str, case: str, settings: dict[str, Any]) -> tuple[Engine, Path]:
         key = f"{kind} {case} {settings}"
         if key not in made:
-            engine, _ = adapted(kind, tiny, case, saved="adapter", **settings)
+            compiling = programs("train", case, str(settings))
+            engine, _ = adapted(kind, tiny, case, compiling=compiling, saved="adapter", rank=4, **settings)
             train(engine, case)
             folder = tmp_path_factory.mktemp("adapter") / "model"
             exported(engine, folder)
@@ -119,8 +128,11 @@ def assert_equal(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray], tol
 
 
 @pytest.mark.parametrize(("case", "settings"), pairs(*CASES))
-def test_five_steps_equal_those_of_torch(case, settings, tiny: Tiny, tmp_path: Path):
-    (ours, account), (theirs, expected) = (adapted(kind, tiny, case, rank=4, **settings) for kind in KINDS)
+def test_five_steps_equal_those_of_torch(case, settings, tiny: Tiny, programs: Programs, tmp_path: Path):
+    compiling = programs("train", case, str(settings))
+    (ours, account), (theirs, expected) = (
+        adapted(kind, tiny, case, compiling=compiling, rank=4, **settings) for kind in KINDS
+    )
     assert (account.trainable, account.parameters) == (expected.trainable, expected.parameters)
     np.testing.assert_allclose(train(ours, case, range(5)), train(theirs, case, range(5)), rtol=1e-4)
     assert_equal(exported(ours, tmp_path / "ours"), exported(theirs, tmp_path / "theirs"), 2e-5)
@@ -152,9 +164,11 @@ def test_the_plan_counts_what_auto_trains(name: str, tiny: Tiny):
     ("name", "head"),
     [pytest.param("llama", Head.QUESTION_ANSWERING, marks=pytest.mark.slow), ("t5", Head.TOKEN_CLASSIFICATION)],
 )
-def test_below_a_head_that_calls_the_body_otherwise_adapters_are_those_of_torch(name, head, tiny: Tiny, tmp_path: Path):
+def test_below_a_head_that_calls_the_body_otherwise_adapters_are_those_of_torch(
+    name, head, smallest: Tiny, tmp_path: Path
+):
     wanted = {"adapter": Settings(saved="adapter")}
-    engines = [opened(kind, tiny(name), head, **wanted)[0] for kind in KINDS]
+    engines = [opened(kind, smallest(name), head, **wanted)[0] for kind in KINDS]
     batch = head_batch(head, 5, seed=2)
     for engine in engines:
         engine.train_step([batch], 0, RATE)
@@ -180,8 +194,8 @@ def test_a_step_in_ragged_parts_equals_that_of_torch(tiny: Tiny, tmp_path: Path)
     assert_equal(ours, theirs, 1e-5)
 
 
-def test_what_is_not_adapted_stays_as_it_was(tiny: Tiny, tmp_path: Path):
-    engine, _ = adapted("jax", tiny, "bert")
+def test_what_is_not_adapted_stays_as_it_was(tiny: Tiny, programs: Programs, tmp_path: Path):
+    engine, _ = adapted("jax", tiny, "bert", compiling=programs("dropout", 0.0))
     before = exported(engine, tmp_path / "before")
     train(engine, "bert")
     after = exported(engine, tmp_path / "after")
@@ -210,17 +224,17 @@ def test_peft_itself_loads_the_saved_adapter(case, settings, tiny: Tiny, trained
 
 @pytest.mark.parametrize(("case", "settings"), pairs(*CASES))
 @pytest.mark.parametrize("writer", KINDS)
-def test_an_adapter_alone_is_opened_by_both_engines(writer, case, settings, trained_adapter):
+def test_an_adapter_alone_is_opened_by_both_engines(writer, case, settings, trained_adapter, programs: Programs):
     engine, folder = trained_adapter(writer, case, settings)
     assert not (folder / "model.safetensors").exists()
     for reader in KINDS:
-        other, account = opened(reader, folder, CASES[case][0], None)
+        other, account = opened(reader, folder, CASES[case][0], None, compiling=programs("read", case))
         assert account.new_weights == []
         assert_equal(answers(other, case), answers(engine, case), 5e-5)
 
 
-def test_peft_loads_an_adapter_with_the_biases_of_a_tied_head(tiny: Tiny, tmp_path: Path):
-    base = AutoModelForMaskedLM.from_pretrained(tiny("bert"))
+def test_peft_loads_an_adapter_with_the_biases_of_a_tied_head(smallest: Tiny, tmp_path: Path):
+    base = AutoModelForMaskedLM.from_pretrained(smallest("bert"))
     base.save_pretrained(tmp_path / "base")
     settings = Settings(bias="all", saved="adapter")
     engine, account = opened("jax", tmp_path / "base", Head.MASKED_LM, adapter=settings)
@@ -293,8 +307,10 @@ def test_an_adapter_of_another_size_is_refused(tiny: Tiny, llama: Path, tmp_path
         opened("jax", tmp_path / "model", Head.CAUSAL_LM, None)
 
 
-def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(tiny: Tiny, tmp_path: Path):
-    whole, resumed = (adapted("jax", tiny, "bert", dropout=0.3, dora=True)[0] for _ in range(2))
+def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(smallest: Tiny, programs: Programs, tmp_path: Path):
+    whole, resumed = (
+        adapted("jax", smallest, "bert", compiling=programs("resumed"), dropout=0.3, dora=True)[0] for _ in range(2)
+    )
     batch = head_batch(Head.SEQUENCE_CLASSIFICATION, 6)
 
     def steps(engine: Engine, numbers: range) -> Any:
@@ -306,15 +322,15 @@ def test_resumed_steps_equal_uninterrupted_ones_to_the_bit(tiny: Tiny, tmp_path:
     assert steps(resumed, range(3, 6)) == steps(whole, range(3, 6))
 
 
-def test_what_it_writes_is_what_the_merged_model_writes(tiny: Tiny, tmp_path: Path):
+def test_what_it_writes_is_what_the_merged_model_writes(tiny: Tiny, programs: Programs, tmp_path: Path):
     engine, _ = adapted("jax", tiny, "gpt2", dropout=0.3)
     train(engine, "gpt2")
     exported(engine, tmp_path / "model")
-    merged, _ = opened("jax", tmp_path / "model", Head.CAUSAL_LM, None)
+    merged, _ = opened("jax", tmp_path / "model", Head.CAUSAL_LM, None, compiling=programs("written"))
     settings = GenerationSettings(max_new_tokens=8)
     ours, theirs = (list(each.continue_prompt([5, 6, 7], settings)) for each in (engine, merged))
     assert ours == theirs
-    untouched, _ = opened("jax", tiny("gpt2"), Head.CAUSAL_LM, None)
+    untouched, _ = opened("jax", tiny("gpt2"), Head.CAUSAL_LM, None, compiling=programs("written"))
     assert ours != list(untouched.continue_prompt([5, 6, 7], settings))
 
 
@@ -326,15 +342,20 @@ def test_a_checkpoint_holds_only_what_trains(tiny: Tiny, tmp_path: Path):
     assert {name for name in held if ".lora_" not in name} == {"classifier.weight", "classifier.bias"}
 
 
-def test_recomputed_layers_drop_the_same_values(tiny: Tiny):
+def test_recomputed_layers_drop_the_same_values(tiny: Tiny, programs: Programs):
     again = TRAINING.model_copy(update={"gradient_checkpointing": True})
-    found = [train(adapted("jax", tiny, "bert", each, dropout=0.5)[0], "bert") for each in (TRAINING, again)]
+    shared = programs("dropout", 0.5)
+    found = [
+        train(adapted("jax", tiny, "bert", training, compiling, dropout=0.5)[0], "bert")
+        for training, compiling in ((TRAINING, shared), (again, compile_here))
+    ]
     np.testing.assert_allclose(*found, rtol=1e-5)
 
 
-def test_dropout_is_seeded_by_the_step(tiny: Tiny):
+def test_dropout_is_seeded_by_the_step(tiny: Tiny, programs: Programs):
     def after(rate: float, begin: int) -> tuple[float, float]:
-        return train(adapted("jax", tiny, "bert", dropout=rate)[0], "bert", range(begin, begin + 2))[1]
+        engine, _ = adapted("jax", tiny, "bert", compiling=programs("dropout", rate), dropout=rate)
+        return train(engine, "bert", range(begin, begin + 2))[1]
 
     first = after(0.5, 0)
     assert after(0.5, 0) == first
@@ -359,10 +380,10 @@ def test_dropout_takes_nothing_away_on_average(dora: bool):
     np.testing.assert_allclose(found.mean(0), layer(x), atol=0.15)
 
 
-def test_bfloat16_learns_as_float32_does(tiny: Tiny):
+def test_bfloat16_learns_as_float32_does(smallest: Tiny):
     head = CASES["gpt2"][0]
     found = [
-        train(opened("jax", tiny("gpt2"), head, adapter=Settings(dora=True), precision=precision)[0], "gpt2")
+        train(opened("jax", smallest("gpt2"), head, adapter=Settings(dora=True), precision=precision)[0], "gpt2")
         for precision in ("float32", "bfloat16")
     ]
     np.testing.assert_allclose(found[0], found[1], rtol=0.05)
@@ -403,8 +424,13 @@ TABLES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("case", "settings"), TABLES.values(), ids=TABLES)
-def test_five_steps_of_adapted_embeddings_equal_those_of_torch(case, settings, tiny: Tiny, tmp_path: Path):
-    (ours, account), (theirs, expected) = (adapted(kind, tiny, case, rank=4, **settings) for kind in KINDS)
+def test_five_steps_of_adapted_embeddings_equal_those_of_torch(
+    case, settings, smallest: Tiny, programs: Programs, tmp_path: Path
+):
+    compiling = programs("tables", case, str(settings))
+    (ours, account), (theirs, expected) = (
+        adapted(kind, smallest, case, compiling=compiling, rank=4, **settings) for kind in KINDS
+    )
     assert (account.trainable, account.parameters) == (expected.trainable, expected.parameters)
     np.testing.assert_allclose(train(ours, case, range(5)), train(theirs, case, range(5)), rtol=1e-4)
     assert_equal(exported(ours, tmp_path / "ours"), exported(theirs, tmp_path / "theirs"), 2e-5)
@@ -417,20 +443,23 @@ def test_five_steps_of_adapted_embeddings_equal_those_of_torch(case, settings, t
         for name, table in TABLES.items()
     ],
 )
-def test_adapted_embeddings_alone_are_opened_by_both_engines(case, settings, tiny: Tiny, tmp_path: Path):
+def test_adapted_embeddings_alone_are_opened_by_both_engines(
+    case, settings, smallest: Tiny, programs: Programs, tmp_path: Path
+):
     files = []
     for writer in KINDS:
-        engine, _ = adapted(writer, tiny, case, saved="adapter", rank=4, **settings)
+        compiling = programs("tables", case, str(settings))
+        engine, _ = adapted(writer, smallest, case, compiling=compiling, saved="adapter", rank=4, **settings)
         train(engine, case)
         files.append(exported(engine, tmp_path / writer))
         for reader in KINDS:
-            other, _ = opened(reader, tmp_path / writer, CASES[case][0], None)
+            other, _ = opened(reader, tmp_path / writer, CASES[case][0], None, compiling=programs("read table", case))
             assert_equal(answers(other, case), answers(engine, case), 5e-5)
     assert_equal(*files, 2e-5)
 
 
-def test_an_output_layer_of_its_own_is_adapted_where_it_is_named(tiny: Tiny, tmp_path: Path):
-    ours, theirs = (adapted(kind, tiny, "llama", targets=["lm_head"])[0] for kind in KINDS)
+def test_an_output_layer_of_its_own_is_adapted_where_it_is_named(smallest: Tiny, tmp_path: Path):
+    ours, theirs = (adapted(kind, smallest, "llama", targets=["lm_head"])[0] for kind in KINDS)
     train(ours, "llama")
     train(theirs, "llama")
     assert_equal(exported(ours, tmp_path / "ours"), exported(theirs, tmp_path / "theirs"), 2e-5)
@@ -441,9 +470,9 @@ def test_another_adapter_is_refused_by_name(tiny: Tiny):
         opened("jax", tiny("bert"), Head.SEQUENCE_CLASSIFICATION, adapter=Section())
 
 
-def test_with_added_tokens_the_word_embedding_trains_as_in_torch(tiny: Tiny, tmp_path: Path):
+def test_with_added_tokens_the_word_embedding_trains_as_in_torch(smallest: Tiny, tmp_path: Path):
     wanted = {"adapter": Settings(), "vocabulary": VOCABULARY + 2}
-    (ours, account), (theirs, expected) = (opened(kind, tiny("gpt2"), Head.CAUSAL_LM, **wanted) for kind in KINDS)
+    (ours, account), (theirs, expected) = (opened(kind, smallest("gpt2"), Head.CAUSAL_LM, **wanted) for kind in KINDS)
     assert account.trainable == expected.trainable
     train(ours, "gpt2")
     train(theirs, "gpt2")

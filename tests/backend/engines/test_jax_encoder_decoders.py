@@ -13,7 +13,7 @@ from backend.contract.errors import InputError
 from backend.contract.heads import Head
 from backend.contract.rpc.generation import GenerationSettings
 from backend.contract.spec import TrainingSection
-from backend.engines.engine import Engine
+from backend.engines.engine import Compiling, Engine
 from backend.engines.jax.engine import JaxEngine
 from backend.engines.torch.engine import TorchEngine
 from tests.backend.engines.example_batches import VOCABULARY, loading
@@ -47,42 +47,49 @@ def copied(
 
 
 @pytest.mark.parametrize("name", ["bart", "mbart"])
-def test_a_text_with_several_end_tokens_is_read_at_the_last(name: str, tiny: Tiny):
+def test_a_text_with_several_end_tokens_is_read_at_the_last(name: str, smallest: Tiny):
     head = facts(Head.SEQUENCE_CLASSIFICATION)
     batch = head_batch(head.head, 5, end=END)
     batch["input_ids"][:, 1] = END
     training = TrainingSection(seed=1)
     ours, theirs = KINDS[0](), KINDS[1]()
     for engine in (ours, theirs):
-        engine.load(loading(tiny(name), head, training, model={"dropout": 0.0}))
+        engine.load(loading(smallest(name), head, training, model={"dropout": 0.0}))
     np.testing.assert_allclose(ours.evaluate(batch)["logits"], theirs.evaluate(batch)["logits"], atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["bart", "mbart", "marian"])
-def test_tokens_are_added_as_in_torch(name: str, tiny: Tiny):
+def test_tokens_are_added_as_in_torch(name: str, smallest: Tiny):
     changes = {"vocabulary": VOCABULARY + 3, "pad_token_id": PADDING.get(name, 0)}
     batch = head_batch(Head.SEQ2SEQ_LM, 4, padding=PADDING.get(name, 0))
     batch["labels"][:, 0] = VOCABULARY + 1
-    ours, theirs = (opened(kind, tiny(name), **changes).evaluate(batch)["token_loss"] for kind in KINDS)
+    ours, theirs = (opened(kind, smallest(name), **changes).evaluate(batch)["token_loss"] for kind in KINDS)
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=2e-5)
 
 
 @pytest.fixture(scope="module")
-def plain_loss(tiny: Tiny) -> np.ndarray:
+def plain_loss(smallest: Tiny, programs: Callable[..., Compiling]) -> np.ndarray:
     """What every token of BART costs where its table stands under the usual name."""
-    return opened(JaxEngine, tiny("bart")).evaluate(head_batch(Head.SEQ2SEQ_LM, 4))["token_loss"]
+    engine = opened(JaxEngine, smallest("bart"), compiling=programs("token_loss"))
+    return engine.evaluate(head_batch(Head.SEQ2SEQ_LM, 4))["token_loss"]
 
 
 @pytest.mark.parametrize("alias", ["lm_head.weight", "model.encoder.embed_tokens.weight"])
 @pytest.mark.parametrize("beside", [True, False], ids=["twice", "alone"])
 def test_the_table_of_tokens_may_stand_under_another_name(
-    alias: str, beside: bool, tiny: Tiny, plain_loss: np.ndarray, tmp_path: Path
+    alias: str,
+    beside: bool,
+    smallest: Tiny,
+    plain_loss: np.ndarray,
+    programs: Callable[..., Compiling],
+    tmp_path: Path,
 ):
-    folder = copied(tiny("bart"), tmp_path / "other")
+    folder = copied(smallest("bart"), tmp_path / "other")
     tensors = load_file(folder / "model.safetensors")
     tensors[alias] = tensors["model.shared.weight"] if beside else tensors.pop("model.shared.weight")
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    found = opened(JaxEngine, folder).evaluate(head_batch(Head.SEQ2SEQ_LM, 4))["token_loss"]
+    engine = opened(JaxEngine, folder, compiling=programs("token_loss"))
+    found = engine.evaluate(head_batch(Head.SEQ2SEQ_LM, 4))["token_loss"]
     assert np.array_equal(found, plain_loss)
 
 
@@ -130,12 +137,15 @@ DEMANDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("beams", [1, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("asked", DEMANDS.values(), ids=DEMANDS)
-def test_what_a_model_asks_of_its_texts_is_obeyed_as_in_torch(asked, beams: int, tiny: Tiny, tmp_path: Path):
-    folder = copied(tiny("bart"), tmp_path / "asking", generation=asked)
+def test_what_a_model_asks_of_its_texts_is_obeyed_as_in_torch(
+    asked, beams: int, smallest: Tiny, programs: Callable[..., Compiling], tmp_path: Path
+):
+    folder = copied(smallest("bart"), tmp_path / "asking", generation=asked)
     settings, batch = GenerationSettings(max_new_tokens=6, num_beams=beams), prompts("bart")
-    written = [[row.tolist() for row in opened(kind, folder).generate(batch, settings)] for kind in KINDS]
+    engines = [opened(kind, folder, compiling=programs("writing", beams)) for kind in KINDS]
+    written = [[row.tolist() for row in engine.generate(batch, settings)] for engine in engines]
     assert written[0] == written[1]
-    plain = [row.tolist() for row in opened(TorchEngine, tiny("bart")).generate(batch, settings)]
+    plain = [row.tolist() for row in opened(TorchEngine, smallest("bart")).generate(batch, settings)]
     assert written[0] != plain
 
 

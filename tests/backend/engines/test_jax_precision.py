@@ -49,6 +49,7 @@ _DECODER: dict[str, Any] = {
     "num_key_value_heads": 1, "intermediate_size": 48, "max_position_embeddings": LENGTH, "pad_token_id": 0,
     "bos_token_id": 1, "eos_token_id": 2, "initializer_range": 0.2, "attention_dropout": 0.0,
 }  # fmt: skip
+_ONE_LAYER = {**_DECODER, "num_hidden_layers": 1}  # positions are turned in each alike
 _T5: dict[str, Any] = {
     "vocab_size": VOCABULARY, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2,
     "decoder_start_token_id": 0, "dropout_rate": 0.0,
@@ -58,7 +59,7 @@ LONG_MODELS: dict[str, tuple[Head, Callable[[], Any]]] = {
     **{
         f"llama-{name}": (
             Head.CAUSAL_LM,
-            lambda scaling=scaling: hf.LlamaForCausalLM(hf.LlamaConfig(**_DECODER, rope_parameters=scaling)),
+            lambda scaling=scaling: hf.LlamaForCausalLM(hf.LlamaConfig(**_ONE_LAYER, rope_parameters=scaling)),
         )
         for name, scaling in SCALINGS.items()
     },

@@ -134,8 +134,8 @@ def test_one_prompt_is_continued_until_the_positions_end(kept: Callable[[str], E
 
 
 @pytest.mark.parametrize("name", ["t5", "bart"])
-def test_a_source_is_read_before_the_first_token_and_never_again(name, tiny: Callable[[str], Path]) -> None:
-    engine, settings = opened(JaxEngine, tiny(name), name), GenerationSettings(max_new_tokens=6, eos_token_id=59)
+def test_a_source_is_read_before_the_first_token_and_never_again(name, kept: Callable[[str], Engine]) -> None:
+    engine, settings = kept(name), GenerationSettings(max_new_tokens=12, eos_token_id=59)
     assert isinstance(engine, JaxEngine)
     expected = engine.generate(prompts(name), settings)
     passes, rules = engine._writer._start(engine._parameters, prompts(name), settings)

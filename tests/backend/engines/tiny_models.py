@@ -102,10 +102,26 @@ ENDS = {"bart": 2, "mbart": 2, "t5": 1, "mt5": 1}
 """Ids of the end token at which an architecture reads a whole text: every text must have one."""
 
 
-def tiny_model(name: str) -> Any:
-    """The model, the same one every time."""
+_LAYERS = (
+    "num_hidden_layers",
+    "num_layers",
+    "num_decoder_layers",
+    "n_layer",
+    "n_layers",
+    "encoder_layers",
+    "decoder_layers",
+)
+
+
+def tiny_model(name: str, *, one_layer: bool = False) -> Any:
+    """The model, the same one every time; of two layers, or of one for what a second would say again."""
     torch.manual_seed(sum(map(ord, name)))
     model = MODELS[name]()
+    if one_layer:
+        for each in _LAYERS:
+            if each in model.config.to_dict():
+                setattr(model.config, each, 1)
+        model = type(model)(model.config)
     for each in model.config.to_dict():
         if "dropout" in each or "pdrop" in each:
             setattr(model.config, each, 0.0)

@@ -1,5 +1,6 @@
 """A plan that does not fit says which settings would make it fit, and what each would need."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,14 @@ def planned(tmp_path: Path, **changes: Any) -> tuple[RunPlan, dict[str, Any]]:
         changes,
     )
     return cost.plan(resolve.resolve(values, tmp_path), [CPU]), values
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No run of another test was measured there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BURNISH_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="module")
