@@ -23,6 +23,7 @@ from backend.contract.run.folder import write_json
 from backend.contract.versions import installed_versions
 from backend.models.architectures import needs_code
 from backend.models.config import config_mistake, read_checked
+from backend.models.lean_transformers import leave_torch_out
 from backend.models.model_files import (
     CONFIG_LIMIT,
     beside_weights,
@@ -159,9 +160,10 @@ def open_config(folder: Path, *, wanted: bool) -> Any:
 
 def check_config(folder: Path, *, wanted: bool) -> None:
     """Raises InputError where `open_config` would; a configuration that opened before is not opened again."""
-    key = _config_key(folder, read_checked(folder))
-    if may_run(folder, wanted=wanted) or key not in _opened_before():
-        open_config(folder, wanted=wanted)
+    config = read_checked(folder)
+    if may_run(folder, wanted=wanted) or _config_key(folder, config) not in _opened_before():
+        with leave_torch_out(config):
+            open_config(folder, wanted=wanted)
 
 
 def _config_key(folder: Path, config: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from backend.contract.errors import InputError, first_line, panics_as_errors
 from backend.contract.messages import message
 from backend.contract.safe_files import user_path
 from backend.models.config import MAX_ROWS, config_mistake, read_checked
+from backend.models.lean_transformers import leave_torch_out
 from backend.models.model_files import RepeatedKeyError, check_links, parse_table, read_small
 from backend.models.remote_code import code_folder, find_remote_code
 from backend.models.tokenizer_files import problem_of
@@ -152,15 +153,17 @@ def _from_folder(folder: Path, name: str, options: dict[str, Any]) -> AnyTokeniz
     _check_json(folder)
     if alone := _only_file(folder):
         return _from_file(alone, options)
-    read_checked(folder)  # transformers reads the model's configuration first, whatever stands in it
+    config = read_checked(folder)  # transformers reads the model's configuration first, whatever stands in it
     code = _code_folder(folder)
     ignored = _ignored_files(folder, name)
-    from transformers import AutoTokenizer  # heavy: loads whatever framework is installed
 
     def build() -> AnyTokenizer:
-        return AutoTokenizer.from_pretrained(
-            str(code or folder), local_files_only=True, trust_remote_code=code is not None, **ignored, **options
-        )
+        with leave_torch_out(config):
+            from transformers import AutoTokenizer  # takes a second
+
+            return AutoTokenizer.from_pretrained(
+                str(code or folder), local_files_only=True, trust_remote_code=code is not None, **ignored, **options
+            )
 
     tokenizer = _open(build, folder, name, options)
     tokenizer.name_or_path = str(folder)

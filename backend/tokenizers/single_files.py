@@ -10,6 +10,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from backend.contract.errors import InputError
 from backend.contract.messages import message
 from backend.contract.safe_files import MAX_VOCABULARY, open_regular
+from backend.models.lean_transformers import leave_torch_out
 from backend.models.model_files import check_link
 from backend.models.tokenizer_files import problem_of
 from backend.tokenizers import AnyTokenizer, sentencepiece_file, tiktoken_file
@@ -50,7 +51,8 @@ def open_file(path: Path, options: dict[str, Any]) -> AnyTokenizer:
     built, note = _build(path, options)
     if not built.get_vocab_size():
         raise _mistake(path, message("this tokenizer is damaged (it has no pieces); download it again"))
-    from transformers import PreTrainedTokenizerFast  # heavy: loads whatever framework is installed
+    with leave_torch_out({}):
+        from transformers import PreTrainedTokenizerFast  # takes a second
 
     roles = {role: name for role, name in _roles(built).items() if role not in options}
     rest = {name: value for name, value in options.items() if name not in ("do_lower_case", "add_prefix_space")}

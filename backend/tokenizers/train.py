@@ -9,6 +9,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from backend.contract.errors import InputError, first_line
 from backend.contract.messages import message, plural
 from backend.contract.spec.tokenizer_training import TokenizerTraining, TokenizerUse
+from backend.models.lean_transformers import leave_torch_out
 from backend.tokenizers.trainer_progress import Say, report_progress
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ def train(texts: Iterable[str], settings: TokenizerTraining, say: Say, total: in
         pair=usual.pair,
         special_tokens=[(name, tokenizer.token_to_id(name)) for name in dict.fromkeys(usual.tokens.values())],
     )
-    from transformers import PreTrainedTokenizerFast  # heavy: loads whatever framework is installed
+    with leave_torch_out({}):
+        from transformers import PreTrainedTokenizerFast  # takes a second
 
     made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, **usual.tokens)
     if more := [name for name in specials if name not in usual.tokens.values()]:

@@ -43,6 +43,18 @@ def test_pyarrow_loads_pandas_only_for_the_source_that_uses_it(root: Path, sourc
     assert loaded(root, f"{code}\nimport pyarrow\nassert pyarrow.array(['a', None]).null_count == 1") == expected
 
 
+def test_opening_a_model_of_a_usual_type_and_its_tokenizer_loads_no_framework(root: Path, tmp_path: Path):
+    (tmp_path / "config.json").write_text('{"model_type": "bert", "dtype": "float16"}')
+    (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"]))
+    code = (
+        "from pathlib import Path; from backend.models.remote_code import check_config\n"
+        "from backend.tokenizers.loading import open_tokenizer\n"
+        f"check_config(Path({str(tmp_path)!r}), wanted=False)\n"
+        f"assert open_tokenizer({str(tmp_path)!r})('a')['input_ids'] == [2, 5, 3]"
+    )
+    assert loaded(root, code) - {"pandas"} == {"transformers"}
+
+
 def test_loop_is_imported_without_a_framework(root: Path):
     assert not loaded(root, "import backend.training.loop, backend.inference.predict") & {
         "torch",

@@ -9,11 +9,12 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
+
+from backend.models.lean_transformers import list_models_once
 
 
 class _Unused(ModuleType):
@@ -77,8 +78,7 @@ def install() -> None:
         _stand_in(name)
     _draw_nothing_without_memory()
     torch.distributed.is_available = lambda: False  # as in Apple's builds
-    if "transformers.models" not in sys.modules:
-        _list_models_once()
+    list_models_once()
     if "transformers.loss" not in sys.modules:
         _import_losses_without_scipy()
 
@@ -106,24 +106,6 @@ def _draw_nothing_without_memory() -> None:
 
     if draw.__module__ != __name__:
         torch.nn.init.normal_ = normal_
-
-
-def _list_models_once() -> None:
-    """transformers reads the source of all models to list their classes (0.4 s), and again for `transformers.models`."""
-    import transformers  # takes a second, and may have been imported before
-    from transformers.utils import import_utils
-
-    read = import_utils.define_import_structure
-    known = read(Path(transformers.__file__).parent / "models", prefix="models")  # kept by transformers
-    models = {
-        needs: {name[7:]: classes for name, classes in modules.items() if name.startswith("models.")}
-        for needs, modules in known.items()
-    }
-    import_utils.define_import_structure = lambda *_: models
-    try:
-        importlib.import_module("transformers.models")
-    finally:
-        import_utils.define_import_structure = read
 
 
 def _import_losses_without_scipy() -> None:
