@@ -47,8 +47,8 @@ class DataTab(TokenizerTab):
 
     def _connect(self) -> None:
         self.bar.changed.connect(self._look)
-        self.bar.page_chosen.connect(self.show_page)
-        self.bar.again.connect(self._look_again)
+        self.bar.pages.idClicked.connect(self.show_page)
+        self.bar.fresh.clicked.connect(self._look_again)
         self.lengths.settings_chosen.connect(self.settings_chosen)
         self.lengths.row_chosen.connect(self._on_row_chosen)
         self.lengths.measured.connect(self._on_measured)
@@ -125,8 +125,6 @@ class SubjectBar(QWidget):
     """`subject` is the present choice; `changed` says that a person has made another one."""
 
     changed = Signal()
-    page_chosen = Signal(int)
-    again = Signal()
 
     def __init__(self, context: AppContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -136,8 +134,8 @@ class SubjectBar(QWidget):
         self.box = QuietComboBox(name=tr("Whose data"), hint=hint, activated=self._on_chosen)
         self.split_box = QuietComboBox(name=tr("Split"), activated=self.changed.emit)
         self.split_box.setMinimumContentsLength(14)
-        self.pages, chosen_page = chips(PAGES, self.page_chosen.emit)
-        self.fresh = IconToolButton("refresh", tr("Read the files again"), clicked=self.again)
+        self.pages, chosen_page = chips(PAGES)
+        self.fresh = IconToolButton("refresh", tr("Read the files again"))
         row = hbox(
             label(tr("Data of"), "muted"), (self.box, 3), (self.split_box, 1), self.fresh, spacing=10, parent=self
         )

@@ -11,9 +11,8 @@ from app.core.formatting import sentence
 from app.core.i18n import tr, trn
 from app.core.text.tokenizer_list import short_title
 from app.pages.tokenizer.tokenizer_tab import TokenizerTab, waiting_question
-from app.pages.tokenizer.vocabulary.frequency_bar import FrequencyBar
 from app.pages.tokenizer.vocabulary.piece_cards import ConvertCard, PieceCard
-from app.pages.tokenizer.vocabulary.vocabulary_table import PieceSearch, VocabularyTable
+from app.pages.tokenizer.vocabulary.vocabulary_table import FrequencyBar, PieceSearch, VocabularyTable
 from app.services.context import AppContext
 from app.services.latest_question import LatestQuestion
 from app.services.vocabulary_rows import FREQUENCY, VocabularyFolder, VocabularyRows, read_numbers, write_numbers
