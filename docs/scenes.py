@@ -292,7 +292,7 @@ def tokenizer_train(stage: Stage) -> Any:
     tab.texts.take(DEMO_DATA)
     until(lambda: not tab.training.reason())
     tab.training.make()
-    until(lambda: not tab.training.foot.works)
+    until(lambda: not tab.training.foot.pages.works)
     return stage.window
 
 

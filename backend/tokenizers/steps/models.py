@@ -24,7 +24,7 @@ def trace(word: str, start: int, end: int, known: Vocabulary) -> WordTrace:
     pieces, ids = [token.value for token in tokens], [token.id for token in tokens]
     found = _TRACERS.get(known.kind, _trace_word)(word, known)
     # Dropout draws anew each time, and equal sums may be told apart otherwise.
-    why = found.told if found.ids == ids else {"sentence": UNSURE}
+    why: dict[str, Any] = found.told if found.ids == ids else {"sentence": UNSURE}
     return WordTrace(word=word, start=start, end=end, pieces=pieces, ids=ids, **why)
 
 

@@ -58,7 +58,8 @@ class Vocabulary:
         if self.kind != "BPE":
             return []
         merges = self.stored.pop("merges", [])  # kept here alone: a large model has half a million
-        return [tuple(one.split(" ", 1)) if isinstance(one, str) else (one[0], one[1]) for one in merges]
+        pairs = (one.split(" ", 1) if isinstance(one, str) else one for one in merges)
+        return [(left, right) for left, right in pairs]
 
     @cached_property
     def pairs(self) -> dict[tuple[str, str], int]:

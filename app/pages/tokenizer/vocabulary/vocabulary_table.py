@@ -139,7 +139,7 @@ class PieceSearch(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.tables, table_row = chips([title for title, _ in TABLES], self._on_table)
+        self.tables, table_row = chips([title for title, _ in TABLES], lambda _: self._on_table())
         hint = tr("Search by text (case-insensitive), regular expression (RE2), ids or script")
         ways = [(title, value) for title, value, _ in WAYS]
         self.way = QuietComboBox(name=tr("Search by"), hint=hint, items=ways, activated=self._on_way)
@@ -257,7 +257,7 @@ class FrequencyBar(WorkStack):
         self.data = DataChoice(context)
         self.data.failed.connect(self.failed)
         self.data.changed.connect(self._show_state)
-        self.start = IconButton(tr("Count"), "chart", clicked=self.count)
+        self.start = IconButton(tr("Count"), "chart", clicked=self.count_pieces)
         self.start.setToolTip(tr("Count how often each piece occurs in this column"))
         self.hold(hbox(label(tr("Frequency in"), "muted"), (self.data, 1), self.start, spacing=10))
         self.stopped.connect(self.cancel)
@@ -269,7 +269,7 @@ class FrequencyBar(WorkStack):
         self._about = about
         self.cancel()
 
-    def count(self) -> None:
+    def count_pieces(self) -> None:
         """Ask; the helper tells how far it is."""
         if self._about and self.data.ready:
             self.begin(tr("Counting"))
