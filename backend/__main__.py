@@ -1,5 +1,6 @@
 """The command line of `burnish`; the one place where an exception becomes an exit code and a sentence."""
 
+import functools
 import os
 import sys
 import traceback
@@ -139,6 +140,7 @@ def _shorten_names(sentence: str) -> str:
     return sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST // 2]}…{sentence[-LONGEST // 2 :]}"
 
 
+@functools.cache
 def _parser() -> Parser:
     parser = Parser(
         prog="burnish",

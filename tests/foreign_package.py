@@ -1,8 +1,11 @@
 """Owns a package of somebody else, really built and installed, whose entry points add to Burnish."""
 
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
+
+from hatchling.build import build_wheel
 
 PROJECT = """\
 [build-system]
@@ -101,7 +104,9 @@ def install(folder: Path) -> Path:
     (source / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
     (package / "__init__.py").write_text(TASK, encoding="utf-8")
     (package / "signs.py").write_text(OPTIMIZER, encoding="utf-8")
-    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
-    pip = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(source)]
+    with contextlib.chdir(source):
+        wheel = source / build_wheel(str(source))
+    options = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check"]
+    pip = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(wheel)]
     subprocess.run(pip, check=True, capture_output=True)
     return target

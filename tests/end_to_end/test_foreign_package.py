@@ -2,13 +2,15 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from backend.contract.run.events import EvaluationFinished
 from backend.contract.run.folder import RunFolder
-from tests.end_to_end.burnish_process import Burnish, events_of
+from tests.end_to_end.burnish_process import Burnish, events_of, small_csv
 from tests.foreign_package import install
 
 
@@ -29,12 +31,43 @@ def described(burnish: Burnish) -> dict:
     return json.loads(burnish("describe", "--json", "--no-devices").stdout)
 
 
+ONE_AFTER_ANOTHER = """
+import json, os, sys
+from pathlib import Path
+from tests import in_process
+done = [in_process.call(each, Path.cwd(), os.environ) for each in json.loads(sys.argv[1])]
+print(json.dumps([(each.returncode, each.stdout, each.stderr) for each in done]))
+"""
+
+
 @pytest.fixture(scope="module")
-def catalog(site: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
-    """What `burnish describe` says where the package is installed."""
-    one = Burnish(tmp_path_factory.mktemp("plugged"), in_process=False)
-    one.environment["PYTHONPATH"] = os.pathsep.join([one.variables()["PYTHONPATH"], str(site)])
-    return described(one)
+def said(site: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str, str]]:
+    """Exit code, stdout and stderr of commands where the package is installed, all of one process."""
+    one = Burnish(tmp_path_factory.mktemp("plugged"))
+    small_csv(one.home / "train.csv", "train", 64)
+    small_csv(one.home / "validation.csv", "validation", 24)
+    commands = {
+        "catalog": ["describe", "--json", "--no-devices"],
+        "task": ["train", str(one.spec("task.yaml", task={"type": "broken"}))],
+        "metric": ["train", str(one.spec("metric.yaml", evaluation={"metrics": ["exactness"]}))],
+        "doctor": ["doctor"],
+    }
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", ONE_AFTER_ANOTHER, json.dumps(list(commands.values()))],
+        env={**one.variables(), "PYTHONPATH": os.pathsep.join([one.variables()["PYTHONPATH"], str(site)])},
+        cwd=one.home,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(zip(commands, json.loads(done.stdout), strict=True))
+
+
+@pytest.fixture
+def catalog(said: dict[str, tuple[int, str, str]]) -> dict:
+    """What `burnish describe` says there."""
+    return json.loads(said["catalog"][1])
 
 
 @pytest.fixture(autouse=True)
@@ -63,10 +96,9 @@ def test_a_name_that_burnish_has_already_stays_its_own(catalog: dict):
     assert titles["text_classification"] != titles["shouting"]
 
 
-def test_the_kept_catalog_is_made_anew_when_the_package_goes(plugged: Burnish):
-    assert "shouting" in {task["name"] for task in described(plugged)["tasks"]}
-    plugged.environment.pop("PYTHONPATH")
-    assert "shouting" not in {task["name"] for task in described(plugged)["tasks"]}
+def test_the_kept_catalog_is_made_anew_when_the_package_goes(catalog: dict, burnish: Burnish):
+    assert "shouting" in {task["name"] for task in catalog["tasks"]}
+    assert "shouting" not in {task["name"] for task in described(burnish)["tasks"]}
 
 
 @pytest.mark.slow
@@ -84,17 +116,17 @@ def test_a_run_trains_with_the_task_the_metric_and_the_optimizer(plugged: Burnis
     assert evaluation.metrics["exactness_rows"] == evaluation.rows
 
 
-def test_a_broken_task_is_refused_with_the_reason(plugged: Burnish):
-    done = plugged("train", str(plugged.spec(task={"type": "broken"})))
-    assert done.returncode == 2
-    assert "task.type: the task broken of the package foreign cannot be loaded" in done.stderr
+def test_a_broken_task_is_refused_with_the_reason(said: dict[str, tuple[int, str, str]]):
+    code, _, words = said["task"]
+    assert code == 2
+    assert "task.type: the task broken of the package foreign cannot be loaded" in words
 
 
-def test_a_metric_of_another_task_is_refused(plugged: Burnish):
-    done = plugged("train", str(plugged.spec(evaluation={"metrics": ["exactness"]})))
-    assert done.returncode == 2
-    assert "evaluation.metrics: exactness measures shouting, not text_classification" in done.stderr
+def test_a_metric_of_another_task_is_refused(said: dict[str, tuple[int, str, str]]):
+    code, _, words = said["metric"]
+    assert code == 2
+    assert "evaluation.metrics: exactness measures shouting, not text_classification" in words
 
 
-def test_doctor_names_what_is_broken(plugged: Burnish):
-    assert "broken of the package foreign" in plugged("doctor").stdout
+def test_doctor_names_what_is_broken(said: dict[str, tuple[int, str, str]]):
+    assert "broken of the package foreign" in said["doctor"][1]

@@ -68,7 +68,7 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Whatever goes to the hub or through a proxy comes here."""
     Nothing.asked = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Nothing)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
     for name in ("HF_ENDPOINT", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
         monkeypatch.setenv(name, address)

@@ -5,12 +5,14 @@ import pickle
 import shutil
 from pathlib import Path
 
+import pytest
 import torch
 from end_to_end.burnish_process import Burnish, events_of
 from safetensors.torch import load_file
 
 from backend.contract.resources import resource
 from backend.contract.run.events import RunFinished
+from tests.backend.conftest import converter_environments  # noqa: F401 (a fixture)
 
 
 def pickled_model(folder: Path) -> None:
@@ -55,6 +57,8 @@ def test_pickled_weights_need_consent_and_are_converted_once(burnish: Burnish):
     assert again.returncode == 0, again.stderr  # the copy is there: nobody is asked twice
 
 
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
+@pytest.mark.usefixtures("converter_environments")  # the other test has a real process
 def test_a_malicious_pickle_is_refused_and_never_run(burnish: Burnish):
     pickled_model(burnish.home / "old")
     burnish.environment["BURNISH_CACHE"] = str(burnish.home / "cache")

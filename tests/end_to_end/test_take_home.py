@@ -1,4 +1,4 @@
-"""What people take home: predictions, evaluation, generated text, curves; and what never leaves: secrets."""
+"""What people take home: predictions, evaluation, generated text, curves."""
 
 import csv
 import json
@@ -103,17 +103,6 @@ def test_a_head_that_the_checkpoint_lacks_is_drawn_and_said(burnish: Burnish):
     assert "classifier.weight" in loaded.new_weights
     config = json.loads((burnish.run_folder().model / "config.json").read_text())
     assert config["id2label"] == {"0": "negative", "1": "positive"}
-
-
-def test_a_hub_token_appears_nowhere_in_the_run_folder(burnish: Burnish):
-    burnish.environment["HF_TOKEN"] = "hf_SecretSecretSecretSecretSecretXX"
-    done = burnish("train", str(burnish.spec()))
-    assert done.returncode == 0
-    folder = burnish.run_folder()
-    files = [path for path in folder.path.rglob("*") if path.is_file()]
-    assert len(files) > 5
-    assert [path for path in files if b"SecretSecret" in path.read_bytes()] == []
-    assert "SecretSecret" not in done.stdout + done.stderr
 
 
 def language_model(folder: Path, corpus: list[str]) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from backend.tokenizers.loading import open_tokenizer
+from tests import in_process
 from tests.hostile import data_files, specs
-from tests.hostile.case import COMMANDS, MODEL, Hostile
+from tests.hostile.case import COMMANDS, MODEL, ROWS, Hostile
 from tests.hostile.model_folders import model_folders
 
 pytestmark = [
@@ -149,11 +150,13 @@ def _made(case: Hostile, tmp_path: Path) -> tuple[Path, str]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def libraries() -> None:
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Loaded once, as far as commands load them before they refuse: a fork has them, and would need two seconds for each input."""
     for name in LIBRARIES:
         importlib.import_module(name)
     open_tokenizer(MODEL)
+    for command in (("data", "report", "nothing.csv"), ("plan", "nothing.yaml"), ("data", "report", ROWS)):
+        in_process.call(list(command), tmp_path_factory.mktemp("here"), os.environ)
 
 
 def name_of(case: Hostile) -> str:

@@ -106,7 +106,7 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of a hub that answers so."""
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     with ThreadingHTTPServer(("127.0.0.1", 0), _Endless) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 

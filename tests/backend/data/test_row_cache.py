@@ -109,10 +109,10 @@ print(len(rows), rows.fingerprint, sum(1 for one in told if one[0]))
 def test_processes_that_want_the_same_rows_write_them_once(desk):
     path = desk.write("a.csv", "text,label\n" + "some words to read,1\n" * 60_000)
     command = [sys.executable, "-c", _READ, str(path), str(desk.reading.cache), "-"]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     answers = [process.communicate(timeout=60)[0].split() for process in running]
     assert {tuple(answer[:2]) for answer in answers} == {("60000", answers[0][1])}
-    assert sorted(int(answer[2]) > 0 for answer in answers) == [False, False, True]
+    assert sorted(int(answer[2]) > 0 for answer in answers) == [False, True]
     assert len(entries(desk.reading.cache)) == 1
 
 

@@ -150,7 +150,8 @@ def test_what_cannot_be_written_is_told(ask: Ask, tmp_path: Path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at processes")
-def test_another_worker_searches_what_one_has_opened_and_a_count_can_be_stopped(helper, tmp_path: Path):
+def test_another_worker_searches_what_one_has_opened_and_a_count_can_be_stopped(shared_helper, tmp_path: Path):
+    helper = shared_helper
     about = {"tokenizer": AUSTEN, "folder": str(tmp_path)}
     assert helper.answer("vocabulary", **about)["size"] == 4096
     assert helper.answer("find_pieces", folder=str(tmp_path), search="mother")["count"] == 2
