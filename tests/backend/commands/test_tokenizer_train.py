@@ -88,7 +88,7 @@ def _hears_interrupts() -> None:
 
 def test_a_stopped_training_leaves_nothing(tmp_path):
     path = tmp_path / "long.txt"
-    path.write_text("\n".join(f"{n * n} {n:b} words that never end" for n in range(400_000)))
+    path.write_text("\n".join(f"{n * n} {n:b} words that never end" for n in range(150_000)))
     command = python_command("backend", "tokenizer", "train", "--data", str(path), "--output", str(tmp_path / "made"))
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=_hears_interrupts)
     assert process.stderr is not None
