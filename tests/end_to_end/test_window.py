@@ -147,7 +147,7 @@ def test_every_preset_can_follow_every_other(qtbot, window: MainWindow):
 
 
 @pytest.mark.slow
-def test_the_tokenizer_answers_and_a_bad_one_leaves_nothing_on_screen(qtbot, window: MainWindow):
+def test_the_tokenizer_answers_in_every_mode(qtbot, window: MainWindow):
     panel = window.show_page("tokenizer")
     page = panel.tab()
     qtbot.waitUntil(lambda: "tokens" in page.counts.text(), timeout=ANSWER_MS)
@@ -163,20 +163,25 @@ def test_the_tokenizer_answers_and_a_bad_one_leaves_nothing_on_screen(qtbot, win
     page.input.ids.setPlainText("7592, 99999999")
     qtbot.waitUntil(lambda: "⟨no token 99999999⟩" in page.decoded.outlined(), timeout=ANSWER_MS)
     page.input.set_mode(TEXT)
-    write(qtbot, panel.choice.box.lineEdit(), "/no/such/tokenizer")
-    qtbot.waitUntil(lambda: "no such folder" in page.banner.text(), timeout=ANSWER_MS)
-    assert page.counts.text() == ""
-    assert page.view.count() == 0
 
 
-def test_the_options_of_the_tokenizer_page_go_to_the_new_run(qtbot, window: MainWindow):
+def test_a_tokenizers_options_go_to_the_new_run_and_a_bad_one_leaves_nothing_on_screen(qtbot, window: MainWindow):
     new_run = window.show_page("new_run")
     qtbot.waitUntil(lambda: new_run.catalog is not None, timeout=ANSWER_MS)
-    page = window.show_page("tokenizer").tab()
+    panel = window.show_page("tokenizer")
+    page = panel.tab()
     page.options.max_length.setValue(77)
     page.options.use_button.click()
     assert new_run.draft.get("task.max_length") == 77
     assert window.pages.currentWidget() is new_run
+
+    window.show_page("tokenizer")
+    qtbot.waitUntil(lambda: "tokens" in page.counts.text(), timeout=ANSWER_MS)
+    assert page.view.count() > 0
+    write(qtbot, panel.choice.box.lineEdit(), "/no/such/tokenizer")
+    qtbot.waitUntil(lambda: "no such folder" in page.banner.text(), timeout=ANSWER_MS)
+    assert page.counts.text() == ""
+    assert page.view.count() == 0
 
 
 @pytest.mark.slow

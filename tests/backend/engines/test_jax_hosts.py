@@ -9,10 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
+from jax._src import distributed
 
-from backend.contract.errors import InputError
+from backend.contract.errors import InputError, RunFailed
 from backend.contract.spec.section import validate
 from backend.engines.hosts import Position
 from backend.engines.jax import JaxEntry, Settings, cluster
@@ -91,6 +93,59 @@ def test_one_host_goes_on_where_two_have_stopped(tmp_path: Path):
     after, whole = alone({**task, "do": "go_on", "devices": 4}, {**BERT, "devices": 4})
     np.testing.assert_allclose(before["losses"] + after["losses"], whole["losses"], rtol=0, atol=1e-5)
     assert after["equal"]
+
+
+@pytest.mark.parametrize(("number", "who"), [(0, "the other hosts"), (1, "the first host at 10.0.0.1:8476")])
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("DEADLINE_EXCEEDED: Barrier timed out.\nTimed out task names: 1", "DEADLINE_EXCEEDED: Barrier timed out."),
+        ("", "JAX does not say why"),
+    ],
+)
+def test_a_host_that_does_not_come_is_a_sentence(
+    number: int, who: str, said: str, why: str, monkeypatch: pytest.MonkeyPatch
+):
+    waited: list[int] = []
+
+    def wait_in_vain(*_: object, initialization_timeout: int, **more: object) -> None:
+        waited.append(initialization_timeout)
+        raise jax.errors.JaxRuntimeError(said)
+
+    monkeypatch.setattr(jax.distributed, "initialize", wait_in_vain)
+    with pytest.raises(RunFailed) as failed:
+        cluster.join(Position(number, 2, "10.0.0.1:8476", 7))
+    assert (failed.value.code, str(failed.value)) == ("hosts_not_met", f"{who} could not be reached: {why}")
+    assert failed.value.hint == (
+        "Start the same command on all 2 hosts, each with its own BURNISH_HOST, or raise hardware.host_timeout."
+    )
+    assert waited == [14]
+
+
+class Store:
+    """What JAX's coordination service answers to every question."""
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+
+    def key_value_try_get(self, key: str) -> str:
+        raise jax.errors.JaxRuntimeError(self.said)
+
+
+def board(said: str, monkeypatch: pytest.MonkeyPatch) -> cluster.JaxBoard:
+    monkeypatch.setattr(distributed.global_state, "client", Store(said))
+    return cluster.JaxBoard(Position(1, 2, "10.0.0.1:8476"))
+
+
+def test_a_note_that_is_not_there_yet_is_none(monkeypatch: pytest.MonkeyPatch):
+    assert board("NOT_FOUND: no such key", monkeypatch).get("a/note", 0) is None
+
+
+def test_a_first_host_that_is_gone_is_a_sentence(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(RunFailed) as failed:
+        board("UNAVAILABLE: connection refused\nmore", monkeypatch).get("a/note", 0)
+    said = "the first host can no longer be reached (UNAVAILABLE: connection refused)"
+    assert (failed.value.code, str(failed.value)) == ("host_lost", said)
 
 
 def test_one_host_is_the_first_of_one():
