@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
         if problem := _unusable(sys.argv[1:] if arguments is None else arguments):
             sys.stderr.write(f"burnish: {problem}\n")
             return 2
-        return _execute(_parser().parse_args(arguments))
+        return _execute(_parser(COMMANDS).parse_args(arguments))
 
 
 def _unusable(arguments: list[str]) -> str:
@@ -141,7 +141,7 @@ def _shorten_names(sentence: str) -> str:
 
 
 @functools.cache
-def _parser() -> Parser:
+def _parser(known: tuple[Command, ...]) -> Parser:
     parser = Parser(
         prog="burnish",
         description="Fine-tune transformer models. Without a command, the window opens.",
@@ -149,7 +149,7 @@ def _parser() -> Parser:
     )
     parser.set_defaults(execute=window.open_window, command="", run=None)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
-    for command in COMMANDS:
+    for command in known:
         if command.help:
             child = commands.add_parser(command.name, help=command.help, description=command.help, allow_abbrev=False)
         else:  # Burnish's own business, which is not listed
