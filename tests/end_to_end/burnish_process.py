@@ -84,7 +84,7 @@ class Burnish:
                 "validation": "validation.csv",
                 "columns": {"text": "text", "label": "label"},
             },
-            "training": {"max_steps": 6, "batch_size": 8, "learning_rate": 3e-4, "checkpoint_every": 2},
+            "training": {"max_steps": 6, "batch_size": 8, "learning_rate": 3e-4, "checkpoint_every": 6},
             "evaluation": {"every": 3},
             "hardware": {"threads": 1},
         }
