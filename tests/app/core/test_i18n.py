@@ -86,9 +86,15 @@ def test_what_the_window_reads_is_compiled_from_what_translators_wrote(code: str
     assert compiled == {forms(message.id): forms(message.string) for message in messages(code)}
 
 
-def said_in_code(path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def modules() -> dict[Path, list[ast.AST]]:
+    """Every node of every module of the window."""
+    return {path: list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))) for path in MODULES}
+
+
+def said_in_code(nodes: list[ast.AST]) -> Iterator[str]:
     """The first text of every look-up in a module, wherever it stands."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes:
         name = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
         if name in ("tr", "trn", "said_in"):
             first = node.args[1 if name == "said_in" else 0]
@@ -97,9 +103,11 @@ def said_in_code(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("code", TRANSLATED)
-def test_every_text_that_the_window_looks_up_stands_in_the_catalogue(code: str):
+def test_every_text_that_the_window_looks_up_stands_in_the_catalogue(modules: dict[Path, list[ast.AST]], code: str):
     known = {forms(message.id)[0] for message in messages(code)}
-    unknown = [(path.name, text) for path in MODULES for text in said_in_code(path) if text not in known]
+    unknown = [
+        (path.name, text) for path, nodes in modules.items() for text in said_in_code(nodes) if text not in known
+    ]
     assert unknown == [], "make texts finds none that stands inside of an f-string"
 
 
@@ -118,25 +126,26 @@ NO_TEXTS = {
 QUIET_CALLS = {"tr", "trn", "said_in", "setObjectName", "setProperty", "get", "replace", "removesuffix"}
 
 
-def unmarked(path: Path) -> Iterator[str]:
+def unmarked(nodes: list[ast.AST]) -> Iterator[str]:
     """Phrases in a module that are neither looked up nor documentation."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     quiet: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in QUIET_CALLS:
             quiet |= {id(part) for argument in node.args for part in ast.walk(argument)}
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             quiet.add(id(node.value))
         elif isinstance(node, ast.Assert) and node.msg is not None:
             quiet |= {id(part) for part in ast.walk(node.msg)}
-    for node in ast.walk(tree):
+    for node in nodes:
         is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in quiet
         if is_text and PHRASE.search(node.value):
             yield node.value
 
 
-def test_phrases_of_the_window_are_looked_up():
-    found = [(path.name, text) for path in MODULES if path.name not in NO_PHRASES for text in unmarked(path)]
+def test_phrases_of_the_window_are_looked_up(modules: dict[Path, list[ast.AST]]):
+    found = [
+        (path.name, text) for path, nodes in modules.items() if path.name not in NO_PHRASES for text in unmarked(nodes)
+    ]
     assert [(name, text) for name, text in found if text not in NO_TEXTS] == []
 
 
@@ -198,12 +207,12 @@ def test_numbers_are_written_with_a_point_where_the_language_does():
     assert i18n.plain(i18n.group_digits(1234.5, 1)) == "1234.5"
 
 
-def test_no_decimals_are_written_past_the_language():
+def test_no_decimals_are_written_past_the_language(modules: dict[Path, list[ast.AST]]):
     """A format such as `.2f` in an f-string always writes a point."""
     found = [
         f"{path.name}:{node.lineno}"
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for path, nodes in modules.items()
+        for node in nodes
         if isinstance(node, ast.FormattedValue) and node.format_spec is not None
         if re.search(r"\.[1-9]\d*[feg%]|[eg]'$", ast.unparse(node.format_spec))
     ]

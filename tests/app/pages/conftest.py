@@ -17,6 +17,7 @@ from backend.contract.run import events
 from backend.contract.run.folder import RunFolder
 from tests.app.helper_process import small_helper
 from tests.app.pages.recorded_runs import copy_recorded
+from tests.app.pages.shared_helper import SharedHelperClient
 
 _DELAYS = (
     "app.services.latest_question.DELAY_MS",
@@ -85,12 +86,28 @@ def diverged(runs: Path) -> RunFolder:
     return folder
 
 
+@pytest.fixture(scope="module")
+def helper() -> Iterator[BackendClient]:
+    """The owner of a small real helper process, which answers at once."""
+    made = BackendClient(make_process=small_helper)
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def context(qtbot, runs: Path, tmp_path: Path):
-    """The services with a small real helper process, which answers at once."""
+def client(qapp: QApplication, helper: BackendClient) -> SharedHelperClient:
+    """A client whose helper remembers nothing of other tests."""
+    made = SharedHelperClient(helper)
+    made.ask("begin_anew", {}, lambda _: None, lambda _: None)
+    return made
+
+
+@pytest.fixture
+def context(qtbot, runs: Path, tmp_path: Path, client: SharedHelperClient):
+    """The services with a small real helper process."""
     chosen = preferences.load(tmp_path / "config" / "preferences.json")
     chosen.set("runs_folder", str(runs))
-    made = dataclasses.replace(AppContext.create(chosen), client=BackendClient(make_process=small_helper))
+    made = dataclasses.replace(AppContext.create(chosen), client=client)
     made.library_watcher.stop()
     yield made
     made.close()

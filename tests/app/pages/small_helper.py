@@ -414,6 +414,8 @@ def answered(request: protocol.Request) -> object:
     """The answer to one question."""
     arguments = request.arguments
     match request.query:
+        case "begin_anew":
+            return [kept.clear() for kept in (AGREED, MEASURED, OPEN)]
         case "catalog":
             return known_catalog()
         case "demo_spec":

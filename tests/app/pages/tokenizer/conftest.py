@@ -12,11 +12,25 @@ from app.services.backend_client import BackendClient
 from app.services.context import AppContext
 from tests.app.example_tokens import HELLO
 from tests.app.helper_process import forked_helper
+from tests.app.pages.shared_helper import SharedHelperClient
 
 
-def _helped_by(module: str, context: AppContext) -> AppContext:
-    make = functools.partial(forked_helper, f"tests.app.pages.tokenizer.{module}")
-    return dataclasses.replace(context, client=BackendClient(make_process=make))
+def _owner(module: str) -> Iterator[BackendClient]:
+    made = BackendClient(make_process=functools.partial(forked_helper, f"tests.app.pages.tokenizer.{module}"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def vocabulary_helper() -> Iterator[BackendClient]:
+    """The owner of `vocabulary_helper.py`."""
+    yield from _owner("vocabulary_helper")
+
+
+@pytest.fixture(scope="module")
+def training_helper() -> Iterator[BackendClient]:
+    """The owner of `training_helper.py`."""
+    yield from _owner("training_helper")
 
 
 @pytest.fixture
@@ -26,17 +40,17 @@ def runs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def answering(context: AppContext) -> Iterator[AppContext]:
+def answering(context: AppContext, vocabulary_helper: BackendClient) -> Iterator[AppContext]:
     """The services with `vocabulary_helper.py`."""
-    made = _helped_by("vocabulary_helper", context)
+    made = dataclasses.replace(context, client=SharedHelperClient(vocabulary_helper))
     yield made
     made.client.close()
 
 
 @pytest.fixture
-def training_helped(context: AppContext) -> Iterator[AppContext]:
+def training_helped(context: AppContext, training_helper: BackendClient) -> Iterator[AppContext]:
     """The services with `training_helper.py`."""
-    made = _helped_by("training_helper", context)
+    made = dataclasses.replace(context, client=SharedHelperClient(training_helper))
     yield made
     made.client.close()
 
