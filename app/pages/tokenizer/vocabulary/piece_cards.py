@@ -1,9 +1,8 @@
 """Everything about one piece, and the card that turns ids into pieces and pieces into ids."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit
 
@@ -22,8 +21,6 @@ from backend.contract.tokens.vocabulary import Conversion, PieceOrigin
 CALM_MS = 150
 SHOWN = 60
 """Characters of pieces that are named as missing."""
-Ask = Callable[[dict[str, Any], Callable[[Conversion], None]], None]
-"""Puts `ids` or `pieces` to the helper."""
 
 FACTS = ("id", "piece", "text", "bytes", "code points", "type", "script", "rank", "score", "frequency")
 NUMBERS = ("id", "rank", "score", "frequency")
@@ -100,9 +97,11 @@ class PieceCard(Card):
 class ConvertCard(Card):
     """Two fields: whichever is written in is turned into the other."""
 
-    def __init__(self, ask: Ask) -> None:
+    asked = Signal(dict)
+    """`ids` or `pieces` to be converted; `show_conversion` takes the answer."""
+
+    def __init__(self) -> None:
         super().__init__(tr("Ids and pieces"), spacing=4)
-        self._ask = ask
         self._from_ids = True
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self.convert)
@@ -144,9 +143,10 @@ class ConvertCard(Card):
             self._write(self.pieces if self._from_ids else self.ids, "")
             self._note("")
             return
-        self._ask({"ids" if self._from_ids else "pieces": given}, self._on_answer)
+        self.asked.emit({"ids" if self._from_ids else "pieces": given})
 
-    def _on_answer(self, answer: Conversion) -> None:
+    def show_conversion(self, answer: Conversion) -> None:
+        """Write the other field, and name what has no counterpart."""
         if self._from_ids:
             self._write(self.pieces, write_pieces(answer.pieces, answer.ids))
             missing = [str(number) for number, piece in zip(answer.ids, answer.pieces, strict=True) if piece is None]

@@ -21,7 +21,7 @@ from app.widgets.boxes import hbox, holder, stack, vbox
 from app.widgets.forms.chips import chips
 from app.widgets.progress import WaitingStack
 from backend.contract.rpc.protocol import ErrorReply, ExportedFile
-from backend.contract.tokens.vocabulary import Conversion, FoundRows, PieceCounts, PieceOrigin, Vocabulary
+from backend.contract.tokens.vocabulary import FoundRows, PieceCounts, PieceOrigin, Vocabulary
 
 SIDE_WIDTH = 296
 OPENING = tr("Opening the tokenizer")
@@ -38,10 +38,9 @@ class VocabularyTab(TokenizerTab):
         self._tables: dict[str, VocabularyRows] = {}
         self._indices: np.ndarray | None = None
         self._sort: tuple[str, bool] = ("", False)
-        self._converted: Callable[[Conversion], None] = lambda answer: None
         self._find = self._question("find_pieces", self._on_found, self._on_not_found)
         self._origin = self._question("piece_origin", self._on_origin)
-        self._convert = self._question("convert_pieces", lambda answer: self._converted(answer))
+        self._convert = self._question("convert_pieces", lambda answer: self.convert.show_conversion(answer))
         self._counted = ""
         self.banner = Banner()
         self.search = PieceSearch()
@@ -74,7 +73,8 @@ class VocabularyTab(TokenizerTab):
         self.table, self.counts = card.table, card.counts
         self.table.row_selected.connect(self._show_row)
         self.table.sort_requested.connect(self._on_sort_requested)
-        self.piece, self.convert = PieceCard(), ConvertCard(self._ask_conversion)
+        self.piece, self.convert = PieceCard(), ConvertCard()
+        self.convert.asked.connect(self._ask_conversion)
         row = hbox((card, 1), self._cards(), spacing=14)
         return holder(vbox(self.search, self.frequency, (row, 1), spacing=10))
 
@@ -192,9 +192,8 @@ class VocabularyTab(TokenizerTab):
         if not self._origin.open:
             self.piece.show_origin(origin)
 
-    def _ask_conversion(self, given: dict[str, Any], on_answer: Callable[[Conversion], None]) -> None:
+    def _ask_conversion(self, given: dict[str, Any]) -> None:
         if self._tables:
-            self._converted = on_answer
             self._convert.ask(self._about(given))
 
     def _question(
