@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Iterable
+from functools import cache
 from importlib import metadata
 
 CONTRACT_VERSION = "1.0"
@@ -20,10 +21,13 @@ def same_major(other: str) -> bool:
 
 def installed_versions(names: Iterable[str]) -> dict[str, str]:
     """Python's version and that of every distribution that is installed; the others are left out."""
-    found = {"python": platform.python_version()}
-    for name in names:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue  # an extra that is not installed has no version
-    return found
+    found = {name: _installed_version(name) for name in names}
+    return {"python": platform.python_version(), **{name: one for name, one in found.items() if one is not None}}
+
+
+@cache  # a process loads a package once, and its metadata is parsed as an e-mail
+def _installed_version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None  # an extra that is not installed
