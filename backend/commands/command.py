@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from backend.contract.errors import InputError
@@ -64,6 +65,14 @@ def add_consents(parser: ArgumentParser) -> None:
         action="store_true",
         help="approve the model's own Python code as it is now (revoke with burnish consents)",
     )
+
+
+def require_spec(path: Path) -> None:
+    """Name a spec file that is not there (InputError) before half a second goes into imports."""
+    if not path.exists():
+        from backend.contract import spec_file  # loads YAML
+
+        spec_file.read_text(path)
 
 
 def requested_run(name_or_path: str) -> RunFolder:

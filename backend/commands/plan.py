@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.commands import new_run
-from backend.commands.command import Command, add_changes, add_consents, add_json
+from backend.commands.command import Command, add_changes, add_consents, add_json, require_spec
 from backend.commands.screen import ProgressScreen
 from backend.contract import time_span
 
@@ -40,6 +40,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _plan(arguments: Namespace) -> int:
+    require_spec(arguments.spec)
     import msgspec
 
     from backend.data.pandas_left_out import leave_pandas_out  # these load the data room

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.commands import consents, follow, joining, new_run
-from backend.commands.command import Command, add_changes, add_consents, add_conversion, add_json, requested_run
+from backend.commands.command import (
+    Command,
+    add_changes,
+    add_consents,
+    add_conversion,
+    add_json,
+    requested_run,
+    require_spec,
+)
 from backend.commands.follow import EventReader, Follower, RunOutcome, report_outcome
 from backend.commands.runs import last_end
 from backend.commands.screen import ProgressScreen
@@ -55,6 +63,7 @@ def _train_arguments(parser: ArgumentParser) -> None:
 
 
 def _train(arguments: Namespace) -> int:
+    require_spec(arguments.spec)
     from backend.preflight import engine_choice, resolve  # load pydantic, pyarrow and the data room
 
     spec = resolve.read_spec(arguments.spec, new_run.requested_changes(arguments))

@@ -28,8 +28,7 @@ def leave_torch_out(config: Mapping[str, Any]) -> Iterator[None]:
         yield
         return
     list_models_once()
-    from transformers import utils
-
+    utils: Any = importlib.import_module("transformers.utils")
     is_installed = utils.is_torch_available
     utils.is_torch_available = lambda: False
     try:
@@ -38,8 +37,7 @@ def leave_torch_out(config: Mapping[str, Any]) -> Iterator[None]:
         utils.is_torch_available = is_installed
     if not hasattr(modeling_rope_utils, "torch"):
         modeling_rope_utils.torch = _Torch()  # type: ignore[assignment]  # for models that are built later
-    from transformers import configuration_utils
-
+    configuration_utils: Any = importlib.import_module("transformers.configuration_utils")
     configuration_utils.is_torch_available = lambda: False
     try:
         yield

@@ -110,8 +110,7 @@ def _draw_nothing_without_memory() -> None:
 
 def _import_losses_without_scipy() -> None:
     """Only those of object detection need it (0.5 s)."""
-    from transformers import utils  # takes a second, and may have been imported before
-
+    utils: Any = importlib.import_module("transformers.utils")
     is_there = utils.is_scipy_available
     utils.is_scipy_available = lambda: False
     try:
