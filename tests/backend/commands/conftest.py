@@ -38,7 +38,7 @@ def burnish(tmp_path: Path, runs: Path) -> Burnish:
 
 @pytest.fixture
 def burnish_process(tmp_path: Path, runs: Path) -> Burnish:
-    """Runs one command as a process of its own, for what libraries read when they are imported."""
+    """Runs one command as a process of its own, as people do."""
 
     def call(*arguments: str | Path, **environment: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
