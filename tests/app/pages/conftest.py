@@ -47,8 +47,8 @@ _DELAYS = (
     "app.widgets.plots.live_plot.TURN_MS",
 )
 """How long a page waits for a person to stop typing, before it draws anew, or before it looks again at what is over."""
-SHORT_MS = {"services": 50, "pages": 5, "widgets": 5}
-"""By the room; each look at the disk costs some milliseconds."""
+SHORT_MS = {"services": 150, "pages": 5, "widgets": 5}
+"""By the room; each look at the disk costs some milliseconds, and what is over is looked at less often than what lives."""
 
 
 @pytest.fixture(autouse=True, scope="session")
