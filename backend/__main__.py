@@ -127,7 +127,7 @@ def _report_error(error: Exception, arguments: Namespace) -> int:
     if reason := describe_system_error(error):
         sys.stderr.write(f"{redact(reason)}\n")
         return 1 if isinstance(error, MemoryError | ImportError) else 2
-    first = next(iter(str(error).splitlines()), "it has no words")
+    first = next(iter(str(error).splitlines()), "it has no message")
     sys.stderr.write(
         f"burnish {arguments.command or ''} failed unexpectedly: {type(error).__name__}: {redact(first)} "
         f"(set {DEBUG}=1 to see everything)\n".replace("  ", " ")

@@ -147,5 +147,5 @@ def engine_entry(name: str, engine: Any) -> EngineEntry:
 
 def _preset(name: str, values: dict[str, Any]) -> Preset:
     if not isinstance(values.get("spec"), dict):
-        raise InputError("the preset {name} has no spec; it needs title, description and spec", name=name)
+        raise InputError("the preset {name} has no spec; it needs a title, a description and a spec", name=name)
     return Preset(name, str(values.get("title", name)), str(values.get("description", "")), values["spec"])

@@ -49,7 +49,7 @@ def find(kind: str, name: str, field: str) -> Any:
     """What is known under that name. Raises InputError with the valid choices; `field` is the spec's key."""
     if name not in names(kind):
         raise InputError(
-            "{field}: there is no {kind} {name}; there are {kind_2}",
+            "{field}: there is no {kind} {name}; choose one of {kind_2}",
             field,
             field=field,
             name=repr(name),
@@ -77,7 +77,11 @@ def problems() -> list[str]:
     for kind in PLUGGED:
         own = _own_names(kind)
         found += [
-            message("{kind} is left out: Burnish has a {kind_2} of that name", kind=_name_entry(kind, one), kind_2=kind)
+            message(
+                "{kind} was skipped: Burnish already has a {kind_2} with that name",
+                kind=_name_entry(kind, one),
+                kind_2=kind,
+            )
             for one in _find_entry_points(kind)
             if one.name in own
         ]

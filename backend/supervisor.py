@@ -62,7 +62,9 @@ def supervise(
     if not folder.exists():
         return _refuse(
             folder.fault()
-            or message("{path} is not a run folder: there is no {name} in it", path=folder.path, name=folder.spec.name)
+            or message(
+                "{path} is not a run folder: it does not contain {name}", path=folder.path, name=folder.spec.name
+            )
         )
     try:
         folder.check(to_write=True)
@@ -79,7 +81,7 @@ def supervise(
     except OSError as error:
         return _refuse(
             message(
-                "{name}: its lock cannot be opened ({strerror}); if this is another user's run, start one of "
+                "{name}: its lock cannot be opened ({strerror}); if this is another user's run, start "
                 "your own from {spec}",
                 name=folder.name,
                 strerror=error.strerror,
@@ -136,7 +138,7 @@ def _attempt(folder: RunFolder, command: Sequence[str], patience: GracePeriods, 
     stopping.disarm()
     left = process_tree.end_all(lambda: _tree(folder, engine.pid))
     if left:
-        _print_error(message("{left} processes were left behind by the engine and have been killed", left=left))
+        _print_error(message("the engine left {left} processes behind, and they were killed", left=left))
     ended = ExitRecord(
         record.attempt, returncode, time.time(), stopping.message(returncode), stopping.state(returncode)
     )
@@ -212,19 +214,23 @@ class _Shutdown:
             return ""
         if returncode > 0:
             return message(
-                "the engine process ended with code {returncode}; {name} says why",
+                "the engine process exited with code {returncode}; see {name} for the reason",
                 returncode=returncode,
                 name=self._folder.log.name,
             )
         name = signal.Signals(-returncode).name
         if self._is_killed:
-            return message("the run was told to end but did not in time, so it was killed ({name})", name=name)
+            return message("the run was told to stop but did not stop in time, so it was killed ({name})", name=name)
         if name in INTERRUPTIONS:
-            return message("the run was told to end ({name}) before it could save anything", name=name)
+            return message("the run was told to stop ({name}) before it could save anything", name=name)
         if name == "SIGKILL":
-            return message("the engine process was killed (SIGKILL), as the system does when memory runs out")
+            return message(
+                "the engine process was killed (SIGKILL), which usually means that the system ran out of memory"
+            )
         return message(
-            "the engine process was ended by {name}; {name_2} may say why", name=name, name_2=self._folder.log.name
+            "the engine process was terminated by {name}; see {name_2} for a possible reason",
+            name=name,
+            name_2=self._folder.log.name,
         )
 
     def state(self, returncode: int) -> str:

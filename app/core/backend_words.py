@@ -30,8 +30,8 @@ UNITS = (
     tr("bytes"), tr("parts"), tr("checks"), tr("merges"), tr("seconds"),
 )  # fmt: skip
 COSTS = (
-    tr("Weights"), tr("Gradients"), tr("Optimizer"), tr("Activations"), tr("Libraries"), tr("Tokenising"),
-    tr("Start-up"), tr("Compiling"), tr("Training"), tr("Evaluations"), tr("Checkpoints"), tr("Saving"), tr("Predictions"),
+    tr("Weights"), tr("Gradients"), tr("Optimizer"), tr("Activations"), tr("Libraries"), tr("Tokenizing"),
+    tr("Startup"), tr("Compiling"), tr("Training"), tr("Evaluations"), tr("Checkpoints"), tr("Saving"), tr("Predictions"),
 )  # fmt: skip
 CACHES = (
     tr("Tokenized features"), tr("Measured lengths"), tr("Data reports"), tr("Rows read from data"), tr("Opened predictions"),
@@ -45,11 +45,11 @@ KINDS = (tr("text"), tr("label"), tr("number"), tr("list"), tr("mapping"), tr("e
 """What the cells of a column hold."""
 TYPES = (tr("normal"), tr("special"), tr("added"), tr("byte"), tr("unused"))
 """Of a vocabulary's pieces."""
-OTHERS = (tr("CPU"), tr("a usual name for it"), tr("Optimizer options"))
+OTHERS = (tr("CPU"), tr("a common name for it"), tr("Optimizer options"))
 
 COLUMNS = {
-    "name": tr("Name"), "pieces": tr("Pieces"), "made": tr("Made"), "folder": tr("Folder"), "token": tr("Token"),
-    "pieces_now": tr("Pieces now"), "occurs": tr("Occurs"), "note": tr("Note"), "id": tr("Id"), "piece": tr("Piece"),
+    "name": tr("Name"), "pieces": tr("Pieces"), "made": tr("Created"), "folder": tr("Folder"), "token": tr("Token"),
+    "pieces_now": tr("Current pieces"), "occurs": tr("Occurrences"), "note": tr("Note"), "id": tr("ID"), "piece": tr("Piece"),
     "text": tr("Text"), "bytes": tr("Bytes"), "length": tr("Length"), "type": tr("Type"), "script": tr("Script"),
     "frequency": tr("Frequency"), "score": tr("Score"), "rank": tr("Rank"), "left": tr("Left"), "right": tr("Right"),
     "result": tr("Result"), "limit": tr("Limit"), "rows": tr("Rows"), "share": tr("Share"), "row": tr("Row"),

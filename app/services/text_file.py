@@ -34,7 +34,7 @@ def read_stretch(path: Path, begin: int, end: int) -> str:
 def refusal(path: Path, error: OSError) -> str:
     """Why a file was not read, as a sentence."""
     reason = error.strerror or error
-    return tr("{name} cannot be read ({strerror}); choose another file.", name=path.name, strerror=reason)
+    return tr("{name} can't be read ({strerror}); choose another file.", name=path.name, strerror=reason)
 
 
 def _open(path: Path) -> IO[bytes]:

@@ -76,7 +76,7 @@ def no_such_matrix(target: str, modules: Iterable[str]) -> InputError:
     """The refusal of a target that no module of the model bears."""
     names = sorted({name.rpartition(".")[2] for name in modules})
     return InputError(
-        "adapter.targets: no matrix of this model is called {target}; there are for example {names}",
+        "adapter.targets: this model has no module named {target}; its modules include {names}",
         "adapter.targets",
         target=repr(target),
         names=", ".join(names[:_EXAMPLES]),
@@ -91,7 +91,7 @@ def cannot_leave_alone(reason: str) -> InputError:
 def check_leaves_alone(*, resized: bool, adapted: bool) -> None:
     """Raises InputError where the adapter of a model would need more of it: enlarged embeddings, or an adapter before."""
     if resized:
-        raise cannot_leave_alone(message("added tokens make the model itself larger"))
+        raise cannot_leave_alone(message("added tokens enlarge the model itself"))
     if adapted:
         raise cannot_leave_alone(message("the model is itself an adapter of another model"))
 

@@ -89,14 +89,14 @@ def _explain_failed_start(folder: RunFolder) -> None:
 
     error = sys.exc_info()[1]
     sys.stderr.write(traceback.format_exc())
-    sentence = message("a library that training needs cannot be loaded: {error}", error=redact(str(error)))
+    sentence = message("a library required for training cannot be loaded: {error}", error=redact(str(error)))
     event = RunFinished(
         time=time.time(),
         state="failed",
         step=0,
         message=sentence,
         code="import",
-        hint=message("burnish doctor says what to install."),
+        hint=message("run burnish doctor to see what to install."),
     )
     log = EventLog(folder.events)
     log.write(event)
@@ -146,7 +146,7 @@ def _run_measurement(values: dict[str, Any], own: Path, begun: float, channel: C
             return Reply(0, error=ErrorReply(redact(join(". ", [failure.message, failure.hint]))))
         if isinstance(error, RunFailed):
             return Reply(0, error=ErrorReply(redact(join(". ", [str(error), error.hint]))))
-        first = next(iter(str(error).splitlines()), message("it has no words"))
+        first = next(iter(str(error).splitlines()), message("it has no message"))
         sentence = message(
             "measuring failed unexpectedly: {class_name}: {first}", class_name=type(error).__name__, first=first
         )

@@ -88,7 +88,9 @@ def _hold(folder: RunFolder, wanted: str) -> Iterator[None]:
         lock = take_lock(folder.lock)
     except RunLocked:
         raise InputError(
-            message("{name}: this run is running; pause it, then resume it with {wish}", name=folder.name, wish=wanted)
+            message(
+                "{name}: this run is in progress; pause it, then resume it with {wish}", name=folder.name, wish=wanted
+            )
         ) from None
     except OSError as error:
         raise _not_changed(folder, error) from None
@@ -118,8 +120,8 @@ def _change_spec(folder: RunFolder, spec: "RunSpec", kept: Path) -> "RunSpec":
 def _not_changed(folder: RunFolder, error: OSError) -> InputError:
     return InputError(
         message(
-            "{name}: its settings cannot be changed ({strerror}); if this is another user's run, start "
-            "one of your own from {spec}",
+            "{name}: its settings cannot be changed ({strerror}); if this is another user's run, "
+            "start your own from {spec}",
             name=folder.name,
             strerror=error.strerror,
             spec=folder.spec,
@@ -160,8 +162,8 @@ def _make_dated(name: str) -> RunFolder:
     except OSError as error:
         raise InputError(
             message(
-                "{runs_folder}: no run can be kept there: {strerror}; set BURNISH_RUNS to a folder that you "
-                "may write to",
+                "{runs_folder}: runs cannot be saved there: {strerror}; set BURNISH_RUNS to a folder "
+                "that you can write to",
                 runs_folder=runs_folder(),
                 strerror=error.strerror,
             )
@@ -171,7 +173,7 @@ def _make_dated(name: str) -> RunFolder:
 def _refuse_existing(path: Path) -> None:
     if os.path.lexists(path):
         raise InputError(
-            message("--run-folder {path} already exists; name a new folder, or resume the run in it", path=path)
+            message("--run-folder {path} already exists; choose a new folder, or resume the run in it", path=path)
         )
     check_output_folder(path, "--run-folder")
 

@@ -91,7 +91,7 @@ def _resume_arguments(parser: ArgumentParser) -> None:
 def _resume(arguments: Namespace) -> int:
     if arguments.new_optimizer and arguments.engine is None:
         raise InputError(
-            message("--new-optimizer: the run's own engine keeps its optimizer; use it together with --engine")
+            message("--new-optimizer: the run's own engine keeps its optimizer; use this option together with --engine")
         )
     folder = requested_run(arguments.run)
     from backend.preflight import engine_choice, resolve
@@ -134,8 +134,8 @@ def refuse_the_same_end(folder: RunFolder, arguments: Namespace, checkpoints: "C
         anew = (end.mend or RunFix()).command(folder.path)
         raise InputError(
             message(
-                "{name}: its loss became NaN before its first checkpoint, so resuming it would compute the "
-                "same again; start a new run: {anew}",
+                "{name}: its loss became NaN before its first checkpoint, so resuming it would give the "
+                "same result; start a new run: {anew}",
                 name=folder.name,
                 anew=anew,
             )

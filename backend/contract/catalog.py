@@ -119,7 +119,7 @@ def find_refusal(engine: EngineEntry, model_type: str, optimizer: str) -> Refusa
         return Refusal(
             "training.optimizer",
             message(
-                "the {title} engine has no {optimizer}; it has {has}",
+                "the {title} engine does not have {optimizer}; it has {has}",
                 title=engine.title,
                 optimizer=repr(optimizer),
                 has=has,

@@ -103,8 +103,8 @@ def _write(change: Callable[[list[CodeConsent]], list[CodeConsent]]) -> None:
             write_json(path(), {"code": [asdict(one) for one in change(read())]}, mode=0o600)
     except OSError as error:
         raise InputError(
-            "{path}: your consents cannot be kept there: {strerror}; set BURNISH_CONFIG to a folder that "
-            "you may write to",
+            "{path}: your approvals cannot be saved there: {strerror}; set BURNISH_CONFIG to a "
+            "folder that you can write to",
             path=path(),
             strerror=error.strerror,
         ) from None

@@ -80,7 +80,7 @@ def panics_as_errors() -> Iterator[None]:
         yield
     except BaseException as error:
         if type(error).__name__ == "PanicException":  # every such library has a class of its own, which none exports
-            raise LibraryPanic(next(iter(str(error).splitlines()), message("it has no words"))) from error
+            raise LibraryPanic(next(iter(str(error).splitlines()), message("it has no message"))) from error
         raise
 
 
@@ -92,13 +92,14 @@ def describe_system_error(error: BaseException) -> str | None:
         )
     if isinstance(error, LibraryPanic):
         return message(
-            "a library cannot handle a value in a file or setting ({error}); use another one", error=str(error)[:200]
+            "a library cannot handle a value in a file or setting ({error}); use a different value",
+            error=str(error)[:200],
         )
     if isinstance(error, RecursionError):
-        return message("something in the input is nested too deeply to be read; give a flatter one")
+        return message("something in the input is nested too deeply to be read; use a flatter structure")
     if isinstance(error, UnicodeEncodeError):
         return message(
-            "a name or text contains half of a character (a lone surrogate), which cannot be written; correct it"
+            "a name or text contains half of a character (a lone surrogate), which cannot be written; fix it"
         )
     if not isinstance(error, OSError):
         return None
@@ -110,7 +111,7 @@ def describe_system_error(error: BaseException) -> str | None:
     if error.errno in NO_ROOM:
         return message("{name}: the disk is full; free some space, or choose another folder", name=name)
     if error.errno == errno.EROFS:
-        return message("{name}: the disk is read-only; choose a folder on another one", name=name)
+        return message("{name}: the disk is read-only; choose a folder on another disk", name=name)
     if len(name) > 300:
         name = f"{name[:100]}…{name[-20:]}"
     if error.filename2:

@@ -67,7 +67,7 @@ def _refuse(event: str, arguments: tuple, own: set[str]) -> None:
     name = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host or "")
     if name.lower() not in own and not _is_here(name):
         raise OfflineError(
-            message("offline mode is on, so {name} was not looked up; the network may not be used", name=name)
+            message("offline mode is on, so {name} was not looked up; network access is not allowed", name=name)
         )
 
 

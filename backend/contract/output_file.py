@@ -29,17 +29,19 @@ def check_output(path: Path, option: str = "", *others: Path) -> None:
         _check_kind(path, name)
     for other in map(user_path, others):
         if path.samefile(other) if path.exists() and other.exists() else path.resolve() == other.resolve():
-            raise InputError("{name} is the input file, or another output; name another one", name=name)
+            raise InputError("{name} is the input file, or another output; choose another file", name=name)
     run = _run_above(path.parent)
     if run is None:
         return
     if Path(os.path.realpath(path.parent)) != run:
         raise InputError(
-            "{name} is inside the folder of the run {name_2}; name a file outside it", name=name, name_2=run.name
+            "{name} is inside the folder of the run {name_2}; choose a file outside it", name=name, name_2=run.name
         )
     if os.path.lexists(path) or path.name.lower() in _OWN:
         raise InputError(
-            "{name} belongs to the run {name_2}; name a new file, or one outside its folder", name=name, name_2=run.name
+            "{name} belongs to the run {name_2}; choose a new file, or one outside the run's folder",
+            name=name,
+            name_2=run.name,
         )
 
 
@@ -50,7 +52,7 @@ def check_appended(path: Path, option: str = "") -> None:
         _check_kind(path, name)
     if run := _run_above(path.parent):
         raise InputError(
-            "{name} is in the folder of the run {name_2}; name a file outside it", name=name, name_2=run.name
+            "{name} is in the folder of the run {name_2}; choose a file outside it", name=name, name_2=run.name
         )
 
 
@@ -59,7 +61,7 @@ def check_output_folder(folder: Path, option: str = "") -> None:
     run = _run_above(folder)
     if run is not None:
         raise InputError(
-            "{folder} is in the folder of the run {name}; name a folder outside it",
+            "{folder} is inside the folder of the run {name}; choose a folder outside it",
             folder=_name_path(folder, option),
             name=run.name,
         )
@@ -109,11 +111,11 @@ def _check_kind(path: Path, name: str) -> None:
             ) from None
         return
     if stat.S_ISDIR(status.st_mode):
-        raise InputError("{name} is a folder; name a file in it", name=name)
+        raise InputError("{name} is a folder; choose a file in it", name=name)
     if stat.S_ISLNK(status.st_mode) and (path.is_file() or not path.exists()):
-        raise InputError("{name} is a link; name the file it leads to ({path})", name=name, path=os.path.realpath(path))
+        raise InputError("{name} is a link; use the file it points to ({path})", name=name, path=os.path.realpath(path))
     if not stat.S_ISREG(status.st_mode):
-        raise InputError("{name} is not a regular file; give a file on a disk", name=name)
+        raise InputError("{name} is not a regular file; use a file on a disk", name=name)
 
 
 def _run_above(folder: Path) -> Path | None:
@@ -138,12 +140,12 @@ def _write_error(error: OSError, name: str) -> InputError:
     number = error.errno or _number_of_a_copy(error)
     if number in NO_ROOM:
         return InputError(
-            "{name} cannot be written: the disk is full; make room, or name one on another disk", name=name
+            "{name} cannot be written: the disk is full; free some space, or choose a file on another disk", name=name
         )
     if number == errno.EROFS:
-        return InputError("{name} cannot be written: the disk is read-only; name one on another disk", name=name)
-    reason = error.strerror or (os.strerror(number) if number else message("the system refused it"))
-    return InputError("{name} cannot be written: {reason}; name another one", name=name, reason=reason.lower())
+        return InputError("{name} cannot be written: the disk is read-only; choose a file on another disk", name=name)
+    reason = error.strerror or (os.strerror(number) if number else message("the system refused the operation"))
+    return InputError("{name} cannot be written: {reason}; choose another file", name=name, reason=reason.lower())
 
 
 def _number_of_a_copy(error: OSError) -> int | None:

@@ -33,7 +33,7 @@ def cache_folder() -> Path:
 
 def private_folder(name: str) -> Path:
     """A folder of the cache that this user alone can open and change. Raises InputError where it belongs to somebody else."""
-    return _private(cache_folder() / name, message("set BURNISH_CACHE to a folder that you may write to"))
+    return _private(cache_folder() / name, message("set BURNISH_CACHE to a folder that you can write to"))
 
 
 def runtime_folder() -> Path:
@@ -45,7 +45,7 @@ def runtime_folder() -> Path:
     if sys.platform == "linux":
         system = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}")
         base = system if _is_private(system) else base
-    return _private(base / "burnish" / "runtime", message("make {base} a folder of your own", base=base))
+    return _private(base / "burnish" / "runtime", message("use a folder of your own as {base}", base=base))
 
 
 def _is_private(folder: Path) -> bool:

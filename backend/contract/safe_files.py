@@ -40,7 +40,7 @@ _LINK_TAGS = (0xA000000C, 0xA0000003)
 LINK = message("it is a link, and links in a run folder are not followed; replace it with its target")
 NOT_REGULAR = message("it is not a regular file; remove it, or use another run folder")
 ANOTHER_NAME = message(
-    "it has another name elsewhere (a hard link), which would change with it; replace it with a copy"
+    "it also exists under another name (a hard link), which would change with it; replace it with a copy"
 )
 _ENDLESS = ("/proc", "/sys", "/dev")
 """File systems whose regular files are made up by the kernel as they are read."""
@@ -59,12 +59,12 @@ def open_regular(path: Path, limit: int | None = None) -> IO[bytes]:
         raise InputError("{path} is not a path, because it contains a NUL character", path=repr(str(path))) from None
     except OSError as error:
         if error.errno == errno.ENXIO:  # a socket cannot be opened at all
-            raise InputError("{path} is not a regular file; give a file on a disk", path=path) from None
+            raise InputError("{path} is not a regular file; use a file on a disk", path=path) from None
         raise
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_dev in _endless_devices():
-            raise InputError("{path} is not a regular file; give a file on a disk", path=path)
+            raise InputError("{path} is not a regular file; use a file on a disk", path=path)
         if limit is not None and status.st_size > limit:
             raise InputError(
                 "{path} is too large ({st_size:,.0f} MB; at most {limit:,.0f} MB)",
@@ -121,7 +121,7 @@ def check_inside(path: Path, folder: Path) -> None:
     """
     if leads_out(path, folder):
         raise InputError(
-            "{path} is a link that points outside {folder}; name its target, or copy it there", path=path, folder=folder
+            "{path} is a link that points outside {folder}; use its target, or copy it there", path=path, folder=folder
         )
 
 

@@ -64,7 +64,7 @@ class _Composer(Composer):
 
     def _size_of(self, node: Any, mark: Any) -> tuple[int, int]:
         if node.tag not in _TAGS:
-            raise MarkedYAMLError(problem=message("the tag {tag} is not for settings", tag=repr(node.tag.removeprefix('tag:yaml.org,2002:'))), problem_mark=mark)  # fmt: skip
+            raise MarkedYAMLError(problem=message("the tag {tag} is not allowed in settings", tag=repr(node.tag.removeprefix('tag:yaml.org,2002:'))), problem_mark=mark)  # fmt: skip
         if isinstance(node, ScalarNode):
             return 1, 1
         inner = [part for pair in node.value for part in pair] if isinstance(node, MappingNode) else node.value
@@ -76,9 +76,9 @@ class _Composer(Composer):
 
 def _refuse_beyond(count: int, levels: int, mark: Any) -> None:
     if count > MAX_NODES:
-        raise _TooMuch(problem=message("it has more than {max_nodes:,} keys and values; give a shorter one", max_nodes=MAX_NODES), problem_mark=mark)  # fmt: skip
+        raise _TooMuch(problem=message("it has more than {max_nodes:,} keys and values; use a shorter one", max_nodes=MAX_NODES), problem_mark=mark)  # fmt: skip
     if levels > MAX_LEVELS:
-        raise _TooMuch(problem=message("it is nested more than {max_levels} levels deep; give a flatter one", max_levels=MAX_LEVELS), problem_mark=mark)  # fmt: skip
+        raise _TooMuch(problem=message("it is nested more than {max_levels} levels deep; use a flatter one", max_levels=MAX_LEVELS), problem_mark=mark)  # fmt: skip
 
 
 class _Constructor(SafeConstructor):
@@ -164,7 +164,8 @@ def read_run(path: Path) -> dict[str, Any]:
     values = _mapping(_text(path, read_unlinked), path)
     if INCLUDE in values:
         raise InputError(
-            "{path} includes another file, which a run's spec never does; remove {include} from it, or use another run",
+            "{path} includes another file, which a run's spec must not do; remove {include} from it, "
+            "or use another run",
             INCLUDE,
             path=path,
             include=INCLUDE,
@@ -180,7 +181,7 @@ def read_text(path: Path) -> str:
 def _text(path: Path, read: Callable[[Path, int], bytes]) -> str:
     try:
         if path.is_dir():
-            raise InputError("{path} is a folder; give a spec file", path=path)
+            raise InputError("{path} is a folder; choose a spec file", path=path)
         return read(path, MAX_SPEC).decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError("{path}: there is no such spec file", path=path) from None

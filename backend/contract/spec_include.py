@@ -85,7 +85,7 @@ def _preset(name: str, read: Read) -> dict[str, Any]:
     known = {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
     if name not in known:
         raise InputError(
-            "{key}: there is no preset {name}; there are {known}",
+            "{key}: there is no preset {name}; choose one of {known}",
             KEY,
             key=KEY,
             name=repr(name),

@@ -82,7 +82,7 @@ def append_row(path: Path, row: NewRow, *, defuse: bool = False, bom: bool = Fal
             return AppendResult(list(kept), 1, True)
         if packer_of(path) or is_workbook(path):
             raise InputError(
-                "{name} is compressed or a workbook, so no row can be added to its end; name a CSV or TSV file",
+                "{name} is compressed or a workbook, so no row can be appended to it; choose a CSV or TSV file",
                 name=path.name,
             )
         layout = _layout(path, size)
@@ -103,7 +103,7 @@ def _empty_inputs(row: NewRow) -> set[str]:
 def _open_locked(path: Path) -> Iterator[tuple[BinaryIO, int]]:
     """The file locked against another who adds, and its size; one that stays empty is taken away again."""
     if path.is_dir():
-        raise InputError("{path} is a folder; name a file in it", path=path)
+        raise InputError("{path} is a folder; choose a file in it", path=path)
     try:
         descriptor = take_lock(path)
     except RunLocked:
@@ -183,22 +183,24 @@ def _check(path: Path, columns: list[str], row: NewRow) -> None:
         )
     if strange := [name for name in columns if name not in wanted]:
         raise InputError(
-            "{name} also has the column {strange}, for which this row has no value (it has {wanted}); "
-            "choose another file, or name a new one",
+            "{name} also has the column {strange}, for which this row has no value (it has "
+            "{wanted}); choose another file, or create a new one",
             name=path.name,
             strange=repr(strange[0]),
             wanted=", ".join(wanted),
         )
     if len(set(columns)) < len(columns):
         raise InputError(
-            "{name} has a column twice ({there}); rename one of them, or name a new file", name=path.name, there=there
+            "{name} has the same column twice ({there}); rename one of them, or create a new file",
+            name=path.name,
+            there=there,
         )
 
 
 def _suggest_file(missing: list[str], columns: list[str], row: NewRow) -> str:
     if missing == [row.prediction[0]] and row.answer is not None and row.answer[0] in columns:
-        return message("enter the right answer, and the row is added as training data")
-    return message("choose a file with the columns {values}, or name a new one", values=", ".join(row.values))
+        return message("enter the correct answer to add the row as training data")
+    return message("choose a file with the columns {values}, or create a new one", values=", ".join(row.values))
 
 
 def _format_rows(rows: list[list[Any]], layout: _Layout) -> str:
@@ -210,8 +212,8 @@ def _format_rows(rows: list[list[Any]], layout: _Layout) -> str:
     for text in (text for row in texts for text in row):
         if any(sign in text for sign in (layout.dialect.delimiter, "\n", "\r")):
             raise InputError(
-                "the cells of this file are not quoted, so none of them can hold a tab or a line break; "
-                "remove them from the text, or name a new .csv file"
+                "the cells of this file are not quoted, so they cannot contain tabs or line breaks; "
+                "remove these from the text, or create a new .csv file"
             )
     return "".join(layout.dialect.delimiter.join(row) + layout.line_end for row in texts)
 
@@ -228,8 +230,8 @@ def _encode_text(path: Path, text: str, layout: _Layout) -> bytes:
     except UnicodeEncodeError as error:
         sign = text[error.start]
         raise InputError(
-            "{name} is not UTF-8, and {sign} cannot be added without knowing the encoding; save the file "
-            "again as UTF-8, or name a new one",
+            "{name} is not UTF-8, and {sign} cannot be added without knowing the encoding; save the "
+            "file again as UTF-8, or create a new one",
             name=path.name,
             sign=repr(sign),
         ) from None

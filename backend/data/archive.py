@@ -57,16 +57,16 @@ def fetch(address: str, path: Path, report: Report) -> None:
                 part.replace(path)
                 _tag_of(part).unlink(missing_ok=True)
                 return
-            reason = message("the connection broke")
+            reason = message("the connection was lost")
         except urllib.error.HTTPError as error:
             error.close()
             if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise DownloadError(
-                    message("the server answers {code} {reason}", code=error.code, reason=error.reason)
+                    message("the server responded with {code} {reason}", code=error.code, reason=error.reason)
                 ) from None
             part.unlink()  # it holds more than the file does, so it was another file
         except SlowServerError:
-            raise DownloadError(message("the server answers too slowly")) from None
+            raise DownloadError(message("the server responded too slowly")) from None
         except _BROKEN as error:
             reason = str(getattr(error, "reason", error)) or type(error).__name__
         failures = 0 if _size(part) - before >= _PROGRESS else failures + 1
@@ -83,7 +83,8 @@ def _check_address(address: str) -> None:
         ) from None
     if parts.scheme not in ("http", "https"):
         raise InputError(
-            "{address}: an archive is downloaded from an address that starts with https:// or http://", address=address
+            "{address}: archives can only be downloaded from addresses that start with https:// or http://",
+            address=address,
         )
 
 
@@ -102,12 +103,12 @@ def _size_of_rest(answer: http.client.HTTPResponse, folder: Path) -> int | None:
     """Bytes that the server says are to come; None where it does not say. Raises DownloadError where that cannot be."""
     declared = answer.headers.get("Content-Length")
     if declared is not None and not re.fullmatch(r"[0-9]{1,18}", declared.strip()):
-        raise DownloadError(message("the server sends the impossible size {said}", said=repr(declared[:80])))
+        raise DownloadError(message("the server reported the impossible size {said}", said=repr(declared[:80])))
     free = shutil.disk_usage(folder).free
     if declared is not None and int(declared) > free:
         raise DownloadError(
             message(
-                "it has {said:,.0f} MB more, but the disk has room for {free:,.0f} MB",
+                "it needs another {said:,.0f} MB, but the disk only has room for {free:,.0f} MB",
                 said=int(declared) / MB,
                 free=free / MB,
             )
@@ -135,7 +136,7 @@ def _fetch_rest(address: str, part: Path, report: Report) -> bool:
                 if rest is None and done > LARGEST_UNPACKED:
                     raise DownloadError(
                         message(
-                            "the server gives no size, and more than {largest_unpacked:,.0f} MB",
+                            "the server did not report a size and sent more than {largest_unpacked:,.0f} MB",
                             largest_unpacked=LARGEST_UNPACKED / MB,
                         )
                     )
@@ -187,7 +188,7 @@ def unpack(archive: Path, folder: Path, wanted: re.Pattern[str], report: Report)
                 unpacked += member.size
                 if unpacked > max_unpacked(size):
                     raise InputError(
-                        "{name} unpacks to more than {largest_ratio} times its size; it is not unpacked",
+                        "{name} unpacks to more than {largest_ratio} times its size, so it was not unpacked",
                         name=archive.name,
                         largest_ratio=LARGEST_RATIO,
                     )
@@ -212,8 +213,8 @@ def _check_name(member: tarfile.TarInfo, archive: Path) -> None:
     parts = re.split(r"[/\\]", member.name)
     if member.name.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
         raise InputError(
-            "{name} holds {name_2}, which would be written outside its folder; it is not unpacked, so "
-            "take the archive from a source that you trust",
+            "{name} contains {name_2}, which would be written outside its folder, so it was not "
+            "unpacked; get the archive from a source that you trust",
             name=archive.name,
             name_2=repr(member.name),
         )
@@ -222,13 +223,13 @@ def _check_name(member: tarfile.TarInfo, archive: Path) -> None:
 def _check_file(member: tarfile.TarInfo, archive: Path, twice: bool) -> None:
     if not member.isfile():
         raise InputError(
-            "{name} holds {name_2} as a link or device, not a file; it is not unpacked",
+            "{name} contains {name_2} as a link or device, not a file, so it was not unpacked",
             name=archive.name,
             name_2=repr(member.name),
         )
     if twice:
         raise InputError(
-            "{name} holds {name_2} twice; unpack it by hand and name the folder",
+            "{name} contains {name_2} twice; unpack it by hand and use the folder",
             name=archive.name,
             name_2=PurePosixPath(member.name).name,
         )

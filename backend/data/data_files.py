@@ -48,7 +48,7 @@ def data_files(value: str | list[str], split: str | None) -> list[Path]:
     """
     values = value if isinstance(value, list) else [value]
     if not values:
-        raise InputError("the list of files is empty; name at least one file")
+        raise InputError("the list of files is empty; specify at least one file")
     return [path for one in values for path in _files_of(one, split)]
 
 
@@ -72,7 +72,9 @@ def _files_in(folder: Path, split: str | None) -> list[Path]:
         return _saved_files(folder)
     found, _ = folder_files(folder)
     if not found:
-        raise InputError("the folder {folder} has no files; give a folder whose files hold the rows", folder=folder)
+        raise InputError(
+            "the folder {folder} has no files; choose a folder whose files contain the rows", folder=folder
+        )
     files = _for_split(
         [path for path in found if is_data_file(path)] or found,
         split,
@@ -82,7 +84,8 @@ def _files_in(folder: Path, split: str | None) -> list[Path]:
     extensions = sorted({plain_suffix(path) for path in files})
     if len(extensions) > 1:
         raise InputError(
-            "the folder {folder} holds files of several kinds ({extensions}); choose by a pattern such as {folder_2}",
+            "the folder {folder} contains files of several types ({extensions}); select some with a "
+            "pattern such as {folder_2}",
             folder=folder,
             extensions=", ".join(extensions),
             folder_2=folder / ("*" + extensions[0]),
@@ -105,7 +108,7 @@ def pattern_files(pattern: str) -> list[Path]:
     found = sorted(islice((Path(name) for name in names if Path(name).is_file()), MAX_FILES + 1))
     if len(found) > MAX_FILES:
         raise InputError(
-            "more than {max_files:,} files match the pattern {pattern}; name fewer of them",
+            "more than {max_files:,} files match the pattern {pattern}; use a pattern that matches fewer",
             max_files=MAX_FILES,
             pattern=pattern,
         )
@@ -127,8 +130,8 @@ def folder_files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
     inside = sorted(islice(_visible(folder), MAX_FILES + 1))
     if len(inside) > MAX_FILES:
         raise InputError(
-            "{folder} holds more than {max_files:,} files; name a subfolder or the files with the rows, or "
-            "write all rows into one table",
+            "{folder} contains more than {max_files:,} files; specify a subfolder or the files with "
+            "the rows, or write all rows into one table",
             folder=folder,
             max_files=MAX_FILES,
         )
@@ -159,8 +162,8 @@ def _visible(folder: Path) -> Iterator[Path]:
                 entries += 1
                 if entries > MAX_ENTRIES:
                     raise InputError(
-                        "{folder} holds more than {max_entries:,} files and folders, including hidden "
-                        "ones; name the files with the rows, or move them into their own folder",
+                        "{folder} contains more than {max_entries:,} files and folders, including hidden ones; "
+                        "specify the files with the rows, or move them into their own folder",
                         folder=folder,
                         max_entries=MAX_ENTRIES,
                     )
@@ -177,14 +180,14 @@ def _for_split(files: list[Path], split: str | None, within: Path | None, place:
     named = [path for name, paths in group_by_split(files, within).items() if name for path in paths]
     if not split and len(group_by_split(files, within).keys() - {None}) > 1:
         raise InputError(
-            "{place} holds files of several splits ({named}); name one, for example {named_2}",
+            "{place} contains files of several splits ({named}); specify one, for example {named_2}",
             place=place,
             named=_list_some(named),
             named_2=named[0],
         )
     if not chosen:
         raise InputError(
-            "{place} has no file that is named for the split {key}, only {files}; name a file, for example {files_2}",
+            "{place} has no file named after the split {key}, only {files}; specify a file, for example {files_2}",
             place=place,
             key=split,
             files=_list_some(files),
@@ -202,7 +205,7 @@ def _suggest_similar(path: Path) -> str:
     if not path.parent.is_dir():
         return message(" (the folder {parent} does not exist either)", parent=path.parent)
     names = difflib.get_close_matches(path.name, [other.name for other in path.parent.iterdir()], n=1)
-    return message(" (there is {names})", names=names[0]) if names else ""
+    return message(" (found: {names})", names=names[0]) if names else ""
 
 
 def saved_splits(folder: Path) -> list[str] | None:
@@ -262,8 +265,8 @@ def why_no_data(path: Path) -> str:
     if path.name.startswith((".", "_")):
         return "hidden"
     if _ABOUT.fullmatch(path.name):
-        return message("reports on the data")
-    return message("{suffix} files hold no rows", suffix=path.suffix) if plain_suffix(path) in _NO_DATA else ""
+        return message("is a report about the data")
+    return message("{suffix} files do not contain rows", suffix=path.suffix) if plain_suffix(path) in _NO_DATA else ""
 
 
 def _saved_split(folder: Path, split: str | None) -> Path:
@@ -275,7 +278,7 @@ def _saved_split(folder: Path, split: str | None) -> Path:
     wanted = message("no split {split}", split=repr(split)) if split else message("several splits")
     example = folder / (splits[0] if splits else "train")
     raise InputError(
-        "the dataset {folder} has {wanted}: {splits}; name the folder of one, for example {example}",
+        "the dataset {folder} has {wanted}: {splits}; specify the folder of one, for example {example}",
         folder=folder,
         wanted=wanted,
         splits=", ".join(splits),
@@ -290,9 +293,9 @@ def _saved_files(folder: Path) -> list[Path]:
     missing = next((name for name in names if not (folder / name).is_file()), None)
     if missing or not names:
         raise InputError(
-            "the dataset {folder} lacks its file {missing}; copy or save it again",
+            "the dataset {folder} is missing its file {missing}; copy or save the dataset again",
             folder=folder,
-            missing=missing or message("of rows"),
+            missing=missing or message("with the rows"),
         )
     for name in names:
         check_inside(folder / name, folder)
@@ -309,7 +312,7 @@ def _names(path: Path, found: Any) -> list[str]:
     wrong = [str(name)[:80] for name in names if not is_file_name(name)]
     if wrong:
         raise InputError(
-            "{path} names {wrong}, which is not in its folder; save the dataset again", path=path, wrong=repr(wrong[0])
+            "{path} lists {wrong}, which is not in its folder; save the dataset again", path=path, wrong=repr(wrong[0])
         )
     return names
 

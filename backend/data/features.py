@@ -122,7 +122,7 @@ def load_into_memory(batches: Iterator[pa.RecordBatch]) -> Features:
     """The features of a few rows that nobody will ask for again; nothing is written. Raises InputError where there is none."""
     kept = [_cast_columns(batch) for batch in batches if batch.num_rows]
     if not kept:
-        raise InputError("the tokenizer finds no tokens in this text; write at least one word that it knows")
+        raise InputError("the tokenizer finds no tokens in this text; enter at least one word that it knows")
     table = pa.Table.from_batches(kept).combine_chunks()
     lengths = pc.list_value_length(table["input_ids"]).to_numpy().astype(np.int32)
     return Features(table, lengths, "typed")

@@ -104,7 +104,7 @@ def check_content(snapshot: Path, patterns: Iterable[str]) -> None:
             path.unlink()
             blob.unlink()
             raise InputError(
-                "what arrived of {name} is not what the Hub promised, so it was discarded; download it again",
+                "the downloaded {name} does not match what the Hub announced, so it was discarded; download it again",
                 name=path.name,
             )
 
@@ -195,7 +195,7 @@ def _limit_body(response: Any) -> None:
 def _check_is_plain(response: Any) -> None:
     has_body = response.request.method != "HEAD" and not response.is_redirect
     if has_body and response.headers.get("Content-Encoding", "identity") != "identity":
-        raise _refuse(message("packed answer"), response.headers["Content-Encoding"])
+        raise _refuse(message("compressed response"), response.headers["Content-Encoding"])
 
 
 def _check_size(response: Any) -> None:
@@ -216,16 +216,16 @@ def _check_length(response: Any) -> None:
 
 def _too_slow_error() -> InputError:
     return InputError(
-        "the Hub at {endpoint} answers too slowly; check the network and HF_ENDPOINT and try again, or "
-        "choose a model that is on this computer",
+        "the Hub at {endpoint} responds too slowly; check the network and HF_ENDPOINT and try "
+        "again, or choose a model that is on this computer",
         endpoint=constants.ENDPOINT,
     )
 
 
 def _too_large_error() -> InputError:
     return InputError(
-        "the Hub at {endpoint} sent an answer of more than {max_answer:,.0f} MB, so it was discarded; "
-        "check HF_ENDPOINT, or choose a model that is on this computer",
+        "the Hub at {endpoint} sent a response of more than {max_answer:,.0f} MB, so it was "
+        "discarded; check HF_ENDPOINT, or choose a model that is on this computer",
         endpoint=constants.ENDPOINT,
         max_answer=MAX_ANSWER / MB,
     )
@@ -292,8 +292,8 @@ def _refs(found: Any) -> Iterator[dict]:
 
 def _refuse(kind: str, value: Any) -> InputError:
     return InputError(
-        "the Hub at {endpoint} sent an invalid {kind} ({value}), so its answer was discarded; check "
-        "HF_ENDPOINT, or choose a model that is on this computer",
+        "the Hub at {endpoint} sent an invalid {kind} ({value}), so its response was discarded; "
+        "check HF_ENDPOINT, or choose a model that is on this computer",
         endpoint=constants.ENDPOINT,
         kind=kind,
         value=repr(str(value)[:80]),

@@ -83,12 +83,12 @@ def describe(found: Mojibake, place: str, encoding: str) -> str:
         message("export the data again from its source, as UTF-8")
         if encoding in ("auto", "", "utf-8")
         else message(
-            "data.encoding is {encoding}, and the file is probably UTF-8: set data.encoding: auto", encoding=encoding
+            "data.encoding is {encoding}, but the file is probably UTF-8: set data.encoding: auto", encoding=encoding
         )
     )
     return message(
-        "The column “{column}” seems to be read with the wrong encoding: “{text}” in {place} is "
-        "probably “{right}”; {fix}.",
+        "The column “{column}” seems to have been read with the wrong encoding: “{text}” in "
+        "{place} is probably “{right}”; {fix}.",
         column=found.column,
         text=found.text,
         place=place,

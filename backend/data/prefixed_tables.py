@@ -35,7 +35,8 @@ def language_names(given: str | None, folder_name: str) -> tuple[str, str]:
     names = [part.strip() for part in parts]
     if len(names) != 2 or not all(names):
         raise InputError(
-            "--languages: name the language of the .src files and that of the .trg files, for example english,sinhala"
+            "--languages: specify the language of the .src files and the language of the .trg files, "
+            "for example english,sinhala"
         )
     return names[0], names[1]
 

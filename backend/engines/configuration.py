@@ -87,8 +87,8 @@ def _check_positions(config: dict[str, Any], loading: LoadRequest) -> None:
     if longest is not None and loading.max_length > longest:
         of_targets = message(" and task.max_target_length") if loading.head.head is Head.SEQ2SEQ_LM else ""
         raise InputError(
-            "task.max_length: {max_length} tokens are more than the {longest} positions of this model; "
-            "set task.max_length{of_targets} to {longest} or less",
+            "task.max_length: {max_length} tokens exceed the {longest} positions of this model; set "
+            "task.max_length{of_targets} to {longest} or less",
             "task.max_length",
             max_length=loading.max_length,
             longest=longest,

@@ -24,7 +24,7 @@ def answer_beginning(batch: Batch, defaults: Any) -> np.ndarray:
     start = defaults.bos_token_id if start is None else start
     if start is None:
         raise InputError(
-            "model.name_or_path: this model does not say which token its answers start with; set "
+            "model.name_or_path: this model does not specify which token its answers start with; set "
             "model.config.decoder_start_token_id",
             "model.config.decoder_start_token_id",
         )
@@ -53,7 +53,8 @@ def check_prompt(length: int, config: Any) -> None:
     limit = longest_sequence(config.to_dict())
     if limit is not None and length >= limit:
         raise InputError(
-            "prompt: it has {length} tokens, but this model reads {limit} including what it generates; shorten it",
+            "prompt: it has {length} tokens, but this model reads {limit}, including the tokens that "
+            "it generates; shorten it",
             "prompt",
             length=length,
             limit=limit,

@@ -180,13 +180,13 @@ class NewTokens:
         if spare:
             parts.append(
                 message(
-                    "{spare} to spare in the vocabulary of {before} taken by added tokens",
+                    "{spare} unused in the vocabulary of {before} taken by added tokens",
                     spare=_rows(spare),
                     before=before,
                 )
             )
         if parts and means:
-            parts.append(message("{means} initialised to the mean of the pieces that they replace", means=_rows(means)))
+            parts.append(message("{means} initialized to the mean of the pieces that they replace", means=_rows(means)))
         return join("; ", parts)
 
 

@@ -83,7 +83,7 @@ class LayerDepths:
         if not found:
             some = self.names[:: max(1, len(self.names) // _EXAMPLES)][:_EXAMPLES]
             raise InputError(
-                "{field}: {wish} matches no parameter; there are for example {some}",
+                "{field}: {wish} does not match any parameter; the parameters include {some}",
                 _FIELD,
                 field=_FIELD,
                 wish=repr(pattern),
@@ -100,7 +100,7 @@ class LayerDepths:
         depths, top = self._depths
         if count > top - 1:
             raise InputError(
-                "{field}: {count} lower layers are more than the {top} of this model",
+                "{field}: {count} lower layers are more than the {top} layers of this model",
                 _FIELD,
                 field=_FIELD,
                 count=count,

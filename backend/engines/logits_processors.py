@@ -65,8 +65,8 @@ def build_processors(defaults: Any, ends: frozenset[int], *, samples: bool) -> L
     """Of a GenerationConfig, where `ends` end a text. Raises InputError for a demand that is not known here."""
     if key := unknown_demand(defaults, samples=samples):
         raise InputError(
-            "model.name_or_path: generation_config.json of this model asks for {key}, which the JAX engine "
-            "does not support; remove it from that file, or choose PyTorch",
+            "model.name_or_path: this model's generation_config.json asks for {key}, which the JAX "
+            "engine does not support; remove it from that file, or choose PyTorch",
             "model.name_or_path",
             key=key,
         )

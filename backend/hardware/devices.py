@@ -30,9 +30,10 @@ _NAMES_OF_THEIRS = re.compile(r"t5|t0pp|\bt0\b|ul2|madlad|pegasus|switch")
 
 
 _TPU_WAY_OUT = {
-    "torch": message("training on a TPU needs hardware.engine: jax"),
+    "torch": message("training on a TPU requires hardware.engine: jax"),
     "jax": message(
-        "JAX sees a TPU only with jax[tpu], and only if no other process holds it; burnish doctor says what is wrong"
+        "JAX sees a TPU only with jax[tpu], and only if no other process is using it; run "
+        "burnish doctor to see what is wrong"
     ),
 }
 
@@ -83,7 +84,7 @@ def query_devices(
             message("{engine} did not list its devices within {seconds:g} seconds", engine=engine, seconds=seconds),
         )
     except subprocess.CalledProcessError as error:
-        words = error.stderr.decode(errors="replace").strip().splitlines() or [message("it did not say why")]
+        words = error.stderr.decode(errors="replace").strip().splitlines() or [message("it gave no reason")]
         return DeviceList(
             [cpu_device()], message("{engine} could not list its devices: {words}", engine=engine, words=words[-1])
         )
@@ -139,7 +140,7 @@ def _devices(spec: RunSpec, devices: list[Device], note: str) -> list[Device]:
             "; ",
             filter(
                 None,
-                [message("there is no {wanted} here; there is {kinds}", wanted=wanted, kinds=kinds), note, way_out],
+                [message("there is no {wanted} here; available: {kinds}", wanted=wanted, kinds=kinds), note, way_out],
             ),
         )
         raise InputError("hardware.device: {said}", "hardware.device", said=reasons)
@@ -148,8 +149,8 @@ def _devices(spec: RunSpec, devices: list[Device], note: str) -> list[Device]:
     engine = registry.find("engine", spec.hardware.engine, "hardware.engine")
     if len(numbers) > 1 and not engine.several_devices:
         raise InputError(
-            "hardware.devices: {title} trains on one device at a time here; name one number, or choose an "
-            "engine that supports several",
+            "hardware.devices: {title} trains on one device at a time here; give one number, or "
+            "choose an engine that supports several",
             "hardware.devices",
             title=engine.title,
         )
@@ -158,13 +159,13 @@ def _devices(spec: RunSpec, devices: list[Device], note: str) -> list[Device]:
         if number not in by_number:
             there = ", ".join(map(str, by_number))
             raise InputError(
-                "hardware.devices: there is no device number {number}; there are {there}",
+                "hardware.devices: there is no device number {number}; the devices are {there}",
                 "hardware.devices",
                 number=number,
                 there=there,
             )
     if len(set(numbers)) < len(numbers):
-        raise InputError("hardware.devices: a number occurs twice; name every device once", "hardware.devices")
+        raise InputError("hardware.devices: a number occurs twice; list every device once", "hardware.devices")
     return [by_number[number] for number in numbers]
 
 
@@ -179,7 +180,7 @@ def _precision(spec: RunSpec, device: Device) -> tuple[Precision, str]:
                 wanted=wanted,
                 precisions=", ".join(device.precisions),
             )
-        return wanted, message("chosen by hand")
+        return wanted, message("chosen manually")
     if device.kind == "cpu":
         return "float32", message("float32 is fastest on CPU")
     if "bfloat16" in device.precisions:
@@ -189,7 +190,7 @@ def _precision(spec: RunSpec, device: Device) -> tuple[Precision, str]:
             "float32",
             message("this model overflows in float16")
             if "float16" in device.precisions
-            else message("{name} has nothing faster", name=device.name),
+            else message("{name} does not support anything faster", name=device.name),
         )
     return "float16", message(
         "{name} has no bfloat16; float16 with loss scaling is faster than float32", name=device.name
@@ -201,7 +202,7 @@ def _warning(spec: RunSpec, device: Device, precision: Precision) -> str:
         return ""
     safe = message("bfloat16 or float32") if "bfloat16" in device.precisions else "float32"
     return message(
-        "hardware.precision: float16 was chosen by hand, but models of this family (T5, mT5, "
+        "hardware.precision: float16 was chosen manually, but models of this family (T5, mT5, "
         "Pegasus) overflow in it, and the loss may become NaN; {safe} is safe.",
         safe=safe,
     )

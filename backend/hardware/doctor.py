@@ -86,7 +86,7 @@ def _training_libraries() -> Iterator[Finding]:
         if version:
             yield Finding("fine", f"{name} {version}")
         else:
-            yield Finding("missing", message("{name} is not installed; training needs it", name=name), pip("torch"))
+            yield Finding("missing", message("{name} is not installed; training requires it", name=name), pip("torch"))
 
 
 def _plugins() -> Iterator[Finding]:
@@ -99,11 +99,11 @@ def _window() -> Iterator[Finding]:
     lacking: State = "missing" if has_display() else "note"
     version = version_of("PySide6_Essentials")
     if importlib.util.find_spec("PySide6") is None:
-        yield Finding(lacking, message("PySide6 is not installed; the window needs it"), pip("window"))
+        yield Finding(lacking, message("PySide6 is not installed; the window requires it"), pip("window"))
         return
     if version and version != QT_PIN:
         text = message(
-            "PySide6 {version} is installed; Burnish is tested with {qt_pin}, and some others crash",
+            "PySide6 {version} is installed; Burnish is tested with {qt_pin}, and some other versions crash",
             version=version,
             qt_pin=QT_PIN,
         )
@@ -113,7 +113,7 @@ def _window() -> Iterator[Finding]:
     if version_of("pyqtgraph"):
         yield Finding("fine", message("pyqtgraph {value}", value=version_of("pyqtgraph")))
     else:
-        yield Finding(lacking, message("pyqtgraph is not installed; the window needs it"), pip("window"))
+        yield Finding(lacking, message("pyqtgraph is not installed; the window requires it"), pip("window"))
     yield _qt_libraries()
 
 
@@ -124,10 +124,10 @@ def _qt_libraries() -> Finding:
     else:
         for_display = _absent(_QT_X11)
     if not needed and not for_display:
-        return Finding("fine", message("the system libraries of Qt are here"))
-    text = message("system libraries of Qt are missing: {value}", value=", ".join([*needed, *for_display]))
+        return Finding("fine", message("the system libraries required by Qt are installed"))
+    text = message("system libraries required by Qt are missing: {value}", value=", ".join([*needed, *for_display]))
     if not has_display():
-        text = message("{text}; only a window needs them", text=text)
+        text = message("{text}; only the window needs them", text=text)
     return Finding("missing" if has_display() else "note", text, _install_command([*needed, *for_display]))
 
 
@@ -153,35 +153,33 @@ def _install_command(packages: list[str]) -> str:
 
 def _display() -> Finding:
     if has_display():
-        return Finding("fine", message("there is a display"))
-    return Finding("note", message("there is no display: no window here, but every command works"), "")
+        return Finding("fine", message("a display is available"))
+    return Finding("note", message("no display is available: the window cannot open, but every command works"), "")
 
 
 def _caches() -> Iterator[Finding]:
     path, variable = hub_cache()
-    yield Finding("fine", message("models from the Hub are kept in {path} ({variable})", path=path, variable=variable))
+    yield Finding(
+        "fine", message("models from the Hub are stored in {path} ({variable})", path=path, variable=variable)
+    )
     for name in ("TRANSFORMERS_CACHE", "PYTORCH_TRANSFORMERS_CACHE", "PYTORCH_PRETRAINED_BERT_CACHE"):
         if os.environ.get(name):
-            text = message(
-                "{name} is set, but nothing reads it any more; models are kept in {path}", name=name, path=path
-            )
+            text = message("{name} is set, but it is no longer used; models are stored in {path}", name=name, path=path)
             yield Finding("note", text, f"unset {name}; export HF_HUB_CACHE={os.environ[name]}")
-    yield Finding("fine", message("tables and features are kept in {cache_folder}", cache_folder=cache_folder()))
+    yield Finding("fine", message("tables and features are stored in {cache_folder}", cache_folder=cache_folder()))
 
 
 def hub_cache() -> tuple[Path, str]:
     """Where the hub library keeps models, and which variable decides it."""
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if os.environ.get(name):
-            return Path(os.environ[name]).expanduser(), message("decided by {name}", name=name)
+            return Path(os.environ[name]).expanduser(), message("set by {name}", name=name)
     if os.environ.get("HF_HOME"):
-        return Path(os.environ["HF_HOME"]).expanduser() / "hub", message("decided by HF_HOME")
+        return Path(os.environ["HF_HOME"]).expanduser() / "hub", message("set by HF_HOME")
     if os.environ.get("XDG_CACHE_HOME"):
-        return Path(os.environ["XDG_CACHE_HOME"]).expanduser() / "huggingface" / "hub", message(
-            "decided by XDG_CACHE_HOME"
-        )
+        return Path(os.environ["XDG_CACHE_HOME"]).expanduser() / "huggingface" / "hub", message("set by XDG_CACHE_HOME")
     return Path("~/.cache/huggingface/hub").expanduser(), message(
-        "the default; HF_HUB_CACHE or HF_HOME would change it"
+        "the default; set HF_HUB_CACHE or HF_HOME to change it"
     )
 
 
@@ -190,11 +188,11 @@ def _login() -> Finding:
     by_variable = next((name for name in TOKEN_VARIABLES if os.environ.get(name)), "")
     stored = token_file()
     if by_variable:
-        return Finding("fine", message("there is a Hub token in {by_variable}", by_variable=by_variable))
+        return Finding("fine", message("{by_variable} contains a Hub token", by_variable=by_variable))
     if stored.is_file():
-        return Finding("fine", message("you are logged in to the Hub ({stored})", stored=stored))
+        return Finding("fine", message("you are signed in to the Hub ({stored})", stored=stored))
     return Finding(
-        "fine", message("not logged in to the Hub; only needed for private and gated models (hf auth login)")
+        "fine", message("not signed in to the Hub; only needed for private and gated models (hf auth login)")
     )
 
 
@@ -204,12 +202,12 @@ def _runs() -> Finding:
         with tempfile.TemporaryFile(dir=_existing(path)):
             pass
     except OSError as error:
-        fix = message("set BURNISH_RUNS to a folder that you may write to")
+        fix = message("set BURNISH_RUNS to a folder that you can write to")
         return Finding(
             "missing", message("runs cannot be written to {path}: {strerror}", path=path, strerror=error.strerror), fix
         )
-    by = message(" (decided by BURNISH_RUNS)") if os.environ.get("BURNISH_RUNS") else ""
-    return Finding("fine", message("runs are kept in {path}{by}", path=path, by=by))
+    by = message(" (set by BURNISH_RUNS)") if os.environ.get("BURNISH_RUNS") else ""
+    return Finding("fine", message("runs are stored in {path}{by}", path=path, by=by))
 
 
 def _check_disk_space() -> Iterator[Finding]:
@@ -218,12 +216,12 @@ def _check_disk_space() -> Iterator[Finding]:
         state: State = "fine" if free >= FREE_DISK_GB else "note"
         yield Finding(
             state,
-            message("{free:.1f} GB of disk are free for {title}", free=free, title=title),
+            message("{free:.1f} GB of disk space is free for {title}", free=free, title=title),
             "" if state == "fine" else message("free some space"),
         )
     memory = psutil.virtual_memory()
     free = memory.available / GB
-    text = message("{free:.1f} of {total:.1f} GB of memory are free", free=free, total=memory.total / GB)
+    text = message("{free:.1f} of {total:.1f} GB of memory is free", free=free, total=memory.total / GB)
     yield Finding("fine", text) if free >= FREE_MEMORY_GB else Finding("note", text, message("close other programs"))
 
 

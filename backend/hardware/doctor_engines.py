@@ -45,11 +45,11 @@ def libraries() -> Iterator[Finding]:
         versions = ", ".join(f"{name} {version_of(name)}" for name in _own_requirements(engine) if version_of(name))
         if not engine.missing:
             yield Finding(
-                "fine", message("the {title} engine can be used: {versions}", title=engine.title, versions=versions)
+                "fine", message("the {title} engine is ready: {versions}", title=engine.title, versions=versions)
             )
         elif usable:
             text = message(
-                "the {title} engine is not installed; it is optional beside {title_2}",
+                "the {title} engine is not installed; it is optional because {title_2} is installed",
                 title=engine.title,
                 title_2=usable[0].title,
             )
@@ -57,7 +57,7 @@ def libraries() -> Iterator[Finding]:
         else:
             yield Finding(
                 "missing",
-                message("the {title} engine is not installed; training needs one", title=engine.title),
+                message("the {title} engine is not installed; training requires an engine", title=engine.title),
                 pip(engine.name),
             )
     if version_of("jax"):
@@ -69,12 +69,12 @@ def clashes(versions: Mapping[str, str], environment: Mapping[str, str]) -> Iter
     jax = versions["jax"]
     plugins = [name for name in ("jax-cuda12-plugin", "jax-cuda13-plugin") if versions[name]]
     if versions["jaxlib"] and versions["jaxlib"] != jax:
-        text = message("jax {jax} and jaxlib {versions} do not belong together", jax=jax, versions=versions["jaxlib"])
+        text = message("jax {jax} and jaxlib {versions} are not compatible", jax=jax, versions=versions["jaxlib"])
         yield Finding("missing", text, pip(f"jax=={jax}", f"jaxlib=={jax}"))
     for name in plugins:
         if versions[name] != jax:
             text = message(
-                "{name} {versions} does not belong to jax {jax}: GPUs are not seen",
+                "{name} {versions} is not compatible with jax {jax}, so JAX does not see GPUs",
                 name=name,
                 versions=versions[name],
                 jax=jax,
@@ -83,21 +83,21 @@ def clashes(versions: Mapping[str, str], environment: Mapping[str, str]) -> Iter
     if len(plugins) > 1:
         yield Finding(
             "note",
-            message("{plugins} clash; keep one of them", plugins=" and ".join(plugins)),
+            message("{plugins} conflict; keep one of them", plugins=" and ".join(plugins)),
             f"pip uninstall {plugins[0]}",
         )
     if plugins and versions["libtpu"]:
         yield Finding(
-            "note", message("JAX is installed for GPUs and for TPUs; keep one of them"), "pip uninstall libtpu"
+            "note", message("JAX is installed for both GPUs and TPUs; keep one of them"), "pip uninstall libtpu"
         )
     if plugins and "+cpu" not in versions["torch"] and versions["torch"]:
         text = message("PyTorch and JAX both include CUDA libraries, and may need different versions of them")
-        yield Finding("note", text, message("if one of them stops seeing the GPU, give JAX an environment of its own"))
+        yield Finding("note", text, message("if one of them stops seeing the GPU, install JAX in its own environment"))
     platforms = environment.get("JAX_PLATFORMS", "")
     if platforms and not {"tpu", "cuda", "gpu"} & set(platforms.split(",")):
         yield Finding(
             "note",
-            message("JAX_PLATFORMS is {platforms}, so JAX looks for nothing else", platforms=platforms),
+            message("JAX_PLATFORMS is {platforms}, so JAX does not look for anything else", platforms=platforms),
             "unset JAX_PLATFORMS",
         )
 
@@ -134,8 +134,10 @@ def hidden_devices(found: DeviceList, kinds: set[str], version: str) -> Iterator
         name = {"cuda": message("an NVIDIA GPU"), "tpu": "a TPU"}[kind]
         fix = pip(f"{_BUILDS[kind]}=={version}")
         if kind == "tpu":
-            fix = message("{command}, or end the process that holds it, as a TPU admits one", command=fix)
-        yield Finding("note", message("there is {name} here, and JAX does not see it", name=name), fix)
+            fix = message(
+                "{command}, or stop the process that is using it, because a TPU allows only one process", command=fix
+            )
+        yield Finding("note", message("this computer has {name}, but JAX does not see it", name=name), fix)
 
 
 def present(root: Path) -> set[str]:

@@ -171,9 +171,9 @@ def check_new_weights(spec: RunSpec, folder: Path) -> None:
     parameters, there = estimate(read_config(folder, spec)), psutil.virtual_memory().total
     if parameters * _BYTES > there:
         raise InputError(
-            "model.initialise: the configuration makes at least {parameters:,.1f} billion parameters, "
-            "which take {parameters_2:,.0f} GB of this computer's {there:,.0f} GB of memory; make the "
-            "model smaller in model.config, or choose another",
+            "model.initialise: the configuration results in at least {parameters:,.1f} billion "
+            "parameters, which would take {parameters_2:,.0f} GB of this computer's {there:,.0f} GB "
+            "of memory; make the model smaller in model.config, or choose another model",
             "model.initialise",
             parameters=parameters / 1000000000.0,
             parameters_2=parameters * _BYTES / 1000000000.0,

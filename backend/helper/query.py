@@ -40,7 +40,7 @@ def require(arguments: Arguments, name: str, kind: type | tuple[type, ...] = str
     """An argument that must be there. Raises InputError."""
     value = arguments.get(name)
     if not isinstance(value, kind):
-        raise InputError("the question needs {name}", name=repr(name))
+        raise InputError("the query needs {name}", name=repr(name))
     return value
 
 
@@ -49,7 +49,7 @@ def require_list(arguments: Arguments, name: str, most: int) -> list[Any]:
     values = list(arguments.get(name) or [])
     if len(values) > most:
         raise InputError(
-            "{name}: {values:,} are too many to ask about at once (at most {most:,}); ask in parts",
+            "{name}: {values:,} values are too many for one query (at most {most:,}); split them into several queries",
             name=name,
             values=len(values),
             most=most,

@@ -129,7 +129,7 @@ class Helper:
             self._channel.send(Reply(request.id, OpenModels(self._open_models())))
         elif request.query not in QUERIES:
             self._channel.refuse(
-                request.id, message("there is no question {query}; update Burnish", query=repr(request.query))
+                request.id, message("there is no query {query}; update Burnish", query=repr(request.query))
             )
         else:
             self._waiting.append(request)
@@ -142,7 +142,7 @@ class Helper:
         if number is None or not line.endswith(b"\n"):
             return False
         self._channel.refuse(
-            number, message("the question cannot be read ({why}); ask again, or run burnish doctor", why=why)
+            number, message("the query cannot be read ({why}); try again, or run burnish doctor", why=why)
         )
         return True
 
@@ -323,16 +323,16 @@ def _kind(line: bytes) -> _ReplyHeader | None:
 
 
 def _unreadable(query: str) -> str:
-    return message("the answer to {query} cannot be read; ask again, or run burnish doctor", query=query)
+    return message("the response to {query} cannot be read; try again, or run burnish doctor", query=query)
 
 
 def _describe_exit(code: int, query: str) -> str:
     """Why there is no answer, for people."""
     if code == DEVICE_GIVEN_UP:
-        return message("a run has started on the device of this model; ask again when the run has finished")
+        return message("a run has started on this model's device; try again when the run has finished")
     how = message("killed by signal {value}", value=-code) if code < 0 else message("exit code {code}", code=code)
     return message(
-        "the process that answered {query} ended ({how}); ask again, or run burnish doctor", query=query, how=how
+        "the process that was answering {query} exited ({how}); try again, or run burnish doctor", query=query, how=how
     )
 
 

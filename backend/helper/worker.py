@@ -98,7 +98,7 @@ def answer_request(request: Request, channel: Channel, stop_requested: Callable[
         sys.stderr.flush()
         if reason := describe_system_error(error):
             return Reply(request.id, error=ErrorReply(redact(reason)))
-        first = next(iter(str(error).splitlines()), message("it has no words"))
+        first = next(iter(str(error).splitlines()), message("it has no message"))
         sentence = message(
             "{query} failed unexpectedly: {class_name}: {first}",
             query=request.query,

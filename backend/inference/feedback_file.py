@@ -38,7 +38,7 @@ def add(
     """
     answer = answer_role(roles)
     if right and answer is None:
-        raise InputError("this task has no column for a right answer; add the row without one")
+        raise InputError("this task has no column for a correct answer; add the row without one")
     inputs = {
         columns.get(role.name, role.name): answered.get(role.name)
         for role in roles
@@ -62,14 +62,14 @@ def _convert_answer(role: str, right: str | None, answered: Mapping[str, Any]) -
     if role == SPANS:
         start = str(answered.get("context") or "").find(right)
         if start < 0:
-            raise InputError("the right answer does not occur literally in the context; copy it from there", "answers")
+            raise InputError("the correct answer does not occur verbatim in the context; copy it from there", "answers")
         return {"text": [right], "answer_start": [start]}
     if role == TAGS:
         words = answered.get("tokens")
         count = len(words.split() if isinstance(words, str) else words or ())
         if len(right.split()) != count:
             raise InputError(
-                "there are {count} words and {right} tags; write one tag for each word, separated by spaces",
+                "there are {count} words and {right} tags; enter one tag for each word, separated by spaces",
                 "tags",
                 count=count,
                 right=len(right.split()),

@@ -103,7 +103,8 @@ def _untrained_warning(new_weights: int, task: str) -> str:
     if not new_weights:
         return ""
     return message(
-        "This model was not trained for this task ({task}): its new head is random, so the answer means nothing yet.",
+        "This model was not trained for this task ({task}): its new head is random, so the "
+        "answer is not meaningful yet.",
         task=task.lower(),
     )
 
@@ -121,7 +122,8 @@ def _with_decoding(session: FeatureSession, settings: Mapping[str, Any]) -> Feat
 def _read_typed_rows(rows: Sequence[TypedRow], roles: Sequence[Column], columns: Mapping[str, str]) -> _Typed:
     if not 0 < len(rows) <= MAX_ROWS:
         raise InputError(
-            "input: give 1 to {max_rows} rows; for more, write a file and use burnish predict --data", max_rows=MAX_ROWS
+            "input: enter 1 to {max_rows} rows; for more, write them to a file and use burnish predict --data",
+            max_rows=MAX_ROWS,
         )
     names = {**{name: role for role, name in columns.items()}, **{role.name: role.name for role in roles}}
     for row in rows:
@@ -129,13 +131,16 @@ def _read_typed_rows(rows: Sequence[TypedRow], roles: Sequence[Column], columns:
             if key not in names:
                 known = ", ".join(role.name for role in roles)
                 raise InputError(
-                    "input: {key} is not a column of this task; it has {known}", key, key=repr(key), known=known
+                    "input: {key} is not a column of this task; its columns are {known}",
+                    key,
+                    key=repr(key),
+                    known=known,
                 )
     by_role = [{names[key]: _read_cell(names[key], value) for key, value in row.items()} for row in rows]
     given = [role for role in roles if any(row.get(role.name) not in (None, "", []) for row in by_role)]
     for role in roles:
         if role.required and role.needed_to_predict and role not in given:
-            raise InputError("{title} is empty; write it first", role.name, title=role.title)
+            raise InputError("{title} is empty; fill it in first", role.name, title=role.title)
     table = pa.table({role.name: _column([row.get(role.name) for row in by_role]) for role in given})
     count = len(rows)
     return _Typed(
@@ -162,7 +167,7 @@ def _refuse_unusable(session: FeatureSession, rows: Rows) -> None:
     if unusable:
         row, reason = unusable[0]
         where = message("row {row}: ", row=row + 1) if len(rows) > 1 else ""
-        raise InputError("input: {where}{reason}; write something else", where=where, reason=reason)
+        raise InputError("input: {where}{reason}; enter something else", where=where, reason=reason)
 
 
 def _predict(session: FeatureSession, rows: Rows) -> list[dict[str, Any]]:
@@ -194,7 +199,7 @@ def _stream_pieces(session: FeatureSession, cells: Mapping[str, Any], settings: 
     chosen = replace(wanted, seed=int(settings.get("seed") or 0), stop_requested=session.stop_requested)
     ids = predict.ids_of_prompt(session.task, cells, session.tokenizer)
     if not ids:
-        raise InputError("input: the text has no tokens; write at least one word")
+        raise InputError("input: the text has no tokens; enter at least one word")
     return predict.as_text(session.engine.continue_prompt(ids, chosen), session.tokenizer, ids)
 
 
@@ -223,11 +228,11 @@ def _lengths(batch: pa.RecordBatch, bound: Limit) -> list[tuple[int, int]]:
 
 
 def _sentence(session: FeatureSession, rows: Rows, row: int, limit: int, length: int) -> str:
-    where = message("Row {row}", row=row + 1) if len(rows) > 1 else message("This")
+    where = message("Row {row}", row=row + 1) if len(rows) > 1 else message("The text")
     last = _last_words(session, rows, row, limit, length)
-    read = message("it reads up to “{last}”", last=last) if last else message("the rest is cut off")
+    read = message("it reads up to “{last}”", last=last) if last else message("the rest is truncated")
     return message(
-        "{where} is {length:,} tokens long, and the model reads {limit:,}: {read}.",
+        "{where} is {length:,} tokens long, but the model reads only {limit:,}: {read}.",
         where=where,
         length=length,
         limit=limit,

@@ -93,8 +93,8 @@ def open_model(spec: RunSpec, report: Report = ignore_progress, *, accepts_untra
         loaded = replace(loaded, new_weights=[])  # they are in the checkpoint
     if loaded.new_weights and not accepts_untrained:
         raise InputError(
-            "{name_or_path}: this model was not trained for {task} (it lacks {new_weights}); train it "
-            "first, or choose a model that was",
+            "{name_or_path}: this model was not trained for {task} (it lacks {new_weights}); train "
+            "it first, or choose one that was trained for it",
             "model.name_or_path",
             name_or_path=spec.model.name_or_path,
             task=spec.task["type"],

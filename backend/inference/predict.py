@@ -131,7 +131,8 @@ def generate(
         return _answer(spec, prompt, seed)
     if task.head is not Head.CAUSAL_LM:
         raise InputError(
-            "{target}: a model for {task} generates no text; choose a causal or a sequence-to-sequence language model",
+            "{target}: a model for {task} does not generate text; choose a causal or a "
+            "sequence-to-sequence language model",
             target=target,
             task=spec.task["type"],
         )
@@ -139,7 +140,7 @@ def generate(
     chosen = replace(generation(task, session.tokenizer), seed=spec.training.seed if seed is None else seed)
     prompt_ids = ids_of_prompt(task, {used_columns(task)[0].name: prompt}, session.tokenizer)
     if not prompt_ids:
-        raise InputError("--prompt: the prompt has no tokens; write at least one word")
+        raise InputError("--prompt: the prompt has no tokens; enter at least one word")
     ids = session.engine.continue_prompt(prompt_ids, chosen)
     return as_text(ids, session.tokenizer, prompt_ids)
 
@@ -206,7 +207,7 @@ def _score(
     facts = dict(session.facts)  # the session's own are part of the key under which features are kept
     if labelled:
         task.check(rows, columns, facts, "--data")
-    say("Tokenising")
+    say("Tokenizing")
     source_features = session.features(rows, report)
     say("Predicting")
     ready = time.perf_counter()

@@ -118,7 +118,9 @@ def free_name(folder: RunFolder, data: Path) -> str:
         taken = name in _OWN_NAMES or any(folder.predictions(name, suffix).exists() for suffix in ("csv", "parquet"))
         if not taken:
             return name
-    raise RuntimeError(message("{path} holds ten thousand predictions named {stem}", path=folder.path, stem=stem))
+    raise RuntimeError(
+        message("{path} already contains ten thousand predictions named {stem}", path=folder.path, stem=stem)
+    )
 
 
 # The file that the GLUE benchmark's server takes: `index<TAB>prediction`

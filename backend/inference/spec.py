@@ -39,7 +39,7 @@ def spec_of(
         return _of_model(target, task, changes, generates)
     if checkpoint is None and not has_model(run):
         raise InputError(
-            "{target}: this run has no model yet; name one of its checkpoints, or let it finish, or stop it, first",
+            "{target}: this run has no model yet; choose one of its checkpoints, or let it finish or stop it first",
             target=target,
         )
     return _of_run(run, checkpoint.folder if checkpoint else run.model, changes, data)
@@ -83,8 +83,8 @@ def _of_model(target: str, task: str | None, changes: list[str], generates: bool
     kind = task or (note["task"]["type"] if note else _writing_task(folder) if generates else None)
     if kind is None:
         raise InputError(
-            "{target}: there is no run of that name (burnish runs lists them); for a model add --task, "
-            "one of {registry}",
+            "{target}: there is no run with that name (burnish runs lists them); for a model, add "
+            "--task, one of {registry}",
             target=target,
             registry=", ".join(registry.names("task")),
         )
@@ -107,14 +107,14 @@ def _check_changes(changes: list[str]) -> None:
         section = change.split(".", 1)[0].split("=", 1)[0]
         if section not in OVERRIDABLE:
             raise InputError(
-                "--set {change}: only {overridable} can be changed without training again",
+                "--set {change}: only {overridable} can be changed without retraining",
                 section,
                 change=change,
                 overridable=", ".join(OVERRIDABLE),
             )
         if change.startswith("data.max_rows"):
             raise InputError(
-                "--set {change}: every row of --data is used; give a file with fewer rows",
+                "--set {change}: every row of --data is used; use a file with fewer rows",
                 "data.max_rows",
                 change=change,
             )
@@ -156,8 +156,8 @@ def note_of(checkpoint: CheckpointTarget) -> dict[str, Any]:
     note = read_note(checkpoint.folder) or read_note(checkpoint.run.model)
     if note is None:
         raise InputError(
-            "{folder}: an older release wrote this checkpoint, which cannot answer on its own; let the run "
-            "finish, or stop it, first",
+            "{folder}: this checkpoint was written by an older release and cannot be used on its "
+            "own; let the run finish or stop it first",
             folder=checkpoint.folder,
         )
     return note

@@ -131,9 +131,7 @@ class BatchPreview:
             indices = self.indices(step)
             places = np.flatnonzero(indices == feature)
             if not len(places):
-                raise InputError(
-                    "feature {feature} is not among those of step {step}", "feature", feature=feature, step=step
-                )
+                raise InputError("feature {feature} is not part of step {step}", "feature", feature=feature, step=step)
             number, place = divmod(int(places[0]), self._rows_in_pass())
             part = indices[number * self._rows_in_pass() :][: self._rows_in_pass()]
             return self.session.micro_batches(self.features, part, len(part), self.epoch(step))[0], place
@@ -171,7 +169,9 @@ def preview(spec: RunSpec, stage: Stage, split: str = "train", past: RunHistory 
         check_model(spec, model.folder, looks_at_weights=False)
     splits = load_splits(spec, model.folder, stage("reading the data"))
     if split not in splits.rows:
-        raise InputError("there is no {split} data; there is {rows}", "split", split=split, rows=", ".join(splits.rows))
+        raise InputError(
+            "there is no {split} data; available: {rows}", "split", split=split, rows=", ".join(splits.rows)
+        )
     _check_rows(splits, past)
     session = open_session(spec, splits, model, engine=_padder(spec, past))
     features = session.features(splits.rows[split], stage("tokenising"), to_train=split == "train")

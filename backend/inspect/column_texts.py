@@ -82,7 +82,7 @@ def read_column_texts(
     found = columns or columns_with_text(rows)
     if not found:
         raise InputError(
-            "{field}: no column holds text; there are {column_names}",
+            "{field}: no column contains text; the columns are {column_names}",
             field,
             field=field,
             column_names=", ".join(rows.table.column_names),
@@ -95,7 +95,7 @@ def read_rows(data: dict[str, Any], base: Path, report: Report = ignore_progress
     subject = request_of_data(data, {}, None, base)
     rows = subject.source.read("train", subject.data, reading(report))
     if rows is None:
-        raise InputError("data.train: name the data, for example a CSV file", "data.train")
+        raise InputError("data.train: specify the data, for example a CSV file", "data.train")
     return rows
 
 
@@ -104,7 +104,7 @@ def check_columns(rows: Rows, names: Sequence[str], field: str, *, numbers_too: 
     there = {one.name: one.type for one in rows.table.schema}
     if missing := [name for name in names if name not in there]:
         raise InputError(
-            "{field}: there is no column {missing}; there are {there}",
+            "{field}: there is no column {missing}; the columns are {there}",
             field,
             field=field,
             missing=repr(missing[0]),
@@ -115,7 +115,7 @@ def check_columns(rows: Rows, names: Sequence[str], field: str, *, numbers_too: 
     ]
     if wrong:
         raise InputError(
-            "{field}: the column {wrong} does not hold text but {there}",
+            "{field}: the column {wrong} does not contain text but {there}",
             field,
             field=field,
             wrong=repr(wrong[0]),
@@ -199,14 +199,14 @@ def _section(data: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
         return dict(data)
     given = [data] if isinstance(data, str) else list(data)
     if not any(path.strip() for path in given):
-        raise InputError("data: name the data, for example a CSV file", "data")
+        raise InputError("data: specify the data, for example a CSV file", "data")
     return {"source": "files", "train": [str(user_path(path).absolute()) for path in given]}
 
 
 def _longest(rows: Rows) -> str:
     names = columns_with_text(rows)
     if not names:
-        raise InputError("column: this data has no column of texts; choose another file", "column")
+        raise InputError("column: this data has no text column; choose another file", "column")
     first = [[_text(cell) for cell in islice(cells(rows, name), LOOKED_AT)] for name in names]
     return text_column(names, list(zip(*first, strict=True)))
 

@@ -90,7 +90,7 @@ def _read(subject: ReportRequest, task: Task, report: Report) -> tuple[dict[str,
     data = subject.data
     read = {split: subject.source.read(split, data, reading(report)) for split in SPLITS}
     if read["train"] is None:
-        raise InputError("data.train: name the training data, for example a CSV file", "data.train")
+        raise InputError("data.train: specify the training data, for example a CSV file", "data.train")
     columns = choose_columns(task, data.columns, read["train"])
     splits = {split: _select_parts(task, rows, columns, split) for split, rows in read.items() if rows is not None}
     fraction = data.validation

@@ -140,7 +140,7 @@ def _splits(subject: ReportRequest, report: Report) -> tuple[dict[str, _Split], 
     read = {split: subject.source.read(split, data, reading(report)) for split in SPLITS}
     rows = {split: found for split, found in read.items() if found is not None}
     if not rows:
-        raise InputError("data.train: name the data, for example a CSV file", "data.train")
+        raise InputError("data.train: specify the data, for example a CSV file", "data.train")
     first = next(iter(rows.values()))
     columns = choose_columns(task, data.columns, first) if task else {}
     unusable = {

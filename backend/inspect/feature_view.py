@@ -70,8 +70,8 @@ def _step(preview: BatchPreview, step: int, indices: np.ndarray) -> TrainingStep
 
 def _difference(counted: int, tokens: int) -> str:
     return message(
-        "The run counted {counted:,} tokens in this step, and these rows have {tokens:,}: its tokenizer or its "
-        "data has changed, so these may be different rows.",
+        "The run counted {counted:,} tokens in this step, but these rows have {tokens:,}: the "
+        "run's tokenizer or data has changed, so these may be different rows.",
         counted=counted,
         tokens=tokens,
     )
@@ -221,7 +221,7 @@ def _counts(arrays: Batch) -> str:
     mask = arrays["attention_mask"]
     seen, padding = int(mask.sum()), int(mask.size - mask.sum())
     return (
-        message("{seen:,} and {padding:,} of padding", seen=seen, padding=padding)
+        message("{seen:,} and {padding:,} padding", seen=seen, padding=padding)
         if padding
         else message("{seen:,}", seen=seen)
     )

@@ -162,10 +162,10 @@ def _padding(preview: BatchPreview) -> list[PaddingRule]:
 
 
 _TITLES = {
-    "length_buckets": message("Rows of similar length together"),
-    "random": message("Rows at random"),
-    "in_order": message("Rows in their order"),
-    "fixed": message("Every row filled to the limit"),
+    "length_buckets": message("Rows grouped by length"),
+    "random": message("Rows in random order"),
+    "in_order": message("Rows in their original order"),
+    "fixed": message("Every row padded to the limit"),
 }
 
 

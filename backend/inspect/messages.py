@@ -41,7 +41,7 @@ def _imbalance(train: SplitSummary, can_weigh: bool) -> str:
     times = train.labels[most] / train.labels[least]
     if times < IMBALANCED:
         return ""
-    hint = message("; class weights “balanced” make up for it") if can_weigh else ""
+    hint = message("; the class weights “balanced” compensate for this") if can_weigh else ""
     return message(
         "The labels are imbalanced: “{most}” has {times:,.0f} times as many rows as “{least}”{way}.",
         most=most,
@@ -93,7 +93,7 @@ def _truncated_rows(found: DataSummary) -> str:
         return ""
     share = lengths.over / lengths.rows
     return message(
-        "{share:.1%} of the rows are longer than the limit of {limit:,} {unit} and are truncated there.",
+        "{share:.1%} of the rows are longer than the limit of {limit:,} {unit} and are truncated.",
         share=share,
         limit=lengths.limit,
         unit=lengths.unit,
@@ -145,14 +145,14 @@ def limit_sentence(bound: Limit, limit: int, losses: Sequence[Loss], better: int
         )
     if not share and bound.beyond == "windows":
         return message(
-            "At {limit:,} tokens none of the {what} needs a second window: the longest has {longest:,}.",
+            "At {limit:,} tokens, none of the {what} needs a second window: the longest has {longest:,}.",
             what=what,
             limit=limit,
             longest=longest,
         )
     if not share:
         return message(
-            "At {limit:,} tokens none of the {what} loses {loses}: the longest has {longest:,}.",
+            "At {limit:,} tokens, none of the {what} loses {loses}: the longest has {longest:,}.",
             what=what,
             loses=bound.loses,
             limit=limit,
@@ -167,7 +167,9 @@ def limit_sentence(bound: Limit, limit: int, losses: Sequence[Loss], better: int
         )
     values = {"share": percent(share), "what": what, "loses": bound.loses, "limit": limit}
     if better is None:
-        return message("{share} of the {what} lose {loses} at {limit:,} tokens, and the model reads no more.", **values)
+        return message(
+            "{share} of the {what} lose {loses} at {limit:,} tokens, which is all that the model can read.", **values
+        )
     values["better"] = better
     if left := next(one.share for one in losses if one.limit == better):
         return message(
@@ -181,7 +183,7 @@ def limit_sentence(bound: Limit, limit: int, losses: Sequence[Loss], better: int
 def unknown_sentence(token: str, tokens: int, unknown: int, rows: int, all_rows: int) -> str:
     """How much of the data the tokenizer has no piece for."""
     if not token:
-        return message("This tokenizer has no unknown token: it spells out whatever it does not know.")
+        return message("This tokenizer has no unknown token: it splits anything it does not know into smaller pieces.")
     if not unknown:
         return message("Every token is known: {token} does not occur in {tokens:,} tokens.", token=token, tokens=tokens)
     return message(
@@ -216,7 +218,7 @@ def _windows(preview: BatchPreview) -> list[str]:
     return [
         message(
             "{several:,} of {rows:,} rows are read in several windows, {several_2:.1f} on average: "
-            "{features:,} features in all.",
+            "{features:,} features in total.",
             several=len(several),
             rows=len(preview.rows),
             several_2=several.mean(),
@@ -241,10 +243,10 @@ def _truncated_answers(preview: BatchPreview) -> list[str]:
         return []
     return [
         plural(
-            '{count:,} answer fits whole in no window, so it is trained as "no answer"; a larger '
-            "task.doc_stride or task.max_length keeps it whole.",
-            '{count:,} answers fit whole in no window, so they are trained as "no answer"; a larger '
-            "task.doc_stride or task.max_length keeps them whole.",
+            '{count:,} answer does not fit completely into any window, so it is trained as "no '
+            'answer"; a larger task.doc_stride or task.max_length keeps it whole.',
+            '{count:,} answers do not fit completely into any window, so they are trained as "no '
+            'answer"; a larger task.doc_stride or task.max_length keeps them whole.',
             count,
         )
     ]
@@ -290,7 +292,7 @@ def _features_without_target(preview: BatchPreview) -> list[str]:
         return []
     return [
         message(
-            "{empty:,} of {features:,} features have no token to learn from; they do not count.",
+            "{empty:,} of {features:,} features have no tokens to learn from, so they do not count.",
             empty=empty,
             features=len(preview.features),
         )

@@ -54,10 +54,12 @@ def prepare(spec: RunSpec, stage: Stage, export: Path | None = None, file_format
     Raises InputError. Whatever ends it early, neither the cache nor the folder holds anything half-written.
     """
     if export is not None and ((export.exists() and not export.is_dir()) or not export.absolute().parent.is_dir()):
-        raise InputError("--export: {export} must be a folder in a folder that exists; name another one", export=export)
+        raise InputError(
+            "--export: {export} must be a folder inside an existing folder; choose another one", export=export
+        )
     if export is not None and any(export.glob(f"*.{file_format}")):
         raise InputError(
-            "--export: {export} holds .{file_format} files already; name another folder",
+            "--export: {export} already contains .{file_format} files; choose another folder",
             export=export,
             file_format=file_format,
         )
@@ -71,7 +73,7 @@ def prepare(spec: RunSpec, stage: Stage, export: Path | None = None, file_format
     features: dict[str, Features] = {}
     for split, rows in splits.rows.items():
         started = time.perf_counter()
-        found = session.features(rows, stage(message("tokenising {split}", split=split)), to_train=split == "train")
+        found = session.features(rows, stage(message("tokenizing {split}", split=split)), to_train=split == "train")
         seconds = time.perf_counter() - started
         prepared[split] = PreparedSplit(
             len(rows), len(rows.skipped), len(found), int(found.lengths.sum()), seconds, found.cached

@@ -30,11 +30,11 @@ _LOOKED_AT = 2000
 _LONGEST_JSON = 1 << 25
 """Characters of one JSON document that is looked at in this way."""
 FORMATS = {
-    "csv": message("a table (CSV)"), "tsv": message("a table (TSV)"), "jsonl": message("JSON lines"), "json": "JSON", "parquet": "Parquet", "arrow": "Arrow",
+    "csv": message("a table (CSV)"), "tsv": message("a table (TSV)"), "jsonl": message("JSON Lines"), "json": "JSON", "parquet": "Parquet", "arrow": "Arrow",
     "text": message("plain text"), "workbook": "a workbook",
 }  # fmt: skip
 _SPLITS = {"train": "training", "validation": "validation", "test": "test"}
-_NAMELESS = message("its name says neither training nor validation nor test")
+_NAMELESS = message("its name does not say whether it is training, validation or test data")
 _HUB = re.compile(r"(?:https?://(?:www\.)?huggingface\.co/datasets/|hf://datasets/)([\w.-]+(?:/[\w.-]+)?)")
 
 
@@ -53,11 +53,9 @@ def recognise(paths: Sequence[str], split: str | None = None) -> RecognisedData:
     """What they are by content; `split` puts all of them into that one. Raises InputError where nothing can be used."""
     given = [one.strip() for one in paths if one.strip()]
     if not given:
-        raise InputError("nothing was named; give a file, several files or a folder")
+        raise InputError("nothing was specified; choose a file, several files or a folder")
     if name := _hub_name(given):
-        return _to_answer(
-            _Found("hub", message("a dataset of the Hub"), {"name": name, "train": "train", "validation": 0.1})
-        )
+        return _to_answer(_Found("hub", message("a Hub dataset"), {"name": name, "train": "train", "validation": 0.1}))
     places = [place for one in given for place in _places_of(one)]
     found = _recognise_source(places) if split is None else None
     return _to_answer(found or _files(places, split))
@@ -72,7 +70,7 @@ def _places_of(one: str) -> list[Path]:
     """A file, a folder, or the files of a pattern."""
     address = urlparse(one)
     if address.scheme in ("http", "https", "ftp", "s3"):
-        raise InputError("{one} is a network address; download the file first, or name a dataset of the Hub", one=one)
+        raise InputError("{one} is a network address; download the file first, or specify a Hub dataset", one=one)
     path = user_path(unquote(address.path) if address.scheme == "file" else one)
     if not path.exists() and glob.has_magic(one):
         return [found.absolute() for found in pattern_files(one)]
@@ -102,7 +100,7 @@ def _files(paths: list[Path], split: str | None) -> _Found:
         raise InputError(_describe_no_data(paths, left_out))
     source = _chosen_source(kinds)
     left_out += [
-        IgnoredFile(path.name, message("is {what} and the other files are not", what=what))
+        IgnoredFile(path.name, message("is {what}, and the other files are not", what=what))
         for path, (name, what, _) in kinds.items()
         if name != source
     ]
@@ -110,7 +108,7 @@ def _files(paths: list[Path], split: str | None) -> _Found:
     within = paths[0] if len(paths) == 1 and paths[0].is_dir() else None
     splits, unnamed = _splits(list(kept), within, split)
     left_out += [
-        IgnoredFile(path.name, message("is named for another split") if split_of(path, within) else _NAMELESS)
+        IgnoredFile(path.name, message("is named after another split") if split_of(path, within) else _NAMELESS)
         for path in unnamed
     ]
     if not splits:
@@ -211,20 +209,20 @@ def _set_format(found: _Found, files: list[Path]) -> None:
 
 def _describe_no_data(paths: list[Path], left_out: list[IgnoredFile]) -> str:
     if not left_out:
-        return message("{paths} has no files; give a folder with files that hold rows", paths=paths[0])
+        return message("{paths} has no files; choose a folder with files that contain rows", paths=paths[0])
     if len(left_out) == 1 and paths[0].is_file():
         return message("{name} {reason}", name=left_out[0].name, reason=left_out[0].reason)
     first = left_out[0]
     if len(left_out) == 1:
         return message(
-            "{name}, the only file here, holds no rows ({reason}); give CSV, TSV, JSON, Parquet, Arrow, "
-            "Excel, OpenDocument or plain text",
+            "{name}, the only file here, does not contain rows ({reason}); use CSV, TSV, JSON, "
+            "Parquet, Arrow, Excel, OpenDocument or plain text",
             name=first.name,
             reason=first.reason,
         )
     return message(
-        "none of these {left_out} files holds rows, for example {name} ({reason}); give CSV, TSV, "
-        "JSON, Parquet, Arrow, Excel, OpenDocument or plain text",
+        "none of these {left_out} files contains rows, for example {name} ({reason}); use CSV, "
+        "TSV, JSON, Parquet, Arrow, Excel, OpenDocument or plain text",
         left_out=len(left_out),
         name=first.name,
         reason=first.reason,
@@ -302,8 +300,9 @@ def _describe_folders(names: list[str]) -> str:
     if len(names) > 3:
         listed = message("{names} and {count} more", names=listed, count=len(names) - 3)
     return message(
-        "The text files are in the folders {names}. If these are labels, write one table with the columns text "
-        "and label and a row for each file: in plain text every line is a row, and no row has a label.",
+        "The text files are in the folders {names}. If these are labels, create one table with "
+        "the columns text and label and a row for each file: in plain text, every line is a row, "
+        "and rows have no labels.",
         names=listed,
     )
 
@@ -318,8 +317,8 @@ def _files_named(data: dict[str, Any]) -> list[Path]:
 
 def _describe_commas(path: Path) -> str:
     return message(
-        "{name} names one column but its rows contain commas, so every line is read as one text "
-        "(data.delimiter is a tab); if it has several columns, name them all in its first line",
+        "{name} names one column, but its rows contain commas, so every line is read as one text "
+        "(data.delimiter is a tab); if it has several columns, name them all in the first line",
         name=path.name,
     )
 

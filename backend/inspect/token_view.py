@@ -78,7 +78,7 @@ def _choice(preview: BatchPreview, pieces: PieceTexts, arrays: Batch, number: in
     right = int(arrays["labels"]) == number
     return TokenSequence(
         title=(
-            message("Choice {number} · the right one", number=number + 1)
+            message("Choice {number} · correct", number=number + 1)
             if right
             else message("Choice {number}", number=number + 1)
         ),

@@ -34,7 +34,7 @@ def check_words(words: BleuWords) -> None:
     module, extra = _MECAB.get(words, ("", ""))
     if module and find_spec(module) is None:
         raise InputError(
-            "task.bleu_words: {words} needs a package that is not installed; install it with: pip "
+            "task.bleu_words: {words} requires a package that is not installed; install it with: pip "
             "install 'sacrebleu[{extra}]', or choose auto or char",
             "task.bleu_words",
             words=words,

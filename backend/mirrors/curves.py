@@ -37,11 +37,11 @@ class Curves:
             is_gone = not path.exists() and RunFolder(path.parent).life() == "ended"
             nothing = (
                 message(
-                    "its events.jsonl, which holds its curves, is missing; burnish resume continues the run from "
-                    "its checkpoint"
+                    "its events.jsonl, which contains its curves, is missing; burnish resume continues the "
+                    "run from its checkpoint"
                 )
                 if is_gone
-                else message("this run has no steps yet; wait until it trains")
+                else message("this run has no steps yet; wait until it starts training")
             )
             raise InputError(message("{name}: {nothing}", name=name, nothing=nothing) if name else nothing)
 

@@ -42,7 +42,9 @@ def write(curves: Iterable[CurveEvent], folder: Path) -> EventFile:
     """Write one event file into a folder that has none. There is at least one event. Raises InputError, OSError."""
     check_output_folder(folder)
     if any(MARK in path.name for path in (folder.iterdir() if folder.is_dir() else ())):
-        raise InputError("{folder} has event files already; name an empty folder, one for each run", folder=folder)
+        raise InputError(
+            "{folder} already contains event files; choose an empty folder, one for each run", folder=folder
+        )
     folder.mkdir(parents=True, exist_ok=True)
     first, rest = next(found := iter(curves)), found
     path = folder / f"events.out.{MARK}.{int(first.time):010d}.burnish"

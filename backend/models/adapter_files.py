@@ -50,7 +50,10 @@ def weights_folder(folder: Path) -> Path:
     base = base_of(folder)
     if base is None:
         raise InputError(
-            "{field}: {folder} does not name the model that it belongs to", _FIELD, field=_FIELD, folder=folder / CONFIG
+            "{field}: {folder} does not specify the model that it belongs to",
+            _FIELD,
+            field=_FIELD,
+            folder=folder / CONFIG,
         )
     # Only an absolute name is a folder: a hub id must not be answered by what happens to lie where Burnish was started.
     if Path(base.name).is_absolute() and Path(base.name).is_dir():
@@ -64,7 +67,7 @@ def weights_folder(folder: Path) -> Path:
         found = None
     if not isinstance(found, str):
         raise InputError(
-            "{field}: {folder} holds only an adapter, and its model {name} is not here; {base}",
+            "{field}: {folder} contains only an adapter, and its model {name} is not on this computer; {base}",
             _FIELD,
             field=_FIELD,
             folder=folder,
@@ -79,8 +82,8 @@ def _hide_adapter(folder: Path) -> Path:
     check_links(folder)
     if (folder / CONFIG).exists():
         raise InputError(
-            "{field}: {folder} holds both a model and an adapter for it ({config}), so it is not clear "
-            "which one you mean; move the adapter's files into their own folder",
+            "{field}: {folder} contains both a model and an adapter for it ({config}), so it is not "
+            "clear which one you mean; move the adapter's files into their own folder",
             _FIELD,
             field=_FIELD,
             folder=folder,
@@ -95,7 +98,9 @@ def _suggest_fix(base: BaseModel) -> str:
         message("restore it")
         if is_folder
         else message(
-            "fetch it with: burnish hub download {name} --revision {revision}", name=base.name, revision=base.revision
+            "download it with: burnish hub download {name} --revision {revision}",
+            name=base.name,
+            revision=base.revision,
         )
     )
 
@@ -137,7 +142,7 @@ def read_adapter_config(folder: Path) -> dict[str, Any]:
     config = read_table(path, unique=True)
     if problem := _problem(config):
         raise InputError(
-            "{field}: {path}: {problem}; correct it there, merge the adapter with PEFT, or choose another",
+            "{field}: {path}: {problem}; correct it there, merge the adapter with PEFT, or choose another adapter",
             _FIELD,
             field=_FIELD,
             path=path,
@@ -152,7 +157,7 @@ def read_adapter_config(folder: Path) -> dict[str, Any]:
 def _problem(config: dict[str, Any]) -> str:
     if config.get("peft_type") != "LORA":
         return message(
-            "it is of the kind {config}, and Burnish opens only LoRA adapters",
+            "its type is {config}, but Burnish only supports LoRA adapters",
             config=f"{config.get('peft_type')!r:.40}",
         )
     if beyond := next((key for key in _REFUSED if config.get(key)), None):
@@ -200,14 +205,14 @@ def _numbers(config: dict[str, Any]) -> str:
             return message("{key}: {alpha} is not a number", key=key[:40], alpha=f"{alpha!r:.40}")
     dropout = config.get("lora_dropout")
     if dropout is not None and not (_is_number(dropout) and 0 <= dropout < 1):
-        return message("lora_dropout: {dropout} is not a share from 0 to below 1", dropout=f"{dropout!r:.40}")
+        return message("lora_dropout: {dropout} is not a number from 0 to below 1", dropout=f"{dropout!r:.40}")
     layers = config.get(_LAYERS)
     if layers is not None and not all(map(_is_count, layers if isinstance(layers, list) else [layers])):
-        return message("{layers}: {layers_2} are not numbers of layers", layers=_LAYERS, layers_2=f"{layers!r:.40}")
+        return message("{layers}: {layers_2} are not layer numbers", layers=_LAYERS, layers_2=f"{layers!r:.40}")
     tokens = config.get(_TOKENS)
     lists = list(tokens.values()) if isinstance(tokens, dict) else [[] if tokens is None else tokens]
     if not all(isinstance(one, list) and all(map(_is_count, one)) for one in lists):
-        return message("{tokens}: {tokens_2} are not numbers of tokens", tokens=_TOKENS, tokens_2=f"{tokens!r:.40}")
+        return message("{tokens}: {tokens_2} are not token IDs", tokens=_TOKENS, tokens_2=f"{tokens!r:.40}")
     return ""
 
 
@@ -222,7 +227,7 @@ def _names(config: dict[str, Any]) -> str:
         if names is None:
             continue
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            return message("{key}: {value} are not names of modules", key=key, value=f"{value!r:.40}")
+            return message("{key}: {value} are not module names", key=key, value=f"{value!r:.40}")
         if len(names) > _MAX_NAMES:
             return message(
                 "{key}: {names:,} names are too many (at most {max_names:,})",

@@ -35,7 +35,7 @@ def explain_unsupported(config: dict[str, Any], head: Head) -> str:
     """Why a configuration's architecture cannot do a head, as the end of a sentence; empty where it can."""
     model_type = str(config.get("model_type", ""))
     if not model_type:
-        return message("its config.json names no model_type, so its kind is unknown")
+        return message("its config.json does not specify a model_type, so its type is unknown")
     if needs_code(config):
         return _explain_own_code(config, head)
     if medium := _medium(model_type):
@@ -61,7 +61,7 @@ def explain_unsupported(config: dict[str, Any], head: Head) -> str:
         )
     if head is Head.CAUSAL_LM and model_type == "xlnet":
         return message(
-            "an xlnet model sees the words that follow and cannot continue a text; choose a decoder such as GPT-2"
+            "an XLNet model sees the words that follow, so it cannot continue a text; choose a decoder such as GPT-2"
         )
     if head is Head.CAUSAL_LM and model_type in model_types(Head.MASKED_LM) and not config.get("is_decoder"):
         return message(
@@ -101,7 +101,7 @@ def activations() -> frozenset[str]:
     for node in _module("activations.py").body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and _is_named(node.targets[0], "ACT2CLS"):
             return frozenset(key.value for key in node.value.keys if isinstance(key, ast.Constant))  # type: ignore[misc]
-    raise AssertionError(message("transformers has no table of activations"))
+    raise AssertionError(message("transformers has no table of activation functions"))
 
 
 @cache

@@ -26,10 +26,10 @@ _CLASSES = (
     ("ForTokenClassification", message("labels words")),
     ("ForQuestionAnswering", message("answers questions about a text")),
     ("ForMultipleChoice", message("chooses among answers")),
-    ("ForPreTraining", message("a base to train from")),
+    ("ForPreTraining", message("a base model for fine-tuning")),
     ("ForConditionalGeneration", message("turns one text into another")),
     ("MTModel", "translates"),
-    ("Model", message("a base to train from")),
+    ("Model", message("a base model for fine-tuning")),
 )
 _TASKS = {
     "fill-mask": message("fills in masked words"),
@@ -41,7 +41,7 @@ _TASKS = {
     "token-classification": message("labels words"),
     "question-answering": message("answers questions about a text"),
     "multiple-choice": message("chooses among answers"),
-    "zero-shot-classification": message("classifies texts by labels it never saw"),
+    "zero-shot-classification": message("classifies texts with labels it has not seen"),
     "sentence-similarity": message("compares sentences"),
     "feature-extraction": message("turns texts into vectors"),
     "text-ranking": message("ranks texts"),
@@ -61,22 +61,24 @@ def purpose_of_hub_task(pipeline_tag: str) -> str:
 _FLOAT, _GB = 4, 1e9
 _OTHER_FORMATS = {
     "gguf": message(
-        "GGUF files, which are made for running a model and cannot be trained; choose the model that they were "
-        "made from"
+        "GGUF files, which are only for running a model and cannot be trained; choose the model "
+        "that they were converted from"
     ),
     "onnx": message(
-        "ONNX files, which are made for running a model and cannot be trained; choose one with safetensors"
+        "ONNX files, which are only for running a model and cannot be trained; choose one with safetensors"
     ),
     "tensorflow": message(
         "TensorFlow weights (tf_model.h5); choose a model with safetensors, or save it from TensorFlow as safetensors"
     ),
-    "adapter": message("an adapter, which is useless without its model; choose the model that it was made for"),
+    "adapter": message("an adapter, which cannot be used without its model; choose the model that it was made for"),
 }
 _OLD_FORMATS = {
-    "bin": message("Its weights come only as pytorch_model.bin: they are converted once, with your consent."),
-    "flax": message("Its weights come only as flax_model.msgpack: they are converted once, with your consent."),
+    "bin": message("Its weights are only available as pytorch_model.bin: they are converted once, with your approval."),
+    "flax": message(
+        "Its weights are only available as flax_model.msgpack: they are converted once, with your approval."
+    ),
 }
-_OWN_CODE = message("It runs its own Python code, once you have read and approved it.")
+_OWN_CODE = message("It runs its own Python code after you review and approve it.")
 
 
 @dataclass(frozen=True)
@@ -131,8 +133,8 @@ def notes(known: ModelFacts, needs: RunNeeds) -> list[str]:
     if needs.free_mb and not needs.partly and free < least and _minimum_bytes(known, needs, whole=False) <= free:
         found.append(
             message(
-                "Full fine-tuning takes at least {least:.1f} GB, and {free:.1f} GB are free; add an adapter "
-                "(LoRA) to train a small part.",
+                "Full fine-tuning needs at least {least:.1f} GB, but only {free:.1f} GB is free; add an "
+                "adapter (LoRA) to train a small part.",
                 least=least / _GB,
                 free=free / _GB,
             )
@@ -149,7 +151,7 @@ def tasks_of(config: Mapping[str, Any]) -> list[str]:
 
 def _format_problem(known: ModelFacts, needs: RunNeeds) -> str:
     if known.weights in _OTHER_FORMATS:
-        return message("it comes only as {other_formats}", other_formats=_OTHER_FORMATS[known.weights])
+        return message("it is only available as {other_formats}", other_formats=_OTHER_FORMATS[known.weights])
     if known.weights == "none" and not needs.from_scratch:
         return message(
             "it has no weights; choose another, or start from new weights (model.initialise) to train from scratch"
@@ -161,7 +163,8 @@ def _architecture_problem(known: ModelFacts, needs: RunNeeds) -> str:
     config = dict(known.config)
     if not config.get("model_type"):
         return message(
-            "its config.json names no architecture, so its kind is unknown; choose one made for transformers"
+            "its config.json does not specify an architecture, so its type is unknown; choose a "
+            "model made for transformers"
         )
     head = _heads().get(needs.task)
     return explain_unsupported(config, head) if head is not None else ""
@@ -191,8 +194,8 @@ def _memory_problem(known: ModelFacts, needs: RunNeeds) -> str:
     if not needs.free_mb or least <= free:
         return ""
     return message(
-        "its weights alone take {least:.1f} GB in float32, and {free:.1f} GB are free; choose a "
-        "smaller model, or a device with more memory",
+        "its weights alone need {least:.1f} GB in float32, but only {free:.1f} GB is free; "
+        "choose a smaller model, or a device with more memory",
         least=least / _GB,
         free=free / _GB,
     )

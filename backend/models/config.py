@@ -148,7 +148,9 @@ def _activation(config: dict[str, Any]) -> str:
         value = config.get(name)
         if isinstance(value, str) and value not in activations():
             return message(
-                "{name} is {value}, which is not an activation that transformers knows", name=name, value=_quote(value)
+                "{name} is {value}, which is not an activation function that transformers supports",
+                name=name,
+                value=_quote(value),
             )
     return ""
 
@@ -187,14 +189,14 @@ def _sizes(part: dict[str, Any]) -> str:
                 return message("{name} is {one}, which is not a whole number", name=name, one=_quote(one))
             if one < least:
                 return message(
-                    "{name} is {one}, and it must be at least {least}", name=name, one=_quote(one), least=least
+                    "{name} is {one}, but it must be at least {least}", name=name, one=_quote(one), least=least
                 )
             if one > limit:
                 return message(
-                    "{name} is {one}, and no model has more than {limit:,}", name=name, one=_quote(one), limit=limit
+                    "{name} is {one}, but no model has more than {limit:,}", name=name, one=_quote(one), limit=limit
                 )
     if estimate(part) > _MAX_PARAMETERS:
-        return message("its sizes make more than ten trillion parameters")
+        return message("its dimensions result in more than ten trillion parameters")
     return ""
 
 
@@ -218,14 +220,14 @@ def _labels(part: dict[str, Any]) -> str:
             return message("{key} is {table}, which is not a table", key=key, table=_quote(table))
         if table is not None and len(table) > MAX_LABELS:
             return message(
-                "{key} has {table:,} labels, and no model has more than {max_labels:,}",
+                "{key} has {table:,} labels, but no model has more than {max_labels:,}",
                 key=key,
                 table=len(table),
                 max_labels=MAX_LABELS,
             )
     for number in names or ():
         if not (str(number).isascii() and str(number).isdigit() and len(str(number)) <= 10):
-            return message("id2label numbers a label {number}, which is not a whole number", number=_quote(number))
+            return message("id2label has the key {number}, which is not a whole number", number=_quote(number))
     return ""
 
 
@@ -235,7 +237,7 @@ def _heads(part: dict[str, Any]) -> str:
         fixed = any(part.get(name) is not None for name in _OWN_WIDTH)
         if not fixed and isinstance(size, int) and isinstance(count, int) and count and size % count:
             return message(
-                "{width} is {size:,}, which {count:,} attention heads ({heads}) cannot share",
+                "{width} is {size:,}, which cannot be divided evenly among {count:,} attention heads ({heads})",
                 width=width,
                 size=size,
                 count=count,
@@ -265,6 +267,6 @@ def _code(part: dict[str, Any]) -> str:
         for one in value.values() if isinstance(value, dict) else [value]:
             if isinstance(one, str) and "/" in one:
                 return message(
-                    "{name} asks for code from the Hub ({one}), which is never run", name=name, one=_quote(one)
+                    "{name} requires code from the Hub ({one}), which is never run", name=name, one=_quote(one)
                 )
     return ""

@@ -78,7 +78,7 @@ def _run(folder: Path, target: Path) -> None:
             errors[-1] if errors else message("the converter exited with {returncode}", returncode=ended.returncode)
         )
         raise InputError(
-            "{field}: {folder} was not converted: {reason}; use a model that comes as safetensors",
+            "{field}: {folder} was not converted: {reason}; use a model with safetensors weights",
             _FIELD,
             field=_FIELD,
             folder=folder / name,

@@ -159,8 +159,8 @@ def _check_room(model: RemoteModel, files: tuple[str, ...]) -> None:
     left, free = remaining_bytes(model, files), hub_transfer.free_bytes()
     if left and left + _SPARE_BYTES > free:
         raise InputError(
-            "{field}: {name} needs {left:.2f} GB more, and {free:.2f} GB are free on the disk of "
-            "{parent}; free some space, or set HF_HOME to a folder on another disk",
+            "{field}: {name} needs another {left:.2f} GB, but only {free:.2f} GB is free on the disk "
+            "of {parent}; free some space, or set HF_HOME to a folder on another disk",
             FIELD,
             field=FIELD,
             name=model.name,

@@ -48,25 +48,25 @@ def model_mistake(name: str, revision: str, error: Exception) -> InputError:
         )
     elif isinstance(error, RepositoryNotFoundError) and "Invalid credentials" not in str(error):
         text = message(
-            "the Hub has no model {name} that you have access to; check the name, or log in with `hf auth login`",
+            "the Hub has no model {name} that you have access to; check the name, or sign in with `hf auth login`",
             name=name,
         )
     elif getattr(error, "errno", None) == _DISK_FULL:
         text = message(
-            "the disk is full while {name} is downloaded; free some space and start again, and the download "
-            "continues where it stopped",
+            "the disk became full while downloading {name}; free some space and start again to "
+            "continue the download where it stopped",
             name=name,
         )
     elif isinstance(error, InterruptedDownloadError):
         text = message(
-            "the Hub can no longer be reached while {name} is downloaded; what has arrived is kept, so start "
-            "again when the network is back, and the download continues",
+            "the Hub became unreachable while downloading {name}; the part that was downloaded is "
+            "kept, so start again when the network is back to continue the download",
             name=name,
         )
     else:
         text = _describe_status(error) or (
             message(
-                "the Hub cannot be reached for {name} ({error}); check the network, or give a folder",
+                "the Hub cannot be reached for {name} ({error}); check the network, or use a local folder",
                 name=name,
                 error=_kind(error),
             )
@@ -78,8 +78,8 @@ def search_mistake(error: Exception) -> InputError:
     """Why the hub cannot be searched."""
     if isinstance(error, MALFORMED) and not status_of(error):
         return InputError(
-            "what answers at {endpoint} is not a model hub, or uses another protocol ({error}); check "
-            "HF_ENDPOINT, or {here}",
+            "the server at {endpoint} is not a model hub, or uses a different protocol ({error}); "
+            "check HF_ENDPOINT, or {here}",
             endpoint=constants.ENDPOINT,
             error=_kind(error),
             here=_HERE,
@@ -87,7 +87,7 @@ def search_mistake(error: Exception) -> InputError:
     return InputError(
         _describe_status(error)
         or message(
-            "the Hub cannot be reached ({error}); check the network, or {here} meanwhile",
+            "the Hub cannot be reached ({error}); check the network, or {here} in the meantime",
             error=_kind(error),
             here=_HERE,
         )
@@ -111,21 +111,21 @@ def _describe_status(error: Exception) -> str:
     """What an answer with a bad status means; empty where there was no answer."""
     status = status_of(error)
     if status == 401:
-        return message("the Hub no longer accepts your login (401); renew it with `hf auth login`, or log out")
+        return message("the Hub no longer accepts your login (401); renew it with `hf auth login`, or sign out")
     if status == 403:
         return message(
-            "the Hub does not give you access to this (403); ask its owner, or log in as someone who has access"
+            "the Hub does not give you access to this (403); ask its owner, or sign in with an account that has access"
         )
     if status == 404:
         return _describe_not_found(error)
     if status == 429:
         return message(
-            "too many requests to the Hub (429); {error}, or log in, which allows more requests",
+            "too many requests to the Hub (429); {error}, or sign in, which allows more requests",
             error=_describe_wait(error),
         )
     if status >= 500:
         return message(
-            "the Hub has a problem ({status}); try again in a few minutes, or {here} meanwhile",
+            "the Hub has a problem ({status}); try again in a few minutes, or {here} in the meantime",
             status=status,
             here=_HERE,
         )
@@ -137,7 +137,7 @@ def _describe_not_found(error: Any) -> str:
     url, hub = urlsplit(str(error.response.url)), urlsplit(constants.ENDPOINT)
     if url.netloc != hub.netloc:
         return message(
-            "the Hub redirects to {netloc} for a file, and it is not there (404); try again later, or {here}",
+            "the Hub redirects to {netloc} for a file, but the file is not there (404); try again later, or {here}",
             netloc=url.netloc[:80],
             here=_HERE,
         )
@@ -158,7 +158,7 @@ def _describe_wait(error: Any) -> str:
 
 def _kind(error: Exception) -> str:
     cause = error.why if isinstance(error, HubTimeoutError) else error
-    return message("no answer in time") if "Timeout" in type(cause).__name__ else type(cause).__name__
+    return message("the request timed out") if "Timeout" in type(cause).__name__ else type(cause).__name__
 
 
 ERRORS = (HTTPError, OSError)

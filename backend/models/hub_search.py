@@ -172,21 +172,21 @@ def _other_format(names: Sequence[str]) -> str:
 
 def _no_access(info: ModelInfo) -> str:
     if info.disabled:
-        return message("the Hub has closed the connection")
+        return message("the Hub closed the connection")
     if info.gated and not get_token():
         return message(
-            "it is only available to people who have accepted its terms; accept them on its page, then log in "
-            "(Settings, or `hf auth login`)"
+            "it is only available to people who have accepted its terms; accept them on its page, "
+            "then sign in (Settings, or `hf auth login`)"
         )
     if info.private and not get_token():
-        return message("it is private; log in first (Settings, or `hf auth login`)")
+        return message("it is private; sign in first (Settings, or `hf auth login`)")
     return ""
 
 
 def _access_notes(info: ModelInfo) -> list[str]:
     if info.gated:
         return [message("It is only available to people who have accepted its terms on its page.")]
-    return [message("It is private: only people with access to it can repeat the run.")] if info.private else []
+    return [message("It is private: only people with access to it can reproduce the run.")] if info.private else []
 
 
 def _licence(tags: Sequence[str]) -> str:

@@ -148,7 +148,7 @@ class _PartialFile:
 
 def _mismatch_error(file: RemoteFile) -> InputError:
     return InputError(
-        "{field}: what arrived of {name} is not what the Hub promised, so it was discarded; download it again",
+        "{field}: the downloaded {name} does not match what the Hub announced, so it was discarded; download it again",
         FIELD,
         field=FIELD,
         name=file.name,

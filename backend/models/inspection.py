@@ -102,8 +102,8 @@ def check(
     longest = longest_sequence(config)
     if longest is not None and max_length is not None and max_length > longest:
         raise InputError(
-            "task.max_length: {max_length} tokens are more than the {longest} positions of this model; "
-            "set task.max_length to {longest} or less",
+            "task.max_length: {max_length} tokens exceed the {longest} positions of this model; set "
+            "task.max_length to {longest} or less",
             "task.max_length",
             max_length=max_length,
             longest=longest,
@@ -204,11 +204,11 @@ def _notes(config: dict[str, Any], weights: Weights, tokenizer: TokenizerFiles, 
     if head is Head.SEQUENCE_CLASSIFICATION:
         notes.append(_head_note(config))
     if weights.dtype in {"F16", "BF16"}:
-        notes.append(message("The file's weights are 16 bit; they are trained in 32 bit."))
+        notes.append(message("The weights in the file are 16-bit; they are trained in 32-bit."))
     if tokenizer.tokens > _rows(config) > 0:
         notes.append(
             message(
-                "{tokens} rows will be added for tokens that the model does not know.",
+                "{tokens} rows will be added for tokens that are new to the model.",
                 tokens=tokenizer.tokens - _rows(config),
             )
         )
@@ -229,7 +229,7 @@ def _tokenizer_sentence(tokenizer: TokenizerFiles, rows: int) -> tuple[str, bool
     if tokenizer.problem:
         return tokenizer.problem, False
     if not tokenizer.tokens:
-        return message("{kind}; how many tokens it has shows when it is opened", kind=tokenizer.kind), True
+        return message("{kind}; the number of tokens is known only after it is opened", kind=tokenizer.kind), True
     if not rows:
         return message("{kind} with {tokens:,} tokens", kind=tokenizer.kind, tokens=tokenizer.tokens), True
     values = {"kind": tokenizer.kind, "tokens": tokenizer.tokens, "rows": rows}
@@ -263,6 +263,7 @@ def config_problem(folder: Path) -> str:
         ""
         if found
         else message(
-            "{folder} has no config.json, so it is not a model folder; choose the folder that holds it", folder=folder
+            "{folder} has no config.json, so it is not a model folder; choose the folder that contains this file",
+            folder=folder,
         )
     )

@@ -131,7 +131,7 @@ def fetch(
 
     if not _is_hub_id(name):
         raise InputError(
-            "{field}: {name} is not the name of a Hub model; give one such as google/mt5-small",
+            "{field}: {name} is not the name of a Hub model; use a name such as google/mt5-small",
             _FIELD,
             field=_FIELD,
             name=repr(name),
@@ -153,11 +153,11 @@ def fetch(
 
 def must_be_converted(name: str, weights_format: str) -> str:
     """What a person is told of old weights that nobody agreed to convert, as the end of a sentence."""
-    kind = {"bin": message("pytorch_model.bin, a format that can hold programs"), "flax": "flax_model.msgpack"}[
+    kind = {"bin": message("pytorch_model.bin, a format that can contain programs"), "flax": "flax_model.msgpack"}[
         weights_format
     ]
     return message(
-        "{name} has its weights only as {kind}; agree to convert them once to safetensors "
+        "{name} only has weights as {kind}; agree to convert them once to safetensors "
         "({convert_option} on the command line, Convert in the window)",
         name=name,
         kind=kind,
@@ -172,7 +172,7 @@ def _find_local(name: str, revision: str) -> ModelLocation | None:
         return ModelLocation(path.absolute(), "folder", "", name)
     if path.is_file():
         raise InputError(
-            "{field}: {path} is a file; give the folder that holds the model", _FIELD, field=_FIELD, path=path
+            "{field}: {path} is a file; use the folder that contains the model", _FIELD, field=_FIELD, path=path
         )
     if not _is_hub_id(name):
         raise InputError(
@@ -279,8 +279,8 @@ def _not_here(name: str) -> InputError:
     from huggingface_hub import constants  # slow to import
 
     return InputError(
-        "{field}: {name} is neither a folder nor complete in the cache ({hf_hub_cache}), and the network "
-        "may not be used; download it first, or give a folder",
+        "{field}: {name} is not a folder, is not complete in the cache ({hf_hub_cache}), and "
+        "network access is not allowed; download it first, or use a local folder",
         _FIELD,
         field=_FIELD,
         name=name,

@@ -13,10 +13,10 @@ from backend.contract.safe_files import MB, leads_out, read_regular
 
 def _kind(value: Any) -> str:
     return {
-        list: message("it holds a list"),
-        str: message("it holds a text"),
-        bool: message("it holds true or false"),
-        type(None): message("it holds null"),
+        list: message("it contains a list"),
+        str: message("it contains a string"),
+        bool: message("it contains true or false"),
+        type(None): message("it contains null"),
     }.get(type(value), "it holds a number")
 
 

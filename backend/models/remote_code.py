@@ -133,7 +133,7 @@ def running(folder: Path, *, trusted: bool) -> Iterator[None]:
         reason = f"{type(error).__name__}: {' '.join(lines[:2])}"[:300].rstrip(".: ")
         failure = (
             message(
-                "the Python code of {folder} failed ({reason}); install what it asks for, or choose another model",
+                "the Python code of {folder} failed ({reason}); install what it requires, or choose another model",
                 folder=folder,
                 reason=reason,
             )
@@ -217,8 +217,8 @@ def read_code(folder: Path) -> dict[str, bytes]:
                 found[path.relative_to(folder).as_posix()] = content
         if len(found) > _MAX_FILES or entries > _MAX_ENTRIES:
             raise InputError(
-                "{field}: {folder} holds too many files to read its Python code (at most {max_files} of "
-                "{max_entries:,}); move the model into its own folder",
+                "{field}: {folder} contains too many files to read its Python code (at most {max_files} "
+                "of {max_entries:,}); move the model into its own folder",
                 FIELD,
                 field=FIELD,
                 folder=folder,
@@ -296,8 +296,9 @@ def _check(found: RemoteCode, wanted: bool) -> None:
 def _consent_error(found: RemoteCode) -> str:
     if found.elsewhere:
         return message(
-            "{field}: the code of {name} is in another repository ({elsewhere}), at no fixed version; put its "
-            ".py files beside the model and name them in its config.json, or choose another model",
+            "{field}: the code of {name} is in another repository ({elsewhere}), with no fixed "
+            "version; put its .py files next to the model and reference them in its config.json, or "
+            "choose another model",
             field=FIELD,
             name=found.name,
             elsewhere=found.elsewhere,
@@ -311,8 +312,8 @@ def _consent_error(found: RemoteCode) -> str:
         )
     if found.strange is not None:
         return message(
-            "{field}: {name} names a class in a file that is not in its folder ({strange}); download it "
-            "again, or choose another model",
+            "{field}: {name} refers to a class in a file that is not in its folder ({strange}); "
+            "download it again, or choose another model",
             field=FIELD,
             name=found.name,
             strange=repr(found.strange[:80]),
@@ -363,8 +364,8 @@ def _private_copy(files: dict[str, bytes]) -> Path:
                 raise
     except OSError as error:
         raise InputError(
-            "{parent}: the code of the model cannot be copied there ({strerror}); set BURNISH_CACHE to a "
-            "folder that you may write to",
+            "{parent}: the code of the model cannot be copied there ({strerror}); set BURNISH_CACHE "
+            "to a folder that you can write to",
             parent=parent,
             strerror=(error.strerror or str(error)).lower(),
         ) from None

@@ -59,7 +59,8 @@ def _set_aside(folder: Path) -> Path:
             "{folder} could not be replaced ({strerror}), so the new model was not written",
             "model_in_use",
             hint=message(
-                "Close what uses that folder, or move it away, then resume the run; its checkpoints are untouched."
+                "Close any program that uses that folder, or move the folder away, then resume the run; "
+                "its checkpoints are untouched."
             ),
             folder=folder,
             strerror=error.strerror or error,
@@ -81,8 +82,8 @@ def read_note(folder: Path) -> dict[str, Any] | None:
 def damaged_note_error(folder: Path) -> InputError:
     """What a person is told of a note that lacks what its task needs."""
     return InputError(
-        "{folder} lacks what Burnish writes there about a model (task, labels, columns); copy or export "
-        "the model again, or delete this file and name the task (--task)",
+        "{folder} lacks the information that Burnish saves with a model (task, labels, columns); "
+        "copy or export the model again, or delete this file and specify the task (--task)",
         folder=folder / NOTE,
     )
 
@@ -136,8 +137,8 @@ def check_base(folder: Path, note: dict[str, Any] | None, base: Path) -> None:
     known = (note or {}).get(BASE)
     if isinstance(known, dict) and known.get("weights") != _weights_digest(base):
         raise InputError(
-            "model.name_or_path: {folder} holds an adapter, and the weights of its model {known} have "
-            "changed since it was trained; restore the former model, or train again",
+            "model.name_or_path: {folder} contains an adapter, and the weights of its model {known} "
+            "have changed since it was trained; restore the original model, or train again",
             "model.name_or_path",
             folder=folder,
             known=known.get("name", base),
@@ -172,9 +173,9 @@ def copy_model(source: Path, target: Path, numbers: Numbers) -> None:
     Raises InputError where `target` is not empty or cannot be written, or where a weight is beyond the range of float16.
     """
     if target.exists() and not target.is_dir():
-        raise InputError("--model: {target} is a file; name a new folder", target=target)
+        raise InputError("--model: {target} is a file; choose a new folder", target=target)
     if target.exists() and any(target.iterdir()):
-        raise InputError("--model: {target} is not empty; name a new folder", target=target)
+        raise InputError("--model: {target} is not empty; choose a new folder", target=target)
     check_output_folder(target, "--model")
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -211,7 +212,7 @@ def _as_numbers(values: np.ndarray, name: str, numbers: Numbers) -> np.ndarray:
     if not np.issubdtype(values.dtype, np.floating):
         return values
     if numbers == "float16" and np.abs(values).max(initial=0.0) > np.finfo(np.float16).max:
-        raise InputError("--dtype: {name} holds values outside the range of float16; keep float32", name=name)
+        raise InputError("--dtype: {name} contains values outside the range of float16; keep float32", name=name)
     return values.astype(numbers)
 
 

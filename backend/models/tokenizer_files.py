@@ -47,7 +47,7 @@ def read_tokenizer(folder: Path) -> TokenizerFiles:
     if opaque or kind in _WITHOUT_FILES or any((folder / name).is_file() for name in _VOCABULARIES):
         return TokenizerFiles(kind or "tokenizer", tokens)
     problem = message(
-        "{folder} has no tokenizer; add its tokenizer.json, or name another in model.tokenizer", folder=folder
+        "{folder} has no tokenizer; add its tokenizer.json, or set model.tokenizer to another one", folder=folder
     )
     return TokenizerFiles(problem=problem)
 
@@ -178,7 +178,7 @@ def _problem_of_growth(steps: list[dict[str, Any]]) -> str:
 
     for step in reversed(steps):
         if "prepend" in step and cost(step["prepend"]) > MAX_ADDED:
-            return message("puts more than {max_added:,} characters before a text", max_added=MAX_ADDED)
+            return message("adds more than {max_added:,} characters before a text", max_added=MAX_ADDED)
         if "pattern" in step and "content" in step:
             pattern, added = step["pattern"], cost(step["content"])
             plain = pattern.get("String") if isinstance(pattern, dict) else pattern
@@ -192,7 +192,7 @@ def _problem_of_growth(steps: list[dict[str, Any]]) -> str:
         elif not any(name in step for name in _LISTS):
             other, costs = max([other, *costs.values()]) * _factor(step), {}
         if max([other, *costs.values()]) > MAX_GROWTH:
-            return message("may make more than {max_growth:,} characters of one", max_growth=MAX_GROWTH)
+            return message("may turn one character into more than {max_growth:,}", max_growth=MAX_GROWTH)
     return ""
 
 
@@ -216,7 +216,7 @@ def _problem_of_templates(templates: list[dict[str, Any]]) -> str:
             if not isinstance(pieces, list) or len(pieces) > MAX_STEPS:
                 return message("has a template of more than {max_steps:,} parts", max_steps=MAX_STEPS)
             if (missing := next((one for one in _special(pieces) if one not in known), None)) is not None:
-                return message("names the token {missing}, which it does not define", missing=repr(missing[:80]))
+                return message("refers to the token {missing}, which it does not define", missing=repr(missing[:80]))
         copies *= max(1, sum("Sequence" in piece for piece in template.get("single") or [] if isinstance(piece, dict)))
         added = sum(len(one.get("ids") or ()) for one in known.values() if isinstance(one, dict))
         if copies > MAX_GROWTH or added > MAX_ADDED:

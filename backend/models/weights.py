@@ -132,7 +132,7 @@ def _read_all(files: tuple[Path, ...]) -> Weights:
                 dtypes[entry["dtype"]] = dtypes.get(entry["dtype"], 0) + math.prod(entry["shape"])
     if not shapes:
         return Weights(
-            "broken", files, problem=message("{files} holds no weights; download the model again", files=files[0])
+            "broken", files, problem=message("{files} contains no weights; download the model again", files=files[0])
         )
     return Weights("safetensors", files, shapes, max(dtypes, key=lambda name: dtypes[name], default=""))
 
@@ -151,7 +151,7 @@ def read_header(path: Path) -> dict[str, dict]:
         start = file.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
         if not 2 <= length <= min(_LARGEST_HEADER, size - 8):
-            raise ValueError(message("its header is cut off or is not a safetensors header"))
+            raise ValueError(message("its header is truncated or is not a safetensors header"))
         content = file.read(length)
     try:
         header = parse_table(content, path, unique=True)
@@ -180,14 +180,14 @@ def read_header(path: Path) -> dict[str, dict]:
             )
         end = after
     if 8 + length + end != size:
-        raise ValueError(message("it should have {value:,} bytes but has {size:,}", value=8 + length + end, size=size))
+        raise ValueError(message("it should be {value:,} bytes but is {size:,}", value=8 + length + end, size=size))
     return header
 
 
 def _offsets(name: str, entry: Any) -> tuple[int, int]:
     found = entry.get("data_offsets") if isinstance(entry, dict) else None
     if not (isinstance(found, list) and len(found) == 2 and all(map(_is_count, found)) and found[0] <= found[1]):
-        raise ValueError(message("tensor {name} has no place in the file", name=repr(name[:80])))
+        raise ValueError(message("tensor {name} has no position in the file", name=repr(name[:80])))
     return found[0], found[1]
 
 
@@ -262,7 +262,7 @@ def flax_family_problem(model_type: str) -> str:
     return message(
         "flax_model.msgpack of the architecture {model_type} cannot be converted here: save the "
         "model as safetensors with transformers 4 (from_pretrained with from_flax=True)",
-        model_type=model_type or message("that config.json does not name"),
+        model_type=model_type or message("that config.json does not specify"),
     )
 
 
@@ -345,7 +345,7 @@ def _chunks(file: Path, begin: int, end: int) -> Iterator[bytes]:
         while begin < end:
             chunk = opened.read(min(CHUNK_BYTES, end - begin))
             if not chunk:
-                raise ValueError(message("{file} is cut off", file=file))
+                raise ValueError(message("{file} is truncated", file=file))
             begin += len(chunk)
             yield chunk
 

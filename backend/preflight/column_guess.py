@@ -53,7 +53,7 @@ class ColumnGuess:
             elif wanted is not None or part.name not in given:
                 name = guess_by_name(part.usual_names, there, _columns_in_use(found))
                 if name is not None:
-                    found[part.name] = GuessReason(name, "a usual name for it")
+                    found[part.name] = GuessReason(name, "a common name for it")
         for part in parts:
             if part.required and part.name not in found and not (part.name in given and given[part.name] is None):
                 guess = self._by_content(part, _columns_in_use(found))
@@ -115,14 +115,14 @@ class ColumnGuess:
 
     def _unfit_label(self, column: ColumnSummary) -> str:
         if column.distinct is None:
-            return message("holds {kind}, but labels are single values", kind=_plural(column.kind))
+            return message("contains {kind}, but labels are single values", kind=_plural(column.kind))
         filled = column.rows - column.empty
         whole = column.rows == len(self._table)
         if whole and column.distinct == 1:
-            return message("holds a single value, {examples}", examples=repr(column.examples[0]))
+            return message("contains a single value, {examples}", examples=repr(column.examples[0]))
         if filled > 1000 and column.distinct > 0.9 * filled:
             return message(
-                "holds {distinct} different values in {filled} rows",
+                "contains {distinct} different values in {filled} rows",
                 distinct=_grouped(column.distinct),
                 filled=_grouped(filled),
             )
@@ -132,7 +132,7 @@ class ColumnGuess:
         if column.kind in ("numbers", "whole numbers"):
             return ""
         if column.kind != "text":
-            return message("holds {kind}, not numbers", kind=_plural(column.kind))
+            return message("contains {kind}, not numbers", kind=_plural(column.kind))
         cells = pc.utf8_trim_whitespace(pc.fill_null(self._table[column.name].slice(0, LOOKED_AT), ""))
         odd = cells.filter(pc.invert(pc.or_(pc.match_substring_regex(cells, _NUMBER), pc.equal(cells, ""))))
         return (
@@ -214,14 +214,14 @@ def _messages(_: ColumnSummary) -> str:
 
 def _unfit_text(column: ColumnSummary) -> str:
     nested = column.kind.startswith("list") or column.kind in ("structure", "other")
-    return message("holds {kind}, not text", kind=_plural(column.kind)) if nested else ""
+    return message("contains {kind}, not text", kind=_plural(column.kind)) if nested else ""
 
 
 def _unfit_words(column: ColumnSummary) -> str:
     return (
         ""
         if column.kind in ("text", "list of text", "list of numbers", "list")
-        else message("holds {kind}, not lists", kind=column.kind)
+        else message("contains {kind}, not lists", kind=column.kind)
     )
 
 
@@ -229,7 +229,7 @@ def _unfit_messages(column: ColumnSummary) -> str:
     return (
         ""
         if column.kind in ("list", "text")
-        else message("holds {kind}, not lists of messages", kind=_plural(column.kind))
+        else message("contains {kind}, not lists of messages", kind=_plural(column.kind))
     )
 
 

@@ -77,7 +77,7 @@ def load_splits(
     task, source = make_task(spec), make_source(spec)
     rows = {split: found for split in SPLITS if (found := source.read(split, spec.data, reading(report))) is not None}
     if "train" not in rows:
-        raise InputError("data.train: name the training data, for example a CSV file", "data.train")
+        raise InputError("data.train: specify the training data, for example a CSV file", "data.train")
     columns, guesses = _choose(task, spec.data.columns, rows["train"], to_predict=False)
     for split in rows:
         _check_columns(task, rows[split], columns, split)
@@ -111,8 +111,8 @@ def _unread_validation(spec: RunSpec) -> str:
     names = [name for name in found if split_of(Path(name)) == "validation"]
     return (
         message(
-            "data.train: {names} in this folder is validation data by its name and is not read; to evaluate on "
-            "it, name it as data.validation",
+            "data.train: {names} in this folder looks like validation data because of its name, so "
+            "it is not used; to evaluate on it, set data.validation to it",
             names=names[0],
         )
         if names
@@ -136,7 +136,7 @@ def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict
         if len(part) == 0 and name == "validation" and labels is not None and len(train) > 1:
             raise InputError(
                 "data.validation: each of the {train:,} rows has its own label in the column {label}, so "
-                "no row can be held out; name the column with the labels in data.columns.label, or give a "
+                "no row can be held out; set data.columns.label to the column with the labels, or use a "
                 "file with validation rows",
                 "data.validation",
                 train=len(train),
@@ -144,7 +144,7 @@ def _split_off(spec: RunSpec, task: Task, train: Rows, columns: Columns) -> dict
             )
         if len(part) == 0:
             raise InputError(
-                "data.validation: {fraction} of {train} rows leaves no {name} row; give more data or another fraction",
+                "data.validation: {fraction} of {train} rows leaves no {name} row; use more data or another fraction",
                 "data.validation",
                 fraction=fraction,
                 train=len(train),
@@ -163,9 +163,9 @@ def _choose(
 ) -> tuple[dict[str, str], dict[str, GuessReason]]:
     there = rows.table.column_names
     there_are = (
-        message("there are {there} ({sheets})", there=", ".join(there), sheets=rows.sheets)
+        message("the columns are {there} ({sheets})", there=", ".join(there), sheets=rows.sheets)
         if rows.sheets
-        else message("there are {there}", there=", ".join(there))
+        else message("the columns are {there}", there=", ".join(there))
     )
     roles = {column.name: column for column in used_columns(task)}
     for role in given:
@@ -197,7 +197,7 @@ def _choose(
             raise InputError(
                 (
                     message(
-                        "data.columns.{role}: say which column holds the {title}, which {reason}; {there_are}",
+                        "data.columns.{role}: specify which column contains the {title}, which {reason}; {there_are}",
                         role=role,
                         title=part.title.lower(),
                         reason=guess.reason,
@@ -205,7 +205,7 @@ def _choose(
                     )
                     if guess
                     else message(
-                        "data.columns.{role}: say which column holds the {title}; {there_are}",
+                        "data.columns.{role}: specify which column contains the {title}; {there_are}",
                         role=role,
                         title=part.title.lower(),
                         there_are=there_are,
@@ -228,7 +228,8 @@ def _check_columns(task: Task, rows: Rows, columns: Columns, split: str) -> None
         name = columns.get(column.name)
         if name is not None and name not in there and (column.needed_to_predict or split != "test"):
             raise InputError(
-                "data.{key}: {files} has no column {name} ({title}), which the training data has; there are {there}",
+                "data.{key}: {files} has no column {name} ({title}), which the training data has; its "
+                "columns are {there}",
                 f"data.{split}",
                 key=split,
                 files=rows.files[0],
@@ -246,15 +247,15 @@ def drop_unusable(task: Task, rows: Rows, columns: Columns, split: str, use: Use
     if len(kept) == 0:
         why = (
             message(
-                "all {unusable} were left out, the first one ({rows}) for {unusable_2}",
+                "all {unusable} were skipped; the reason for the first one ({rows}): {unusable_2}",
                 unusable=len(unusable),
                 rows=rows.place(unusable[0][0]),
                 unusable_2=unusable[0][1],
             )
             if unusable
-            else message("there are none")
+            else message("there are no rows")
         )
-        raise InputError("{split}: no row can be used: {why}", split_key(split), split=split_key(split), why=why)
+        raise InputError("{split}: no rows can be used: {why}", split_key(split), split=split_key(split), why=why)
     return kept
 
 

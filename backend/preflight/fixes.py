@@ -49,7 +49,7 @@ def memory_fixes(spec: RunSpec, measured: MemoryFacts) -> list[MemoryFix]:
 def _candidates(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dict[str, Any], str]]:
     if spec.hardware.micro_batch_size is not None and spec.hardware.micro_batch_size > 1:
         yield (
-            message("Let the rows of a pass be chosen"),
+            message("Automatic micro-batch size"),
             {"hardware.micro_batch_size": None},
             message("The result stays the same; each step takes longer."),
         )
@@ -87,7 +87,7 @@ def _shorter(spec: RunSpec, measured: MemoryFacts) -> Iterator[tuple[str, dict[s
         note = (
             message("About {cut:.0%} of the rows are truncated.", cut=cut)
             if cut >= 0.005
-            else message("Hardly any row is truncated.")
+            else message("Hardly any rows are truncated.")
         )
         candidate = message("At most {limit} tokens", limit=limit), {"task.max_length": limit}, note
         tried = _try_changes(spec, measured, *candidate)

@@ -47,7 +47,7 @@ def rate_note(spec: RunSpec) -> list[str]:
         ]
     return [
         message(
-            "The learning rate {rate:g} is far below the usual {words}: the model will hardly learn.",
+            "The learning rate {rate:g} is far below the usual {words}: the model will learn very little.",
             rate=rate,
             words=usual.words,
         )
@@ -69,8 +69,8 @@ def truncation_notes(batches: list[pa.RecordBatch], rows: str) -> list[str]:
         if cut:
             notes.append(
                 message(
-                    "{cut:,} of {num_rows:,} {rows} lose the end of their {name}, {features:,} tokens in all: "
-                    "they are longer than the task's limit.",
+                    "{cut:,} of {num_rows:,} {rows} lose the end of their {name}, {features:,} tokens in "
+                    "total, because they are longer than the task's limit.",
                     cut=cut,
                     num_rows=features.num_rows,
                     rows=rows,
@@ -88,7 +88,7 @@ def plan_notes(spec: RunSpec, splits: Splits, split: Split, micro: int, batch_si
         *splits.notes,
         *(
             message(
-                "{skipped:,} {split} rows cannot be used, the first: {place} ({reason}).",
+                "{skipped:,} {split} rows cannot be used; the first one: {place} ({reason}).",
                 skipped=len(part.skipped),
                 split=name,
                 place=part.skipped[0].place,
@@ -109,7 +109,7 @@ def plan_notes(spec: RunSpec, splits: Splits, split: Split, micro: int, batch_si
     if together < batch_size:
         notes.append(
             message(
-                "{batch_size} rows per step are computed in {value} passes of up to {together}, so that they fit.",
+                "{batch_size} rows per step are computed in {value} passes of up to {together} to fit in memory.",
                 batch_size=batch_size,
                 value=-(-batch_size // together),
                 together=together,
@@ -126,8 +126,8 @@ def _filler_note(split: Split, batch_size: int) -> list[str]:
     fitting = [size for size in (batch_size - left, batch_size - left + split.replicas) if size]
     return [
         message(
-            "{batch_size} rows per step cannot be divided evenly among {replicas}: {replicas_2} filler rows "
-            "are computed and do not count; {fitting} rows would need none.",
+            "{batch_size} rows per step cannot be divided evenly among {replicas}: {replicas_2} "
+            "filler rows are computed but not counted; {fitting} rows would need none.",
             batch_size=batch_size,
             replicas=split.replicas,
             replicas_2=split.replicas - left,
@@ -150,8 +150,8 @@ def memory_problems(needed: float, available: float, micro: int, remedied: bool)
     advice = message("choose one of the settings that make it fit") if remedied else message("choose a smaller model")
     return [
         plural(
-            "It needs about {needed} and {available} are free, even with {count} row at a time: {advice}.",
-            "It needs about {needed} and {available} are free, even with {count} rows at a time: {advice}.",
+            "It needs about {needed}, but {available} is free, even with {count} row at a time: {advice}.",
+            "It needs about {needed}, but {available} is free, even with {count} rows at a time: {advice}.",
             micro,
             needed=_size(needed),
             available=_size(available),

@@ -40,7 +40,7 @@ def check(spec: RunSpec, task: Task) -> None:
         metric, kind = registry.find("metric", name, _FIELD), spec.task["type"]
         if metric.tasks != "*" and kind not in metric.tasks:
             raise InputError(
-                "{field}: {name} measures {tasks}, not {kind}",
+                "{field}: {name} is a metric for {tasks}, not {kind}",
                 _FIELD,
                 field=_FIELD,
                 name=name,
@@ -50,7 +50,7 @@ def check(spec: RunSpec, task: Task) -> None:
     best, directions = spec.evaluation.best_metric, MetricDirections(_directions(spec, task))
     if best is not None and base_metric(best, directions.known) is None:
         raise InputError(
-            "evaluation.best_metric: {best} is not a metric of {task}; there are {known}",
+            "evaluation.best_metric: {best} is not a metric of {task}; choose one of {known}",
             "evaluation.best_metric",
             best=repr(best),
             task=spec.task["type"],
@@ -65,16 +65,16 @@ def _refuse_undeclared(best: str | None, known: Mapping[str, bool | None]) -> No
     others = ", ".join(name for name, direction in known.items() if direction is not None) or "none"
     if best is not None:
         raise InputError(
-            "evaluation.best_metric: it is not declared whether a higher {best} is better, so it cannot "
-            "select the best checkpoint; choose another ({others}), or set greater_is_better where the "
-            "metric is defined",
+            "evaluation.best_metric: it is not known whether a higher {best} is better, so it cannot "
+            "select the best checkpoint; choose another metric ({others}), or set greater_is_better "
+            "in the metric's definition",
             "evaluation.best_metric",
             best=repr(best),
             others=others,
         )
     raise InputError(
-        "training.early_stopping: without evaluation.best_metric it follows the loss, which this "
-        "task does not declare; set evaluation.best_metric ({others})",
+        "training.early_stopping: without evaluation.best_metric it uses the loss, which this "
+        "task does not report; set evaluation.best_metric ({others})",
         "training.early_stopping",
         others=others,
     )

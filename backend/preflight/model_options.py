@@ -46,7 +46,7 @@ def adapter_settings(spec: RunSpec) -> Section | None:
         return None
     kind = registry.find("adapter", spec.adapter.get("type", ""), "adapter.type")
     if spec.model.initialise == "from_config":
-        raise InputError("adapter: new weights must all be trained; leave the adapter out", "adapter")
+        raise InputError("adapter: new weights must all be trained; remove the adapter", "adapter")
     if spec.model.frozen:
         raise InputError("model.frozen: with an adapter every weight of the model is frozen already", "model.frozen")
     return validate(kind.Settings, spec.adapter, "adapter")
@@ -88,7 +88,7 @@ def _check_config(spec: RunSpec, folder: Path) -> None:
             suggestion = (
                 message("did you mean {near}?", near=" or ".join(near))
                 if near
-                else message("there are {known}", known=", ".join(sorted(known)))
+                else message("the keys are {known}", known=", ".join(sorted(known)))
             )
             raise InputError(
                 "{key}: the configuration of this {model_type} has no such key; {shown}",
@@ -126,7 +126,7 @@ def _check_frozen(spec: RunSpec, names: list[str]) -> None:
         if not any(may_match(name, pattern) for name in [*names, *_HEADS]):
             examples = ", ".join(names[:: max(1, len(names) // 4)][:4])
             raise InputError(
-                "model.frozen: {wish} matches no parameter of this model; there are for example {examples}",
+                "model.frozen: {wish} does not match any parameter of this model; the parameters include {examples}",
                 "model.frozen",
                 wish=repr(pattern),
                 examples=examples,

@@ -87,7 +87,7 @@ def _check_metric(spec: RunSpec, task: Task, source: type[Source]) -> None:
     if not evaluates and (metric is not None or spec.training.early_stopping is not None):
         key = "evaluation.best_metric" if metric is not None else "training.early_stopping"
         raise InputError(
-            "{key}: this needs evaluations; give data.validation (a file, or a fraction such as 0.1)", key, key=key
+            "{key}: this requires evaluations; set data.validation (to a file, or a fraction such as 0.1)", key, key=key
         )
 
 

@@ -83,7 +83,7 @@ def _tokenise(session: FeatureSession, splits: Splits) -> SampleLengths:
     )
     seconds = (time.perf_counter() - started) / len(sample)
     lengths = [len(ids) for batch in batches for ids in batch.column("input_ids")]
-    which = message("training rows") if len(sample) == len(train) else message("training rows that were looked at")
+    which = message("training rows") if len(sample) == len(train) else message("training rows that were checked")
     return SampleLengths(
         np.array(lengths or [1], np.int64),
         len(lengths) / len(sample),

@@ -162,14 +162,14 @@ def _start(amounts: Amounts, measured: Measurement) -> list[TimePart]:
     if measured.starting_seconds is None or measured.loading_seconds is None:
         return []
     seconds = measured.starting_seconds + amounts.reading + measured.loading_seconds
-    return [_part("Start-up", seconds, "libraries, data and model", ROUGH)]
+    return [_part("Startup", seconds, "libraries, data and model", ROUGH)]
 
 
 def _tokenising(amounts: Amounts) -> TimePart:
     left = sum(count for split, count in amounts.rows.items() if split not in amounts.tokenised)
     if not left:
-        return _part("Tokenising", 0.0, "done before", ROUGH)
-    return _with_rows(_part("Tokenising", left * amounts.tokenising, "", ROUGH), left)
+        return _part("Tokenizing", 0.0, "done before", ROUGH)
+    return _with_rows(_part("Tokenizing", left * amounts.tokenising, "", ROUGH), left)
 
 
 def _compiling(measured: Measurement) -> list[TimePart]:
@@ -179,7 +179,7 @@ def _compiling(measured: Measurement) -> list[TimePart]:
     kept = min(measured.compiled, measured.programs) * FROM_CACHE
     of_one = measured.compile_seconds
     words = message(
-        "{programs} programs, {programs_2} of them kept from before",
+        "{programs} programs, {programs_2} of them already compiled",
         programs=measured.programs,
         programs_2=measured.programs - new,
     )

@@ -122,7 +122,7 @@ class ChatTemplate:
             found = render(template, self._tokenizer.special_tokens_map, requests)
         except TemplateRefusal as refusal:
             raise InputError(
-                "task.template: {name} refuses {places} ({reason}); correct the row, or write another template",
+                "task.template: {name} rejects {places} ({reason}); correct the row, or use another template",
                 "task.template",
                 name=self._name,
                 places=places[refusal.position],
@@ -145,8 +145,8 @@ def _borders(messages: list[Message]) -> list[tuple[int, bool]]:
 def _to_conversation(rendered: RenderedChat, request: RenderRequest, place: str) -> RenderedConversation:
     if None in rendered.ends:
         raise InputError(
-            "task.template: it writes the start of {place} differently when the conversation continues, so "
-            "answers cannot be told from prompts; write another template",
+            "task.template: it writes the start of {place} differently when the conversation "
+            "continues, so answers cannot be distinguished from prompts; use another template",
             "task.template",
             place=place,
         )
@@ -164,7 +164,10 @@ def check_template(template: str) -> str:
         Environment(extensions=["jinja2.ext.loopcontrols"]).parse(_MARKS_OF_ANSWERS.sub("", template))
     except (TemplateError, *STUMBLES) as error:
         raise ValueError(
-            message("it is not a Jinja template ({error}); write auto for the tokenizer's own", error=reason_of(error))
+            message(
+                "it is not a Jinja template ({error}); use auto for the tokenizer's own template",
+                error=reason_of(error),
+            )
         ) from None
     return template
 

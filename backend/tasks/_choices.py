@@ -56,12 +56,12 @@ class Written(StrEnum):
 
 
 _SENTENCES = {
-    Written.FROM_0: message("The labels call the first choice 0."),
-    Written.FROM_1: message("The labels call the first choice 1; probability_0 still belongs to the first choice."),
+    Written.FROM_0: message("The labels number the first choice 0."),
+    Written.FROM_1: message("The labels number the first choice 1; probability_0 still belongs to the first choice."),
     Written.CAPITALS: message("The labels are letters: A is the first choice."),
     Written.LETTERS: message("The labels are letters: a is the first choice."),
-    Written.NAMES: message("The labels are the names of the choices, given in a column of their own."),
-    Written.TEXT: message("The labels are the texts of the right choices."),
+    Written.NAMES: message("The labels are the names of the choices, which are in a separate column."),
+    Written.TEXT: message("The labels are the texts of the correct choices."),
 }
 
 
@@ -159,8 +159,8 @@ def check_count(rows: Rows, columns: Columns, split: str, expected: int | None) 
             )
     if wanted is None or wanted < 2:
         raise InputError(
-            "data.columns: {rows} has {wanted} choice; give at least two in one column of lists "
-            "(data.columns.choices), or a column each (data.columns.choice_0, choice_1 …)",
+            "data.columns: {rows} has {wanted} choice; provide at least two, in one column of lists "
+            "(data.columns.choices) or in separate columns (data.columns.choice_0, choice_1, …)",
             "data.columns.choices",
             rows=rows.place(0),
             wanted=wanted,
@@ -214,8 +214,8 @@ def _from(numbers: list[int], count: int, first_choice: str, all_call: Callable[
         return Written.TEXT
     listed = ", ".join(map(str, sorted(set(numbers))[:4]))
     raise InputError(
-        "data.columns.label: the labels ({shown}) may count the {count} choices from 0 or from 1, because "
-        "neither 0 nor {count} occurs; set task.first_choice to 0 or 1",
+        "data.columns.label: the labels ({shown}) may number the {count} choices from 0 or from "
+        "1, because neither 0 nor {count} occurs; set task.first_choice to 0 or 1",
         "task.first_choice",
         shown=listed,
         count=count,
@@ -234,8 +234,8 @@ def read_choices(rows: Rows, columns: Columns, chunk: range) -> Choices:
     apart = [columns[f"choice_{number}"] for number in range(MAX_COLUMNS) if f"choice_{number}" in columns]
     if len(apart) < 2:
         raise InputError(
-            "data.columns.choices: say which column holds the list of choices, or name one for each "
-            "choice (data.columns.choice_0, choice_1 …); there are {column_names}",
+            "data.columns.choices: specify which column contains the list of choices, or one column "
+            "for each choice (data.columns.choice_0, choice_1, …); the columns are {column_names}",
             "data.columns.choices",
             column_names=", ".join(rows.table.column_names),
         )
@@ -275,9 +275,9 @@ def _cell(value: Any, rows: Rows, row: int, column: str) -> dict[str, list[Any]]
     if isinstance(value, dict) and isinstance(value.get("text"), list):
         return {name: value[name] for name in ("text", "label") if isinstance(value.get(name), list)}
     raise InputError(
-        "data.columns.choices: {rows} has no list of choices in the column {column}; write it as a JSON "
-        'list such as ["red", "blue"], or name one column for each choice (data.columns.choice_0, choice_1 '
-        "…)",
+        "data.columns.choices: {rows} has no list of choices in the column {column}; write it as "
+        'a JSON list such as ["red", "blue"], or specify one column for each choice '
+        "(data.columns.choice_0, choice_1, …)",
         "data.columns.choices",
         rows=rows.place(row),
         column=repr(column),

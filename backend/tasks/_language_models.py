@@ -38,7 +38,7 @@ class WritingSettings(Section):
     max_new_tokens: Annotated[int, Field(title="Max new tokens", ge=1, le=100_000, json_schema_extra=DECODING)] = 64
     """How many tokens are written at most."""
     min_new_tokens: Annotated[int, Field(title="Min new tokens", ge=0, le=100_000, json_schema_extra=DECODING)] = 0
-    """No text ends before this many tokens."""
+    """Generated text does not end before this many tokens."""
     num_beams: Annotated[int, Field(title="Beams", ge=1, le=100, json_schema_extra=DECODING)] = 1
     """Values above 1 use beam search with this many beams, which is slower."""
     length_penalty: Annotated[float, Field(title="Length penalty", ge=-10, le=10, json_schema_extra=DECODING)] = 1.0

@@ -54,8 +54,8 @@ def scheme_of(wanted: str, tags: Tags, rows: Rows, usual: Scheme | None = None) 
 
 def _unknown_tag_error(tags: Tags, rows: Rows, word: int) -> InputError:
     return InputError(
-        "data.columns.tags: {rows} has the tag {names}, which does not fit BIO, IOB1, IOBES or BILOU, "
-        "although others do; correct it, or set task.scheme: none",
+        "data.columns.tags: {rows} has the tag {names}, which does not fit BIO, IOB1, IOBES or "
+        "BILOU, although other tags do; correct it, or set task.scheme: none",
         "data.columns.tags",
         rows=rows.place(tags.row_of(word)),
         names=repr(tags.names[tags.ids[word]]),

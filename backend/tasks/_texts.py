@@ -68,8 +68,8 @@ def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_nested(column.type):
         example = str(next((cell for cell in column.to_pylist() if cell), "[]"))[:60]
         raise InputError(
-            "data.columns: the column should hold text but holds lists or mappings, such as {example}; "
-            "choose another column, or write each cell as text",
+            "data.columns: the column should contain text but contains lists or mappings, such as "
+            "{example}; choose another column, or write each cell as text",
             "data.columns",
             example=example,
         )
@@ -79,8 +79,8 @@ def strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return pc.fill_null(column.cast(pa.string()), "")
     except pa.ArrowException:  # such as bytes that are not UTF-8
         raise InputError(
-            "data.columns: the column should hold text but holds {type} that cannot be read as text; "
-            "choose another column, or write each cell as text",
+            "data.columns: the column should contain text but contains {type} that cannot be read as "
+            "text; choose another column, or write each cell as text",
             "data.columns",
             type=column.type,
         ) from None

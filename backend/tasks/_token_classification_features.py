@@ -176,8 +176,8 @@ def word_tokenizer(tokenizer: Any) -> Any:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise InputError(
-            "model.tokenizer: this tokenizer cannot tell which word a token belongs to; name a folder or "
-            "Hub ID that has a tokenizer.json (a fast tokenizer)",
+            "model.tokenizer: this tokenizer cannot tell which word a token belongs to; specify a "
+            "folder or Hub ID that has a tokenizer.json (a fast tokenizer)",
             "model.tokenizer",
         )
     if not any(_lacks_space(step) for step in _steps(backend)):
@@ -249,7 +249,7 @@ def windows(words: np.ndarray, opens: np.ndarray, longest: int, stride: int | No
 def _check_room(room: int, longest: int, stride: int | None) -> None:
     if room < 1:
         raise InputError(
-            "task.max_length: {longest} tokens leave no room for a word beside the special tokens; raise it",
+            "task.max_length: {longest} tokens leave no room for a word in addition to the special tokens; raise it",
             "task.max_length",
             longest=longest,
         )

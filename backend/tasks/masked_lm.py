@@ -48,8 +48,8 @@ class Settings(Section):
     ] = 256
     """Tokens per block, or the maximum tokens of an example. Empty uses the model's limit."""
     mask_probability: Annotated[float, Field(title="Mask probability", gt=0, lt=1)] = 0.15
-    """Share of tokens to predict, at least one per row. Of ten, 8 are replaced by the mask token, 1 by a random
-    token, and 1 is kept."""
+    """Fraction of tokens to predict, at least one per row. Of these, 80% are replaced by the mask token, 10% by a
+    random token, and 10% are kept."""
     whole_words: Annotated[bool, Field(title="Whole-word masking", json_schema_extra=ADVANCED)] = False
     """Mask all pieces of a word together."""
 

@@ -52,7 +52,7 @@ class MultipleChoice:
     columns: ClassVar[tuple[Column, ...]] = (
         Column("text", "Text", "The text before every choice: a context or a question.", holds="text", usual_names=["text", "sent1", "ctx_a", "premise", "context", "article", "passage", "question", "goal", "ctx", "sentence", "prompt", "query"]),
         Column(
-            "text_pair", "Start of the choices", "The text that every choice starts with.", required=False,
+            "text_pair", "Text that every choice starts with", "The text that every choice starts with.", required=False,
             usual_names=["text_pair", "sent2", "ctx_b", "question"], holds="text",
         ),
         *CHOICE_COLUMNS,

@@ -191,7 +191,7 @@ class QuestionAnswering:
             return str(answers)
         if not answers.texts:
             refused = self.settings.version_2_with_negative is False
-            return message("no answer, which task.version_2_with_negative: false rules out") if refused else ""
+            return message("no answer, which task.version_2_with_negative: false does not allow") if refused else ""
         span, in_place = locate(context, answers.texts[0], answers.starts[0])
         if use != "training" or self.settings.misplaced_answers == "no_answer" or in_place:
             return ""
@@ -219,14 +219,14 @@ class QuestionAnswering:
             return []
         nearest = self.settings.misplaced_answers == "nearest"
         how = (
-            message("the nearest occurrence is trained")
+            message("the nearest occurrence is used for training")
             if nearest
-            else message("they are trained as questions without answer")
+            else message("they are trained as questions without an answer")
         )
         more = " …" if len(odd) > 5 else ""
         return [
             message(
-                "The answer is not at its offset in the context in {odd} of {rows} training rows; {how} "
+                "In {odd} of {rows} training rows, the answer is not at its offset in the context; {how} "
                 "({odd_2}{more}).",
                 odd=len(odd),
                 rows=len(rows),
@@ -245,8 +245,8 @@ class QuestionAnswering:
         none = sum(isinstance(one, Answers) and not one.texts for one in read_answers(rows, columns))
         if none and not self._may_be_none(facts):
             note = message(
-                "{split}: every question of the training data has an answer, but here {none} of {rows} have "
-                "none; they count as errors.",
+                "{split}: every question in the training data has an answer, but here {none} of {rows} "
+                "have none; they count as errors.",
                 split=split_key(split),
                 none=none,
                 rows=len(rows),
@@ -281,9 +281,10 @@ class QuestionAnswering:
 
     def _no_room_error(self, place: str, room: int, max_length: int) -> InputError:
         return InputError(
-            "task.doc_stride: {place} has a long question, which leaves {room} tokens for the context in a "
-            "window of {max_length}, but two windows should share {doc_stride} of them; set a smaller "
-            "task.doc_stride, a larger task.max_length, or shorten the question",
+            "task.doc_stride: {place} has a long question, which leaves {room} tokens for the "
+            "context in a window of {max_length}, but consecutive windows should share {doc_stride} "
+            "of them; set a smaller task.doc_stride, a larger task.max_length, or shorten the "
+            "question",
             "task.doc_stride",
             place=place,
             room=max(room, 0),

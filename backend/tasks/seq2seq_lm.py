@@ -304,8 +304,8 @@ def _refuse_languages(source: str | None, target: str | None) -> None:
     name = "source_language" if source else "target_language"
     if source or target:
         raise InputError(
-            "task.{name}: this model's tokenizer has no language tokens; leave it empty, and give the "
-            "direction as task.prefix if the model reads one",
+            "task.{name}: this model's tokenizer has no language tokens; leave it empty, and set the "
+            "direction as task.prefix if the model uses one",
             f"task.{name}",
             name=name,
         )
@@ -319,13 +319,13 @@ def _check_language(tokenizer: Any, name: str, language: str | None) -> None:
     listed = f"{', '.join(known[:8])}{' …' if len(known) > 8 else ''}"
     if not language:
         raise InputError(
-            "{field}: this model marks every text with its language; name one of {listed}",
+            "{field}: this model marks every text with its language; choose one of {listed}",
             field,
             field=field,
             listed=listed,
         )
     raise InputError(
-        "{field}: the model's tokenizer has no language {language}; it has {listed}",
+        "{field}: the model's tokenizer has no language {language}; its languages are {listed}",
         field,
         field=field,
         language=repr(language),

@@ -111,24 +111,24 @@ class TextClassification:
         counts = Counter(label_words(rows.table[column]).to_pylist())
         if len(counts) < 2 and not self.settings.labels:
             raise InputError(
-                "data.columns.label: the column {column} holds a single label ({counts}); classification "
-                "needs at least two, so choose another column or more data",
+                "data.columns.label: the column {column} contains a single label ({counts}); "
+                "classification needs at least two, so choose another column or more data",
                 "data.columns.label",
                 column=repr(column),
                 counts=repr(next(iter(counts), "none")),
             )
         if not self.settings.labels and are_scores(counts):
             raise InputError(
-                "data.columns.label: the column {column} holds scores such as {counts}, not labels; choose "
-                "the task text_regression, or list them in task.labels if each is a class of its own",
+                "data.columns.label: the column {column} contains scores such as {counts}, not labels; "
+                "choose the task text_regression, or list them in task.labels if each one is a class",
                 "data.columns.label",
                 column=repr(column),
                 counts=next(iter(counts)),
             )
         if len(counts) > max(1000, len(rows) // 2):
             raise InputError(
-                "data.columns.label: the column {column} holds {counts:,} different labels in {rows:,} rows; "
-                "it does not look like labels, so choose another column",
+                "data.columns.label: the column {column} contains {counts:,} different labels in "
+                "{rows:,} rows; it does not look like labels, so choose another column",
                 "data.columns.label",
                 column=repr(column),
                 counts=len(counts),
@@ -153,7 +153,7 @@ class TextClassification:
             unknown = sorted(set(weights) - set(labels))
             if unknown:
                 raise InputError(
-                    "task.class_weights: {unknown} is not a label; there are {labels}",
+                    "task.class_weights: {unknown} is not a label; the labels are {labels}",
                     "task.class_weights",
                     unknown=repr(unknown[0]),
                     labels=", ".join(labels),

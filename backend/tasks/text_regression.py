@@ -114,7 +114,8 @@ class TextRegression:
             row = int(strange[0])
             raise InputError(
                 "{split}: {rows} has the score {values}, which is not a number; correct the row, choose "
-                "another data.columns.label, or the task text_classification for labels in words",
+                "another data.columns.label, or choose the task text_classification if the labels are "
+                "words",
                 split_key(split),
                 split=split_key(split),
                 rows=rows.place(row),

@@ -156,7 +156,7 @@ class TokenClassification:
         unequal = describe_mismatch(words, tags)
         if unequal and self.settings.mismatched_rows == "refuse":
             raise InputError(
-                "data.columns.tags: {rows} has {unequal}; correct the row, or leave such rows out with "
+                "data.columns.tags: {rows} has {unequal}; correct the row, or skip such rows with "
                 "task.mismatched_rows: skip",
                 "data.columns.tags",
                 rows=rows.place(row),
@@ -212,7 +212,7 @@ class TokenClassification:
         unknown = sorted(found - set(facts["labels"]))
         if unknown and len(unknown) == len(found):
             raise InputError(
-                "{split}: none of its tags ({unknown}) occurs in the training data ({facts}); choose "
+                "{split}: none of its tags ({unknown}) occur in the training data ({facts}); choose "
                 "another file, or set task.scheme",
                 split_key(split),
                 split=split_key(split),

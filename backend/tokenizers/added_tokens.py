@@ -49,7 +49,7 @@ def extend(tokenizer: AnyTokenizer, extension: Extension) -> int:
         raise InputError("{text}: {problem}", text=repr(wrong.text), problem=wrong.problem)
     if not any(not each.problem for each in tokens):
         raise InputError(
-            message("all of these are tokens already; name a new one") if tokens else message("name a token to add")
+            message("all of these are already tokens; enter a new one") if tokens else message("specify a token to add")
         )
     before, ids = len(tokenizer), set(tokenizer.get_vocab().values())
     from tokenizers import AddedToken  # only where tokens are added
@@ -62,7 +62,8 @@ def extend(tokenizer: AnyTokenizer, extension: Extension) -> int:
     if len({*tokenizer.get_vocab().values()} - ids) < added:
         # The library counts pieces where it should look for the largest id.
         raise InputError(
-            "the IDs of this tokenizer have gaps, so a new token would take another's ID; it cannot be extended"
+            "the IDs of this tokenizer have gaps, so a new token would take the ID of another; the "
+            "tokenizer cannot be extended"
         )
     return added
 
@@ -95,17 +96,17 @@ def _propose(tokenizer: AnyTokenizer, text: str, special: bool, *, again: bool) 
     known = _id_of(tokenizer, text)
     is_there = known is not None and (not special or known in tokenizer.all_special_ids)
     pieces = list(tokenizer.convert_ids_to_tokens(ids))
-    problem = message("it is a token already (id {known})", known=known) if is_there else ""
+    problem = message("it is already a token (ID {known})", known=known) if is_there else ""
     return ProposedToken(text, special, pieces, ids, known, problem)
 
 
 def _problem(text: str, *, again: bool) -> str:
     if not text.strip():
-        return message("a token has at least one character")
+        return message("a token must have at least one character")
     if again:
         return message("it occurs twice")
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        return message("it contains half of a character (a lone surrogate); write it again")
+        return message("it contains half of a character (a lone surrogate); enter it again")
     return ""
 
 

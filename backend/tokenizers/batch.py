@@ -25,7 +25,9 @@ def grid(tokenizer: AnyTokenizer, question: BatchQuestion) -> TokenGrid:
     pairs = question.pairs
     if pairs is not None and len(pairs) != len(question.texts):
         raise InputError(
-            "{texts} texts have {pairs} pairs; give equally many", texts=len(question.texts), pairs=len(pairs)
+            "there are {texts} texts but {pairs} second texts; use the same number of each",
+            texts=len(question.texts),
+            pairs=len(pairs),
         )
     texts, replaced = zip(*map(replace_surrogates, question.texts), strict=True) if question.texts else ((), ())
     second = None if pairs is None else [replace_surrogates(one)[0] for one in pairs]
@@ -37,7 +39,7 @@ def grid(tokenizer: AnyTokenizer, question: BatchQuestion) -> TokenGrid:
     width = _width(tokenizer, options, rows)
     if width * len(rows) > MAX_CELLS:
         raise InputError(
-            "{rows:,} rows of {width:,} tokens are too many for one batch; give fewer texts, or a max_length",
+            "{rows:,} rows of {width:,} tokens are too many for one batch; use fewer texts, or set a max_length",
             rows=len(rows),
             width=width,
         )
@@ -57,7 +59,7 @@ def grid(tokenizer: AnyTokenizer, question: BatchQuestion) -> TokenGrid:
     if lacks_pad:
         notes = (
             *notes,
-            message("This tokenizer has no padding token: rows are filled with id {pad}, as in training.", pad=pad),
+            message("This tokenizer has no padding token: rows are padded with ID {pad}, as in training.", pad=pad),
         )
     return TokenGrid(
         rows=len(rows),
@@ -85,7 +87,7 @@ def _width(tokenizer: AnyTokenizer, options: TokenOptions, rows: list[Columns]) 
     if options.padding == "max_length":
         limit = options.max_length or limit_of(tokenizer)
         if limit is None:
-            raise InputError("padding to max_length needs one, because this tokenizer has no limit of its own; give max_length")  # fmt: skip
+            raise InputError("padding to max_length requires a max_length, because this tokenizer has no limit of its " "own; set max_length")  # fmt: skip
         longest = max(longest, limit)
     multiple = options.pad_to_multiple_of or 1
     return -(-longest // multiple) * multiple

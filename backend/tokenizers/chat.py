@@ -57,7 +57,7 @@ def _render(
             )
             if refusal.is_syntax
             else message(
-                "the chat template refuses these messages ({reason}); change the messages or the template",
+                "the chat template rejects these messages ({reason}); change the messages or the template",
                 reason=refusal.reason,
             )
         )

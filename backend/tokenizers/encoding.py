@@ -115,51 +115,51 @@ def check(tokenizer: AnyTokenizer, options: TokenOptions, pair: bool) -> None:
     added = tokenizer.num_special_tokens_to_add(pair=pair) if options.special_tokens else 0
     if options.max_length is not None:
         if options.max_length < 1:
-            raise InputError("max_length: {max_length} is too small; give 1 or more", max_length=options.max_length)
+            raise InputError("max_length: {max_length} is too small; use 1 or more", max_length=options.max_length)
         if options.max_length < added:
             raise InputError(
-                "max_length: {max_length} leaves no room, because {added} special tokens are added; give "
-                "more than {added}, or leave special tokens out",
+                "max_length: {max_length} leaves no room, because {added} special tokens are added; use "
+                "more than {added}, or leave out the special tokens",
                 max_length=options.max_length,
                 added=added,
             )
         if options.truncation == "only_second" and not pair:
-            raise InputError("truncation: only_second truncates a second text, and there is none; choose only_first")
+            raise InputError("truncation: only_second truncates the second text, but there is none; choose only_first")
     if options.windows:
         if options.max_length is None:
-            raise InputError("windows need a max_length; give one")
+            raise InputError("windows require a max_length; set one")
         if options.stride < 0:
-            raise InputError("stride: {stride} is too small; give 0 or more", stride=options.stride)
+            raise InputError("stride: {stride} is too small; use 0 or more", stride=options.stride)
         slow_encoding.check_stride(options.stride, options.max_length - added)
         if pair and options.truncation == "longest_first":
-            raise InputError("windows of a pair go through one of its texts; set truncation to only_second or only_first")  # fmt: skip
+            raise InputError("windows of a pair are made from only one of its texts; set truncation to only_second or " "only_first")  # fmt: skip
     if options.padding:
         if tokenizer.pad_token_id is None:
-            raise InputError("this tokenizer has no padding token; give it one in the options (pad_token)")
+            raise InputError("this tokenizer has no padding token; set one in the options (pad_token)")
         if options.padding == "max_length" and options.max_length is None and limit_of(tokenizer) is None:
-            raise InputError("padding to max_length needs one, because this tokenizer has no limit of its own; give max_length")  # fmt: skip
+            raise InputError("padding to max_length requires a max_length, because this tokenizer has no limit of its " "own; set max_length")  # fmt: skip
         multiple, limit = options.pad_to_multiple_of, options.max_length
         if multiple is not None and multiple > 0 and limit is not None and limit % multiple:
             raise InputError(
-                "max_length: {limit} is not a multiple of {multiple} (pad_to_multiple_of); make it one",
+                "max_length: {limit} is not a multiple of {multiple} (pad_to_multiple_of); use a multiple of it",
                 limit=limit,
                 multiple=multiple,
             )
         if options.padding == "max_length" and (limit or 0) > MAX_FILLED:
             raise InputError(
-                "max_length: {limit:,} is too much to pad to; give {max_filled:,} or less",
+                "max_length: {limit:,} is too much to pad to; use {max_filled:,} or less",
                 limit=limit,
                 max_filled=MAX_FILLED,
             )
         if (multiple or 0) > MAX_FILLED:
             raise InputError(
-                "pad_to_multiple_of: {multiple:,} is too much to pad to; give {max_filled:,} or less",
+                "pad_to_multiple_of: {multiple:,} is too much to pad to; use {max_filled:,} or less",
                 multiple=multiple,
                 max_filled=MAX_FILLED,
             )
         if options.pad_to_multiple_of is not None and options.pad_to_multiple_of < 1:
             raise InputError(
-                "pad_to_multiple_of: {pad_to_multiple_of} is too small; give 1 or more",
+                "pad_to_multiple_of: {pad_to_multiple_of} is too small; use 1 or more",
                 pad_to_multiple_of=options.pad_to_multiple_of,
             )
 

@@ -187,7 +187,7 @@ def _ignored_files(folder: Path, name: str) -> dict[str, None]:
         isinstance(one, str) and not set("/\\\0") & set(one) for one in several
     ):
         raise InputError(
-            "{name}: its tokenizer_config.json names files that are not in the folder; {elsewhere}",
+            "{name}: its tokenizer_config.json refers to files that are not in the folder; {elsewhere}",
             FIELD,
             name=name,
             elsewhere=ELSEWHERE,
@@ -221,7 +221,7 @@ def _open(build: Callable[[], AnyTokenizer], folder: Path, name: str, options: d
         raise config_mistake(folder, error) or _mistake(folder, name, error, options) from None
     if not 0 <= largest < MAX_ROWS:  # a model would get a row for every id up to it
         raise InputError(
-            "{name}: its tokenizer has a token with the ID {largest:,}, and no model has more than "
+            "{name}: its tokenizer has a token with the ID {largest:,}, but no model has more than "
             "{max_rows:,} rows; {elsewhere}",
             FIELD,
             name=name,
@@ -244,7 +244,7 @@ def _mistake(folder: Path, name: str, error: Exception, options: dict[str, Any])
     reason = first_line(error)[:200]
     if ("sentencepiece" in str(error) or "protobuf" in str(error)) and not _has_sentencepiece():
         return InputError(
-            "{name}: its tokenizer needs sentencepiece; install it with: pip install sentencepiece protobuf",
+            "{name}: its tokenizer requires sentencepiece; install it with: pip install sentencepiece protobuf",
             FIELD,
             name=name,
         )
@@ -268,7 +268,7 @@ def _no_tokenizer(folder: Path, name: str) -> InputError:
     pickles = [file.name for file in _files(folder) if file.suffix in _PICKLES[:2]]
     if pickles:
         return InputError(
-            "{name}: its tokenizer exists only as a pickle ({pickles}), which is never opened; {elsewhere}",
+            "{name}: its tokenizer is only available as a pickle ({pickles}), which is never opened; {elsewhere}",
             FIELD,
             name=name,
             pickles=pickles[0],
@@ -368,22 +368,25 @@ def _hub_folder(name: str, revision: str, offline: bool) -> Path:
         raise
     except errors.HFValidationError:
         raise InputError(
-            "{name}: there is no such folder, and it is not a Hub ID either; check the path", FIELD, name=name
+            "{name}: there is no such folder, and this is not a Hub ID either; check the path", FIELD, name=name
         ) from None
     except errors.GatedRepoError:
         raise InputError(
-            "{name}: its owner asks you to accept terms on the Hub first; do so there, then run: hf auth login",
+            "{name}: its owner requires you to accept terms on the Hub first; do so there, then run: hf auth login",
             FIELD,
             name=name,
         ) from None
     except errors.RevisionNotFoundError:
         raise InputError(
-            "{name}: the Hub has no revision {revision} of it", "model.revision", name=name, revision=repr(revision)
+            "{name}: the Hub has no revision {revision} of this model",
+            "model.revision",
+            name=name,
+            revision=repr(revision),
         ) from None
     except errors.RepositoryNotFoundError:
         raise InputError(
-            "{name}: there is no such folder here and no such public model on the Hub; check the name, or "
-            "run hf auth login if it is a private one",
+            "{name}: there is no such folder here and no such public model on the Hub; check the "
+            "name, or run hf auth login if it is private",
             FIELD,
             name=name,
         ) from None

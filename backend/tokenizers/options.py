@@ -30,7 +30,7 @@ def given_at_construction(options: dict[str, Any]) -> dict[str, Any]:
     for name in (ADDED, ADDED_SPECIAL):
         tokens = options.get(name, [])
         if not isinstance(tokens, list) or not all(isinstance(one, str) and one for one in tokens):
-            raise _mistake(name, message("give a list of texts, for example ['<speaker>', '<pause>']"))
+            raise _mistake(name, message("use a list of strings, for example ['<speaker>', '<pause>']"))
     return {name: value for name, value in options.items() if name not in _OWN}
 
 
@@ -44,7 +44,7 @@ def check(tokenizer: AnyTokenizer, options: dict[str, Any], name: str) -> None:
             shown = (
                 message("did you mean {near}?", near=" or ".join(near))
                 if near
-                else message("it takes {known}", known=", ".join(known))
+                else message("its options are {known}", known=", ".join(known))
             )
             raise _mistake(
                 option, message("the tokenizer of {name} has no such option; {shown}", name=name, shown=shown)

@@ -33,9 +33,9 @@ def resolve_name(name: str, revision: str = "main", options: dict[str, Any] | No
     name, options = given.tokenizer, {**given.options, **(options or {})}
     revision = revision if given.revision == tokenizer_name.MAIN else given.revision
     if not name.strip():
-        raise InputError("no tokenizer is named; give a folder, a file, a Hub ID or a run", FIELD)
+        raise InputError("no tokenizer was specified; enter a folder, a file, a Hub ID or a run", FIELD)
     if "\0" in name:
-        raise InputError("a name cannot contain the character NUL; give a folder, a file, a Hub ID or a run", FIELD)
+        raise InputError("a name cannot contain the NUL character; enter a folder, a file, a Hub ID or a run", FIELD)
     run = _run(name)
     if run is None:
         return ResolvedTokenizer(name, revision, options)
@@ -58,7 +58,7 @@ def _of_spec(run: RunFolder, options: dict[str, Any]) -> ResolvedTokenizer:
         model.revision,
         {**model.tokenizer_options, **options},
         message(
-            "The run {name} has no model of its own yet: this is the tokenizer that it starts from.", name=run.name
+            "The run {name} does not have its own model yet: this is the tokenizer that it starts from.", name=run.name
         ),
     )
 

@@ -22,16 +22,16 @@ _LAST = "tokenizer.json"
 def check_free(folder: Path, field: str) -> None:
     """Raises InputError where `folder` cannot take a new tokenizer; `field` is what the person named it by."""
     if folder.exists() and not folder.is_dir():
-        raise InputError("{field}: {folder} is a file; name a new folder", field, field=field, folder=folder)
+        raise InputError("{field}: {folder} is a file; choose a new folder", field, field=field, folder=folder)
     if any((folder / name).exists() for name in _OF_A_TOKENIZER):
         raise InputError(
-            "{field}: {folder} holds a tokenizer already; name a new folder", field, field=field, folder=folder
+            "{field}: {folder} already contains a tokenizer; choose a new folder", field, field=field, folder=folder
         )
     check_output_folder(folder, field)
     above = next((path for path in (folder, *folder.absolute().parents) if path.exists()), None)
     if above is None or not above.is_dir() or not os.access(above, os.W_OK):
         raise InputError(
-            "{field}: {above} cannot be written to; name another folder", field, field=field, above=above or folder
+            "{field}: {above} is not writable; choose another folder", field, field=field, above=above or folder
         )
 
 

@@ -12,7 +12,7 @@ from backend.models.model_files import read_small
 from backend.models.tokenizer_files import problem_of_charsmap
 
 NOTE = message(
-    "A SentencePiece file does not say which special tokens a model expects around a text, so none are added."
+    "A SentencePiece file does not specify which special tokens a model expects around a text, so none are added."
 )
 _UNIGRAM, _BPE = 1, 2
 _NORMAL, _UNKNOWN, _CONTROL, _USER = 1, 2, 3, 4
@@ -36,8 +36,8 @@ def tokenizer(path: Path) -> Tokenizer:
         model = models.Unigram(vocab=pieces, unk_id=unknown, byte_fallback=trainer.byte_fallback)
     else:
         raise InputError(
-            "{path}: this SentencePiece model splits text into words or characters, which Burnish does not "
-            "open; use one of BPE or Unigram",
+            "{path}: this SentencePiece model splits text into words or characters, which Burnish "
+            "does not support; use a BPE or Unigram model",
             "model.tokenizer",
             path=path,
         )
@@ -82,7 +82,7 @@ def _read_model(path: Path) -> Any:
         from sentencepiece import sentencepiece_model_pb2
     except ImportError:
         raise InputError(
-            "{path}: its tokenizer needs sentencepiece; install it with: pip install sentencepiece protobuf",
+            "{path}: its tokenizer requires sentencepiece; install it with: pip install sentencepiece protobuf",
             "model.tokenizer",
             path=path,
         ) from None

@@ -19,7 +19,9 @@ from backend.tokenizers.vocabulary.pieces import ALPHABET
 FIELD = "model.tokenizer"
 CONFIGURATION = "tokenizer_config.json"
 ENDINGS = (".json", ".txt", ".model", ".spm", ".tiktoken")
-_KNOWN = message("a tokenizer.json, a .model, a vocab.txt, a vocab.json with merges.txt beside it, or a tiktoken file")
+_KNOWN = message(
+    "a tokenizer.json, a .model, a vocab.txt, a vocab.json with a merges.txt in the same folder, or a tiktoken file"
+)
 _ROLES = {
     "pad_token": ("[PAD]", "<pad>", "<|pad|>"),
     "unk_token": ("[UNK]", "<unk>"),
@@ -46,7 +48,7 @@ def open_file(path: Path, options: dict[str, Any]) -> AnyTokenizer:
             path,
             message("it is empty; download it again")
             if not size
-            else message("it is too large for a tokenizer; name {known}", known=_KNOWN),
+            else message("it is too large for a tokenizer; choose {known}", known=_KNOWN),
         )
     built, note = _build(path, options)
     if not built.get_vocab_size():
@@ -74,7 +76,7 @@ def _build(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
         return _word_piece(path, options)
     if path.suffix in (".model", ".spm"):
         return sentencepiece_file.tokenizer(path), sentencepiece_file.NOTE
-    raise _mistake(path, message("this file is not a tokenizer; name its folder, or {known}", known=_KNOWN))
+    raise _mistake(path, message("this file is not a tokenizer; choose its folder, or {known}", known=_KNOWN))
 
 
 def _read_tokenizer_json(path: Path) -> Tokenizer:
@@ -83,7 +85,7 @@ def _read_tokenizer_json(path: Path) -> Tokenizer:
     except (ValueError, RecursionError):
         raise _mistake(path, message("this file is damaged (it is not JSON); download it again")) from None
     if not isinstance(values, dict) or not isinstance(values.get("model"), dict):
-        raise _mistake(path, message("this JSON file is not a tokenizer; name its folder, or {known}", known=_KNOWN))
+        raise _mistake(path, message("this JSON file is not a tokenizer; choose its folder, or {known}", known=_KNOWN))
     if problem := problem_of(values):
         raise _mistake(path, message("this file is damaged ({problem}); download it again", problem=problem))
     return Tokenizer.from_str(json.dumps(values))
@@ -119,13 +121,14 @@ def _word_piece(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
         pieces = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise _mistake(
-            path, message("this text is not UTF-8, so it is not a vocabulary; name {known}", known=_KNOWN)
+            path, message("this text is not UTF-8, so it is not a vocabulary; choose {known}", known=_KNOWN)
         ) from None
     pieces = pieces[:-1] if pieces[-1] == "" else pieces
     pieces = [piece.removesuffix("\r") for piece in pieces]
     if "[UNK]" not in pieces:
         raise _mistake(
-            path, message("this text is not a WordPiece vocabulary (it has no line [UNK]); name {known}", known=_KNOWN)
+            path,
+            message("this text is not a WordPiece vocabulary (it has no line [UNK]); choose {known}", known=_KNOWN),
         )
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
     cased = any("A" <= sign <= "Z" for piece in pieces if not piece.startswith("[") for sign in piece)
@@ -139,7 +142,7 @@ def _word_piece(path: Path, options: dict[str, Any]) -> tuple[Tokenizer, str]:
             single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
             special_tokens=[(name, vocabulary[name]) for name in ("[CLS]", "[SEP]")],
         )  # fmt: skip
-    why = "" if "do_lower_case" in options else (message("The vocabulary has uppercase letters, so text is kept as it is; do_lower_case says otherwise.") if cased else message("The vocabulary has no uppercase letters, so text is lowercased; do_lower_case says otherwise."))  # fmt: skip
+    why = "" if "do_lower_case" in options else (message("The vocabulary has uppercase letters, so text is kept as it is; set do_lower_case to " "change this.") if cased else message("The vocabulary has no uppercase letters, so text is lowercased; set do_lower_case to " "change this."))  # fmt: skip
     return made, why
 
 
@@ -147,7 +150,7 @@ def half_message(missing: str) -> str:
     """What a person is told of a BPE tokenizer of which one file is missing."""
     there = "merges.txt" if missing == "vocab.json" else "vocab.json"
     return message(
-        "this is half a tokenizer: {there} is there and {missing} is not; get {missing} too",
+        "this tokenizer is incomplete: {there} is there, but {missing} is not; add {missing}",
         there=there,
         missing=missing,
     )

@@ -48,8 +48,8 @@ def check_stride(stride: int, room: int) -> None:
     """Raises InputError where windows with `room` tokens of the text that they go through would not come forward."""
     if stride >= room:
         raise InputError(
-            "stride: {stride} must be less than the {value} tokens of the text that a window has room "
-            "for; make it smaller or max_length larger",
+            "stride: {stride} must be less than the {value} tokens of text that fit in a window; use "
+            "a smaller stride or a larger max_length",
             stride=stride,
             value=max(0, room),
         )

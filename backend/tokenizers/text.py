@@ -97,7 +97,7 @@ class File:
             return self._lines.read(count)
         except UnicodeDecodeError as error:
             raise InputError(
-                "{path}: it is not UTF-8 text (byte {start} of what was read); convert it first",
+                "{path}: it is not UTF-8 text (byte {start} of the text that was read); convert it first",
                 path=self._path,
                 start=error.start + self.skip,
             ) from None

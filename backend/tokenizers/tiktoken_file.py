@@ -53,8 +53,8 @@ def tokenizer(path: Path) -> tuple[Tokenizer, str]:
     made.decoder, made.post_processor = decoders.ByteLevel(), processors.ByteLevel(trim_offsets=False)
     return made, (
         message(
-            "A tiktoken file contains only pieces: words are split by {name} rule, as the number of pieces "
-            "suggests, and there are no special tokens.",
+            "A tiktoken file contains only pieces: words are split by {name} rule, based on the "
+            "number of pieces, and there are no special tokens.",
             name=name,
         )
     )
@@ -79,7 +79,7 @@ def _ranks(path: Path) -> dict[bytes, int]:
     missing = 256 - sum(bytes([byte]) in ranks for byte in range(256))
     if missing:
         raise InputError(
-            "{path}: {missing} of the 256 bytes have no piece, so the file is cut off; download it again",
+            "{path}: {missing} of the 256 bytes have no piece, so the file is truncated; download it again",
             "model.tokenizer",
             path=path,
             missing=missing,

@@ -81,7 +81,7 @@ def _check(settings: TokenizerTraining, specials: list[str]) -> None:
     """Raises InputError where the special tokens are none, or leave no room for pieces."""
     if not all(name.strip() for name in settings.special_tokens):
         raise InputError(
-            "special_tokens: a special token has at least one character; leave the empty one out", "special_tokens"
+            "special_tokens: a special token must have at least one character; remove the empty one", "special_tokens"
         )
     least = len(specials) + (BYTES if settings.kind == "byte_bpe" else 0)
     if settings.vocabulary < least:
@@ -137,8 +137,8 @@ def _split_text(text: str) -> Iterator[str]:
         end = max(text.rfind(sign, start + 1, start + MAX_PART) for sign in " \n\t\u3000")
         if end < 0:
             raise InputError(
-                "a text has a word of more than {max_part:,} characters, from which no tokenizer can learn; "
-                "remove that text, or choose another column",
+                "a text has a word of more than {max_part:,} characters, which is too long for training "
+                "a tokenizer; remove that text, or choose another column",
                 max_part=MAX_PART,
             )
         yield text[start:end]
@@ -233,7 +233,8 @@ def _spaces_marked(settings: TokenizerTraining) -> list[Any]:
 def _word_pre_tokenizers(settings: TokenizerTraining) -> list[Any]:
     if settings.pre_tokenizer == "none":
         raise InputError(
-            "pre_tokenizer: WordPiece splits words, so it needs word boundaries; choose another one", "pre_tokenizer"
+            "pre_tokenizer: WordPiece splits words, so it needs word boundaries; choose another pre-tokenizer",
+            "pre_tokenizer",
         )
     if settings.pre_tokenizer == "whitespace":
         return [pre_tokenizers.WhitespaceSplit()]

@@ -30,7 +30,7 @@ def export(folder: RunFolder, opened: RunSetup, log: EventLog, step: int) -> Non
     if opened.hosts.is_first:
         for kept in saved_model.write(folder.model, fill, note):
             sentence = message(
-                "{path} is an older model that could not be deleted ({reason}); delete it by hand",
+                "{path} is an older model that could not be deleted ({reason}); delete it manually",
                 path=kept.path,
                 reason=kept.reason,
             )

@@ -122,8 +122,8 @@ class EventLog:
                 raise
             self._is_lost = True
             raise RunFailed(
-                "{path} was replaced by something that cannot be written to ({strerror}), so the run could "
-                "not be followed; delete it and resume the run",
+                "{path} was replaced by something that cannot be written to ({strerror}), so the run's "
+                "progress could not be recorded; delete it and resume the run",
                 "events_replaced",
                 path=self._path,
                 strerror=error.strerror,
@@ -154,8 +154,8 @@ def missing_words(gaps: list[tuple[int, int]]) -> str:
         return ""
     each = [f"{first}–{last}" if first < last else str(first) for first, last in gaps]
     return message(
-        "steps {each} and their evaluations are missing from the curves, because events.jsonl was deleted or "
-        "changed; the training itself lost nothing",
+        "steps {each} and their evaluations are missing from the curves, because events.jsonl "
+        "was deleted or changed; the training itself was not affected",
         each=", ".join(each),
     )
 

@@ -118,7 +118,11 @@ class Watch:
         if record is None or record.returncode == 0:
             return None
         return RunFailed(
-            "{number} is gone: {message}", "host_lost", hint=self._hint(), number=_name(number), message=record.message
+            "{number} disappeared: {message}",
+            "host_lost",
+            hint=self._hint(),
+            number=_name(number),
+            message=record.message,
         )
 
     def _silent(self, number: int) -> RunFailed | None:
@@ -137,7 +141,7 @@ class Watch:
 
     def _hint(self) -> str:
         return message(
-            "Start the hosts again with burnish resume {path}; they continue from the last checkpoint.",
+            "Restart the hosts with burnish resume {path}; they continue from the last checkpoint.",
             path=self._run.path,
         )
 

@@ -96,7 +96,9 @@ class Hosts:
         first = self.agree(lambda: value)
         if json.dumps(first) != json.dumps(value):
             raise RunFailed(
-                "this host {otherwise}, unlike the first; give all hosts the same", "hosts_differ", otherwise=otherwise
+                "this host {otherwise}, unlike the first; make them the same on all hosts",
+                "hosts_differ",
+                otherwise=otherwise,
             )
 
     def check(self) -> None:

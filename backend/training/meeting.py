@@ -36,7 +36,7 @@ def wait(run: RunFolder, here: Position, look: Look) -> None:
             raise _not_met(
                 here,
                 message(
-                    "{missing} did not arrive within {timeout:g} seconds",
+                    "{missing} did not connect within {timeout:g} seconds",
                     missing=_listed(missing),
                     timeout=here.timeout,
                 ),
@@ -68,7 +68,7 @@ class Arrival:
             if (now := self._end(number)) not in (None, before):
                 raise _not_met(
                     self._here,
-                    message("host {number} ended while it started: {message}", number=number, message=now.message),
+                    message("host {number} exited while starting: {message}", number=number, message=now.message),
                 )
         if time.monotonic() >= self._until:
             raise _not_met(

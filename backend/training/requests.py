@@ -43,7 +43,7 @@ class Requests:
 
     def _folder_gone_error(self) -> RunFailed:
         return RunFailed(
-            "the run folder {path} was deleted or moved while the run was going on; nothing more can be saved there",
+            "the run folder {path} was deleted or moved during the run; nothing more can be saved there",
             "folder_gone",
             path=self._folder.path,
         )

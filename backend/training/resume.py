@@ -72,8 +72,8 @@ def write_first_events(
         stages.warn(
             "other_versions",
             message(
-                "the run started with other library versions ({changed}); it continues, but later steps may "
-                "not equal those of an uninterrupted run to the bit",
+                "the run started with other library versions ({changed}); it continues, but later steps "
+                "may not be bit-for-bit identical to those of an uninterrupted run",
                 changed=", ".join(changed),
             ),
         )
@@ -87,7 +87,7 @@ def refuse_other_rows(splits: Splits, earlier: list[AnyEvent]) -> None:
             raise RunFailed(
                 "the {split} data ({files}) has changed since the run started",
                 "data_changed",
-                hint=message("Put the old files back and resume, or start a new run on the new ones."),
+                hint=message("Restore the old files and resume, or start a new run with the new ones."),
                 split=split,
                 files=", ".join(rows.files[:3]),
             )
@@ -113,7 +113,7 @@ def rows_of_a_pass(folder: RunFolder, work: planner.TrainingLoad, device: str, f
         if rows == 1 or hardware.micro_batch_size is not None or work.fits(rows, free_mb):
             return rows, ""
         fewer = min(rows, work.micro_batch_size(free_mb))
-        return fewer, _deviation(fewer, rows, message("because no more fit into the memory that is free now"))
+        return fewer, _deviation(fewer, rows, message("because no more fit in the memory that is available now"))
     new = work.micro_batch_size(free_mb)
     write_json(folder.plan, {"micro_batch_size": new, "decided_by": decided_by})
     return new, _deviation(new, rows, message("because the device or a hardware setting was changed")) if rows not in (
@@ -124,8 +124,9 @@ def rows_of_a_pass(folder: RunFolder, work: planner.TrainingLoad, device: str, f
 
 def _deviation(rows: int, before: int | None, why: str) -> str:
     return message(
-        "this attempt reads {rows} rows at a time, earlier ones {before}, {why}; dropout draws different "
-        "numbers, so later steps may not equal those of an uninterrupted run to the bit",
+        "this attempt reads {rows} rows at a time, while earlier ones read {before}, {why}; "
+        "dropout uses different random numbers, so later steps may not be bit-for-bit identical "
+        "to those of an uninterrupted run",
         rows=rows,
         before=before,
         why=why,

@@ -104,11 +104,11 @@ def _ranking(names: Sequence[str], some: Sequence[Mapping[str, Any]]):
     if "loss" in names:
         return "loss", lambda row: None if row["loss"] is None else -float(row["loss"])
     if any(name.startswith("probability_") for name in names):
-        return message("probability of the right answer"), lambda row: row.get(f"probability_{row['actual']}")
+        return message("probability of the correct answer"), lambda row: row.get(f"probability_{row['actual']}")
     if isinstance(first, int | float) and not isinstance(first, bool):
         return "difference", _closeness
     if "lost_words" in names:
-        return message("right tags"), _same_words
+        return message("correct tags"), _same_words
     return message("words in common"), _word_f1
 
 

@@ -103,7 +103,7 @@ def set_up_run(folder: RunFolder, spec: RunSpec, log: EventLog, stages: StageRep
     features = _tokenise(session, splits, stages)
     hosts.same(
         {split: one.fingerprint for split, one in features.items()},
-        message("reads other rows, or with another tokenizer"),
+        message("reads different rows, or uses a different tokenizer"),
     )
     stages.start("loading model")
     order = training_order(spec, features["train"])

@@ -45,7 +45,7 @@ def with_settings(folder: RunFolder, spec: RunSpec, changes: list[str]) -> SpecC
         key = change.partition("=")[0].strip()
         if key not in CHANGED_AT_RESUME:
             raise InputError(
-                "--set {key}: a resumed run can only change {changed_at_resume}, which affect nothing but "
+                "--set {key}: a resumed run can only change {changed_at_resume}, which only affect "
                 "dropout; start a new one with: burnish train {spec} --set {change}",
                 key,
                 key=key,
@@ -69,7 +69,7 @@ def with_engine(
     if engine == spec.hardware.engine:
         if new_optimizer:
             raise InputError(
-                "--new-optimizer: this run already trains with {title}, which keeps its optimizer; leave it out",
+                "--new-optimizer: this run already trains with {title}, which keeps its optimizer; remove this option",
                 title=kind.title,
             )
         return None

@@ -87,11 +87,11 @@ def _side_by_side(case: str, path: Path, wanted: list[str], environment: dict[st
 def _parts(told: list[events.AnyEvent], started: float) -> dict[str, float]:
     """What each part of the estimate took, by the run's events."""
     found: dict[str, float] = {}
-    stage, since = "Start-up", started
+    stage, since = "Startup", started
     for event in told:
         if isinstance(event, events.StageStarted | events.RunFinished):
             found[stage] = found.get(stage, 0.0) + event.time - since
-            stage, since = _STAGES.get(getattr(event, "stage", ""), "Start-up"), event.time
+            stage, since = _STAGES.get(getattr(event, "stage", ""), "Startup"), event.time
         elif isinstance(event, events.CheckpointSaved):
             found["Checkpoints"] = found.get("Checkpoints", 0.0) + event.seconds
             found[stage] = found.get(stage, 0.0) - event.seconds
@@ -102,7 +102,7 @@ def _parts(told: list[events.AnyEvent], started: float) -> dict[str, float]:
 
 
 _STAGES = {
-    "tokenising": "Tokenising",
+    "tokenising": "Tokenizing",
     "training": "Training",
     "evaluating": "Evaluations",
     "saving": "Saving",

@@ -1,4 +1,4 @@
-"""Measures tokenising beside the tokenizers library: many rows, one text of 100,000 tokens, and texts of many megabytes.
+"""Measures tokenizing beside the tokenizers library: many rows, one text of 100,000 tokens, and texts of many megabytes.
 
     python tests/benchmarks/tokenizer_speed.py [TOKENIZER …] [--pairs 3] [--megabytes 10] [--json]
 

@@ -220,7 +220,7 @@ def until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
     while not condition():
         QApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)  # the heartbeat wakes it
         if time.monotonic() > deadline:
-            raise SystemExit("no answer in time")
+            raise SystemExit("the request timed out")
 
 
 def heartbeat(owner: object) -> list[tuple[float, float]]:

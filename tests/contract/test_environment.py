@@ -45,7 +45,7 @@ def test_name_that_is_none_is_one_plain_sentence(name: str):
 
 @pytest.mark.parametrize("value", ["4\0", "4\nLD_PRELOAD=x", "\udcff", "\x1b[2J", "४", "4\t"])
 def test_value_beyond_plain_text_is_refused_by_the_sign_that_does_not_do(value: str):
-    assert f"OMP_NUM_THREADS holds {value.strip('4')[0]!a}, but only" in refused({"OMP_NUM_THREADS": value})
+    assert f"OMP_NUM_THREADS contains {value.strip('4')[0]!a}, but only" in refused({"OMP_NUM_THREADS": value})
 
 
 def test_endless_value_is_refused_by_its_length():

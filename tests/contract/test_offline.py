@@ -50,7 +50,7 @@ def attempts(offline: str, code: str = TRY) -> list[str]:
 
 def test_what_would_leave_the_machine_is_refused_with_its_name():
     refused, *_ = said = attempts("1")
-    assert refused == "offline mode is on, so 192.0.2.1 was not looked up; the network may not be used"
+    assert refused == "offline mode is on, so 192.0.2.1 was not looked up; network access is not allowed"
     assert [line.split(",")[0] for line in said[:4]] == ["offline mode is on"] * 4
     assert "huggingface.co was not looked up" in said[1]
 

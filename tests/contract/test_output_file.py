@@ -37,7 +37,7 @@ def test_plain_file_is_replaced(tmp_path: Path) -> None:
 def test_fifo_stays(tmp_path: Path) -> None:
     os.mkfifo(path := tmp_path / "fifo")
 
-    with pytest.raises(InputError, match=r"--output: .* is not a regular file; give a file on a disk"):
+    with pytest.raises(InputError, match=r"--output: .* is not a regular file; use a file on a disk"):
         write(path)
     assert path.is_fifo()
 
@@ -47,7 +47,7 @@ def test_link_stays_and_the_file_it_leads_to_is_named(tmp_path: Path, target: st
     (tmp_path / "file").write_text("old")
     (link := tmp_path / "link").symlink_to(tmp_path / target)
 
-    with pytest.raises(InputError, match=f"is a link; name the file it leads to .*{target}"):
+    with pytest.raises(InputError, match=f"is a link; use the file it points to .*{target}"):
         write(link)
     assert link.is_symlink()
     assert (tmp_path / "file").read_text() == "old"
@@ -64,7 +64,7 @@ def test_link_to_a_device_is_not_a_regular_file(tmp_path: Path) -> None:
 def test_what_belongs_to_a_run_is_not_written(run: Path, name: str) -> None:
     before = sorted(run.rglob("*"))
 
-    with pytest.raises(InputError, match="belongs to the run run; name a new file"):
+    with pytest.raises(InputError, match="belongs to the run run; choose a new file"):
         write(run / name)
     assert sorted(run.rglob("*")) == before
 
@@ -100,7 +100,9 @@ def test_folder_with_a_spec_of_ones_own_is_no_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [".", "model", "exported"])
 def test_folder_in_a_run_is_refused(run: Path, name: str) -> None:
-    with pytest.raises(InputError, match=r"--model: .* is in the folder of the run run; name a folder outside it"):
+    with pytest.raises(
+        InputError, match=r"--model: .* is inside the folder of the run run; choose a folder outside it"
+    ):
         check_output_folder(run / name, "--model")
 
 
@@ -123,10 +125,10 @@ def write_half(path: Path, error: OSError) -> None:
 @pytest.mark.parametrize(
     ("number", "sentence"),
     [
-        (errno.ENOSPC, "the disk is full; make room"),
-        (errno.EDQUOT, "the disk is full; make room"),
-        (errno.EFBIG, "the disk is full; make room"),
-        (errno.EROFS, "the disk is read-only; name one on another disk"),
+        (errno.ENOSPC, "the disk is full; free some space"),
+        (errno.EDQUOT, "the disk is full; free some space"),
+        (errno.EFBIG, "the disk is full; free some space"),
+        (errno.EROFS, "the disk is read-only; choose a file on another disk"),
     ],
 )
 def test_disk_that_takes_no_more_leaves_the_old_file(tmp_path: Path, number: int, sentence: str) -> None:

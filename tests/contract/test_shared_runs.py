@@ -166,5 +166,5 @@ def test_spec_of_another_users_run_is_changed_in_a_run_of_ones_own(
     theirs: RunFolder, change: Callable[[RunFolder, RunSpec], RunSpec]
 ) -> None:
     theirs.lock.chmod(0o444)
-    with another_user(), pytest.raises(InputError, match="start one of your own from"):
+    with another_user(), pytest.raises(InputError, match="start your own from"):
         change(theirs, SPEC)

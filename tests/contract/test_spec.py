@@ -117,14 +117,14 @@ def test_later_set_wins():
 @pytest.mark.parametrize(
     ("change", "sentence", "field"),
     [
-        ("training.learning_rat=1", "there is no such setting; did you mean learning_rate?", "learning_rat"),
-        ("training.qqq=1", "training knows epochs, max_steps, batch_size, learning_rate", "qqq"),
-        ("trainin.epochs=1", "there is no such setting; did you mean training?", "trainin"),
-        ("training.=1", "training.'': there is no such setting; training knows epochs", "''"),
-        (".=1", "'': there is no such setting; a spec knows ", "''"),
-        ("[=1", "[: there is no such setting; a spec knows ", "["),
-        ("int=1", "int: there is no such setting; ", "int"),
-        ("\x1b=1", "'\\x1b': there is no such setting; ", "'\\x1b'"),
+        ("training.learning_rat=1", "no such setting; did you mean learning_rate?", "learning_rat"),
+        ("training.qqq=1", "the settings of training are epochs, max_steps, batch_size, learning_rate", "qqq"),
+        ("trainin.epochs=1", "no such setting; did you mean training?", "trainin"),
+        ("training.=1", "training.'': no such setting; the settings of training are epochs", "''"),
+        (".=1", "'': no such setting; the settings of a spec are ", "''"),
+        ("[=1", "[: no such setting; the settings of a spec are ", "["),
+        ("int=1", "int: no such setting; ", "int"),
+        ("\x1b=1", "'\\x1b': no such setting; ", "'\\x1b'"),
         ("training.max_steps=9999999999999", "input should be less than or equal to 1000000000000", "max_steps"),
         ("training.schedule=step", "'step' cannot be used: input should be 'linear', 'cosine', ", "schedule"),
         ("training.epochs=-1", "-1 cannot be used: input should be greater than 0", "training.epochs"),
@@ -159,13 +159,14 @@ def test_set_below_a_single_value_is_refused():
 
 @pytest.mark.parametrize("section", ["task", "model", "data"])
 def test_missing_section_is_named(section: str):
-    with pytest.raises(InputError, match=f"{section}: this setting is needed"):
+    with pytest.raises(InputError, match=f"{section}: this setting is required"):
         run_spec({key: value for key, value in MINIMAL.items() if key != section})
 
 
 def test_spec_of_a_newer_version_is_refused():
     with pytest.raises(
-        InputError, match=f"version {SPEC_VERSION + 1}, but this Burnish reads only up to {SPEC_VERSION}; upd"
+        InputError,
+        match=f"version {SPEC_VERSION + 1}, but this version of Burnish only reads specs up to version {SPEC_VERSION}; upd",
     ):
         changed(f"version={SPEC_VERSION + 1}")
 

@@ -68,7 +68,7 @@ def test_a_preset_is_included_by_name(tmp_path: Path):
     [
         ("own.yaml", "includes itself"),
         ("gone.yaml", "there is no such spec file"),
-        ("preset:gone", "there is no preset 'gone'; there are .*quick-classifier"),
+        ("preset:gone", "there is no preset 'gone'; choose one of .*quick-classifier"),
         ("[1]", "include is the name of a spec file"),
     ],
 )

@@ -92,7 +92,7 @@ def test_spec_that_is_no_regular_file_is_refused(name: str):
 
 
 def test_folder_and_text_that_is_not_utf8_are_refused_with_the_way_out(tmp_path: Path):
-    with pytest.raises(InputError, match="is a folder; give a spec file"):
+    with pytest.raises(InputError, match="is a folder; choose a spec file"):
         spec_file.read(tmp_path)
     (tmp_path / "own.yaml").write_bytes("name: Grüße\n".encode("windows-1252"))
     with pytest.raises(InputError, match="is not UTF-8; save it as UTF-8"):

@@ -39,7 +39,7 @@ def test_a_classifier_with_added_tokens_predicts_in_transformers_what_it_predict
     assert done.returncode == 0, done.stderr
     model, tokenizer = saved(burnish, AutoModelForSequenceClassification)
     words = [event.message for event in events_of(burnish.run_folder()) if isinstance(event, Warned)]
-    assert any("3 rows added" in text and "3 rows initialised to the mean" in text for text in words)
+    assert any("3 rows added" in text and "3 rows initialized to the mean" in text for text in words)
     said = burnish("predict", str(burnish.run_folder().model), "--data", "validation.csv", "--output", "again.csv")
     assert said.returncode == 0, said.stderr
     ids = tokenizer(["a wonderful movie", "zyzzyva"], padding=True, return_tensors="pt")

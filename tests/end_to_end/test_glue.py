@@ -60,7 +60,7 @@ def test_the_folder_of_another_task_leaves_nothing_behind(burnish: Burnish):
     assert (
         done.stderr.strip()
         .splitlines()[-1]
-        .endswith("it is one of mrpc; set it to that, or data.folder to the folder of rte")
+        .endswith("it is a file of mrpc; set data.task to that, or set data.folder to the folder of rte")
     )
     assert not list(burnish.runs.glob("*"))
 

@@ -133,7 +133,7 @@ def test_a_host_that_does_not_come_is_named(burnish: Burnish):
     ("number", "words"),
     [
         ("", "hardware.hosts: the spec is the same on all 2 hosts"),
-        ("2", "BURNISH_HOST: '2' is not the number of a host; hardware.hosts says 2, so use 0 to 1"),
+        ("2", "BURNISH_HOST: '2' is not a host number; hardware.hosts is 2, so use 0 to 1"),
         ("1", "no run was started there within 1 seconds"),
     ],
 )

@@ -126,6 +126,8 @@ def test_code_of_others_within_a_training_cannot_get_out(burnish: Burnish):
     done = burnish("train", str(spec))
     assert done.returncode == 0, done.stderr
     connected, looked_up, told = said.read_text(encoding="utf-8").splitlines()
-    assert connected == "OfflineError: offline mode is on, so 192.0.2.1 was not looked up; the network may not be used"
+    assert (
+        connected == "OfflineError: offline mode is on, so 192.0.2.1 was not looked up; network access is not allowed"
+    )
     assert "huggingface.co was not looked up" in looked_up
     assert told == "1"

@@ -191,7 +191,7 @@ def test_other_library_versions_at_resume_are_said(burnish: Burnish):
     assert burnish("resume", folder.name).returncode == 0
     [warning] = [event for event in events_of(folder) if isinstance(event, Warned) and event.code == "other_versions"]
     assert "torch 1.0.0" in warning.message
-    assert "to the bit" in warning.message
+    assert "bit-for-bit" in warning.message
 
 
 @pytest.mark.slow

@@ -144,7 +144,7 @@ def test_a_model_folder_of_another_origin_answers_too(translated: Burnish, tmp_p
 
 
 def test_a_prompt_without_text_is_refused(translated: Burnish):
-    with pytest.raises(InputError, match="no row can be used"):
+    with pytest.raises(InputError, match="no rows can be used"):
         list(predict.generate(str(translated.run_folder().model), " "))
 
 

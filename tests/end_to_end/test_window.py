@@ -194,4 +194,4 @@ def test_the_settings_page_reads_what_the_doctor_says(qtbot, window: MainWindow)
     assert page.machine.banner.text() == ""
     assert page.machine.check_again.isEnabled()
     words = [line.text() for line in page.findChildren(QLabel)]
-    assert any("PyTorch engine can be used: torch " in word for word in words)
+    assert any("PyTorch engine is ready: torch " in word for word in words)

@@ -83,7 +83,7 @@ def length_line(lengths: LengthSummary) -> str:
     spread = lengths.spread
     median, most, longest = (formatting.group_digits(round(value)) for value in (spread.p50, spread.p95, spread.max))
     words = tr(
-        "Median {median}, 95\u202f% within {most}, longest {longest} {unit}",
+        "Median {median}, 95% within {most}, longest {longest} {unit}",
         median=median,
         most=most,
         longest=longest,

@@ -30,7 +30,7 @@ def device_words(device: Device) -> str:
     if device.kind == "cpu":
         name = translate_word(device.name)
         return f"{name}, " + trn("{count} core", "{count} cores", device.cores) if device.cores else name
-    return tr("{name} · no. {index}", name=device.name, index=device.index)
+    return tr("{name} · #{index}", name=device.name, index=device.index)
 
 
 def memory_words(device: Device) -> str:

@@ -40,7 +40,7 @@ def read_lists(text: str) -> Written:
 def _ids(rows: list[list[int]]) -> Written:
     wrong = next((one for row in rows for one in row if not 0 <= one <= LARGEST), None)
     if wrong is not None:
-        return Written([], [], tr("{wrong} is not an id; ids are whole numbers from 0.", wrong=wrong))
+        return Written([], [], tr("{wrong} is not an ID; IDs are whole numbers starting at 0.", wrong=wrong))
     return Written(rows, [])
 
 
@@ -85,7 +85,7 @@ def read_ids(text: str) -> list[int]:
     wrong = next((word for word in words if not re.fullmatch(r"\d{1,15}", word)), None)
     if wrong is not None:
         raise ValueError(
-            tr("{wrong!r} is not an id; write whole numbers, for example 101, 7592, 102.", wrong=wrong[:40])
+            tr("{wrong!r} is not an ID; enter whole numbers, for example 101, 7592, 102.", wrong=wrong[:40])
         )
     return [int(word) for word in words]
 

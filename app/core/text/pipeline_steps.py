@@ -85,9 +85,11 @@ def trace_rows(trace: WordTrace) -> list[Row]:
     rows += _merge_rows(trace)
     rows += [_choice_row(trace, place) for place in range(len(trace.choices))]
     if trace.score is not None:
-        rows.append((tr("best way"), "  ".join(map(visible, trace.pieces)), figure(trace.score, ".3f")))
+        rows.append((tr("best split"), "  ".join(map(visible, trace.pieces)), figure(trace.score, ".3f")))
     if trace.runner_up and trace.runner_up_score is not None:
-        rows.append((tr("second best"), "  ".join(map(visible, trace.runner_up)), figure(trace.runner_up_score, ".3f")))
+        rows.append(
+            (tr("second-best split"), "  ".join(map(visible, trace.runner_up)), figure(trace.runner_up_score, ".3f"))
+        )
     return rows
 
 
@@ -107,7 +109,7 @@ def _choice_row(trace: WordTrace, place: int) -> Row:
     choice = trace.choices[place]
     where = f"{choice.start}–{choice.end}{' ✓' if choice.taken else ''}"
     number = "" if choice.log_probability is None else figure(choice.log_probability, ".3f")
-    best = "" if choice.best is None else tr("   best sum up to here {best:.3f}", best=choice.best)
+    best = "" if choice.best is None else tr("   best sum so far {best:.3f}", best=choice.best)
     return where, f"{visible(choice.piece)}{best}", number
 
 

@@ -90,13 +90,13 @@ def _windows(options: TextOptions, task: ChosenTask) -> Found:
             yield "task.window", True
         yield f"task.{key}", options.stride
     elif options.windows and task.title:
-        yield tr("“{title}” does not use windows: text beyond the limit is cut off.", title=task.title)
+        yield tr("“{title}” does not use windows: text beyond the limit is truncated.", title=task.title)
     elif options.windows:
         yield tr("Windows are a setting of some tasks: choose the task of your run first.")
     elif can_cut:
         yield "task.window", False
     elif key:
-        yield tr("“{title}” continues in windows; nothing is cut off.", title=task.title)
+        yield tr("“{title}” splits long texts into windows; nothing is truncated.", title=task.title)
 
 
 def _sides(options: TextOptions, task: ChosenTask) -> Found:
@@ -104,11 +104,11 @@ def _sides(options: TextOptions, task: ChosenTask) -> Found:
         if side:
             yield f"model.tokenizer_options.{name}", side
     if options.truncation_side and any(map(task.has, CUTS_ITSELF)):
-        yield tr("“{title}” truncates by its own rule; the side is only saved with the tokenizer.", title=task.title)
+        yield tr("“{title}” has its own truncation rule; the side is only saved with the tokenizer.", title=task.title)
     if options.padding_side == "left" and task.has("doc_stride"):
-        yield tr("“{title}” puts the context before the question where padding is at the left.", title=task.title)
+        yield tr("“{title}” puts the context before the question when padding is on the left.", title=task.title)
     elif options.padding_side:
-        yield tr("A run pads on the side that its model needs; the side is saved with the tokenizer.")
+        yield tr("A run pads on the side that its model requires; the side is saved with the tokenizer.")
     if options.truncation != "longest_first":
         yield tr("The task decides which text of a pair is truncated.")
 
@@ -119,11 +119,11 @@ def _template(options: TextOptions, task: ChosenTask) -> Found:
     if not task.title:
         yield tr("A chat template is a setting of some tasks: choose the task of your run first.")
     elif not task.has("template"):
-        yield tr("“{title}” reads no chats, so it takes no chat template.", title=task.title)
+        yield tr("“{title}” does not read chats, so it does not use a chat template.", title=task.title)
     else:
         yield "task.template", options.chat_template
         if task.settings.get("rows") not in ANSWERS:
-            yield tr("The template is used once a row of your data is a chat or an instruction (“Training example”).")
+            yield tr("The template is used when the rows of your data are chats or instructions (“Training example”).")
 
 
 def _rest(options: TextOptions, task: ChosenTask) -> Found:

@@ -259,7 +259,9 @@ class _Maker:
                 said[int(own[0])] = turn.role
         beyond = (answer.limit or 0) - self._table.first
         if answer.limit and 0 < beyond < len(self._table):
-            said[beyond] = tr("The model reads {limit:,} tokens; what follows is beyond its limit", limit=answer.limit)
+            said[beyond] = tr(
+                "The model reads {limit:,} tokens; anything after that is beyond its limit", limit=answer.limit
+            )
         return said
 
     def _window_captions(self, windows: int) -> dict[int, str]:
@@ -267,7 +269,7 @@ class _Maker:
         for begin, end in self._windows():
             number = int(self._table.columns["window"][begin])
             both = int(self._shared[begin:end].sum())
-            words = tr(" · {both} dashed ones are shared with the window before", both=both) if both else ""
+            words = tr(" · {both} (dashed) shared with the previous window", both=both) if both else ""
             filled = int((self._table.columns["mask"][begin:end] == 0).sum())
             padding = tr(" · {filled} padding", filled=filled) if filled else ""
             said[begin] = tr(

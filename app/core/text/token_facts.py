@@ -28,23 +28,23 @@ def facts_of(table: TokenTable, index: int, drawing: str = "") -> list[Fact]:
     span = f"{table.begin + at['start']}–{table.begin + at['end']}" if has_text else "none"
     word = str(at["word"]) if at["word"] >= 0 else "none"
     facts = [
-        Fact(tr("Id"), str(piece.id)),
+        Fact(tr("ID"), str(piece.id)),
         Fact(tr("Piece"), piece.piece, tr("As in the vocabulary")),
         Fact(tr("Text"), f"“{invisible_characters.visible(shorten(text))}”" if has_text else "none"),
-        Fact(tr("Characters"), span, tr("Positions in the text, in code points from 0")),
-        Fact(tr("Bytes"), _bytes(table, index), tr("Positions in the text as UTF-8, and the bytes themselves")),
-        Fact(tr("Word"), word, tr("As the pre-tokenizer counts words, from 0")),
+        Fact(tr("Characters"), span, tr("Position in the text, in code points starting at 0")),
+        Fact(tr("Bytes"), _bytes(table, index), tr("Position in the text as UTF-8, and the bytes themselves")),
+        Fact(tr("Word"), word, tr("Index of the word from the pre-tokenizer, starting at 0")),
         Fact(tr("Kind"), _kind(at, piece)),
-        Fact(tr("Type id"), str(at["type"]), tr("token_type_ids: which of two texts it belongs to")),
-        Fact(tr("Attention"), str(at["mask"]), tr("attention_mask: the model ignores tokens with 0")),
+        Fact(tr("Type ID"), str(at["type"]), tr("token_type_ids: which of the two texts the token belongs to")),
+        Fact(tr("Attention"), str(at["mask"]), tr("attention_mask: the model ignores tokens with a 0")),
         *_score(piece),
     ]
     if table.answer.windows > 1:
         facts.append(Fact(tr("Window"), tr("{at} of {windows}", at=at["window"] + 1, windows=table.answer.windows)))
     if drawing:
-        facts.append(Fact(tr("Missing glyphs"), drawing, tr("Characters that no font on this machine has")))
+        facts.append(Fact(tr("Missing glyphs"), drawing, tr("Characters that are missing from all installed fonts")))
     names = invisible_characters.names_of(text[:LONGEST])
-    return [*facts, Fact(tr("Invisible"), "\n".join(names), tr("Characters that you cannot see"))] if names else facts
+    return [*facts, Fact(tr("Invisible"), "\n".join(names), tr("Characters that you can't see"))] if names else facts
 
 
 def hint_of(table: TokenTable, index: int) -> str:
@@ -83,7 +83,7 @@ def _kind(at: dict[str, int], piece: TokenPiece) -> str:
 def _score(piece: TokenPiece) -> list[Fact]:
     found = []
     if piece.rank is not None:
-        hint = tr("Of the first merge that makes this piece; 0 is merged first")
+        hint = tr("Rank of the first merge that produces this piece; rank 0 is merged first")
         found.append(Fact(tr("Merge rank"), group_digits(piece.rank), hint))
     if piece.log_probability is not None:
         found.append(Fact(tr("Log-probability"), figure(piece.log_probability, ".3f"), tr("Natural logarithm")))
@@ -107,13 +107,13 @@ def counts_line(answer: Tokens) -> str:
     if answer.byte_fallback and text_tokens:
         words.append(tr("{byte_fallback:.1%} byte fallback", byte_fallback=answer.byte_fallback / text_tokens))
     if answer.partial and answer.partial != answer.byte_fallback:
-        words.append(tr("{partial} hold part of a character", partial=group_digits(answer.partial)))
+        words.append(tr("{partial} contain part of a character", partial=group_digits(answer.partial)))
     if answer.padding:
         words.append(tr("{padding} padding", padding=group_digits(answer.padding)))
     if answer.windows > 1:
         words.append(tr("{windows} windows", windows=group_digits(answer.windows)))
     if answer.left_out:
-        words.append(tr("{count} cut off", count=trn("{count} token", "{count} tokens", answer.left_out)))
+        words.append(tr("{count} truncated", count=trn("{count} token", "{count} tokens", answer.left_out)))
     return " · ".join(words)
 
 

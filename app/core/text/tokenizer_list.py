@@ -73,7 +73,7 @@ class MadeBefore:
     @property
     def title(self) -> str:
         """In a choice: its name and when it was made."""
-        return tr("{path} · made {when}", path=formatting.name_of_path(self.path), when=formatting.moment(self.when))
+        return tr("{path} · created {when}", path=formatting.name_of_path(self.path), when=formatting.moment(self.when))
 
 
 def made_tokenizers(preferences: Preferences) -> list[MadeBefore]:

@@ -36,14 +36,14 @@ def proposed_rows(tokens: Sequence[ProposedToken], counts: Mapping[str, int] | N
 def note_of(token: ProposedToken) -> str:
     """What a person should know of a proposed token."""
     if token.problem and token.known is not None:
-        return tr("Already: id {known}", known=token.known)
+        return tr("Already a token: ID {known}", known=token.known)
     if token.problem:
         return capitalize(token.problem)
     if token.known is not None:
-        return tr("Exists (id {known}); becomes special", known=token.known)
+        return tr("Exists (ID {known}); becomes special", known=token.known)
     if token.special:
-        return tr("Special") if token.ids else tr("Special, unknown until now")
-    return "" if token.ids else tr("Unknown until now")
+        return tr("Special") if token.ids else tr("Special, currently unknown")
+    return "" if token.ids else tr("Currently unknown")
 
 
 def line_of(token: ProposedToken) -> str:
@@ -70,7 +70,7 @@ def saved_words(counts: TokenCounts) -> str:
     if abs(less) >= 0.0005:
         change = tr("{less:.1%} fewer", less=less) if less > 0 else tr("{value:.1%} more", value=-less)
     else:
-        change = tr("hardly fewer") if less > 0 else tr("hardly more") if less < 0 else tr("no fewer")
+        change = tr("slightly fewer") if less > 0 else tr("slightly more") if less < 0 else tr("no change")
     before, after = formatting.group_digits(counts.tokens_before), formatting.group_digits(counts.tokens_after)
     return tr(
         "{count}: {before} tokens become {after} ({change})",

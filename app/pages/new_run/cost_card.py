@@ -159,7 +159,9 @@ class CostCard(Card):
 
     def show_shortage(self, found: MeasuredTime) -> None:
         """A measurement had not enough memory; what would need less is offered."""
-        self.shortage = formatting.sentence(tr("{shortage}, although the estimate fit.", shortage=found.shortage))
+        self.shortage = formatting.sentence(
+            tr("{shortage}, although the estimate said it would fit.", shortage=found.shortage)
+        )
         self.remedies.show_remedies(found.remedies)
 
     def show_plan(self, plan: RunPlan) -> None:

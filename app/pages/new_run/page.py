@@ -186,7 +186,7 @@ class Page(QWidget):
     def _on_catalog(self, catalog: Catalog) -> None:
         if not same_major(catalog.contract_version):
             sentence = tr(
-                "The backend uses version {contract_version}, and the window uses another one. Update Burnish.",
+                "The backend uses version {contract_version}, but the window uses a different version. Update Burnish.",
                 contract_version=catalog.contract_version,
             )
             self._on_no_catalog(ErrorReply(sentence))

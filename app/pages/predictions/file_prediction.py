@@ -153,7 +153,7 @@ class FilePrediction(QWidget):
         if answer.skipped_count:
             left_out = trn("{count} row", "{count} rows", answer.skipped_count)
             sentence = tr(
-                "{said} {left_out} could not be used; the first: {skipped}.",
+                "{said} {left_out} couldn't be used; the first one: {skipped}.",
                 said=sentence,
                 left_out=left_out,
                 skipped=answer.skipped[0],

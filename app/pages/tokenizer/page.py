@@ -25,9 +25,9 @@ TABS = (
     (
         tr("Compare"),
         "compare.compare_tab.CompareTab",
-        tr("Two to four tokenizers on a text, or on data"),
+        tr("Compare two to four tokenizers on a text or on data"),
     ),
-    (tr("My data"), "data.data_tab.DataTab", tr("Lengths, padding, and what the model gets")),
+    (tr("My data"), "data.data_tab.DataTab", tr("Lengths, padding, and what the model sees")),
     (tr("Train"), "train.train_tab.TrainTab", tr("Train a tokenizer, or add tokens to this one")),
 )
 """Title, class below `app.pages.tokenizer`, subtitle; a tab is imported when it is first shown."""

@@ -59,7 +59,7 @@ class TextSource(Card):
             parent=self,
         )
         self.state = label("", "faint")
-        hint = tr("Use the data of the run that you are setting up")
+        hint = tr("Use the data of the run you are setting up")
         self.of_run = IconButton(tr("My run's data"), "bolt", "quiet", hint=hint, clicked=self.run_asked)
         self.corner.addWidget(self.state)
         self.corner.addWidget(self.of_run)
@@ -120,7 +120,7 @@ class TextSource(Card):
         if lacking := data_source.missing_data(self._draft, self.entry):
             return NO_FILE if split_kind(self.entry) == "files" else lacking
         if self.banner.text():
-            return tr("The data cannot be read.")
+            return tr("The data can't be read.")
         if self.preview is None:
             return tr("Reading the data…")
         return "" if self.columns() else tr("Choose a column with texts.")

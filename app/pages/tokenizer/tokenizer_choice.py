@@ -28,13 +28,13 @@ class TokenizerChoice(QWidget):
         self._context = context
         self._last = self._of_draft = self._title_of_draft = ""
         self._made: set[str] = set()
-        hint = tr("Choose one, or type a folder or the id of a model on the Hub and press Enter")
+        hint = tr("Choose one, or type a folder or Hub ID and press Enter")
         self.box = QuietComboBox(name=tr("Tokenizer"), hint=hint, activated=self._on_chosen)
         self.line = QLineEdit()
         self.line.returnPressed.connect(self._on_chosen)
         self.line.setAcceptDrops(False)  # what is dropped on the page is the page's
         self.box.setLineEdit(self.line)
-        hint = tr("Browse for the folder of a model or tokenizer, or for a tokenizer's file")
+        hint = tr("Browse for a model or tokenizer folder, or for a tokenizer file")
         self.browse_button = IconButton(tr("Browse"), "folder", hint=hint)
         self.browse_button.clicked.connect(lambda: self.browse_button.open_menu(self.browse_menu))
         self.browse_menu = QMenu(self.browse_button)
@@ -47,7 +47,7 @@ class TokenizerChoice(QWidget):
         """Show the button that browses by its icon alone."""
         self.browse_button.setText("")
         self.browse_button.setFixedWidth(36)
-        self.browse_button.setToolTip(tr("Choose the folder of a model or tokenizer"))
+        self.browse_button.setToolTip(tr("Choose a model or tokenizer folder"))
         self.browse_button.setAccessibleName(tr("Browse"))
 
     def refresh(self) -> None:
@@ -122,14 +122,12 @@ class TokenizerChoice(QWidget):
 
     def _browse_file(self) -> None:
         path, _ = QFileDialog.getOpenFileName(
-            self, tr("Choose a tokenizer's file"), str(Path.home()), tokenizer_list.PATTERNS
+            self, tr("Choose a tokenizer file"), str(Path.home()), tokenizer_list.PATTERNS
         )
         if path:
             self.choose(str(tokenizer_list.tokenizer_of(Path(path))))
 
     def _browse(self) -> None:
-        folder = QFileDialog.getExistingDirectory(
-            self, tr("Choose the folder of a model or tokenizer"), str(Path.home())
-        )
+        folder = QFileDialog.getExistingDirectory(self, tr("Choose a model or tokenizer folder"), str(Path.home()))
         if folder:
             self.choose(folder)

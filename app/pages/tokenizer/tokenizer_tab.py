@@ -17,7 +17,7 @@ from app.widgets.progress import WaitingStack
 from backend.contract.rpc.protocol import ErrorReply, Progress
 
 READING = tr("Reading the data")
-NO_DATA_YET = tr("The new run has no data yet; choose it there, or here.")
+NO_DATA_YET = tr("The new run has no data yet; choose some there or here.")
 
 
 class TokenizerTab(QWidget):

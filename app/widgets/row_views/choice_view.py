@@ -43,7 +43,7 @@ class ChoiceView(RowView):
     def build(self) -> None:
         """The text above the choices."""
         self.text = self.add_text(tr("Text"))
-        self.pair = self.add_text(tr("Start of the choices"))
+        self.pair = self.add_text(tr("Text that every choice starts with"))
         self.choices = _Choices()
         self.add(tr("Choices"), self.choices)
 

@@ -12,7 +12,7 @@ from app.core.i18n import tr
 from app.core.text.invisible_characters import visible
 
 CELL_WIDTH, CELL_HEIGHT = 64, 26
-VIEWS = (tr("Ids"), tr("Pieces"), tr("Attention mask"))
+VIEWS = (tr("IDs"), tr("Pieces"), tr("Attention mask"))
 _ROOT = QModelIndex()
 _AnyIndex = QModelIndex | QPersistentModelIndex
 

@@ -100,8 +100,8 @@ class RunFolder:
             return f"{self.spec}: {LINK if self.spec.is_symlink() else NOT_REGULAR}"
         if os.path.lexists(self.started_spec):
             return message(
-                "{path}: this run's {name} is missing; copy {name_2} beside it to {name}, which is the spec "
-                "as it was when the run started",
+                "{path}: this run's {name} is missing; copy {name_2} from the same folder to {name}; it "
+                "is the spec as it was when the run started",
                 path=self.path,
                 name=self.spec.name,
                 name_2=self.started_spec.name,
@@ -293,7 +293,7 @@ def new_run_folder(root: Path, name: str, when: datetime | None = None) -> RunFo
         except FileExistsError:
             continue
         return RunFolder(path)
-    raise RuntimeError(message("{root} holds ten thousand runs named {stem}", root=root, stem=stem))
+    raise RuntimeError(message("{root} already contains ten thousand runs named {stem}", root=root, stem=stem))
 
 
 def slug(name: str) -> str:

@@ -66,7 +66,7 @@ def tags_of(texts: Iterable[str]) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(word for word in words if word))
     if long := next((word for word in found if len(word) > LONGEST_TAG), ""):
         raise InputError(
-            "{long}…: a tag has at most {longest_tag} letters; put longer words into the note",
+            "{long}…: a tag can have at most {longest_tag} letters; put longer words in the note",
             long=long[:LONGEST_TAG],
             longest_tag=LONGEST_TAG,
         )

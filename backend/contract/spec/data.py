@@ -18,7 +18,7 @@ class DataSection(Section):
     """Where the data comes from, for example `files`, `hub` or `demo`."""
     train: Annotated[Paths | None, Field(title="Training data")] = None
     """A file, a list of files, a pattern or a folder; for a Hub dataset, the name of a split. If the files of a
-    pattern or folder are named after splits (train, dev, test …), each split uses its own."""
+    pattern or folder are named after splits (train, dev, test, …), each split uses its own."""
     validation: Annotated[Paths | float | None, Field(title="Validation data")] = None
     """Same as for training data, or a fraction of the training rows, for example 0.1."""
     test: Annotated[Paths | None, Field(title="Test data")] = None

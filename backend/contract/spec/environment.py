@@ -90,12 +90,11 @@ def _find_problem(name: str, value: str) -> str:
         return _not_allowed(name)
     if len(value) > _LONGEST:
         return message(
-            "{name} has a value of more than {longest:,} characters; write a shorter one", name=name, longest=_LONGEST
+            "{name} has a value of more than {longest:,} characters; use a shorter one", name=name, longest=_LONGEST
         )
     if unfit := _UNFIT.search(value):
         return message(
-            "{name} holds {unfit}, but only letters, digits, punctuation and spaces of plain ASCII are "
-            "allowed; write it again",
+            "{name} contains {unfit}, but only ASCII letters, digits, punctuation and spaces are allowed; correct it",
             name=name,
             unfit=ascii(unfit[0]),
         )
@@ -117,12 +116,12 @@ def _find_problem(name: str, value: str) -> str:
 def _not_allowed(name: str) -> str:
     if not _NAME.fullmatch(name) or len(name) > _SHOWN:
         return message(
-            "{name} is not a variable that a spec may set; docs/settings.md lists those that it may",
+            "{name} is not a variable that a spec may set; docs/settings.md lists those that are allowed",
             name=ascii(_shorten(name)),
         )
     return message(
-        "{name} cannot be set in a spec: only variables that tune computation can (docs/settings.md "
-        "lists them); set it in your own environment",
+        "{name} cannot be set in a spec: only variables that tune computation can be set there "
+        "(docs/settings.md lists them); set it in your own environment",
         name=name,
     )
 

@@ -19,14 +19,14 @@ class HardwareSection(Section):
     device: Annotated[Literal["auto", "cpu", "cuda", "mps", "xpu", "tpu"], Field(title="Device")] = "auto"
     """`auto` uses the first available accelerator, otherwise the CPU."""
     devices: Annotated[list[int] | None, Field(title="Device IDs", json_schema_extra=ADVANCED)] = None
-    """IDs of the accelerators to use. Empty uses the first one, or with several hosts all of each host. With several
-    devices, each processes a part of every batch."""
+    """IDs of the accelerators to use. Empty uses the first one, or with several hosts, all devices of each host. With
+    several devices, each processes a part of every batch."""
     precision: Annotated[Literal["auto", "float32", "bfloat16", "float16"], Field(title="Precision")] = "auto"
     """Number format for computing. Weights and optimizer state stay in float32."""
     processes: Annotated[int, Field(title="Processes", ge=1, le=1024, json_schema_extra=HIDDEN)] = 1
     """Training processes, usually one per accelerator. Not supported yet."""
     bridge: Annotated[bool, Field(title="Bridge", exclude=True, json_schema_extra=HIDDEN)] = False
-    """Only older specs set it: it let JAX compute PyTorch's code through torchax, which was removed."""
+    """Only set in older specs: it let JAX run PyTorch code through torchax, which was removed."""
     micro_batch_size: Annotated[int | None, Field(title="Micro-batch size", ge=1)] = None
     """Rows per device in one forward pass. A smaller value needs less memory and does not change the result. Empty
     chooses a size that fits."""

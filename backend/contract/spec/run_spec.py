@@ -48,8 +48,8 @@ def run_spec(values: dict[str, Any]) -> RunSpec:
     version = values.get("version", SPEC_VERSION)
     if isinstance(version, int) and version > SPEC_VERSION:
         raise InputError(
-            "version: this spec has version {version}, but this Burnish reads only up to {spec_version}; "
-            "update Burnish",
+            "version: this spec has version {version}, but this version of Burnish only reads specs "
+            "up to version {spec_version}; update Burnish",
             "version",
             version=version,
             spec_version=SPEC_VERSION,

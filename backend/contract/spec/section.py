@@ -43,11 +43,13 @@ def _first_mistake(section: type[Section], error: ValidationError, prefix: str) 
         known = (
             message("did you mean {near}?", near=near[0])
             if near
-            else message("{base} knows {owner}", base=base or "a spec", owner=", ".join(_offered_names(owner)))
+            else message(
+                "the settings of {base} are {owner}", base=base or "a spec", owner=", ".join(_offered_names(owner))
+            )
         )
-        return message("{key}: there is no such setting; {known}", key=key, known=known), key
+        return message("{key}: no such setting; {known}", key=key, known=known), key
     if mistake["type"] == "missing":
-        return message("{key}: this setting is needed and has no default", key=key), key
+        return message("{key}: this setting is required and has no default", key=key), key
     # A union has one mistake for each of its members.
     reasons = reduce(_either, dict.fromkeys(_to_reason(other) for other in mistakes if _names(other) == names))
     if isinstance(mistake["input"], dict):  # settings that do not go together; they are more than one value

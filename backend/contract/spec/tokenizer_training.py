@@ -43,8 +43,8 @@ class TokenizerTraining(Section):
     """Special tokens in addition to the standard ones, for example `<speaker>`. Each is one token and is never
     split."""
     normaliser: Annotated[Literal["usual", "none", "nfc", "nfkc"], Field(title="Normalizer")] = "usual"
-    """How text is normalized first: `usual` as is standard for this kind (nothing for byte-level BPE; NFKC and single
-    spaces for `bpe` and `unigram`; BERT's cleaning for `wordpiece`), nothing, or only a Unicode form."""
+    """How text is normalized first: `usual` is what is standard for this kind (nothing for byte-level BPE; NFKC and
+    single spaces for `bpe` and `unigram`; BERT's cleaning for `wordpiece`), nothing, or only a Unicode form."""
     lowercase: Annotated[bool, Field(title="Lowercase")] = False
     """Convert text to lowercase. The original text can't be restored exactly."""
     strip_accents: Annotated[bool, Field(title="Strip accents", json_schema_extra=ADVANCED)] = False
@@ -52,10 +52,10 @@ class TokenizerTraining(Section):
     pre_tokenizer: Annotated[Literal["usual", "whitespace", "punctuation", "none"], Field(title="Pre-tokenizer")] = (
         "usual"
     )
-    """Where text is split before pieces are learned: `usual` as is standard for this kind; at spaces only; at spaces
-    and punctuation; or nowhere, so that a piece may span several words (slow on long texts)."""
+    """Where text is split before pieces are learned: `usual` is what is standard for this kind; at spaces only; at
+    spaces and punctuation; or nowhere, so that a piece may span several words (slow on long texts)."""
     split_digits: Annotated[bool, Field(title="Split digits", json_schema_extra=ADVANCED)] = False
     """Make every digit a separate piece, which helps with arithmetic."""
     held_out: Annotated[float | None, Field(title="Held-out rows", ge=0, le=0.5, json_schema_extra=ADVANCED)] = None
-    """Share of the rows (at most 1,000) to hold out for measuring compression. Empty uses 0.05 if there is another
+    """Fraction of the rows (at most 1,000) to hold out for measuring compression. Empty uses 0.05 if there is another
     tokenizer to compare with, otherwise none."""

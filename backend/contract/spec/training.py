@@ -54,12 +54,12 @@ class TrainingSection(Section):
     """How the learning rate changes after the warmup: `linear` and `cosine` fall to zero, `constant` (or
     `constant_with_warmup`) does not change, `one_cycle` rises and falls linearly."""
     warmup: Annotated[float, Field(title="Warmup", ge=0)] = 0.0
-    """How long the learning rate rises from zero: below 1 a fraction of all steps, from 1 a number of steps. Usually
-    0.03 to 0.1. It keeps the first steps from damaging the model."""
+    """How long the learning rate rises from zero: below 1, a fraction of all steps; 1 or more, a number of steps.
+    Usually 0.03 to 0.1. It keeps the first steps from damaging the model."""
     schedule_steps: Annotated[int | None, Field(title="Schedule steps", ge=1, json_schema_extra=ADVANCED)] = None
     """Number of steps that the schedule is computed for. Empty uses the steps of the run."""
     schedule_cycles: Annotated[int, Field(title="Cosine cycles", ge=1, le=1000, json_schema_extra=_RESTARTS)] = 1
-    """How often `cosine_with_restarts` falls to zero."""
+    """How many times `cosine_with_restarts` falls to zero."""
     schedule_power: Annotated[float, Field(title="Polynomial power", gt=0, le=10, json_schema_extra=_POLYNOMIAL)] = 1.0
     """The exponent of `polynomial`; 1 is linear."""
     schedule_end: Annotated[float, Field(title="Final learning rate", ge=0, json_schema_extra=_POLYNOMIAL)] = 1e-7
@@ -84,7 +84,7 @@ class TrainingSection(Section):
     max_gradient_norm: Annotated[float | None, Field(title="Gradient clipping", gt=0, json_schema_extra=ADVANCED)] = 1.0
     """Gradients with a larger global norm are scaled down to it. Empty turns clipping off."""
     label_smoothing: Annotated[float, Field(title="Label smoothing", ge=0, lt=1, json_schema_extra=ADVANCED)] = 0.0
-    """The share of probability that the loss spreads over all labels."""
+    """The fraction of probability that the loss spreads over all labels."""
     gradient_checkpointing: Annotated[bool, Field(title="Gradient checkpointing", json_schema_extra=ADVANCED)] = False
     """Recompute activations in the backward pass: less memory, but slower."""
     length_buckets: Annotated[bool, Field(title="Group by length", json_schema_extra=ADVANCED)] = False
@@ -99,7 +99,7 @@ class TrainingSection(Section):
     checkpoint_every: Annotated[Often, Field(title="Checkpoint every")] = "epoch"
     """`epoch`, `never`, or a number of steps."""
     keep_checkpoints: Annotated[int, Field(title="Checkpoints to keep", ge=1, json_schema_extra=ADVANCED)] = 2
-    """Older checkpoints are deleted. The best one is kept in addition."""
+    """Older checkpoints are deleted. The best one is kept as well."""
     seed: Annotated[int, Field(title="Seed", ge=0, lt=2**32)] = 42
     """Determines new weights, data order and dropout. The same spec and seed give the same run."""
 

@@ -45,8 +45,8 @@ class Columnar:
                 unpacked += plain.nbytes
                 if unpacked > max_unpacked(size):  # one long text, packed once, may stand in every row
                     raise InputError(
-                        "{name} unpacks to more than {largest_ratio} times its size; save it as JSON lines if you "
-                        "trust it",
+                        "{name} unpacks to more than {largest_ratio} times its size; save it as JSON Lines if "
+                        "you trust it",
                         name=self._path.name,
                         largest_ratio=LARGEST_RATIO,
                     )
@@ -131,7 +131,7 @@ def _validated_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
 
 def _describe_damage(path: Path, error: Exception) -> str:
     return message(
-        "{name} cannot be read and seems to be damaged or cut off ({error}); get it again",
+        "{name} cannot be read and seems to be damaged or truncated ({error}); download or copy it again",
         name=path.name,
         error=str(error).splitlines()[0],
     )

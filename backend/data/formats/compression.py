@@ -89,7 +89,8 @@ def explain_errors(path: Path, packer: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise InputError(
-            "{name} is compressed with {packer} and damaged, cut off or locked by a password; get it again",
+            "{name} is compressed with {packer} and is damaged, truncated or password-protected; "
+            "download or copy it again",
             name=path.name,
             packer=packer,
         ) from None

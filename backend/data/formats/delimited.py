@@ -80,9 +80,7 @@ class Delimited:
                 self.skipped.append(
                     (
                         line,
-                        message(
-                            "{row} where {expected}", row=_cells(len(row)), expected=self._describe_expected(width)
-                        ),
+                        message("{row}, but {expected}", row=_cells(len(row)), expected=self._describe_expected(width)),
                     )
                 )
 
@@ -102,7 +100,7 @@ class Delimited:
     def _check_header(self, options: Options) -> None:
         name, header = self._text.name, self._header
         if header is None:
-            raise InputError("{name} is empty; give a file with a header line and rows", name=name)
+            raise InputError("{name} is empty; use a file with a header line and rows", name=name)
         check_width(name, header)
         if len(header) == 1:
             self._check_single_column(header[0], options)
@@ -122,7 +120,7 @@ class Delimited:
                 else message("set data.delimiter to {other}", other=repr(other))
             )
             raise InputError(
-                "{name} has only the one column {column} when it is cut at {delimiter}, but its rows hold "
+                "{name} has only one column, {column}, when split at {delimiter}, but its rows contain "
                 "{other}; {way_out}",
                 name=self._text.name,
                 column=repr(column),

@@ -36,7 +36,7 @@ _EXTENSIONS = {
 }  # fmt: skip
 _SIGNATURES = ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"\xff\xff\xff\xff", "arrow"))
 _STRANGERS = (
-    (b"PK\x05\x06", message("is an empty zip archive; give a file that holds rows")),
+    (b"PK\x05\x06", message("is an empty zip archive; use a file that contains rows")),
     (
         b"PK",
         message(
@@ -48,13 +48,13 @@ _STRANGERS = (
     (b"Rar!", message("is a RAR archive; unpack it first")),
     (b"7z\xbc\xaf", message("is a 7-Zip archive; unpack it first")),
     (b"%PDF", message("is a PDF; export its text first")),
-    (b"\x89PNG", message("is a picture; give a file that holds rows")),
-    (b"\xff\xd8\xff", message("is a picture; give a file that holds rows")),
-    (b"\x7fELF", message("is a program; give a file that holds rows")),
+    (b"\x89PNG", message("is an image; use a file that contains rows")),
+    (b"\xff\xd8\xff", message("is an image; use a file that contains rows")),
+    (b"\x7fELF", message("is a program; use a file that contains rows")),
     (b"SQLite format 3", message("is an SQLite database; save the table as CSV")),
     (
         b"\xd0\xcf\x11\xe0",
-        message("is an old Office document, not a workbook that ends in .xls; save the table as CSV"),
+        message("is an old Office document, not an .xls workbook; save the table as CSV"),
     ),
     (b"version https://git-lfs", message("is a Git LFS pointer, not the data; run git lfs pull in its folder")),
 )
@@ -82,7 +82,8 @@ def format_of(path: Path, wanted: str = "auto", encoding: str = "auto") -> str:
         _refuse_strangers(path, start)
         if wanted == "workbook" or (wanted == "auto" and _EXTENSIONS.get(plain_suffix(path)) == "workbook"):
             raise InputError(
-                "{name} is not a workbook, whatever its name says; set data.format to what it is, or save it again",
+                "{name} is not a workbook, despite its name; set data.format to the actual format, or "
+                "save the file again",
                 name=path.name,
             )
         if wanted not in ("parquet", "arrow") and not _format_of_signature(start):
@@ -103,7 +104,7 @@ def _unreadable(path: Path, error: OSError) -> str:
 
 def _refuse_strangers(path: Path, start: bytes) -> None:
     if not start:
-        raise InputError("{name} is empty; give a file that holds rows", name=path.name)
+        raise InputError("{name} is empty; use a file that contains rows", name=path.name)
     packer = packer_of(path)
     if packer and (inner := packer_of_signature(start)):
         raise InputError(
@@ -134,13 +135,13 @@ def _refuse_other_sources(path: Path, encoding: str) -> None:
     """Files that another source reads, and that would pass for a table here."""
     if plain_suffix(path) in {".conll", ".conllu", ".bio"}:
         raise InputError(
-            "{name} looks like CoNLL columns, which data.source: conll reads; set it, or data.format: tsv",
+            "{name} looks like CoNLL columns; set data.source: conll to read them, or data.format: tsv",
             name=path.name,
         )
     if plain_suffix(path) == ".json":
         head = TextFile(path, encoding).head()
         if '"paragraphs"' in head and '"qas"' in head:
-            raise InputError("{name} looks like SQuAD's JSON, which data.source: squad reads; set it", name=path.name)
+            raise InputError("{name} looks like SQuAD JSON; set data.source: squad to read it", name=path.name)
 
 
 def _find_format(path: Path, start: bytes, encoding: str) -> str:

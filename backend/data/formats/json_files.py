@@ -93,7 +93,7 @@ class JsonList:
         """The columns of all objects together."""
         schema = schema_of(self._records, self._name)
         if not schema.names:
-            raise InputError("{name} is not a JSON object; give a list of objects", name=self._name)
+            raise InputError("{name} is not a JSON object; use a list of objects", name=self._name)
         return schema
 
     def pieces(self, schema: pa.Schema) -> Iterator[RowChunk]:
@@ -124,7 +124,7 @@ def _read_whole(file: TextFile) -> str:
             size += len(line)
             if size > MAX_JSON:
                 raise InputError(
-                    "{name} is too large for one JSON document; write one object per line (JSON lines)", name=file.name
+                    "{name} is too large for one JSON document; write one object per line (JSON Lines)", name=file.name
                 )
     return "".join(parts)
 
@@ -168,7 +168,7 @@ def _objects(text: str, name: str) -> list[Any]:
     if not isinstance(value, list):
         keys = message(" with the keys {value}", value=", ".join(map(str, value))) if isinstance(value, dict) else ""
         raise InputError(
-            '{name} holds one {class_name}{keys}; give a list of objects, or {{"data": [...]}}',
+            '{name} contains one {class_name}{keys}; use a list of objects, or {{"data": [...]}}',
             name=name,
             class_name=type(value).__name__,
             keys=keys,
@@ -245,8 +245,8 @@ def _raise_first_conflict(piece: list[Record], kinds: dict[str, tuple[str, int]]
             kind, before = kinds.setdefault(column, (_kind(value), line))
             if kind != _kind(value):
                 raise InputError(
-                    "{name} line {line}: {column} is {value} here and {kind} in line {before}; make the "
-                    "column one type",
+                    "{name} line {line}: {column} is {value} here but {kind} in line {before}; use one type "
+                    "for the whole column",
                     name=name,
                     line=line,
                     column=repr(column),
@@ -255,8 +255,8 @@ def _raise_first_conflict(piece: list[Record], kinds: dict[str, tuple[str, int]]
                     before=before,
                 ) from None
     raise InputError(
-        "{name} lines {piece} to {piece_2} hold values that do not fit into one column ({error}); make the "
-        "column one type",
+        "{name} lines {piece} to {piece_2} contain values that do not fit into one column "
+        "({error}); use one type for the whole column",
         name=name,
         piece=piece[0][0],
         piece_2=piece[-1][0],

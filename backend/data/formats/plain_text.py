@@ -21,7 +21,7 @@ class PlainText:
         self.skipped: list[tuple[int, str]] = []
         self._text = TextFile(path, options.encoding)
         if not self._text.head().strip() and not any(line.strip() for line in self._text.lines(None)):
-            raise InputError("{name} is empty; give a file that holds text", name=path.name)
+            raise InputError("{name} is empty; use a file that contains text", name=path.name)
 
     def schema(self) -> pa.Schema:
         """The one column."""

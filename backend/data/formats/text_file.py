@@ -45,7 +45,7 @@ class TextFile:
         self.encoding = _encoding_of_mark(path) if encoding == "auto" else _tolerant_encoding(encoding)
         if self.encoding in {"utf-16", "utf-32"} and _encoding_of_mark(path) != self.encoding:
             raise InputError(
-                "{name} has no byte order mark of {encoding}; set data.encoding: {encoding_2}-le (or -be), or auto",
+                "{name} has no byte order mark for {encoding}; set data.encoding: {encoding_2}-le (or -be), or auto",
                 name=path.name,
                 encoding=self.encoding.upper(),
                 encoding_2=self.encoding,
@@ -91,8 +91,8 @@ class TextFile:
         control = [letter for letter in head if letter in _NO_TEXT]
         if len(set(control)) >= _KINDS and len(control) > _SHARE * len(head):
             raise InputError(
-                "{name} contains control characters, as no text does; give a file that holds rows, or set "
-                "data.encoding to its encoding",
+                "{name} contains control characters, which do not occur in text; use a file that "
+                "contains rows, or set data.encoding to its encoding",
                 name=self.name,
             )
 
@@ -159,7 +159,8 @@ def describe_mixed(paths: Sequence[Path]) -> str:
     )
     odd = [name for encoding, names in found.items() if encoding != UTF_8 for name in names]
     return message(
-        "the files have different encodings ({kinds}), but a run reads all of them in one; save {odd} again as UTF-8",
+        "the files have different encodings ({kinds}), but a run reads all of them with the same "
+        "encoding; save {odd} again as UTF-8",
         kinds=kinds,
         odd=_list_few(odd),
     )

@@ -102,7 +102,7 @@ class Workbook:
         line, header = next(((line, row) for line, row in rows if any(value != "" for value in row)), (0, []))
         if not header:
             raise InputError(
-                "{name}: the sheet {name_2} is empty; set data.sheet to another one",
+                "{name}: the sheet {name_2} is empty; set data.sheet to another sheet",
                 name=self._name,
                 name_2=repr(self._sheet.name),
             )
@@ -124,7 +124,8 @@ class Workbook:
             place = next((place for place in nameless if row[place] != ""), None)
             if place is not None:
                 raise InputError(
-                    "{name} row {number}: column {place} has a value but no name; name it in row {line}, or empty it",
+                    "{name} row {number}: column {place} has a value but no name; add a name in row {line}, "
+                    "or clear the column",
                     name=self._name,
                     number=number,
                     place=place + 1,
@@ -142,7 +143,7 @@ def describe_sheets(path: Path, wanted: str | None) -> str:
     named = ", ".join(f"“{name}”" for name in others)
     return (
         message(
-            "{name}: the sheet “{read}” is read; data.sheet reads another one: {named}",
+            "{name}: the sheet “{read}” is used; set data.sheet to use another one: {named}",
             name=path.name,
             read=read,
             named=named,
@@ -166,7 +167,7 @@ def suggest_sheet(path: Path) -> Fix | None:
                     {"data.sheet": name},
                     tuple(" | ".join(filter(None, row))[:_PREVIEW_CHARACTERS] for row in head[:_PREVIEW_ROWS]),
                     message(
-                        "{name}: the sheet “{first}” is read, which does not look like a table; “{name_2}” does:",
+                        "{name}: the sheet “{first}” is used, but it does not look like a table; “{name_2}” does:",
                         name=path.name,
                         first=first,
                         name_2=name,
@@ -227,7 +228,7 @@ def _sheet(path: Path, wanted: str | None) -> Any:
 def _choose_sheet(path: Path, book: _OpenWorkbook, wanted: str | None) -> str:
     if wanted is not None and wanted not in book.names:
         raise InputError(
-            "data.sheet: {name} has no sheet {wanted}; it has {names}",
+            "data.sheet: {name} has no sheet {wanted}; its sheets are {names}",
             "data.sheet",
             name=path.name,
             wanted=repr(wanted),
@@ -235,7 +236,7 @@ def _choose_sheet(path: Path, book: _OpenWorkbook, wanted: str | None) -> str:
         )
     name = wanted or next(iter(book.visible), None)
     if name is None:
-        raise InputError("{name} has no visible sheet; name one of its sheets as data.sheet", name=path.name)
+        raise InputError("{name} has no visible sheet; set data.sheet to one of its sheets", name=path.name)
     return name
 
 
@@ -321,7 +322,7 @@ class _SharedTexts:
 
 
 def _refuse_document_type(*_: Any) -> None:
-    raise expat.ExpatError(message("a sheet has no document type"))
+    raise expat.ExpatError(message("a sheet has a document type declaration"))
 
 
 class _SheetExtent:
@@ -431,7 +432,7 @@ def _column_number(letters: str) -> int:
 
 def _describe_too_large(path: Path, what: str) -> str:
     return message(
-        "{name} is too large for a workbook ({what}); save the sheet as CSV, or leave out what is not needed",
+        "{name} is too large for a workbook ({what}); save the sheet as CSV, or remove what is not needed",
         name=path.name,
         what=what,
     )
@@ -445,9 +446,9 @@ def _explain_errors(path: Path) -> Iterator[None]:
         raise
     except BaseException as error:  # a panic of the library is no Exception
         if "password" in f"{type(error).__name__} {error}".lower():
-            raise InputError("{name} is protected by a password; save it without one", name=path.name) from None
+            raise InputError("{name} is password-protected; save it without a password", name=path.name) from None
         raise InputError(
-            "{name} is damaged or not a workbook that can be read; save it again or as CSV", name=path.name
+            "{name} is damaged or is not a readable workbook; save it again, or save it as CSV", name=path.name
         ) from None
 
 

@@ -39,7 +39,9 @@ _LANGUAGE = re.compile(r"(?!md|py|js|gz|db|sh|h|c)[a-z]{2}([_-][A-Za-z]{2,4})?")
 """An ending that names a language, as Moses has them."""
 _CHALLENGE = ("train", "dev", "test")
 
-_WAY_OUT = message("name their folder or common start, and data.source_ending and data.target_ending for other endings")
+_WAY_OUT = message(
+    "specify their folder or common prefix, and set data.source_ending and data.target_ending for other extensions"
+)
 
 
 class Direction(Section):
@@ -117,8 +119,8 @@ class LinePairs:
             if one is None or other is None:
                 counts = [lines.number + sum(1 for _ in lines) for lines in (source, target)]
                 raise InputError(
-                    "{name} has {counts:,} lines and {name_2} has {counts_2:,}, but their lines must "
-                    "match; find out which lines are missing",
+                    "{name} has {counts:,} lines and {name_2} has {counts_2:,}, but they must have the same "
+                    "number of lines; find out which lines are missing",
                     name=source.name,
                     counts=counts[0],
                     name_2=target.name,
@@ -217,7 +219,7 @@ def find_pair(path: Path, stems: tuple[str, ...], endings: Endings) -> Pair:
     if path.is_file() and _is_half(path, endings):
         partner = _partner(path, endings)
         if partner is None:
-            raise InputError("{path} is there, but its matching file is not; {way_out}", path=path, way_out=_WAY_OUT)
+            raise InputError("{path} exists, but its matching file does not; {way_out}", path=path, way_out=_WAY_OUT)
         return (path, partner) if _ending(path) in {first for first, _ in endings} else (partner, path)
     if pair := _pair_of(path, endings):
         return pair
@@ -266,9 +268,9 @@ def challenge_pair(folder: Path, stem: str) -> Pair:
     has = (
         message("it has {there}", there=", ".join(there))
         if there
-        else message("a language pair of the challenge has train.src, train.trg, test.src, test.trg")
+        else message("a language pair of the Tatoeba Challenge has train.src, train.trg, test.src, test.trg")
     )
-    raise InputError("{folder} has no {stem}.src with {stem}.trg; {has}", folder=folder, stem=stem, has=has)
+    raise InputError("{folder} has no {stem}.src with a matching {stem}.trg; {has}", folder=folder, stem=stem, has=has)
 
 
 def has_dev(folder: Path) -> bool:

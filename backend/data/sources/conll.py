@@ -64,7 +64,7 @@ class Settings(Section):
     ] = "auto"
     """`tab` allows spaces in cells; `auto` uses tabs if the first line has one."""
     column_names: Annotated[list[str] | None, Field(title="Column names", json_schema_extra=ADVANCED | OF_FILE)] = None
-    """A name for every column of the files, one of them `tokens`. Empty means words first and tags last."""
+    """A name for every column of the files, one of them `tokens`. Empty means that words come first and tags last."""
     encoding: Annotated[str, Field(title="Encoding", json_schema_extra=ADVANCED | OF_FILE)] = "auto"
     """`auto` reads UTF-8, and UTF-16 with a byte order mark; otherwise an encoding such as `windows-1252`."""
 
@@ -75,16 +75,14 @@ class Settings(Section):
             try:
                 codecs.lookup(encoding)
             except LookupError:
-                raise ValueError(
-                    message("it is not an encoding; write auto, utf-8, latin-1, cp1252 or utf-16")
-                ) from None
+                raise ValueError(message("it is not an encoding; use auto, utf-8, latin-1, cp1252 or utf-16")) from None
         return encoding
 
     @field_validator("column_names")
     @classmethod
     def _name_the_words(cls, names: list[str] | None) -> list[str] | None:
         if names is not None and (TOKENS not in names or len(set(names)) < len(names)):
-            raise ValueError(message("name every column once and the one with the words tokens"))
+            raise ValueError(message("name every column once, and use the name tokens for the column with the words"))
         return names
 
 
@@ -121,7 +119,7 @@ class Sentences:
         if len(paths) != 1 or not paths[0].is_file():
             return None
         is_one = plain_suffix(paths[0]) in ENDINGS or reads_like_columns(TextFile(paths[0]).head())
-        return RecognisedSource(message("CoNLL columns, one word a line"), "token_classification") if is_one else None
+        return RecognisedSource(message("CoNLL columns, one word per line"), "token_classification") if is_one else None
 
     def _read(self, paths: list[Path], max_rows: int | None, reading: ReadOptions) -> Rows:
         settings = self.settings
@@ -246,7 +244,7 @@ class Conll:
         if column_names:
             if len(column_names) != width:
                 raise InputError(
-                    "data.column_names: it names {column_names} columns and {name} has {width}; name each of them",
+                    "data.column_names: it lists {column_names} columns, but {name} has {width}; list every column",
                     "data.column_names",
                     column_names=len(column_names),
                     name=self._text.name,
@@ -270,17 +268,17 @@ class Conll:
                     return line
                 comment = comment or line
         if not comment:
-            raise InputError("{name} has no words; give a file with one word per line", name=self._text.name)
+            raise InputError("{name} has no words; use a file with one word per line", name=self._text.name)
         return comment
 
     def _describe_width(self, number: int, width: int) -> str:
         cut = message("tabs") if self._layout.tabs else message("spaces")
         expected = len(self._layout.names)
         return plural(
-            "{name}:{number} has {count} column where the file has {expected} (split at {cut}); fix the "
-            "line, or set data.delimiter",
-            "{name}:{number} has {count} columns where the file has {expected} (split at {cut}); fix the "
-            "line, or set data.delimiter",
+            "{name}:{number} has {count} column, but the file has {expected} (split at {cut}); fix "
+            "the line, or set data.delimiter",
+            "{name}:{number} has {count} columns, but the file has {expected} (split at {cut}); fix "
+            "the line, or set data.delimiter",
             width,
             name=self._text.name,
             number=number,

@@ -46,7 +46,7 @@ class Demo:
         name = self.settings.name
         if name not in _DATA:
             raise InputError(
-                "data.name: there is no demo data {name}; there is {data}",
+                "data.name: there is no demo dataset {name}; choose one of {data}",
                 "data.name",
                 name=repr(name),
                 data=", ".join(_DATA),

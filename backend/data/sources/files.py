@@ -70,9 +70,7 @@ class Settings(Section):
             if codecs.lookup(encoding).name.replace("_", "-") in _NO_ENCODINGS:
                 raise LookupError(encoding)
         except (LookupError, ValueError):  # ValueError: a name with NUL
-            raise ValueError(
-                message("it is not a text encoding; write auto, utf-8, latin-1, cp1252 or utf-16")
-            ) from None
+            raise ValueError(message("it is not a text encoding; use auto, utf-8, latin-1, cp1252 or utf-16")) from None
         return encoding
 
 
@@ -254,7 +252,7 @@ def _check_count(writer: RowWriter, readers: list[Reader], names: tuple[str, ...
                 "{name} has no usable rows; line {line}, for example, has {reason}", name=name, line=line, reason=reason
             )
     raise InputError(
-        "{names} has column names and no rows; give a file with rows below the header", names=", ".join(names)
+        "{names} has column names but no rows; use a file with rows below the header", names=", ".join(names)
     )
 
 
@@ -265,7 +263,7 @@ def _unite_schemas(schemas: list[pa.Schema], names: tuple[str, ...]) -> pa.Schem
         if set(schema.names) != set(first.names):
             odd = sorted(set(schema.names) ^ set(first.names))
             raise InputError(
-                "{names} and {name} do not have the same columns: only one of them has {odd}; give files "
+                "{names} and {name} do not have the same columns: only one of them has {odd}; use files "
                 "with the same columns",
                 names=names[0],
                 name=name,

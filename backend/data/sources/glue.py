@@ -56,7 +56,7 @@ class Glue:
     """
 
     title: ClassVar[str] = "GLUE folder"
-    description: ClassVar[str] = "A task of the GLUE benchmark in its original files: train.tsv, dev.tsv, test.tsv"
+    description: ClassVar[str] = "A GLUE benchmark task in its original files: train.tsv, dev.tsv, test.tsv"
     Settings: ClassVar[type[Section]] = Settings
     path_fields: ClassVar[tuple[str, ...]] = ("folder",)
     own_splits: ClassVar[tuple[str, ...]] = ("train", "validation")
@@ -161,12 +161,14 @@ class Glue:
         task, others = self.settings.task, tasks_of(first)
         if others:
             why = message(
-                "it is one of {others}; set it to that, or data.folder to the folder of {task}",
+                "it is a file of {others}; set data.task to that, or set data.folder to the folder of {task}",
                 others=" or ".join(others),
                 task=task,
             )
         else:
-            why = message("it lacks the columns {texts}; check it and data.folder", texts=", ".join(self._layout.texts))
+            why = message(
+                "it does not have the columns {texts}; check it and data.folder", texts=", ".join(self._layout.texts)
+            )
         raise InputError(
             "data.task: {name} is not a file of the GLUE task {task}: {why}", "data.task", name=name, task=task, why=why
         )
@@ -175,7 +177,7 @@ class Glue:
         label = self._layout.label
         if label not in rows.table.column_names:
             raise InputError(
-                "{files} has no labels (column {label}); name a file with labels, or data.test",
+                "{files} has no labels (column {label}); choose a file with labels, or set data.test",
                 files=rows.files[0],
                 label=repr(label),
             )

@@ -53,7 +53,7 @@ class Settings(Section):
     @classmethod
     def _is_no_address(cls, name: str) -> str:
         if "://" in name:
-            raise ValueError(message("write the dataset's name without an address, for example stanfordnlp/imdb"))
+            raise ValueError(message("enter the dataset's name without an address, for example stanfordnlp/imdb"))
         return name
 
 
@@ -112,7 +112,7 @@ class Hub:
         kind = _kind(builder)
         if kind not in _TABLES:
             raise InputError(
-                "data.name: {name} holds {kind} data and no tables; choose another dataset",
+                "data.name: {name} contains {kind} data and no tables; choose another dataset",
                 "data.name",
                 name=self.settings.name,
                 kind=kind,
@@ -125,8 +125,8 @@ class Hub:
         # Without the hub `datasets` takes the newest copy in its cache, of whatever revision.
         if self.settings.revision not in {"main", cached}:
             raise InputError(
-                "data.revision: the cache holds {name} at {cached} and the Hub cannot be reached; go "
-                "online once, or set data.revision to that",
+                "data.revision: the cache contains {name} at {cached}, and the Hub cannot be reached; go "
+                "online once, or set data.revision to that revision",
                 "data.revision",
                 name=self.settings.name,
                 cached=cached,
@@ -229,14 +229,14 @@ def _explain_errors(name: str, field: str) -> Iterator[None]:
     except DatasetNotFoundError:
         raise InputError(
             "data.name: {name} is not a Hub dataset that you have access to; check the name and "
-            "data.revision, or log in with: hf auth login",
+            "data.revision, or sign in with: hf auth login",
             "data.name",
             name=repr(name),
         ) from None
     except (ConnectionError, HTTPError) as error:
         raise InputError(
-            "data.name: {name} is not in the cache and the Hub cannot be reached ({class_name}); go online "
-            "once, or give the folder of a copy",
+            "data.name: {name} is not in the cache and the Hub cannot be reached ({class_name}); go "
+            "online once, or specify the folder of a local copy",
             "data.name",
             name=repr(name),
             class_name=type(error).__name__,
@@ -258,7 +258,7 @@ def _explain(name: str, field: str, problem: str) -> tuple[str, str]:
         ), field
     if "onfig name is missing" in problem or "BuilderConfig" in problem:
         return message(
-            "data.configuration: {name} needs one of its configurations: {problem}", name=name, problem=problem
+            "data.configuration: {name} requires one of its configurations: {problem}", name=name, problem=problem
         ), "data.configuration"
     if "scripts are no longer supported" in problem:
         return (

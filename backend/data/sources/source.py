@@ -93,8 +93,8 @@ def check_apart(split: str, parts_of: Callable[[str], Sequence[Path | str]]) -> 
             if shared := own.get(_identity(part)):
                 name, kind = shared.name if isinstance(shared, Path) else shared, _SPLITS[earlier]
                 raise InputError(
-                    "{name} is {kind} data too; name other data in data.{key}, or name the files of "
-                    "data.{earlier} one by one without it",
+                    "{name} is also used as {kind} data; choose other data for data.{key}, or list the files "
+                    "of data.{earlier} one by one without it",
                     name=name,
                     kind=kind,
                     key=split,

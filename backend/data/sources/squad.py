@@ -58,14 +58,14 @@ class Squad:
             return None
         head = first_bytes(paths[0], 1 << 16).removeprefix(b"\xef\xbb\xbf").lstrip()
         is_one = head.startswith(b"{") and b'"paragraphs"' in head and (b'"qas"' in head or len(head) > 60_000)
-        return RecognisedSource(message("SQuAD's JSON"), "question_answering") if is_one else None
+        return RecognisedSource(message("SQuAD JSON data"), "question_answering") if is_one else None
 
     def _read(self, paths: list[Path], max_rows: int | None, reading: ReadOptions) -> Rows:
         def readers() -> list[Reader]:
             decoded = [_decode_file(path, name) for path, name in zip(paths, short_names(paths), strict=True)]
             if not any(question for file in decoded for question in _rows(file)):
                 raise InputError(
-                    "{paths} has no question; give a file with questions", paths=", ".join(short_names(paths))
+                    "{paths} has no questions; use a file with questions", paths=", ".join(short_names(paths))
                 )
             version_2 = any(map(_is_version_2, decoded))
             return [
@@ -170,14 +170,14 @@ def _decode_file(path: Path, name: str) -> _File:
         return msgspec.json.decode(content, type=_File)
     except msgspec.ValidationError as error:
         raise InputError(
-            "{name} is not SQuAD JSON, which is {{data: [{{paragraphs: [{{context, qas}}]}}]}} ({error}); "
-            "for one row per question (JSON lines, CSV, Parquet) set data.source: files",
+            "{name} is not SQuAD JSON, which is {{data: [{{paragraphs: [{{context, qas}}]}}]}} "
+            "({error}); for one row per question (JSON Lines, CSV, Parquet) set data.source: files",
             name=name,
             error=_describe_error(error),
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(
-            "{name} is not valid JSON ({error}); download it again, or for another format set data.source: files",
+            "{name} is not valid JSON ({error}); download it again, or set data.source: files for another format",
             name=name,
             error=_describe_error(error),
         ) from None

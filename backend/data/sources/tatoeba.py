@@ -118,7 +118,9 @@ def pair_folder(settings: Settings, reading: ReadOptions) -> Path:
     """The folder with the pair's files: as given, or unpacked into the cache. Raises InputError."""
     if settings.folder is None:
         if settings.pair is None:
-            raise InputError("data.pair: name a language pair such as eng-spa, or its data.folder", "data.pair")
+            raise InputError(
+                "data.pair: specify a language pair such as eng-spa, or set data.folder to its folder", "data.pair"
+            )
         return _fetch_pair(settings.pair, settings.address.replace("{pair}", settings.pair), reading)
     path = Path(settings.folder)
     if path.is_dir():
@@ -140,7 +142,7 @@ def _fetch_pair(pair: str, address: str, reading: ReadOptions) -> Path:
         if by_hand.is_file() or fetched.is_file():
             return by_hand if by_hand.is_file() else fetched
         if reading.offline:
-            raise archive.DownloadError(message("the network may not be used"))
+            raise archive.DownloadError(message("network access is not allowed"))
         archive.fetch(address, fetched, reading.report)
         return fetched
 
@@ -149,8 +151,8 @@ def _fetch_pair(pair: str, address: str, reading: ReadOptions) -> Path:
             folder = _unpack(fetch_archive, name, reading)
     except archive.DownloadError as problem:
         raise InputError(
-            "data.pair: {address} cannot be downloaded ({problem}); check the pair and the network, or put "
-            "the file into {downloads} as {name}, or name it as data.folder",
+            "data.pair: {address} cannot be downloaded ({problem}); check the pair and the network, "
+            "or put the file in {downloads} as {name}, or set data.folder to it",
             "data.pair",
             address=address,
             problem=problem,
@@ -172,7 +174,7 @@ def _unpack(bring: Callable[[], Path], name: str, reading: ReadOptions) -> Path:
         found = archive.unpack(path, folder, _FILES, reading.report)
         if not found:
             raise InputError(
-                "{name} has no train.src, dev.src or test.src, so it is not a language pair of the challenge",
+                "{name} has no train.src, dev.src or test.src, so it is not a language pair of the Tatoeba Challenge",
                 name=path.name,
             )
         sizes = {one.name: one.stat().st_size for one in folder.iterdir()}

@@ -110,7 +110,8 @@ class Source:
         found = next((folder / place / file for place in _PLACES if (folder / place / file).is_file()), None)
         if found is None:
             raise InputError(
-                "there is no {file} in {folder}; unpack XNLI-1.0.zip and XNLI-MT-1.0.zip there, or name another folder",
+                "there is no {file} in {folder}; unpack XNLI-1.0.zip and XNLI-MT-1.0.zip there, or "
+                "choose another folder",
                 file=file,
                 folder=folder,
             )
@@ -142,7 +143,7 @@ class Xnli:
         for name in ("premise", "hypothesis"):
             if name not in self._columns:
                 raise InputError(
-                    "{name} is not a file of XNLI: it has none of the columns {names}; check data.folder",
+                    "{name} is not an XNLI file: it has none of the columns {names}; check data.folder",
                     name=path.name,
                     names=", ".join(_NAMES[name]),
                 )
@@ -163,7 +164,7 @@ class Xnli:
             yield RowChunk(batch, piece.lines[keep], piece.position)
         if others and not found:
             raise InputError(
-                "{name} has no rows in the language {language}; it has {others}",
+                "{name} has no rows in the language {language}; its languages are {others}",
                 name=self._name,
                 language=repr(self._language),
                 others=", ".join(sorted(others)),

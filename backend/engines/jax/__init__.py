@@ -28,22 +28,22 @@ class Settings(Section):
     ] = 1
     """Number of devices that compute each layer together, for models that support it."""
     hosts: Annotated[int, Field(title="Hosts", ge=1, le=4096, json_schema_extra={"advanced": True})] = 1
-    """Number of computers that train this run together. Start each with the same command; `BURNISH_HOST` says which
-    one it is."""
+    """Number of computers that train this run together. Start each with the same command; `BURNISH_HOST` specifies
+    which one it is."""
     coordinator: Annotated[str, Field(title="Coordinator address", json_schema_extra={"advanced": True})] = ""
     """Address at which the first of several hosts listens for the others, such as `10.0.0.1:8476`. Empty on a TPU pod
     and under Slurm."""
     host_timeout: Annotated[
         int, Field(title="Host timeout", ge=1, le=86400, json_schema_extra={"advanced": True, "unit": "s"})
     ] = 300
-    """Seconds that several hosts wait for one another before the run starts."""
+    """Number of seconds that hosts wait for one another before the run starts."""
 
     @field_validator("coordinator")
     @classmethod
     def _has_a_port(cls, coordinator: str) -> str:
         host, _, port = coordinator.rpartition(":")
         if coordinator and not (host and port.isdecimal() and 0 < int(port) < 65536):
-            raise ValueError(message("name a host and a port, such as 10.0.0.1:8476"))
+            raise ValueError(message("specify a host and a port, such as 10.0.0.1:8476"))
         return coordinator
 
 

@@ -199,11 +199,11 @@ def _check_table(model: Model, name: str, target: str, head: Head) -> None:
     last = name.rpartition(".")[2]
     reason = ""
     if f"{name.removeprefix(f'{model.body}.')}.weight" in model.aliases.values():
-        reason = message("is read by encoder and decoder, and PEFT would adapt each of them separately")
+        reason = message("is shared by the encoder and the decoder, and PEFT would adapt each of them separately")
     elif head.declared.over_vocabulary and last in _WORDS and _OUTPUT not in model.linear:
         reason = message("shares its weights with the model's output")
     elif last == "embed_positions":
-        reason = message("counts positions itself, which PEFT does not know")
+        reason = message("computes positions itself, which PEFT does not support")
     if reason:
         raise InputError(
             "adapter.targets: {target} {reason}; leave it out", "adapter.targets", target=repr(target), reason=reason

@@ -143,7 +143,7 @@ def _check(stored: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Mapping
 
 def _of_another_model(what: str) -> RunFailed:
     return RunFailed(
-        "This checkpoint belongs to another model: {what} does not fit; start a new run",
+        "This checkpoint belongs to another model: {what} does not match; start a new run",
         "checkpoint_mismatch",
         what=what,
     )

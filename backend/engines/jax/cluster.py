@@ -32,15 +32,15 @@ def position(hosts: int, coordinator: str, timeout: float) -> Position:
             number = found.number if number is None else number
     if not coordinator:
         raise InputError(
-            "hardware.coordinator: say where the first of the {hosts} hosts can be reached, such as "
+            "hardware.coordinator: set the address of the first of the {hosts} hosts, such as "
             "10.0.0.1:8476; only TPU pods and Slurm work without it",
             "hardware.coordinator",
             hosts=hosts,
         )
     if number is None:
         raise InputError(
-            "hardware.hosts: the spec is the same on all {hosts} hosts, so it cannot say which one this "
-            "is; set {number}=0 on the first, {number}=1 on the second and so on",
+            "hardware.hosts: the spec is the same on all {hosts} hosts, so it cannot specify which "
+            "one this is; set {number}=0 on the first, {number}=1 on the second and so on",
             _HOSTS,
             hosts=hosts,
             number=NUMBER,
@@ -51,7 +51,7 @@ def position(hosts: int, coordinator: str, timeout: float) -> Position:
 def _check_count(wanted: int, there: int) -> None:
     if wanted != there:
         raise InputError(
-            "hardware.hosts: the spec asks for {wanted}, and this job has {there}; set it to {there}",
+            "hardware.hosts: the spec asks for {wanted}, but this job has {there}; set it to {there}",
             _HOSTS,
             wanted=wanted,
             there=there,
@@ -64,7 +64,7 @@ def _configured_host_number(count: int) -> int | None:
         return None
     if not given.isdecimal() or int(given) >= count:
         raise InputError(
-            "{number}: {given} is not the number of a host; hardware.hosts says {count}, so use 0 to {count_2}",
+            "{number}: {given} is not a host number; hardware.hosts is {count}, so use 0 to {count_2}",
             _HOSTS,
             number=NUMBER,
             given=repr(given),
@@ -131,7 +131,7 @@ def _not_met(here: Position, error: Exception) -> RunFailed:
         if here.is_first
         else message("the first host at {coordinator}", coordinator=here.coordinator)
     )
-    why = next(iter(str(error).splitlines()), "") or message("JAX does not say why")
+    why = next(iter(str(error).splitlines()), "") or message("JAX gave no reason")
     return RunFailed(
         "{who} could not be reached: {error}",
         "hosts_not_met",

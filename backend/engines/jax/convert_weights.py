@@ -53,7 +53,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     tree = msgpack_restore(path.read_bytes())
     tensors = rename_flax_parameters(tree) if isinstance(tree, dict) else {}
     if not tensors:
-        raise ValueError(message("{name} holds no table of arrays", name=path.name))
+        raise ValueError(message("{name} does not contain a table of arrays", name=path.name))
     return tensors
 
 

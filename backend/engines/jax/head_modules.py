@@ -76,7 +76,7 @@ class _Classifier(nnx.Module):
 
 class _LastTokenClassifier(nnx.Module):
     def __init__(self, tops: HeadModules, config: Config, outputs: int) -> None:
-        refuse_unless(isinstance(config["eos_token_id"], int), config, message("several end tokens"))
+        refuse_unless(isinstance(config["eos_token_id"], int), config, message("multiple end-of-text tokens"))
         setattr(self, tops.attribute, tops.body(config))
         self.classification_head = _Classifier(config[tops.width], outputs, config["classifier_dropout"])
         self._body, self._end = tops.attribute, config["eos_token_id"]

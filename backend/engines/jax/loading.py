@@ -125,8 +125,8 @@ def _load_stored(model: Model, stored: Any, config: Any, loading: LoadRequest, r
             parameters[name] = values
         elif name.partition(".")[0] not in model.tops or loading.head.head.declared.over_vocabulary:
             raise InputError(
-                "model.config: with these changes {name} has another shape than in the file; undo them or "
-                "set model.initialise to from_config",
+                "model.config: with these changes {name} has a different shape than in the file; undo "
+                "them or set model.initialise to from_config",
                 "model.config",
                 name=name,
             )
@@ -160,8 +160,8 @@ def _read(loading: LoadRequest, model: Model) -> tuple[Values, list[str]]:
 def _refuse_two(known: np.ndarray | None, values: np.ndarray, name: str, own: str) -> None:
     if known is not None and not np.array_equal(known, values):
         raise InputError(
-            "hardware.engine: the file holds {name} beside {own} with different values, but in the JAX "
-            "engine both share one table; choose PyTorch",
+            "hardware.engine: the file contains {name} and {own} with different values, but in the "
+            "JAX engine both share one table; choose PyTorch",
             "hardware.engine",
             name=name,
             own=own,

@@ -70,8 +70,8 @@ def _rule(training: TrainingSection, options: Any, decays: Mapping[str, float]) 
         case "adafactor":
             return Adafactor(options, decays)
     raise InputError(
-        "training.optimizer: the JAX engine does not support {optimizer}; choose adamw, adam, adafactor, "
-        "sgd, lion, or PyTorch",
+        "training.optimizer: the JAX engine does not support {optimizer}; choose adamw, adam, "
+        "adafactor, sgd or lion, or use PyTorch",
         "training.optimizer",
         optimizer=repr(training.optimizer),
     )

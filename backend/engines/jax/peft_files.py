@@ -39,7 +39,7 @@ class AdapterDelta:
         own, change = weight.T if inputs_first else weight, self.second @ self.first
         if change.shape != own.shape:
             raise ValueError(
-                message("it changes a matrix of {shape}, not of {shape_2}", shape=change.shape, shape_2=own.shape)
+                message("it changes a matrix of shape {shape}, not {shape_2}", shape=change.shape, shape_2=own.shape)
             )
         found = own + np.float32(self.scale) * change
         if self.magnitude is not None:
@@ -112,7 +112,7 @@ class StoredAdapter:
                 values[own] = self._merge(stem, kind, values[own], linear.get(own.removesuffix(".weight"), False))
                 merged += 1
         if not merged:
-            raise self._mismatch_error(message("none of its matrices is one of the model's"))
+            raise self._mismatch_error(message("none of its matrices belongs to the model"))
         return unused
 
     def _merge(self, stem: str, kind: str, weight: np.ndarray, inputs_first: bool) -> np.ndarray:
@@ -151,7 +151,7 @@ class StoredAdapter:
 
     def _mismatch_error(self, reason: str) -> RunFailed:
         return RunFailed(
-            "{folder}: its adapter does not fit the model it names ({reason})",
+            "{folder}: its adapter does not match the model it is for ({reason})",
             "adapter_mismatch",
             folder=self._folder,
             reason=reason,

@@ -39,10 +39,10 @@ def grid(devices: int, tensor_parallel: int, parallelism: str) -> Grid:
         fitting = ", ".join(str(number) for number in range(1, devices + 1) if devices % number == 0)
         raise InputError(
             plural(
-                "hardware.tensor_parallel: groups of {tensor_parallel} do not divide {count} device; "
-                "use one of {fitting}, or name other devices in hardware.devices",
-                "hardware.tensor_parallel: groups of {tensor_parallel} do not divide {count} devices; "
-                "use one of {fitting}, or name other devices in hardware.devices",
+                "hardware.tensor_parallel: {count} device cannot be divided into groups of "
+                "{tensor_parallel}; use one of {fitting}, or choose other devices in hardware.devices",
+                "hardware.tensor_parallel: {count} devices cannot be divided into groups of "
+                "{tensor_parallel}; use one of {fitting}, or choose other devices in hardware.devices",
                 devices,
                 tensor_parallel=tensor_parallel,
                 fitting=fitting,
@@ -56,8 +56,8 @@ def check_rules(model_type: str, tensor_parallel: int, rules: Rules) -> None:
     """Raises InputError where layers should be divided and the family does not say how."""
     if tensor_parallel > 1 and not rules:
         raise InputError(
-            "hardware.tensor_parallel: the JAX engine cannot divide the layers of {model_type}; use 1, and "
-            "hardware.parallelism fsdp to save memory",
+            "hardware.tensor_parallel: the JAX engine cannot divide the layers of {model_type}; use "
+            "1, and set hardware.parallelism to fsdp to save memory",
             "hardware.tensor_parallel",
             model_type=model_type,
         )

@@ -163,7 +163,7 @@ def take_stored(model: PreTrainedModel, folder: Path) -> set[str]:
         first = next(iter(str(error).strip().splitlines()), "")
         reason = f"{type(error).__name__}: {first}".removesuffix(": ")
         raise RunFailed(
-            "{folder}: its adapter does not fit the model it names ({reason}); correct its "
+            "{folder}: its adapter does not match the model it is for ({reason}); correct its "
             "adapter_config.json, merge it with PEFT, or choose another adapter",
             "adapter_mismatch",
             folder=folder,

@@ -114,7 +114,7 @@ def _take_weights(model: nn.Module, frozen: frozenset[str], tensors: dict[str, t
     wanted = _weights(model, frozen)
     if wrong := [name for name in wanted if name not in tensors or tensors[name].shape != wanted[name].shape]:
         raise RunFailed(
-            "This checkpoint belongs to another model: {wrong} does not fit; start a new run",
+            "This checkpoint belongs to another model: {wrong} does not match; start a new run",
             "checkpoint_mismatch",
             wrong=wrong[0],
         )

@@ -48,7 +48,7 @@ def _convert_shards(source: Path, target: Path) -> None:
 def _convert_file(source: Path, target: Path) -> list[str]:
     tensors = _drop_ties(_read(source))
     if not tensors:
-        raise ValueError(message("{name} holds no tensors", name=source.name))
+        raise ValueError(message("{name} does not contain any tensors", name=source.name))
     save_file(tensors, target, metadata={"format": "pt"})
     return list(tensors)
 
@@ -63,7 +63,7 @@ def _read(path: Path) -> dict[str, torch.Tensor]:
     if isinstance(found, dict) and isinstance(found.get("state_dict"), dict):
         found = found["state_dict"]
     if not isinstance(found, dict):
-        raise ValueError(message("{name} holds no table of tensors", name=path.name))
+        raise ValueError(message("{name} does not contain a table of tensors", name=path.name))
     return {name: value for name, value in found.items() if isinstance(value, torch.Tensor)}
 
 

@@ -41,8 +41,8 @@ def write(model: Any, batch: Batch, settings: GenerationSettings) -> list[np.nda
     except (TypeError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:300].rstrip(". ")
         raise InputError(
-            "model.name_or_path: this model cannot generate as its generation_config.json asks ({reason}); "
-            "correct that file, or choose another model",
+            "model.name_or_path: this model cannot generate with the settings in its "
+            "generation_config.json ({reason}); correct that file, or choose another model",
             "model.name_or_path",
             reason=reason,
         ) from error

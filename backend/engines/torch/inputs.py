@@ -91,13 +91,15 @@ def check_window(model: Any, batch: Batch) -> None:
     """Raises InputError where packing would let a token see farther back than its architecture lets it."""
     window = getattr(model.config, "sliding_window", None)
     if window and getattr(model.config, "use_sliding_window", True) and batch["input_ids"].shape[1] > window:
-        raise _packing_error(model, message("sees only {window} tokens back, which packing would undo", window=window))
+        raise _packing_error(
+            model, message("sees only {window} tokens back, and packing would break this limit", window=window)
+        )
 
 
 def check_packing(model: Any, batch: Batch, device: torch.device) -> None:
     """Raises InputError where a text would see the one before it, or where its positions would not begin anew."""
     if not _keeps_apart(model, batch, device):
-        raise _packing_error(model, message("cannot keep the texts of one row apart"))
+        raise _packing_error(model, message("cannot keep the texts in one packed row separate"))
 
 
 @torch.inference_mode()

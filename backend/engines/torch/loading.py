@@ -104,8 +104,8 @@ def _from_config(loading: LoadRequest, config: PreTrainedConfig, seed: int, acco
     names = [name for name, each in model.named_parameters() if each.requires_grad]
     if strange := [name for name in names if not is_known(name)]:
         raise InputError(
-            "model.initialise: Burnish does not know how to initialise {strange} of a {model_type} model; "
-            "set it to pretrained, or choose another architecture",
+            "model.initialise: Burnish does not know how to initialize {strange} of a {model_type} "
+            "model; set it to pretrained, or choose another architecture",
             "model.initialise",
             strange=strange[0],
             model_type=config.model_type,
@@ -206,8 +206,8 @@ def _refuse_other_shapes(model: PreTrainedModel, mismatched: set[str], head: Hea
     expected = set() if head.declared.over_vocabulary else set(_head_parameters(model))
     if body := sorted(mismatched - expected):
         raise InputError(
-            "model.config: with these changes {body} has another shape than in the file; undo them or "
-            "set model.initialise to from_config",
+            "model.config: with these changes {body} has a different shape than in the file; undo "
+            "them or set model.initialise to from_config",
             "model.config",
             body=body[0],
         )

@@ -74,7 +74,7 @@ def _training_rows(arguments: Arguments, report: ReportProgress) -> tuple[Any, A
     section = _resolve_paths(section, settings, kind)
     rows = kind(settings).read("train", section, datasets.reading(reporting(report)))
     if rows is None:
-        raise InputError("data.train: name the training data, for example a CSV file", "data.train")
+        raise InputError("data.train: specify the training data, for example a CSV file", "data.train")
     return section, kind, rows
 
 
@@ -174,7 +174,7 @@ def _report_request(arguments: Arguments) -> Any:
     task = arguments.get("task") or {}
     section = task if isinstance(task, dict) else {"type": str(task)}
     if not section.get("type"):
-        raise InputError("task.type: name the task, which determines which rows can be used", "task.type")
+        raise InputError("task.type: specify the task, which determines which rows can be used", "task.type")
     return data_report.request_of_data(require(arguments, "data", dict), section, None, Path.home())
 
 

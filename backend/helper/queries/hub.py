@@ -12,8 +12,8 @@ from backend.contract.rpc.protocol import Progress
 from backend.helper.query import Arguments, Query, ReportProgress, require
 from backend.models.compatibility import RunNeeds, run_needs_of
 
-OFFLINE = message("Offline mode is on, so the Hub cannot say whose token this is.")
-UNKNOWN_TOKEN = message("the Hub does not know this token; copy it again from huggingface.co/settings/tokens")
+OFFLINE = message("Offline mode is on, so the Hub can't verify this token.")
+UNKNOWN_TOKEN = message("the Hub does not recognize this token; copy it again from huggingface.co/settings/tokens")
 _TOLD_SECONDS = 0.2
 
 
@@ -96,9 +96,9 @@ def _login(arguments: Arguments, report: ReportProgress) -> HubAccount:
     install_limits()
     token = require(arguments, "token").strip()
     if not token or any(letter.isspace() for letter in token):
-        raise InputError("a token is one word; copy it from huggingface.co/settings/tokens", "token")
+        raise InputError("enter a token without spaces; copy it from huggingface.co/settings/tokens", "token")
     if is_offline():
-        raise InputError("the Hub checks a token when you log in; turn off Work offline first", "token")
+        raise InputError("the Hub checks the token when you sign in; turn off Work offline first", "token")
     try:
         hub.login(token, skip_if_logged_in=False)
     except (hub.errors.HfHubHTTPError, OSError, ValueError) as error:

@@ -53,7 +53,7 @@ def _convert(arguments: Arguments, report: ReportProgress) -> ModelDescription:
     from backend.models import location
 
     if arguments.get("consent") is not True:
-        raise InputError("converting runs a program on a downloaded file, so it needs your consent first")
+        raise InputError("converting runs a program on a downloaded file, so it needs your approval first")
     location.locate(
         require(arguments, "name_or_path"),
         str(arguments.get("revision") or "main"),
@@ -84,7 +84,7 @@ def _agree_to_code(arguments: Arguments, report: ReportProgress) -> ModelCode:
     found = code_consent.code_of(target, _revision(arguments), reporting(report))
     if {one.name: one.version for one in found} != seen:
         raise InputError(
-            "model.trust_remote_code: the code of {target} has changed since you saw it; read it again",
+            "model.trust_remote_code: the code of {target} has changed since you reviewed it; review it again",
             "model.trust_remote_code",
             target=target,
         )

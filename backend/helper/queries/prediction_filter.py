@@ -107,7 +107,7 @@ def _compare(table: "pa.Table", condition: Any) -> "np.ndarray":
     function = _OPERATIONS.get(operation)
     if function is None:
         raise InputError(
-            "{operation} is not a comparison; choose one of {operations}",
+            "{operation} is not a comparison operator; choose one of {operations}",
             operation=repr(operation),
             operations=", ".join(_OPERATIONS),
         )
@@ -232,7 +232,9 @@ def _flags(column: Any) -> "np.ndarray":
 def _check(table: "pa.Table", column: str) -> None:
     if column not in table.column_names:
         there = ", ".join(name for name in table.column_names if name != RIGHT)
-        raise InputError("{column} is not a column of this file; there are {there}", column=repr(column), there=there)
+        raise InputError(
+            "{column} is not a column of this file; its columns are {there}", column=repr(column), there=there
+        )
 
 
 def _write_pages(table: "pa.Table") -> str:

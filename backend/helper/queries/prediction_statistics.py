@@ -159,7 +159,7 @@ def _threshold_counts(arguments: Arguments, report: ReportProgress) -> Threshold
     path, label = require(arguments, "parquet"), require(arguments, "label")
     column = f"{PROBABILITY}{label}"
     if column not in read(path, report).column_names:
-        raise InputError("{label}: there is no probability of this label in the file", label=repr(label))
+        raise InputError("{label}: the file has no probabilities for this label", label=repr(label))
     table = read_columns(path, ["actual", column])
     actual = compute.cast(table["actual"], pa.string())
     known = numbers(compute.call_function("is_valid", [actual]))

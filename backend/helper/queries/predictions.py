@@ -197,7 +197,9 @@ def _export_table(request: ExportRequest) -> "pa.Table":
     missing = [name for name in columns if name not in table.column_names]
     if missing:
         raise InputError(
-            "{missing} is not a column of this file; there are {own}", missing=repr(missing[0]), own=", ".join(own)
+            "{missing} is not a column of this file; its columns are {own}",
+            missing=repr(missing[0]),
+            own=", ".join(own),
         )
     table = table.select(columns)
     return table if request.rows is None else table.take(whole_numbers(np.asarray(request.rows)))

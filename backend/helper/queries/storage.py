@@ -17,8 +17,8 @@ TITLES = {
     "report": ("Data reports", message("Recreated when needed.")),
     "tables": ("Rows read from data", message("Read again from your files; rows from the Hub are downloaded again.")),
     "pages": ("Opened predictions", message("Read again from the run's folder when you open them.")),
-    "weights": ("Converted weights", message("Converted again, after your consent.")),
-    "jax": ("Compiled programs", message("Compiled again, which can take JAX several minutes.")),
+    "weights": ("Converted weights", message("Converted again, with your approval.")),
+    "jax": ("Compiled programs", message("Recompiled when needed, which can take JAX several minutes.")),
 }
 """Part of the cache → its title, and what clearing it costs."""
 
@@ -48,7 +48,7 @@ def _clear(arguments: Arguments, report: ReportProgress) -> ClearedCache:
     names = [str(name) for name in require_list(arguments, "parts", len(TITLES))]
     if unknown := [name for name in names if name not in TITLES]:
         raise InputError(
-            "parts: {unknown} is not a part of the cache; there are {titles}",
+            "parts: {unknown} is not a part of the cache; the parts are {titles}",
             "parts",
             unknown=repr(unknown[0]),
             titles=", ".join(TITLES),

@@ -34,7 +34,7 @@ def _tokenize(arguments: Arguments, report: ReportProgress) -> Any:
 
     question = _question(arguments, TokenizeQuestion)
     if question.text is question.file is question.messages is None:
-        raise InputError("the question needs 'text', 'file' or 'messages'")
+        raise InputError("the query needs 'text', 'file' or 'messages'")
     return answers.answer_tokenize(open_tokenizer(arguments), question, reporting(report))
 
 
@@ -52,7 +52,7 @@ def _decode(arguments: Arguments, report: ReportProgress) -> Decoded:
     try:
         rows = [[int(one) for one in row] for row in rows]
     except (TypeError, ValueError):
-        raise InputError("ids: give whole numbers, for example [101, 7592, 102]") from None
+        raise InputError("ids: enter whole numbers, for example [101, 7592, 102]") from None
     clean_up = arguments.get("clean_up")
     if sum(map(len, rows)) > MAX_IDS:
         raise InputError("ids: there are more than {max_ids:,}; decode them in parts", max_ids=MAX_IDS)
@@ -77,7 +77,7 @@ def _steps(arguments: Arguments, report: ReportProgress) -> TokenizerSteps:
 
     question = _question(arguments, StepsQuestion)
     if question.text is question.messages is None:
-        raise InputError("the question needs 'text' or 'messages'")
+        raise InputError("the query needs 'text' or 'messages'")
     return pipeline.steps(open_tokenizer(arguments), question)
 
 
@@ -135,7 +135,7 @@ def _question(arguments: Arguments, kind: type[Any]) -> Any:
     try:
         return msgspec.convert(arguments, kind)
     except msgspec.ValidationError as error:
-        raise InputError("the question is not valid: {error}", error=error) from None
+        raise InputError("the query is not valid: {error}", error=error) from None
 
 
 def open_tokenizer(arguments: Arguments) -> Any:
@@ -253,7 +253,7 @@ def _texts(arguments: Arguments, report: ReportProgress) -> Any:
 def _output(arguments: Arguments) -> Path:
     written = require(arguments, OUTPUT).strip()
     if not written:
-        raise InputError("{output}: name the folder of the new tokenizer", OUTPUT, output=OUTPUT)
+        raise InputError("{output}: specify the folder of the new tokenizer", OUTPUT, output=OUTPUT)
     path = user_path(written)
     return path if path.is_absolute() else Path.home() / path
 

@@ -163,7 +163,7 @@ def _open_table(folder: str, name: str) -> "pa.Table":
     import pyarrow as pa
 
     if name not in TABLES:
-        raise InputError("table: there is no {name}; there are pieces and merges", name=repr(name))
+        raise InputError("table: there is no table {name}; choose pieces or merges", name=repr(name))
     try:
         with pa.memory_map(str(Path(folder, f"{name}.arrow"))) as source:
             return pa.ipc.open_file(source).read_all()
@@ -221,7 +221,7 @@ def _one_of(by: Any) -> Any:
 
     if by not in SEARCH_BY:
         raise InputError(
-            "by: {by} is not a way to search; there are {search_by}", by=repr(by), search_by=", ".join(SEARCH_BY)
+            "by: {by} is not a search mode; choose one of {search_by}", by=repr(by), search_by=", ".join(SEARCH_BY)
         )
     return by
 

@@ -13,8 +13,8 @@ from backend.contract.tokens.steps import ChosenPiece, Merge, WordTrace
 from backend.tokenizers.vocabulary.pieces import Vocabulary, merge_pieces
 
 UNSURE = message(
-    "It is not possible to say how these pieces were chosen: the model samples at random, or several ways "
-    "are equally good."
+    "It is not possible to say how these pieces were chosen: the model samples at random, or "
+    "several splits are equally good."
 )
 
 
@@ -66,7 +66,7 @@ def _word_piece(word: str, known: Vocabulary) -> _Traced:
         if stop is None:
             rest = word[place:] if len(word) - place <= 20 else word[place : place + 20] + "…"
             why = message(
-                "No piece fits the start of {prefix}{rest}, so the whole word becomes {unk_token}.",
+                "No piece matches the start of {prefix}{rest}, so the whole word becomes {unk_token}.",
                 prefix=prefix,
                 rest=rest,
                 unk_token=model.unk_token,
@@ -86,7 +86,7 @@ def _trace_bpe(word: str, known: Vocabulary) -> _Traced:
     """The word's merges; pieces are what is left when no pair may merge any more."""
     model, vocabulary = known.model, known.stored["vocab"]
     if model.ignore_merges and word in vocabulary:
-        why = message("The whole word is a piece of the vocabulary, and this model checks that before it merges.")
+        why = message("The whole word is a piece of the vocabulary, and this model checks for that before it merges.")
         return _Traced([vocabulary[word]], {"symbols": [word], "sentence": why})
     symbols, unknown = _symbols(word, known)
     merges, pieces = _merge_symbols(symbols, known.pairs, model.continuing_subword_prefix or "")

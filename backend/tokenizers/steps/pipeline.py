@@ -228,7 +228,7 @@ def _unknown_step(tokenizer: AnyTokenizer) -> Step:
         stage="normalizer",
         name=message("Before the model"),
         sentence=message(
-            "{name} is written in Python, so it does not say what it does to a text before it splits it.", name=name
+            "{name} is written in Python, so it does not report what it does to a text before splitting it.", name=name
         ),
         changed=False,
         known=False,
@@ -238,14 +238,16 @@ def _unknown_step(tokenizer: AnyTokenizer) -> Step:
 def _python_model_step(tokenizer: AnyTokenizer, parts: list[StepPart]) -> Step:
     """The pieces, without how they came about."""
     where = (
-        message("their places in the text are certain, because each is one byte or character")
+        message("their positions in the text are certain, because each is one byte or character")
         if offsets.are_exact(tokenizer)
-        else message("their places in the text were found by searching")
+        else message("their positions in the text were found by searching")
     )
     return Step(
         stage="model",
         name=type(tokenizer).__name__,
-        sentence=message("These are its pieces; it does not say how it found them, and {where}.", where=where),
+        sentence=message(
+            "These are the pieces; the tokenizer does not report how it found them, and {where}.", where=where
+        ),
         parts=parts,
     )
 
@@ -253,7 +255,7 @@ def _python_model_step(tokenizer: AnyTokenizer, parts: list[StepPart]) -> Step:
 def _python_post_processor(parts: list[StepPart]) -> Step:
     """What was added around the pieces."""
     return Step(
-        stage="post_processor", name="Special tokens", sentence=message("Adds special tokens around the text, and type ids."),
+        stage="post_processor", name="Special tokens", sentence=message("Adds special tokens around the text, and type IDs."),
         parts=parts,
     )  # fmt: skip
 
@@ -284,9 +286,9 @@ _SENTENCES = {
     "NFKC": message("Replaces compatibility forms (ﬁ, Ａ, ²) and composes letters and marks."),
     "NFKD": message("Replaces compatibility forms (ﬁ, Ａ, ²) and separates letters and marks."),
     "Nmt": message("Removes control characters and replaces other kinds of whitespace with plain spaces."),
-    "Precompiled": message("Replaces characters by the table in the SentencePiece model (mostly NFKC)."),
-    "Prepend": message("Puts a character before the text."),
-    "Replace": message("Replaces one text by another."),
+    "Precompiled": message("Replaces characters according to the table in the SentencePiece model (mostly NFKC)."),
+    "Prepend": message("Adds a character before the text."),
+    "Replace": message("Replaces one text with another."),
     "Strip": message("Removes spaces at both ends."),
     "StripAccents": message("Removes accents."),
     "ByteLevel": message(
@@ -297,25 +299,25 @@ _SENTENCES = {
     "Whitespace": message("Splits words at whitespace, and letters from other characters."),
     "WhitespaceSplit": message("Splits words at whitespace."),
     "Metaspace": message(
-        "Writes spaces as ▁ and, depending on its settings, splits words there and puts one before the text."
+        "Writes spaces as ▁ and, depending on its settings, splits words there and adds one before the text."
     ),
-    "Split": message("Splits the text by a pattern."),
+    "Split": message("Splits the text using a pattern."),
     "Digits": message("Splits digits from everything else."),
     "Punctuation": message("Splits off punctuation marks."),
     "UnicodeScripts": message("Splits the text where the script changes."),
     "CharDelimiterSplit": message("Splits the text at one character."),
-    "FixedLength": message("Splits the text into stretches of equal length."),
+    "FixedLength": message("Splits the text into chunks of equal length."),
     "BPE": message("Starts from single characters and repeatedly merges the pair that comes first in its list."),
-    "WordPiece": message("Repeatedly takes the longest piece of the vocabulary that fits, from left to right."),
+    "WordPiece": message("Repeatedly takes the longest matching piece of the vocabulary, from left to right."),
     "Unigram": message(
         "Of all ways to split a word, chooses the one whose pieces have the highest product of probabilities."
     ),
-    "WordLevel": message("Looks up every word as a whole."),
-    "TemplateProcessing": message("Adds special tokens around the text, and type ids."),
-    "BertProcessing": message("Adds [CLS] and [SEP], and type ids."),
+    "WordLevel": message("Looks up each word as a whole."),
+    "TemplateProcessing": message("Adds special tokens around the text, and type IDs."),
+    "BertProcessing": message("Adds [CLS] and [SEP], and type IDs."),
     "RobertaProcessing": message("Adds <s> and </s>."),
-    "Words": message("The text was given as words: each one goes through all steps by itself."),
-    "added_tokens": message("Extracts the added tokens from the text; later steps leave them alone."),
+    "Words": message("The text was given as words: each one goes through all steps separately."),
+    "added_tokens": message("Extracts the added tokens from the text; later steps do not change them."),
 }
 _OF_POST_PROCESSOR = {
     "ByteLevel": message("Depending on its settings, excludes the space before a word from its offsets.")

@@ -18,7 +18,7 @@ CUT_OTHERWISE = message(
     "before and after it."
 )
 NOT_TOLD_APART = message(
-    "The chat template does not allow the messages to be told apart: these are the steps of the whole chat."
+    "The chat template makes it impossible to tell the messages apart: these are the steps for the whole chat."
 )
 
 

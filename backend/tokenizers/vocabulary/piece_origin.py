@@ -62,7 +62,8 @@ def origin_by_merges(piece: str, merges: Merges) -> PieceOrigin:
     if len(nodes) > 1:
         ends = " + ".join(merges.texts.get(node.piece, node.piece) for node in nodes)
         return PieceOrigin(
-            parts=parts, sentence=message("No merge produces this piece: by itself it is split into {ends}.", ends=ends)
+            parts=parts,
+            sentence=message("No merge produces this piece: on its own it is split into {ends}.", ends=ends),
         )
     return PieceOrigin(
         parts=parts, sentence="" if len(parts) > 1 else message("A single character: no merge produces it.")
@@ -73,8 +74,8 @@ def origin_by_score(score: float, rank: int, scored: int) -> PieceOrigin:
     """Of a Unigram's piece, which is the `rank`th likeliest of so many."""
     return PieceOrigin(
         sentence=message(
-            "Log-probability {score:.4f}: number {rank:,} of {scored:,}, from the most likely down. A text is "
-            "split so that the sum over its pieces is largest.",
+            "Log-probability {score:.4f}: number {rank:,} of {scored:,}, starting with the most "
+            "likely. A text is split so that the sum over its pieces is as large as possible.",
             score=score,
             rank=rank,
             scored=scored,
@@ -90,7 +91,7 @@ def origin_of_no_piece(number: int, highest: int) -> PieceOrigin:
         )
     return PieceOrigin(
         sentence=message(
-            "The model's embedding has this row to spare: no piece has its ID. Added tokens take such rows first."
+            "This row of the model's embedding is unused: no piece has its ID. Added tokens use such rows first."
         )
     )
 
@@ -109,10 +110,10 @@ def origin_of_type(kind: str, type_: str, piece: str) -> PieceOrigin:
     if kind == "WordPiece":
         return PieceOrigin(
             sentence=message(
-                "It continues a word. WordPiece takes the longest piece that fits, so no piece has a score."
+                "It continues a word. WordPiece takes the longest matching piece, so pieces have no scores."
             )
             if piece.startswith("##")
-            else message("It starts a word. WordPiece takes the longest piece that fits, so no piece has a score.")
+            else message("It starts a word. WordPiece takes the longest matching piece, so pieces have no scores.")
         )
     return PieceOrigin(sentence=message("This tokenizer stores neither merges nor scores."))
 

@@ -83,7 +83,7 @@ def id_ranges(text: str) -> list[tuple[int, int]]:
     pairs = [re.fullmatch(r"(\d{1,18})(?:(?:-|–|\.\.)(\d{1,18}))?", word) for word in words]
     if wrong := [word for word, pair in zip(words, pairs, strict=True) if pair is None]:
         raise InputError(
-            "search: {wrong} is not an ID; give whole numbers or ranges such as 5, 10-20",
+            "search: {wrong} is not an ID; enter whole numbers or ranges such as 5, 10-20",
             "search",
             wrong=repr(wrong[0]),
         )
@@ -100,10 +100,10 @@ def _by_script(table: pa.Table, text: str) -> np.ndarray:
         if len(there) > 12:
             shown = message("{names} and {count} more", names=shown, count=len(there) - 12)
         raise InputError(
-            "search: no piece is written in {text}; there are {shown}",
+            "search: no piece is written in {text}; available: {shown}",
             "search",
             text=repr(text),
-            shown=shown or message("no letters at all"),
+            shown=shown or message("no letters"),
         )
     options = compute.MatchSubstringOptions(rf"(^|, ){name}($|,)")
     return _flags(compute.call_function("match_substring_regex", [table["script"]], options))
@@ -121,7 +121,7 @@ def _of_types(table: pa.Table, types: tuple[str, ...]) -> np.ndarray:
         return np.ones(table.num_rows, dtype=bool)
     if wrong := [name for name in types if name not in TYPES]:
         raise InputError(
-            "types: {wrong} is not a type of a piece; there are {types}",
+            "types: {wrong} is not a piece type; choose one of {types}",
             "types",
             wrong=repr(wrong[0]),
             types=", ".join(TYPES),
@@ -132,7 +132,7 @@ def _of_types(table: pa.Table, types: tuple[str, ...]) -> np.ndarray:
 def _order(table: pa.Table, sort_by: str, descending: bool) -> np.ndarray:
     if sort_by not in table.column_names:
         raise InputError(
-            "sort: {sort_by} is not a column of this table; there are {column_names}",
+            "sort: {sort_by} is not a column of this table; the columns are {column_names}",
             "sort",
             sort_by=repr(sort_by),
             column_names=", ".join(table.column_names),

@@ -173,7 +173,7 @@ def _recognise(error: BaseException, context: FailureContext) -> tuple[str, Fail
 
 
 def _unknown(error: BaseException, context: FailureContext) -> tuple[str, Failure]:
-    first = next(iter(str(error).splitlines()), message("no more words"))
+    first = next(iter(str(error).splitlines()), message("no details"))
     sentence = message("unexpected {class_name}: {first}", class_name=type(error).__name__, first=first)
     return UNKNOWN, Failure(sentence, message(UNKNOWN_HINT, run=context.folder.name))
 

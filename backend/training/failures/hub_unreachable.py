@@ -6,8 +6,8 @@ from backend.contract.run.fixes import RunFix
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
 MESSAGE = message("the model hub cannot be reached")
-HINT = message("Check the network and try again, or give a folder as model.name_or_path.")
-OFFLINE_HINT = message("Turn off offline mode and try again, or give a folder as model.name_or_path.")
+HINT = message("Check the network and try again, or set model.name_or_path to a local folder.")
+OFFLINE_HINT = message("Turn off offline mode and try again, or set model.name_or_path to a local folder.")
 _KINDS = {
     "ConnectError", "ConnectTimeout", "ReadTimeout", "ReadError", "ProxyError", "RemoteProtocolError", "ConnectionError",
     "LocalEntryNotFoundError",
@@ -20,7 +20,10 @@ def recognise(error: BaseException, context: FailureContext) -> Failure | None:
     """The hub library's own errors, those of the HTTP library below it, datasets', and our sentence about each."""
     found = list(chain(error))
     own = next((str(each) for each in found if isinstance(each, InputError)), "")
-    if any("OfflineModeIsEnabled" in f"{kinds(each)} {each}" for each in found) or "the network may not be used" in own:
+    if (
+        any("OfflineModeIsEnabled" in f"{kinds(each)} {each}" for each in found)
+        or "network access is not allowed" in own
+    ):
         return Failure(
             own or message("{message}: offline mode is on", message=MESSAGE), OFFLINE_HINT, RunFix(resume=True)
         )

@@ -8,7 +8,7 @@ from backend.models.tokenizer_files import end_token
 from backend.training.failures.failure import Failure, FailureContext, chain
 
 MESSAGE = message("the tokenizer has no padding token, so rows of different lengths cannot share a batch")
-HINT = message("Name one under model.tokenizer_options, for example {pad_token: <|endoftext|>}.")
+HINT = message("Set one in model.tokenizer_options, for example {pad_token: <|endoftext|>}.")
 _OF_TOKENIZER = ("does not have a padding token", "without a padding token")
 _OF_MODEL = "if no padding token is defined"
 _PAD_TOKEN = "model.tokenizer_options.pad_token"

@@ -63,17 +63,17 @@ def _never_a_number(problem: str, context: FailureContext) -> Failure:
     if unsound is not None:
         return Failure(
             message(
-                "{problem}, because the model's weights are not all numbers: {name} in {name_2}",
+                "{problem}, because the model's weights contain infinite or NaN values: {name} in {name_2}",
                 problem=problem,
                 name=unsound.name,
                 name_2=unsound.file.name,
             ),
             message(
-                "Choose another model, or save this one's weights again; {parent} holds infinite or NaN values.",
+                "Choose another model, or save this one's weights again; {parent} contains infinite or NaN values.",
                 parent=unsound.file.parent,
             ),
         )
-    problem = message("{problem}, though no weight had been changed before it", problem=problem)
+    problem = message("{problem}, although no weights had been updated before", problem=problem)
     if _is_half(context):
         return Failure(
             problem, message("Compute in float32 (hardware.precision)."), RunFix({"hardware.precision": "float32"})

@@ -9,8 +9,8 @@ from backend.contract.run.fixes import RunFix, find_memory_fix
 from backend.preflight.steps import evaluation_rows
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
-MESSAGE = message("the computer's memory is used up")
-ON_ACCELERATOR = message("the accelerator's memory is used up")
+MESSAGE = message("the computer ran out of memory")
+ON_ACCELERATOR = message("the accelerator ran out of memory")
 HINT = message("Lower hardware.micro_batch_size or task.max_length, or turn on training.gradient_checkpointing.")
 OF_EVALUATION = message("Lower evaluation.batch_size or task.max_length.")
 BEFORE_TRAINING = message("Set data.max_rows to use fewer rows, or close other programs.")

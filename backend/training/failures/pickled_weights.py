@@ -6,13 +6,13 @@ from backend.contract.run.fixes import RunFix
 from backend.models.location import CONVERT_OPTION
 from backend.training.failures.failure import Failure, FailureContext, chain, kinds
 
-MESSAGE = message("the model's weights come only as pytorch_model.bin, a format that can hold programs")
+MESSAGE = message("the model's weights are only available as pytorch_model.bin, a format that can contain programs")
 HINT = message(
     "Agree to convert them once to safetensors ({convert_option}), or choose a model with safetensors.",
     convert_option=CONVERT_OPTION,
 )
 MORE_THAN_NUMBERS = message("the model's weights file contains more than numbers, so it was not opened")
-ELSEWHERE = message("Choose a model that comes as safetensors.")
+ELSEWHERE = message("Choose a model with safetensors weights.")
 
 
 def recognise(error: BaseException, context: FailureContext) -> Failure | None:

@@ -49,8 +49,8 @@ def test_the_key_at_a_messages_beginning_stays_where_the_field_is_known_by_it(co
 
 
 def test_a_message_comes_out_with_its_values(german: None):
-    text = message("{path} is not a regular file; give a file on a disk", path="/data/a b")
-    assert text == "/data/a b is not a regular file; give a file on a disk"
+    text = message("{path} is not a regular file; use a file on a disk", path="/data/a b")
+    assert text == "/data/a b is not a regular file; use a file on a disk"
     assert (
         translate_message(text)
         == "/data/a b ist keine gewöhnliche Datei; geben Sie eine Datei auf einem Datenträger an"
@@ -58,7 +58,7 @@ def test_a_message_comes_out_with_its_values(german: None):
 
 
 def test_a_number_is_written_as_the_language_writes_it(german: None):
-    text = message('{share:.1%} of the rows are longer than the limit of {limit:,} {unit} and are truncated there.',
+    text = message("{share:.1%} of the rows are longer than the limit of {limit:,} {unit} and are truncated.",
                    share=0.125, limit=1024, unit="tokens")  # fmt: skip
     assert translate_message(text).startswith("12,5%")
     assert "1\u202f024 Tokens" in translate_message(text)
@@ -84,7 +84,7 @@ def test_an_exception_carries_a_message(german: None):
 
 
 def test_words_of_burnish_are_translated_and_a_key_is_not(german: None):
-    text = message("{skipped:,} {split} rows cannot be used, the first: {place} ({reason}).",
+    text = message("{skipped:,} {split} rows cannot be used; the first one: {place} ({reason}).",
                    skipped=2, split="training", place="a.csv:1", reason="no text")  # fmt: skip
     assert "Training" in translate_message(text)
     assert translate_message(text).endswith("a.csv:1 (kein Text).")
@@ -160,8 +160,8 @@ def test_messages_of_answers_are_translated_and_data_is_not(german: None):
             note="no text",
             cuts=[
                 message(
-                    '{where} is {length:,} tokens long, and the model reads {limit:,}: {read}.',
-                    where="Row 2", length=3000, limit=128, read="the rest is cut off",
+                    "{where} is {length:,} tokens long, but the model reads only {limit:,}: {read}.",
+                    where="Row 2", length=3000, limit=128, read="the rest is truncated",
                 )
             ],
         )
@@ -189,7 +189,7 @@ def test_reasons_are_translated_where_they_are_keys_and_where_they_stand_deep(ge
 def test_an_event_is_translated_without_its_code(german: None):
     end = translate_messages(
         events.RunFinished(
-            time=0, state="failed", step=3, message="the accelerator's memory is used up", code="out_of_memory",
+            time=0, state="failed", step=3, message="the accelerator ran out of memory", code="out_of_memory",
             hint="Lower evaluation.batch_size or task.max_length.",
         )
     )  # fmt: skip

@@ -59,9 +59,7 @@ def test_every_row_is_accounted_for():
 
 def test_lengths_and_their_bars_are_said_with_the_limit():
     assert GLANCE.lengths is not None
-    assert (
-        plain(data_messages.length_line(GLANCE.lengths)) == "Median 12, 95 % within 26, longest 62 tokens; limit 128."
-    )
+    assert plain(data_messages.length_line(GLANCE.lengths)) == "Median 12, 95% within 26, longest 62 tokens; limit 128."
     assert data_messages.bin_words(GLANCE.lengths, 0) == "0 to 30 tokens: 1 row"
     assert data_messages.bin_words(GLANCE.lengths, 1) == "31 or more tokens: 8 rows"
 
@@ -72,9 +70,9 @@ def test_a_column_is_said_by_what_it_holds():
 
 
 def test_files_that_are_left_out_are_named():
-    left = [IgnoredFile(f"{name}.md", "reports on the data") for name in "abc"]
+    left = [IgnoredFile(f"{name}.md", "is a report about the data") for name in "abc"]
     assert data_messages.left_out_line(left) == (
-        "Skipped: a.md (reports on the data), b.md (reports on the data) and 1 more."
+        "Skipped: a.md (is a report about the data), b.md (is a report about the data) and 1 more."
     )
     assert data_messages.left_out_line([]) == ""
 

@@ -30,7 +30,7 @@ def test_every_stage_of_a_measurement_has_words():
     ("part", "words"),
     [
         (TimePart("Training", None), "unknown"),
-        (TimePart("Tokenising", 0.0, "", 0.0, 0.0), "almost none"),
+        (TimePart("Tokenizing", 0.0, "", 0.0, 0.0), "almost none"),
         (TimePart("Training", 60.0, "", 50.0, 70.0), "50 to 70 s"),
         (TimePart("Training", 65.0), "about 1 min 05 s"),
     ],

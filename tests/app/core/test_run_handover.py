@@ -57,14 +57,14 @@ def test_windows_and_their_overlap_go_to_tasks_that_have_them(chosen: ChosenTask
     [
         (TextOptions(max_length=8, windows=True), CLASSES, "does not use windows"),
         (TextOptions(max_length=8, windows=True), ChosenTask(), "choose the task of your run first"),
-        (TextOptions(max_length=8), ANSWERS, "nothing is cut off"),
-        (TextOptions(max_length=8, truncation_side="left"), CHATS, "truncates by its own rule"),
+        (TextOptions(max_length=8), ANSWERS, "nothing is truncated"),
+        (TextOptions(max_length=8, truncation_side="left"), CHATS, "has its own truncation rule"),
         (TextOptions(padding="longest", padding_side="left"), ANSWERS, "the context before the question"),
-        (TextOptions(padding="longest", padding_side="left"), CLASSES, "the side that its model needs"),
+        (TextOptions(padding="longest", padding_side="left"), CLASSES, "the side that its model requires"),
         (TextOptions(max_length=8, truncation="only_first"), CLASSES, "which text of a pair"),
         (TextOptions(special_tokens=False), CLASSES, "always adds the special tokens"),
         (TextOptions(padding="max_length", pad_to_multiple_of=8), CLASSES, "pads each batch to its longest row"),
-        (TextOptions(chat_template="x"), CLASSES, "reads no chats"),
+        (TextOptions(chat_template="x"), CLASSES, "does not read chats"),
         (TextOptions(chat_template="x"), ChosenTask(), "choose the task of your run first"),
     ],
 )
@@ -77,4 +77,4 @@ def test_a_chat_template_goes_to_a_task_that_learns_from_chats():
     assert run_handover.handover(options, CHATS) == Handover({"task.template": "{{ messages }}"}, [])
     found = run_handover.handover(options, task("causal_lm"))
     assert found.settings == {"task.template": "{{ messages }}"}
-    assert "is used once a row of your data is a chat" in found.left[0]
+    assert "is used when the rows of your data are chats" in found.left[0]

@@ -180,17 +180,17 @@ def test_an_interrupted_run_is_over_says_why_and_can_be_resumed(saved: bool):
     state = started()
     if saved:
         state.apply(events.CheckpointSaved(time=2, step=5, folder="step-5"))
-    state.apply(events.RunFinished(time=3, state="interrupted", step=5, message="it was told to end"))
+    state.apply(events.RunFinished(time=3, state="interrupted", step=5, message="it was told to stop"))
     outcome = derive(state, "ended", ExitRecord(1, 0, 3.0))
     assert (outcome.title, outcome.kind, outcome.alive, outcome.resumable) == ("Interrupted", "warning", False, True)
-    assert outcome.message == "it was told to end"
+    assert outcome.message == "it was told to stop"
     assert outcome.hint == (
         "Resume to continue from the last checkpoint." if saved else "Resume to restart it from scratch."
     )
 
 
 def test_a_run_that_was_interrupted_before_it_could_listen_says_so():
-    record = ExitRecord(1, -15, 2.0, "it was told to end (SIGTERM)", "interrupted")
+    record = ExitRecord(1, -15, 2.0, "it was told to stop (SIGTERM)", "interrupted")
     outcome = derive(started(), "ended", record)
     assert (outcome.state, outcome.resumable) == ("interrupted", True)
     assert "SIGTERM" in outcome.message

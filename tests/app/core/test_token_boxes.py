@@ -53,7 +53,7 @@ def test_windows_bear_captions_and_what_they_share_is_faint():
     boxes = boxes_of(token_table(answer("abc", rows, [*pieces, PAD], windows=2, padding=1)))
     assert boxes.faint.tolist() == [False, False, True, False, True]
     assert list(boxes.captions) == [0, 2]
-    assert "Window 2 of 2 · 3 tokens · 1 padding · 1 dashed" in boxes.captions[2]
+    assert "Window 2 of 2 · 3 tokens · 1 padding · 1 (dashed)" in boxes.captions[2]
 
 
 def test_an_unknown_token_is_marked_though_it_is_special_too():
@@ -87,7 +87,7 @@ def test_a_token_tells_all_that_is_known_of_it():
     piece = TokenPiece(9, "Ġéa", rank=1234, log_probability=-2.5)
     table = token_table(answer("éa", [(0, 0, 0, 2)], [piece]))
     facts = {fact.name: fact.value for fact in token_facts.facts_of(table, 0)}
-    assert facts["Id"] == "9"
+    assert facts["ID"] == "9"
     assert facts["Piece"] == "Ġéa"
     assert facts["Bytes"] == "0–3   C3 A9 61"
     assert facts["Merge rank"] == "1\u202f234"

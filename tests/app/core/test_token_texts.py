@@ -62,7 +62,7 @@ def test_words_are_pieces(text):
 
 
 def test_a_negative_number_is_no_id():
-    assert id_lists.read_lists("1, -5").problem.startswith("-5 is not an id")
+    assert id_lists.read_lists("1, -5").problem.startswith("-5 is not an ID")
 
 
 def test_windows_are_asked_for_only_where_something_is_cut():

@@ -22,7 +22,7 @@ from backend.contract.tokens.training import ProposedToken, TokenCounts
 
 SOURCES = {source.name: source for source in catalog().sources}
 NEW = ProposedToken("zyzzyva", False, ["z", "##y"], [1, 2])
-OLD = ProposedToken("the", False, ["the"], [1996], 1996, "it is a token already (id 1996)")
+OLD = ProposedToken("the", False, ["the"], [1996], 1996, "it is already a token (ID 1996)")
 UNUSED = ProposedToken("[unused5]", True, ["["], [3], 6)
 
 
@@ -95,13 +95,13 @@ def test_counts_stand_beside_what_can_be_added():
 
 @pytest.mark.parametrize(
     ("token", "note"),
-    [(NEW, ""), (OLD, "Already: id 1996"), (UNUSED, "Exists (id 6); becomes special"),
-     (ProposedToken("🙂", False, [], []), "Unknown until now"), (ProposedToken(" ", False, [], [], None, "a token has"), "A token has")],
+    [(NEW, ""), (OLD, "Already a token: ID 1996"), (UNUSED, "Exists (ID 6); becomes special"),
+     (ProposedToken("🙂", False, [], []), "Currently unknown"), (ProposedToken(" ", False, [], [], None, "a token must have"), "A token must have")],
 )  # fmt: skip
 def test_notes_say_what_becomes_of_a_token(token, note):
     assert note_of(token) == note
 
 
-@pytest.mark.parametrize(("after", "words"), [(900, "10.0% fewer"), (1000, "no fewer"), (1008, "0.8% more")])
+@pytest.mark.parametrize(("after", "words"), [(900, "10.0% fewer"), (1000, "no change"), (1008, "0.8% more")])
 def test_what_is_saved_is_said(after, words):
     assert words in saved_words(TokenCounts(counts={}, rows=5, tokens_before=1000, tokens_after=after))

@@ -53,7 +53,7 @@ def test_ids_are_read_however_they_are_written(text: str):
 
 @pytest.mark.parametrize("text", ["101, x", "-5", "1.5"])
 def test_what_is_no_id_is_named(text: str):
-    with pytest.raises(ValueError, match="is not an id"):
+    with pytest.raises(ValueError, match="is not an ID"):
         read_ids(text)
 
 

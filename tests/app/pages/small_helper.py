@@ -133,9 +133,9 @@ def preview(data: dict) -> DataPreview | protocol.ErrorReply:
         rows=rows[:100],
         row_count=len(rows),
         guessed_columns=known,
-        guess_reasons=dict.fromkeys(known, "a usual name for it"),
+        guess_reasons=dict.fromkeys(known, "a common name for it"),
         unfit={"label": {"text": "holds 2,400 unique values in 2,400 rows"}},
-        best_guesses={part: GuessedColumn(part, "a usual name for it") for part in known},
+        best_guesses={part: GuessedColumn(part, "a common name for it") for part in known},
         label_counts={"negative": 1200, "positive": 1200},
         skipped_count=2,
         skipped=[f"{path.name}:118 the text is empty", f"{path.name}:902 the text is empty"],
@@ -149,7 +149,7 @@ def reported(arguments: dict) -> DataReport | protocol.ErrorReply | None:
     if path.name == "never.csv":
         return None
     if not path.stat().st_size:
-        return protocol.ErrorReply(f"data.train: {path.name} is empty; give a file with rows", "data.train")
+        return protocol.ErrorReply(f"data.train: {path.name} is empty; use a file with rows", "data.train")
     text = NumberSummary(count=2400, mean=11.94, std=7.1, min=1, p50=10, p95=26, p99=36, p99_9=53.6, max=62)
     shares = [LabelShare("negative", 1202, 0.5008), LabelShare("positive", 1198, 0.4992)]
     columns = {
@@ -215,7 +215,7 @@ HERE = [
     ),
     models.ModelChoice(
         name="google/mt5-small", group="cache", model_type="mt5", size_mb=1200.0, licence="apache-2.0", used=1.7e9,
-        tasks=["seq2seq_lm"], notes=["Its weights come only as pytorch_model.bin: they are converted once."],
+        tasks=["seq2seq_lm"], notes=["Its weights are only available as pytorch_model.bin: they are converted once."],
     ),
 ]  # fmt: skip
 """Models that fit, do not fit, and fit with a note."""
@@ -293,7 +293,7 @@ def measured(spec: dict) -> cost.MeasuredTime | protocol.ErrorReply | None:
         return None
     if spec["training"]["batch_size"] == 48:
         remedy = MemoryFix(title="LoRA adapter", changes={"adapter": {"type": "lora"}}, memory_mb=470, fits=True)
-        return cost.MeasuredTime(shortage="the computer's memory is used up", remedies=[remedy])
+        return cost.MeasuredTime(shortage="the computer ran out of memory", remedies=[remedy])
     if spec["training"]["batch_size"] == 96:
         return protocol.ErrorReply("data.train: the file has gone", "data.train")
     found = cost.Measurement(
@@ -339,7 +339,7 @@ def said(arguments: dict) -> Answer | protocol.ErrorReply | None:
     if text == "never":
         return None
     if text == "nonsense":
-        return protocol.ErrorReply("input: no text; write something else")
+        return protocol.ErrorReply("input: no text; enter something else")
     if arguments["target"] == "nowhere":
         return protocol.ErrorReply("there is no model nowhere; choose a folder")
     writes, is_other = arguments["task"] == "causal_lm", arguments["target"].endswith("austen-gpt2")

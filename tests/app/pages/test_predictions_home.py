@@ -283,8 +283,8 @@ def test_a_dropped_file_is_predicted_and_shown(qtbot, shown: Page, tmp_path: Pat
         drop(shown, mine)
     assert told.args == [
         "warning",
-        "Predicted 3 rows of mine.csv and saved them to predictions_mine.csv. Accuracy 0.5000. "
-        "1 row could not be used; the first: mine.csv:4: no text.",
+        "Predicted 3 rows of mine.csv and saved them to predictions_mine.csv. Accuracy 0.5000. 1 "
+        "row couldn't be used; the first one: mine.csv:4: no text.",
     ]
     assert shown.browser.filters.split == "mine"
     assert sources(shown) == [0, 1, 2]

@@ -95,7 +95,7 @@ def test_what_the_model_cannot_answer_is_said_in_a_sentence(qtbot, box: TryBox):
     box.form.fill({"text": "nonsense"})
     box.ask()
     qtbot.waitUntil(lambda: bool(box.form.mistake.text()))
-    assert box.form.mistake.text() == "No text; write something else"
+    assert box.form.mistake.text() == "No text; enter something else"
     assert not box.form.answer.isHidden()
 
 

@@ -68,7 +68,10 @@ def test_second_model_of_another_task_is_refused(box: TryBox, runs: Path):
     box.form.second.show_run(str(run))
     box.form.fill({"text": "film"})
     box.ask()
-    assert "was trained for question answering, but the first model for text classification" in box.form.mistake.text()
+    assert (
+        "was trained for question answering, but the first model was trained for text classification"
+        in box.form.mistake.text()
+    )
 
 
 def test_answer_of_the_first_stays_where_the_second_fails(qtbot, box: TryBox):

@@ -18,7 +18,7 @@ def sample(step: int, right: float, kind: str = "drawn", row: int = 4) -> events
 
 def at(step: int, *rows: events.SampledRow) -> events.RowsSampled:
     return events.RowsSampled(
-        time=step, step=step, rows=list(rows), measure="probability of the right answer", columns={"text": "text"}
+        time=step, step=step, rows=list(rows), measure="probability of the correct answer", columns={"text": "text"}
     )
 
 
@@ -55,7 +55,7 @@ def test_the_latest_evaluation_is_followed_with_what_was_said_before(card: Sampl
         ["Worst", "10", "bad", "good", "", "0.1000"],
         ["Fixed sample", "5", "good", "good", "bad", "0.9000"],
     ]
-    assert card.measure.text() == "step 20 · rated by probability of the right answer"
+    assert card.measure.text() == "step 20 · rated by probability of the correct answer"
 
 
 def test_an_earlier_evaluation_stays_when_a_new_one_comes(card: SampledPredictions):

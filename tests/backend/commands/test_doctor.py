@@ -17,7 +17,7 @@ def test_healthy_machine_ends_with_zero_and_a_token_is_noticed_and_never_shown(b
 
     assert done.returncode == 0, done.stdout
     assert "torch" in done.stdout
-    assert "there is a Hub token in HF_TOKEN" in done.stdout
+    assert "HF_TOKEN contains a Hub token" in done.stdout
     assert "hf_abc" not in done.stdout + done.stderr
 
 
@@ -30,14 +30,14 @@ def test_variable_that_decides_the_cache_is_named(
     monkeypatch.delenv("HF_HOME", raising=False)
     monkeypatch.setenv(variable, str(tmp_path))
 
-    assert f"{tmp_path}{folder} (decided by {variable})" in findings()
+    assert f"{tmp_path}{folder} (set by {variable})" in findings()
 
 
 def test_stronger_variable_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "a"))
     monkeypatch.setenv("HF_HOME", str(tmp_path / "b"))
 
-    assert f"{tmp_path / 'a'} (decided by HF_HUB_CACHE)" in findings()
+    assert f"{tmp_path / 'a'} (set by HF_HUB_CACHE)" in findings()
 
 
 def test_variable_that_nothing_reads_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +45,7 @@ def test_variable_that_nothing_reads_is_warned_of(tmp_path: Path, monkeypatch: p
 
     said = findings()
 
-    assert "note TRANSFORMERS_CACHE is set, but nothing reads it any more" in said
+    assert "note TRANSFORMERS_CACHE is set, but it is no longer used" in said
     assert f"export HF_HUB_CACHE={tmp_path}" in said
 
 
@@ -66,4 +66,4 @@ def test_login_is_looked_for_where_the_hub_library_keeps_it(tmp_path: Path, monk
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "elsewhere" / "hub"))
 
-    assert f"you are logged in to the Hub ({stored})" in findings()
+    assert f"you are signed in to the Hub ({stored})" in findings()

@@ -137,7 +137,7 @@ def test_a_loss_that_is_no_number_stays_one(tmp_path: Path) -> None:
 def test_event_files_of_two_runs_are_never_mixed(run: Path, tmp_path: Path) -> None:
     measured = Curves(run / "events.jsonl")
     tensorboard.write(measured, tmp_path)
-    with pytest.raises(InputError, match="event files already; name an empty folder"):
+    with pytest.raises(InputError, match="event files; choose an empty folder"):
         tensorboard.write(measured, tmp_path)
     assert len(list(tmp_path.glob("*tfevents*"))) == 1
 
@@ -172,7 +172,7 @@ def test_weights_beyond_the_range_are_refused_and_nothing_is_left(burnish, train
     save_file({"weight": np.array([1e6], np.float32)}, trained / "model" / "model.safetensors")
     done = burnish("export", "tiny", "--model", tmp_path / "small", "--dtype", "float16")
     assert done.returncode == 2
-    assert "weight holds values outside the range of float16" in done.stderr
+    assert "weight contains values outside the range of float16" in done.stderr
     assert not list(tmp_path.glob("*small*"))
 
 

@@ -116,7 +116,7 @@ def test_a_host_that_ends_without_a_word_says_how_the_first_did(tmp_path: Path) 
     run.spec.touch()
     own = run.host(1)
     own.path.mkdir()
-    for folder, code, message in ((run, -9, "it was killed"), (own, -6, "it was ended by SIGABRT")):
+    for folder, code, message in ((run, -9, "it was killed"), (own, -6, "it was terminated by SIGABRT")):
         folder.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 2, 0.0))
         folder.write_exit_record(ExitRecord(1, code, 0.0, message))
     found = Follower(own, EventReader(own.events), Lines()).watch()
@@ -165,7 +165,7 @@ def test_an_interrupted_run_ends_with_a_code_of_its_own_and_the_command_that_res
     run.write_process_record(ProcessRecord(1, host_id(), boot_id(), 1, 2, 0.0))
     run.write_exit_record(ExitRecord(1, 0, 0.0))
     run.events.write_bytes(
-        events.encode(events.RunFinished(time=1, state="interrupted", step=3, message="it was told to end"))
+        events.encode(events.RunFinished(time=1, state="interrupted", step=3, message="it was told to stop"))
     )
 
     assert (

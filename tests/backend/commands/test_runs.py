@@ -220,7 +220,7 @@ def test_killed_engine_makes_a_failed_run_with_the_reason(folder: RunFolder) -> 
 
 def test_run_whose_process_broke_down_after_its_last_word_has_ended_as_it_said(folder: RunFolder) -> None:
     write(folder, STARTED, PLAN, step(40), events.RunFinished(time=9, state="finished", step=40))
-    folder.write_exit_record(ExitRecord(1, -11, 9.0, "the engine process was ended by SIGSEGV"))
+    folder.write_exit_record(ExitRecord(1, -11, 9.0, "the engine process was terminated by SIGSEGV"))
 
     assert summary(folder).state == "finished"
 

@@ -145,7 +145,7 @@ def test_include_in_a_spec_that_was_kept_is_refused(run: RunFolder, outside: Pat
 def test_file_with_another_name_elsewhere_is_not_written(run: RunFolder, outside: Path, capsys, name: str) -> None:
     replaced(run.path / name, lambda path: path.hardlink_to(outside))
     assert supervise(run, ["unused"]) == 2
-    assert "another name elsewhere" in capsys.readouterr().err
+    assert "another name" in capsys.readouterr().err
     assert main(["report", str(run.path)]) == 0, "a backup of hard links is read all the same"
     assert outside.read_bytes() == SECRET
 

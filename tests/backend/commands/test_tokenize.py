@@ -125,7 +125,7 @@ def test_steps_are_printed_for_people(capsys: pytest.CaptureFixture[str]):
         (["--text", "a", "--option", "do_lower_cas=true"], "did you mean do_lower_case"),
         (["--messages", "[1]"], "this is not a chat"),
         (["--text", "a", "--output", "x.arrow"], "give --lines and --file too"),
-        (["--text", "a", "--windows"], "windows need a max_length"),
+        (["--text", "a", "--windows"], "windows require a max_length"),
         (["--file", "nowhere.txt"], "No such file"),
     ],
 )

@@ -18,7 +18,7 @@ def test_lengths_are_told_with_a_better_limit(spec: Path, capsys: pytest.Capture
     out = told(capsys, "lengths", spec, "--set", "task.max_length=24")
     assert "20 % of the rows lose text at 24 tokens; 64 loses 0.1 %." in out
     assert "--set task.max_length=64" in out
-    assert "(as set)" in out
+    assert "(current)" in out
 
 
 def test_json_holds_every_length(spec: Path, capsys: pytest.CaptureFixture[str]):
@@ -48,7 +48,7 @@ def test_a_row_is_counted_from_1_and_shown_token_by_token(spec: Path, capsys: py
     [
         (["--step", "9000"], "there is no step 9000: this training has steps 1 to 600"),
         (["--row", "0"], "there is no row 0: there are 2,400"),
-        (["--split", "test"], "there is no test data; there is train, validation"),
+        (["--split", "test"], "there is no test data; available: train, validation"),
         (["--split", "validation", "--step", "1"], "only the training data has steps"),
     ],
 )

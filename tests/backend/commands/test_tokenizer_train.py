@@ -58,7 +58,7 @@ def test_a_tokenizer_is_never_overwritten(texts, tmp_path, capsys):
     arguments = ["tokenizer", "train", "--data", str(texts), "--output", str(tmp_path / "made")]
     assert main(arguments) == 0
     assert main(arguments) == 2
-    assert "holds a tokenizer already" in capsys.readouterr().err
+    assert "already contains a tokenizer; choose" in capsys.readouterr().err
 
 
 BERT_TINY = str(resource("demo", "bert-tiny"))
@@ -121,8 +121,8 @@ def test_without_output_an_extension_is_only_shown(texts, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ([], "name a token to add"),
-        (["--add", "the"], "tokens already"),
+        ([], "specify a token to add"),
+        (["--add", "the"], "already tokens"),
         (["--tokens", "none.txt"], "--tokens none.txt"),
     ],
 )

@@ -145,7 +145,7 @@ def test_a_run_that_would_become_nan_again_is_not_resumed_and_the_way_out_is_sai
 
     assert done.returncode == 2
     (sentence,) = done.stderr.splitlines()
-    assert "before its first checkpoint, so resuming it would compute the same again" in sentence
+    assert "before its first checkpoint, so resuming it would give the same result" in sentence
     assert sentence.endswith(f"start a new run: burnish train {run.spec} --set=training.learning_rate=0.5")
     assert not run.lock.exists()
 
@@ -153,7 +153,7 @@ def test_a_run_that_would_become_nan_again_is_not_resumed_and_the_way_out_is_sai
 def test_a_run_that_became_nan_after_a_checkpoint_may_go_on(tmp_path: Path) -> None:
     run = ended_with_nan(tmp_path / "broken")
     asked = argparse.Namespace(engine=None)
-    with pytest.raises(InputError, match="would compute the same again"):
+    with pytest.raises(InputError, match="would give the same result"):
         train.refuse_the_same_end(run, asked, Checkpoints(run))
 
     def write(folder: Path) -> None:

@@ -178,6 +178,6 @@ def test_a_further_file_is_predicted_into_the_run_and_never_over_another(run: Pa
     assert [answer.name for answer in answers] == ["my-reviews", "my-reviews-2"]
     assert (answers[0].rows, answers[0].skipped) == (1, ["my reviews.csv:3: no text"])
     assert [stage for stage in told if stage] == [
-        "Starting", "Reading the file", "Loading the model", "Tokenising", "Predicting",
+        "Starting", "Reading the file", "Loading the model", "Tokenizing", "Predicting",
     ]  # fmt: skip
     assert RunFolder(run).prediction_names() == ["validation", "my-reviews-2", "my-reviews"]

@@ -32,7 +32,7 @@ def test_json_lines_may_be_packed(desk):
 
 def test_a_cut_off_file_is_refused(desk):
     whole = gzip.compress(b"text,label\n" + b"some words,1\n" * 50_000)
-    assert "a.csv.gz is compressed with gzip and damaged" in desk.refusal(
+    assert "a.csv.gz is compressed with gzip and is damaged" in desk.refusal(
         desk.write("a.csv.gz", whole[: len(whole) // 2])
     )
 
@@ -72,4 +72,4 @@ def test_a_file_that_is_packed_twice_is_refused(desk, name: str, content: bytes,
 
 
 def test_a_zip_without_files_is_called_empty(desk):
-    assert "a.zip is an empty zip archive; give a file that holds rows" in desk.refusal(desk.write("a.zip", zipped()))
+    assert "a.zip is an empty zip archive; use a file that contains rows" in desk.refusal(desk.write("a.zip", zipped()))

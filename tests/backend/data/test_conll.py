@@ -54,7 +54,7 @@ def test_columns_can_be_named(read):
 
 
 def test_names_that_do_not_fit_the_columns_are_refused(read):
-    with pytest.raises(InputError, match=r"^data\.column_names: it names 2 columns and train\.conll has 3"):
+    with pytest.raises(InputError, match=r"^data\.column_names: it lists 2 columns, but train\.conll has 3"):
         read("1 EU B-ORG\n", column_names=["tokens", "tags"])
 
 
@@ -67,7 +67,7 @@ def test_words_may_hold_spaces_where_tabs_end_the_columns(read):
 
 
 def test_line_of_another_width_is_named(read):
-    with pytest.raises(InputError, match=r"^data\.train: train\.conll:3 has 1 column where the file has 2"):
+    with pytest.raises(InputError, match=r"^data\.train: train\.conll:3 has 1 column, but the file has 2"):
         read("EU\tB-ORG\n\nrejects\n")
 
 

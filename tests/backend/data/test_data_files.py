@@ -57,7 +57,7 @@ def test_a_missing_file_is_refused_with_the_one_that_is_nearly_named_so(desk):
     sentence = desk.refusal(desk.folder / "review.csv")
     assert sentence.startswith("data.train: ")
     assert "there is no such file" in sentence
-    assert "there is reviews.csv" in sentence
+    assert "found: reviews.csv" in sentence
 
 
 def test_a_pattern_without_files_is_refused(desk):
@@ -157,7 +157,7 @@ def test_hidden_files_are_looked_through_within_a_limit(where, tmp_path, monkeyp
     if where:
         assert folder_files(tmp_path)[0] == [tmp_path / "rows.csv"]
     else:
-        with pytest.raises(InputError, match="holds more than 20 files and folders, including hidden ones; name"):
+        with pytest.raises(InputError, match="contains more than 20 files and folders, including hidden ones; specify"):
             folder_files(tmp_path)
 
 

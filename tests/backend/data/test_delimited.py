@@ -130,8 +130,8 @@ def test_rows_with_another_number_of_cells_are_skipped_counted_and_placed(desk):
     rows = desk.read(desk.write("a.csv", "text,label\nx,1\na,b,c\nalone\ny,2\n"))
     assert cells(rows)["text"] == ["x", "y"]
     assert [(one.place, one.reason) for one in rows.skipped] == [
-        ("a.csv:3", "3 cells where the header has 2"),
-        ("a.csv:4", "1 cell where the header has 2"),
+        ("a.csv:3", "3 cells, but the header has 2"),
+        ("a.csv:4", "1 cell, but the header has 2"),
     ]
 
 
@@ -150,7 +150,7 @@ def test_an_empty_file_is_refused(desk, content):
 
 
 def test_a_header_alone_is_refused(desk):
-    assert "column names and no rows" in desk.refusal(desk.write("a.csv", "text,label\n"))
+    assert "column names but no rows" in desk.refusal(desk.write("a.csv", "text,label\n"))
 
 
 def test_two_columns_of_one_name_are_refused(desk):
@@ -171,7 +171,7 @@ def test_semicolons_in_the_text_do_not_beat_the_comma(desk):
 def test_a_wrong_delimiter_is_refused_with_the_right_one(desk):
     path = desk.write("a.csv", "text;label\nx;1\n")
     sentence = desk.refusal(path, delimiter=",")
-    assert "only the one column 'text;label'" in sentence
+    assert "only one column, 'text;label'" in sentence
     assert "leave data.delimiter empty" in sentence
 
 

@@ -45,5 +45,5 @@ def test_a_fraction_is_obeyed(reading):
 
 
 def test_an_unknown_name_is_refused_with_those_there_are(reading):
-    with pytest.raises(InputError, match="no demo data 'weather'; there is sentiment, austen, eng-spa"):
+    with pytest.raises(InputError, match="no demo dataset 'weather'; choose one of sentiment, austen, eng-spa"):
         Demo(Settings(name="weather")).read("train", DataSection(), reading)

@@ -106,7 +106,7 @@ def test_a_file_without_objects_is_refused(desk):
 def test_a_column_of_two_kinds_is_refused_with_both_lines(desk, between):
     lines = ['{"label": 1}'] * (between + 1) + ['{"label": "one"}']
     sentence = desk.refusal(desk.write("a.jsonl", "\n".join(lines)))
-    assert f"a.jsonl line {between + 2}: 'label' is text here and a number in line 1" in sentence
+    assert f"a.jsonl line {between + 2}: 'label' is text here but a number in line 1" in sentence
 
 
 def test_nan_in_json_lines_is_understood(desk):

@@ -137,7 +137,7 @@ def test_the_header_of_colas_test_file_is_no_row(desk: Desk):
 
 def test_a_cut_line_is_listed_with_its_place(desk: Desk):
     [skipped] = desk.rows("qqp").skipped
-    assert (skipped.place, skipped.reason) == ("train.tsv:6", "4 cells where the header has 6")
+    assert (skipped.place, skipped.reason) == ("train.tsv:6", "4 cells, but the header has 6")
 
 
 def test_both_validation_files_of_mnli_are_read_and_named(desk: Desk):
@@ -211,7 +211,8 @@ def test_the_folder_of_another_task_is_refused(desk: Desk, name: str):
 
 def test_a_file_of_another_task_is_told_by_its_columns(desk: Desk):
     assert desk.refusal("rte", folder=FOLDER / "MRPC") == (
-        "data.task: train.tsv is not a file of the GLUE task rte: it is one of mrpc; set it to that, or data.folder to the folder of rte"
+        "data.task: train.tsv is not a file of the GLUE task rte: it is a file of mrpc; set "
+        "data.task to that, or set data.folder to the folder of rte"
     )
 
 
@@ -228,9 +229,7 @@ def test_a_folder_that_is_not_there_is_named(desk: Desk, tmp_path: Path):
 
 
 def test_a_file_that_is_not_there_is_named_with_a_similar_one(desk: Desk):
-    assert "there is no such file or folder (there is dev.tsv)" in desk.refusal(
-        "rte", "validation", validation="dew.tsv"
-    )
+    assert "there is no such file or folder (found: dev.tsv)" in desk.refusal("rte", "validation", validation="dew.tsv")
 
 
 def test_a_test_file_cannot_be_trained_on(desk: Desk):

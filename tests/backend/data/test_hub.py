@@ -99,7 +99,7 @@ def test_code_of_a_data_set_is_never_run(refusal, repository, tmp_path):
 def test_images_are_refused_by_name(refusal, tmp_path):
     (tmp_path / "pictures").mkdir()
     (tmp_path / "pictures" / "a.png").write_bytes(b"x")
-    assert "holds imagefolder data and no tables" in str(refusal(name=str(tmp_path / "pictures")))
+    assert "contains imagefolder data and no tables" in str(refusal(name=str(tmp_path / "pictures")))
 
 
 def test_an_address_is_no_name():

@@ -119,7 +119,7 @@ def test_answer_without_end_is_given_up(kind: str, path: str, endless: str) -> N
 
 
 def test_file_that_arrives_packed_is_refused_before_it_is_unpacked(endless: str) -> None:
-    with client() as hub, pytest.raises(InputError, match="an invalid packed answer"):
+    with client() as hub, pytest.raises(InputError, match="an invalid compressed response"):
         hub.get(f"{endless}/a/b/resolve/main/vocab.json?packed", timeout=30)
 
 
@@ -172,7 +172,7 @@ def test_small_file_that_is_not_what_was_promised_is_thrown_away(name: str, kind
     link.symlink_to(blob)
     check_content(tmp_path / "snapshot", ["*.json"])
     blob.write_bytes(b"[]")
-    with pytest.raises(InputError, match="not what the Hub promised"):
+    with pytest.raises(InputError, match="not match what the Hub announced"):
         check_content(tmp_path / "snapshot", ["*.json"])
     assert not blob.exists()
     assert not link.is_symlink()

@@ -119,7 +119,7 @@ def test_a_gzip_file_that_was_cut_is_refused(folder: Path):
 
 def test_a_pair_without_its_other_half_is_refused(folder: Path):
     (folder / "train.target").unlink()
-    assert "its matching file is not" in refusal(folder / "train.source")
+    assert "its matching file does not" in refusal(folder / "train.source")
 
 
 def test_a_folder_without_a_pair_says_what_was_looked_for(tmp_path: Path):

@@ -39,7 +39,7 @@ def test_rows_left_out_are_told_after_those_skipped_in_reading(desk):
     left = rows.without([(1, "an empty text")], "left")
     assert left.table["text"].to_pylist() == ["x", "y"]
     assert [(one.place, one.reason) for one in left.skipped] == [
-        ("a.csv:3", "1 cell where the header has 2"),
+        ("a.csv:3", "1 cell, but the header has 2"),
         ("a.csv:4", "an empty text"),
     ]
 

@@ -80,13 +80,13 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Dripping]:
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("path", ["/api/models/a/b", "/api/whoami-v2", "/a/b/resolve/main/config.json"])
 def test_hub_that_drips_its_headers_is_given_up(path: str, method: str, server: _Dripping) -> None:
-    with client() as hub, pytest.raises(InputError, match="answers too slowly"):
+    with client() as hub, pytest.raises(InputError, match="responds too slowly"):
         hub.request(method, f"{server.address}{path}?headers")
 
 
 @pytest.mark.parametrize("path", ["/api/models/a/b", "/api/whoami-v2", FILE, f"{FILE}?error", "/api/x?redirect"])
 def test_hub_that_drips_its_answer_is_given_up(path: str, server: _Dripping) -> None:
-    with client() as hub, pytest.raises(InputError, match="answers too slowly"):
+    with client() as hub, pytest.raises(InputError, match="responds too slowly"):
         hub.get(f"{server.address}{path}")
 
 
@@ -94,7 +94,7 @@ def test_hub_that_drips_a_download_is_given_up(server: _Dripping) -> None:
     with (
         client() as hub,
         hub.stream("GET", f"{server.address}{FILE}", timeout=30) as response,
-        pytest.raises(InputError, match="answers too slowly"),
+        pytest.raises(InputError, match="responds too slowly"),
     ):
         list(response.iter_bytes())
 

@@ -89,7 +89,7 @@ def test_a_split_that_holds_another_splits_file_is_refused(tmp_path: Path, kind:
     splits += [{"train": str(folder), "validation": two}, {"train": one, "validation": str(link)}]
     for data in splits if kind != "parallel" else splits[:2]:
         last = [*data][-1]
-        with pytest.raises(InputError, match=rf"^data\.{last}: .* is training data too; name") as caught:
+        with pytest.raises(InputError, match=rf"^data\.{last}: .* is also used as training data; choose") as caught:
             read(kind, last, tmp_path / "cache", **data)
         assert caught.value.field == f"data.{last}"
 
@@ -104,7 +104,8 @@ def test_files_that_are_named_one_by_one_are_taken_whatever_they_are_called(tmp_
 def test_a_folder_without_a_file_for_the_split_is_refused_with_one_to_name(tmp_path: Path):
     folder = written(tmp_path / "data", "files", "train", "dev")
     with pytest.raises(
-        InputError, match=r"^data\.test: .*no file .* split test, only dev\.csv, train\.csv; name a file, .*dev\.csv$"
+        InputError,
+        match=r"^data\.test: .*no file .* split test, only dev\.csv, train\.csv; specify a file, .*dev\.csv$",
     ):
         read("files", "test", tmp_path / "cache", test=str(folder))
 
@@ -112,7 +113,7 @@ def test_a_folder_without_a_file_for_the_split_is_refused_with_one_to_name(tmp_p
 def test_a_folder_to_be_predicted_must_not_mix_splits(tmp_path: Path):
     folder = written(tmp_path / "data", "squad", "train", "dev")
     source = registry.find("source", "squad", "data.source")
-    with pytest.raises(InputError, match=r"files of several splits \(dev\.json, train\.json\).*name one"):
+    with pytest.raises(InputError, match=r"files of several splits \(dev\.json, train\.json\).*specify one"):
         source(source.Settings()).read_file(folder, DataSection(), ReadOptions(tmp_path / "cache"))
 
 
@@ -120,7 +121,7 @@ def test_a_folder_to_be_predicted_must_not_mix_splits(tmp_path: Path):
 def test_a_split_of_the_hub_that_is_trained_on_is_not_measured_on(tmp_path: Path, value: str):
     source = registry.find("source", "hub", "data.source")
     section = DataSection(source="hub", train=value, validation="train")
-    with pytest.raises(InputError, match=r"^data\.validation: train is training data too"):
+    with pytest.raises(InputError, match=r"^data\.validation: train is also used as training data"):
         source(source.Settings(name=str(tmp_path))).read(
             "validation", section, ReadOptions(tmp_path / "cache", offline=True)
         )
@@ -133,7 +134,10 @@ def test_the_validation_rows_of_a_training_folder_are_said_to_be_unread(tmp_path
         tmp_path,
     )
     notes = load_splits(spec, None).notes
-    assert "data.train: dev.csv in this folder is validation data by its name and is not read" in notes[-1]
+    assert (
+        "data.train: dev.csv in this folder looks like validation data because of its name, so it is not used"
+        in notes[-1]
+    )
 
 
 def test_text_that_is_read_with_the_wrong_encoding_is_said_at_the_start(tmp_path: Path):
@@ -142,14 +146,16 @@ def test_text_that_is_read_with_the_wrong_encoding_is_said_at_the_start(tmp_path
     data = {"train": str(path), "encoding": "windows-1252"}
     spec = resolve({"task": {"type": "text_classification"}, "model": {"name_or_path": "x"}, "data": data}, tmp_path)
     note = load_splits(spec, None).notes[-1]
-    assert "“label” seems to be read with the wrong encoding: “poesÃ\xada” in train.csv:2 is probably “poesía”" in note
+    assert (
+        "“label” seems to have been read with the wrong encoding: “poesÃ­a” in train.csv:2 is probably “poesía”" in note
+    )
     assert "set data.encoding: auto" in note
 
 
 @pytest.mark.parametrize("encoding", ["auto", "windows-1252"])
 @pytest.mark.parametrize("kind", ["files", "conll"])
 def test_files_of_two_encodings_are_each_named_with_theirs(tmp_path: Path, kind: str, encoding: str):
-    """Reading all of them in the encoding of one would break the other."""
+    "Reading all of them in the encoding of one would break the other."
     content, ending = ("text,label\n{},1\n", ".csv") if kind == "files" else ("{} B-PER\nran O\n", ".conll")
     for name, word in {"a": "Índigo", "b": "poesía", "c": "plain", "d": "Íris"}.items():
         code = "windows-1252" if name == "b" else "utf-8"  # in which the second byte of Í is nothing

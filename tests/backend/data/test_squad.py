@@ -1,4 +1,4 @@
-"""SQuAD's JSON as rows: a row a question, both versions, and refusals of what is something else."""
+"""SQuAD JSON data as rows: a row a question, both versions, and refusals of what is something else."""
 
 import json
 from pathlib import Path
@@ -73,7 +73,7 @@ def test_questions_without_answers_can_be_read_to_predict(tmp_path):
             '{"data": [{"paragraphs": [{"qas": []}]}]}',
             r"missing required field `context`.*\$\.data\[0\]\.paragraphs",
         ),
-        ('{"data": []}', r"mine\.json has no question"),
+        ('{"data": []}', r"mine\.json has no questions"),
     ],
     ids=["cut short", "a table", "another object", "a list", "without context", "no question"],
 )

@@ -143,7 +143,7 @@ def test_test_is_read_only_where_it_is_named(reading: ReadOptions):
 
 
 def test_a_split_that_is_not_there_is_named_with_those_that_are(reading: ReadOptions):
-    with pytest.raises(InputError, match=r"has no dev\.src with dev\.trg; it has train, test"):
+    with pytest.raises(InputError, match=r"has no dev\.src with a matching dev\.trg; it has train, test"):
         read(reading, "validation", "dev", folder=str(VERSES))
 
 
@@ -163,7 +163,7 @@ def test_an_archive_that_was_cut_is_refused_and_leaves_nothing(reading: ReadOpti
 
 
 def test_neither_folder_nor_pair_is_refused(reading: ReadOptions):
-    with pytest.raises(InputError, match=r"data\.pair: name a language pair"):
+    with pytest.raises(InputError, match=r"data\.pair: specify a language pair"):
         read(reading)
 
 
@@ -219,7 +219,7 @@ def test_an_archive_that_changed_meanwhile_is_fetched_from_its_beginning(shop: S
 def test_a_pair_that_the_server_does_not_have_is_refused_with_the_address(shop: Shop, reading: ReadOptions):
     with pytest.raises(InputError) as caught:
         read(reading, pair="eng-xyz", address=shop.address)
-    assert "/eng-xyz.tar cannot be downloaded (the server answers 404" in str(caught.value)
+    assert "/eng-xyz.tar cannot be downloaded (the server responded with 404" in str(caught.value)
 
 
 def test_a_server_that_does_not_answer_is_named(reading: ReadOptions):
@@ -230,7 +230,7 @@ def test_a_server_that_does_not_answer_is_named(reading: ReadOptions):
 @pytest.mark.parametrize("size", ["abc", "-5", "1e9", str(10**17), "9" * 30])
 def test_a_size_that_cannot_be_is_told(shop: Shop, reading: ReadOptions, size: str):
     shop.size = size
-    with pytest.raises(InputError, match=r"impossible size|the disk has room for"):
+    with pytest.raises(InputError, match=r"impossible size|the disk only has room for"):
         read(reading, pair="eng-spa", address=shop.address)
 
 
@@ -238,7 +238,7 @@ def test_an_answer_without_a_size_is_bounded(shop: Shop, reading: ReadOptions, m
     shop.size = None
     assert len(read(reading, pair="eng-spa", address=shop.address)) == 60
     monkeypatch.setattr(archive, "LARGEST_UNPACKED", 2000)
-    with pytest.raises(InputError, match="gives no size, and more than"):
+    with pytest.raises(InputError, match="did not report a size and sent more than"):
         read(ReadOptions(reading.cache / "other"), pair="eng-spa", address=shop.address)
 
 
@@ -271,7 +271,7 @@ def test_an_archive_brought_by_hand_is_used_offline_and_kept(tmp_path: Path):
 
 
 def test_other_kinds_of_address_are_refused(reading: ReadOptions):
-    with pytest.raises(InputError, match="starts with https://"):
+    with pytest.raises(InputError, match="start with https://"):
         read(reading, pair="eng-spa", address="file:///etc/{pair}")
 
 
@@ -302,7 +302,7 @@ def test_a_link_in_place_of_a_file_is_refused(reading: ReadOptions, tmp_path: Pa
 def test_an_archive_with_two_of_a_file_is_refused(reading: ReadOptions, tmp_path: Path):
     path = tmp_path / "two.tar"
     path.write_bytes(tar_of({"eng-spa/train.src": b"one\n", "eng-fra/train.src": b"two\n"}))
-    with pytest.raises(InputError, match=r"holds train\.src twice"):
+    with pytest.raises(InputError, match=r"contains train\.src twice"):
         read(reading, folder=str(path))
 
 

@@ -107,7 +107,9 @@ def test_the_first_visible_sheet_is_read_or_the_one_that_is_named(desk):
     path = xlsx(desk.folder / "a.xlsx", ("Notes", "hidden", other), ("Films", "visible", FILMS))
     assert desk.read(path).table["text"].to_pylist() == ["a film", "None"]
     assert desk.read(path, sheet="Notes").table["text"].to_pylist() == ["other"]
-    with pytest.raises(InputError, match=r"^data\.sheet: a\.xlsx has no sheet 'Plays'; it has 'Notes', 'Films'"):
+    with pytest.raises(
+        InputError, match=r"^data\.sheet: a\.xlsx has no sheet 'Plays'; its sheets are 'Notes', 'Films'"
+    ):
         desk.read(path, sheet="Plays")
 
 
@@ -149,7 +151,7 @@ def test_a_sheet_that_looks_like_a_table_is_offered_in_place_of_a_title_page(des
     assert fix is not None
     assert (fix.title, fix.changes) == ("Read sheet Films", {"data.sheet": "Films"})
     assert fix.preview[:2] == ("text | stars | seen | good | sum", "a film | 3 | 2022-01-01 | true | 1.5")
-    assert "“About” is read, which does not look like a table; “Films” does:" in fix.sentence
+    assert "“About” is used, but it does not look like a table; “Films” does:" in fix.sentence
 
 
 def test_a_title_page_that_cannot_be_read_offers_the_sheet_in_its_refusal(desk):
@@ -314,7 +316,7 @@ def test_an_absurd_size_is_refused_before_anything_is_unpacked(desk, monkeypatch
 @pytest.mark.parametrize("name", ["a.xlsx", "a.ods", "a.xls"])
 def test_a_damaged_workbook_is_refused_in_one_sentence(desk, name: str):
     content = b"\xd0\xcf\x11\xe0 broken" if name.endswith("xls") else b"PK\x03\x04 broken"
-    assert "is damaged or not a workbook that can be read" in desk.refusal(desk.write(name, content))
+    assert "is damaged or is not a readable workbook" in desk.refusal(desk.write(name, content))
 
 
 def test_which_of_several_sheets_is_read_is_said(desk):
@@ -322,14 +324,16 @@ def test_which_of_several_sheets_is_read_is_said(desk):
     path = xlsx(desk.folder / "a.xlsx", ("Films", "visible", FILMS), ("Plays", "visible", other))
     subject = request_of_data({"train": str(path)}, {}, None, desk.folder)
     chosen = request_of_data({"train": str(path), "sheet": "Plays"}, {}, None, desk.folder)
-    words = "a.xlsx: the sheet “Films” is read; data.sheet reads another one: “Plays”."
+    words = "a.xlsx: the sheet “Films” is used; set data.sheet to use another one: “Plays”."
 
     assert recognise([str(path)]).warnings == [words]
     assert data_report(subject).notes == [words]
     assert data_report(chosen).notes == []
     assert desk.read(path).sheets == words.removesuffix(".")
     task = registry.find("task", "text_classification", "task.type")
-    with pytest.raises(InputError, match=r"no column 'play'.*“Films” is read; data.sheet reads another one: “Plays”"):
+    with pytest.raises(
+        InputError, match=r"no column 'play'.*“Films” is used; set data.sheet to use another one: “Plays”"
+    ):
         choose_columns(task(task.Settings()), {"text": "play"}, desk.read(path), to_predict=True)
 
 
@@ -374,4 +378,4 @@ def test_a_zip_that_is_locked_by_a_password_is_refused(desk):
     content = bytearray(zipped("a.csv"))
     content[6] |= 1  # the bit of an encrypted member, in its own header and in the archive's list of them
     content[content.index(b"PK\x01\x02") + 8] |= 1
-    assert "locked by a password" in desk.refusal(desk.write("a.csv.zip", bytes(content)))
+    assert "password-protected; download or copy" in desk.refusal(desk.write("a.csv.zip", bytes(content)))

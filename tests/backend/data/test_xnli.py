@@ -75,7 +75,9 @@ def test_a_file_without_labels_is_read_to_predict(tmp_path: Path):
 
 
 def test_a_language_that_the_file_lacks_is_answered_with_those_it_has(tmp_path: Path):
-    with pytest.raises(InputError, match=r"xnli\.dev\.tsv has no rows in the language 'fr'; it has de, en, sw"):
+    with pytest.raises(
+        InputError, match=r"xnli\.dev\.tsv has no rows in the language 'fr'; its languages are de, en, sw"
+    ):
         read(source(language="fr"), "validation", tmp_path)
 
 
@@ -88,5 +90,5 @@ def test_a_file_of_other_columns_is_refused(tmp_path: Path):
     folder = tmp_path / "xnli"
     shutil.copytree(FOLDER, folder)
     (folder / "XNLI-1.0" / "xnli.dev.tsv").write_text("a\tb\n1\t2\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"data\.validation: xnli\.dev\.tsv is not a file of XNLI"):
+    with pytest.raises(InputError, match=r"data\.validation: xnli\.dev\.tsv is not an XNLI file"):
         read(source(folder), "validation", tmp_path / "cache")

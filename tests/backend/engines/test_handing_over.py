@@ -84,5 +84,5 @@ def test_its_own_checkpoint_is_taken_whole_and_nothing_is_told(tiny: Tiny, tmp_p
 
 def test_a_checkpoint_of_another_model_is_refused(tiny: Tiny, tmp_path: Path):
     folder = checkpoint(opened(TorchEngine, tiny("gpt2"), Head.CAUSAL_LM), tmp_path / "checkpoint")
-    with pytest.raises(RunFailed, match=r"another model: .* does not fit; start a new run"):
+    with pytest.raises(RunFailed, match=r"another model: .* does not match; start a new run"):
         opened(JaxEngine, tiny("bert"), Head.SEQUENCE_CLASSIFICATION).restore(folder)

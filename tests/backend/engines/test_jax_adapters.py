@@ -302,7 +302,7 @@ def test_an_adapter_of_another_size_is_refused(tiny: Tiny, llama: Path, tmp_path
     _name_base(tmp_path / "model", llama)  # whose heads share no keys
     (tmp_path / "model" / "config.json").write_bytes((llama / "config.json").read_bytes())
     with pytest.raises(
-        RunFailed, match=r"does not fit the model it names \(.*k_proj: it changes a matrix of \(8, 16\)"
+        RunFailed, match=r"does not match the model it names \(.*k_proj: it changes a matrix of \(8, 16\)"
     ):
         opened("jax", tmp_path / "model", Head.CAUSAL_LM, None)
 
@@ -398,8 +398,8 @@ def test_targets_that_do_not_exist_are_refused_by_name(tiny: Tiny):
     ("case", "target", "reason"),
     [
         ("gpt2", "wte", "shares its weights with the model's output"),
-        ("bart", "shared", "is read by encoder and decoder"),
-        ("bart", "decoder.embed_positions", "counts positions itself"),
+        ("bart", "shared", "is shared by the encoder and the decoder"),
+        ("bart", "decoder.embed_positions", "computes positions itself"),
     ],
 )
 def test_embeddings_that_peft_cannot_adapt_alone_are_refused_by_name(case, target, reason, tiny: Tiny):

@@ -98,7 +98,7 @@ def test_two_tables_with_other_numbers_are_refused_by_name(tiny: Tiny, tmp_path:
     tensors = load_file(folder / "model.safetensors")
     tensors["lm_head.weight"] = tensors["model.shared.weight"] + 1
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(InputError, match=r"^hardware\.engine: the file holds .* beside .* choose PyTorch$"):
+    with pytest.raises(InputError, match=r"^hardware\.engine: the file contains .* beside .* choose PyTorch$"):
         opened(JaxEngine, folder)
 
 
@@ -108,14 +108,14 @@ def test_two_tables_with_other_numbers_are_refused_by_name(tiny: Tiny, tmp_path:
         (
             SEQ2SEQ,
             {"tie_word_embeddings": False},
-            r"does not support an output layer of its own of bart; .*choose PyTorch",
+            r"does not support a separate output layer of bart; .*choose PyTorch",
         ),
-        (SEQ2SEQ, {"decoder_layerdrop": 0.1}, r"does not support dropping whole layers of bart; .*choose PyTorch"),
+        (SEQ2SEQ, {"decoder_layerdrop": 0.1}, r"does not support layer dropout of bart; .*choose PyTorch"),
         (SEQ2SEQ, {"decoder_start_token_id": None}, r"set model\.config\.decoder_start_token_id"),
         (
             facts(Head.SEQUENCE_REGRESSION),
             {"eos_token_id": [2, 5]},
-            r"does not support several end tokens of bart; .*choose",
+            r"does not support multiple end-of-text tokens of bart; .*choose",
         ),
     ],
     ids=["untied", "layerdrop", "start", "ends"],

@@ -264,7 +264,9 @@ def test_the_same_parameters_are_frozen_as_in_torch(name, head, pattern, wish, t
 
 
 def test_a_wish_to_freeze_that_meets_nothing_is_refused(bert: Path):
-    with pytest.raises(InputError, match=r"^model\.frozen: 'decoder' matches no parameter; there are for example"):
+    with pytest.raises(
+        InputError, match=r"^model\.frozen: 'decoder' does not match any parameter; the parameters include"
+    ):
         opened(JaxEngine, bert, facts(Head.SEQUENCE_CLASSIFICATION), model={"frozen": ["decoder"]})
 
 

@@ -171,15 +171,15 @@ def test_slurm_tells_what_the_spec_does_not(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize(
     ("number", "coordinator", "words", "field"),
     [
-        ("0", "", "hardware.coordinator: say where the first of the 2 hosts can be reached", "hardware.coordinator"),
+        ("0", "", "hardware.coordinator: set the address of the first of the 2 hosts", "hardware.coordinator"),
         (
             "",
             "10.0.0.1:8476",
             "hardware.hosts: the spec is the same on all 2 hosts.* set BURNISH_HOST=0",
             "hardware.hosts",
         ),
-        ("2", "10.0.0.1:8476", "BURNISH_HOST: '2' is not the number of a host; .* so use 0 to 1", "hardware.hosts"),
-        ("one", "10.0.0.1:8476", "BURNISH_HOST: 'one' is not the number of a host", "hardware.hosts"),
+        ("2", "10.0.0.1:8476", "BURNISH_HOST: '2' is not a host number; .* so use 0 to 1", "hardware.hosts"),
+        ("one", "10.0.0.1:8476", "BURNISH_HOST: 'one' is not a host", "hardware.hosts"),
     ],
 )
 def test_a_host_that_is_not_told_who_it_is_is_refused(

@@ -81,7 +81,7 @@ def test_frozen_parts_stay_and_the_others_learn(frozen, still, stays, bert, engi
 
 
 def test_a_pattern_that_matches_nothing_is_refused_with_examples(bert, engine_for):
-    with pytest.raises(InputError, match=r"'\*\.h\.0\.\*' matches no parameter; there are for example bert\."):
+    with pytest.raises(InputError, match=r"'\*\.h\.0\.\*' does not match any parameter; the parameters include bert\."):
         engine_for(bert, HEAD, TrainingSection(), model={"frozen": ["*.h.0.*"]})
 
 

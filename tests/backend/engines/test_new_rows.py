@@ -74,7 +74,8 @@ def test_both_engines_begin_new_rows_alike_in_every_table(case, tiny, tmp_path):
         engine, account = opened(kind, tiny(case), head, **changes)
         assert (
             account.resized
-            == "3 rows added to the vocabulary of 60; 2 rows initialised to the mean of the pieces that they replace"
+            == "3 rows added to the vocabulary of 60; 2 rows initialized to the mean of the pieces that "
+            "they replace"
         )
         found.append(exported(engine, tmp_path / kind.__name__))
     for weights in found:

@@ -42,7 +42,9 @@ def test_packed_rows_train_and_measure_like_rows_apart(name, tiny, engine_for):
 
 def test_an_architecture_that_mixes_packed_texts_is_refused_by_name(tiny, engine_for):
     engine = engine_for(tiny("bloom"), LANGUAGE, TRAINING)
-    with pytest.raises(InputError, match=r"task\.packing: a bloom model cannot keep the texts of one row apart"):
+    with pytest.raises(
+        InputError, match=r"task\.packing: a bloom model cannot keep the texts in one packed row separate"
+    ):
         engine.train_step([packed(language_batch(3))], 0, 1e-3)
 
 

@@ -27,7 +27,7 @@ def test_one_engine_is_enough(absent: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(doctor_engines, "engines", lambda: [lacking(absent, JAX), lacking(absent, TORCH)])
     found = list(doctor_engines.libraries())
     assert "missing" not in {one.state for one in found}
-    assert any("engine can be used" in one.text for one in found)
+    assert any("engine is ready" in one.text for one in found)
 
 
 def test_without_any_engine_the_command_is_there(monkeypatch: pytest.MonkeyPatch):
@@ -67,12 +67,12 @@ def test_chips_are_told_from_network_cards(tmp_path: Path):
 @pytest.mark.parametrize(
     ("versions", "environment", "words", "mend"),
     [
-        ({"jaxlib": "0.9.0"}, {}, "do not belong together", "jaxlib==0.10.2"),
-        ({"jax-cuda13-plugin": "0.9.0"}, {}, "GPUs are not seen", "jax[cuda13]==0.10.2"),
+        ({"jaxlib": "0.9.0"}, {}, "are not compatible", "jaxlib==0.10.2"),
+        ({"jax-cuda13-plugin": "0.9.0"}, {}, "GPUs", "jax[cuda13]==0.10.2"),
         ({"jax-cuda12-plugin": "0.10.2", "jax-cuda13-plugin": "0.10.2"}, {}, "clash", "uninstall jax-cuda12-plugin"),
-        ({"jax-cuda13-plugin": "0.10.2", "libtpu": "0.0.3"}, {}, "for GPUs and for TPUs", "uninstall libtpu"),
-        ({"jax-cuda13-plugin": "0.10.2", "torch": "2.13.0"}, {}, "both include CUDA libraries", "an environment of its own"),
-        ({}, {"JAX_PLATFORMS": "cpu"}, "JAX looks for nothing else", "unset JAX_PLATFORMS"),
+        ({"jax-cuda13-plugin": "0.10.2", "libtpu": "0.0.3"}, {}, "for both GPUs and TPUs", "uninstall libtpu"),
+        ({"jax-cuda13-plugin": "0.10.2", "torch": "2.13.0"}, {}, "both include CUDA libraries", "in its own"),
+        ({}, {"JAX_PLATFORMS": "cpu"}, "JAX does not look for anything else", "unset JAX_PLATFORMS"),
     ],
 )  # fmt: skip
 def test_a_clash_is_named_with_what_mends_it(versions: dict, environment: dict, words: str, mend: str):

@@ -82,7 +82,7 @@ def test_lengths_are_in_tokens_of_the_model_against_the_limit(tmp_path: Path):
         4,
         1,
     )
-    assert found.warnings[-1] == "50.0% of the rows are longer than the limit of 4 tokens and are truncated there."
+    assert found.warnings[-1] == "50.0% of the rows are longer than the limit of 4 tokens and are truncated."
 
 
 def test_all_unusable_rows_can_be_written_to_a_file(data: dict[str, Any], tmp_path: Path):

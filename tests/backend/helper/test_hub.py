@@ -124,13 +124,13 @@ def test_a_search_tells_size_licence_downloads_and_what_fits(hub: FakeHub, onlin
     )  # fmt: skip
     assert "causal_lm" in fits["tasks"]
     assert "is an encoder and cannot continue a text" in models["google/bert"]["problem"]
-    assert "80.0 GB in float32, and 8.0 GB are free" in models["big/gpt2-xxl"]["problem"]
+    assert "80.0 GB in float32, but only 8.0 GB is free" in models["big/gpt2-xxl"]["problem"]
     assert "only as GGUF files" in models["bloke/model-GGUF"]["problem"]
     assert "own code cannot continue text" in models["shy/own-code"]["problem"]
-    assert "Python code, once you have read" in models["shy/own-code"]["notes"][0]
-    assert "accept them on its page, then log in" in models["meta/gated"]["problem"]
+    assert "Python code after you review" in models["shy/own-code"]["notes"][0]
+    assert "accept them on its page, then sign in" in models["meta/gated"]["problem"]
     assert models["old/pickled"]["problem"] == ""
-    assert "converted once, with your consent" in models["old/pickled"]["notes"][0]
+    assert "converted once, with your approval." in models["old/pickled"]["notes"][0]
     assert "it has no weights" in models["bare/nothing"]["problem"]
 
 
@@ -175,7 +175,7 @@ def test_an_answer_that_is_no_hubs_is_said(hub: FakeHub, online: InProcessHelper
 
 def test_odd_records_do_no_harm(hub: FakeHub, online: InProcessHelper) -> None:
     hub.records = [{"id": "team/bare"}, record("team/odd", [], tags=None, siblings=None, safetensors=None)]  # type: ignore[arg-type]
-    assert all("names no architecture" in one["problem"] for one in found(online, "").values())
+    assert all("does not specify an architecture" in one["problem"] for one in found(online, "").values())
 
 
 # One model, and its download
@@ -257,7 +257,7 @@ def test_a_damaged_beginning_is_found_and_thrown_away(
 ) -> None:
     part = stop_midway(hub, online_process, remote, home, until)
     part.write_bytes(b"x" * part.stat().st_size)
-    assert "is not what the Hub promised" in online_process.mistake("download_model", name=remote)
+    assert "does not match what the Hub announced" in online_process.mistake("download_model", name=remote)
     assert parts(home, remote) == []
     assert online_process.answer("download_model", name=remote)["fetched_mb"] > 8
 

@@ -58,7 +58,7 @@ def test_a_token_logs_in_is_kept_by_the_hub_library_and_is_never_told(hub: list[
     helper = Helper()
     assert helper.answer("hub_account")["has_token"] is False
     refused = helper.mistake("hub_login", token="hf_" + "wrongwrong" * 3)
-    assert "does not know this token" in refused
+    assert "does not recognize this token" in refused
     assert "wrongwrong" not in refused
     assert "one word" in helper.mistake("hub_login", token="two words")
 

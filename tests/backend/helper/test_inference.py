@@ -64,12 +64,12 @@ def test_second_text_changes_the_answer(answerer: interactive.InteractivePredict
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [
-        ({"txt": "film"}, "'txt' is not a column of this task; it has text, text_pair, label"),
-        ({"text_pair": "film"}, "Text is empty; write it first"),
-        ({"text": "   "}, "no text; write something else"),
+        ({"txt": "film"}, "'txt' is not a column of this task; its columns are text, text_pair, label"),
+        ({"text_pair": "film"}, "Text is empty; fill it in first"),
+        ({"text": "   "}, "no text; enter something else"),
         (
             {"text": ["a", "film"]},
-            "the column should hold text but holds lists or mappings, such as .'a', 'film'.; choose",
+            "the column should contain text but contains lists or mappings, such as .'a', 'film'.; choose",
         ),
     ],
 )
@@ -120,7 +120,7 @@ def test_decoding_setting_that_cannot_be_is_refused_by_its_name(writer: Path) ->
 def test_helper_says_what_is_missing(in_process_helper) -> None:
     reply = in_process_helper.reply("answer", target=MODEL, task="text_classification", rows=[{}])
 
-    assert reply["error"] == {"message": "Text is empty; write it first", "field": "text", "line": None, "fix": None}
+    assert reply["error"] == {"message": "Text is empty; fill it in first", "field": "text", "line": None, "fix": None}
 
 
 def test_waiting_model_hears_of_a_run() -> None:
@@ -168,7 +168,8 @@ def test_text_that_is_too_long_is_said_with_where_it_is_cut(answerer: interactiv
     answer = answerer.answer([{"text": "word " * 200 + "end"}, {"text": "short"}])
 
     assert answer.cuts == [
-        "Row 1 is 203 tokens long, and the model reads 128: it reads up to “…ord word word word word word word word word word”."
+        "Row 1 is 203 tokens long, but the model reads only 128: it reads up to “…ord word word "
+        "word word word word word word word”."
     ]
     assert answer.memory_mb > 100
 
@@ -190,7 +191,7 @@ def test_right_answer_must_stand_in_its_context(tmp_path: Path) -> None:
     row = {"question": "Who?", "context": "It was Ada.", "prediction": "It"}
 
     feedback_file.add(tmp_path / "mine.csv", roles, {}, row, "Ada")
-    with pytest.raises(InputError, match="does not occur literally in the context"):
+    with pytest.raises(InputError, match="does not occur verbatim in the context"):
         feedback_file.add(tmp_path / "mine.csv", roles, {}, row, "Grace")
 
     assert '"{""text"": [""Ada""], ""answer_start"": [7]}"' in (tmp_path / "mine.csv").read_text(encoding="utf-8")

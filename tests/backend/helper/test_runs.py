@@ -51,7 +51,7 @@ def test_a_measurement_is_kept_for_what_it_only_scales(asked, cache: Path) -> No
         asked.answer("plan", spec=demo(**changes))
         for changes in ({}, {"training.epochs": 400}, {"training.batch_size": 8})
     )
-    assert {part["name"] for part in first["time"]} >= {"Start-up", "Training", "Evaluations", "Checkpoints", "Saving"}
+    assert {part["name"] for part in first["time"]} >= {"Startup", "Training", "Evaluations", "Checkpoints", "Saving"}
     assert first["least_seconds"] < first["seconds"] < first["most_seconds"]
     assert longer["seconds"] > 20 * first["seconds"]
     assert other["measured"] is None
@@ -84,7 +84,7 @@ def test_a_process_that_the_system_killed_lacked_memory(asked, cache: Path, unti
     until(lambda: trial(asked) and (cache / "scratch" / str(trial(asked))).exists())
     process_tree.kill(trial(asked))
     found = asked.reply(number)["answer"]
-    assert found["shortage"] == "the computer's memory is used up"
+    assert found["shortage"] == "the computer ran out of memory"
     assert "Gradient checkpointing" in [one["title"] for one in found["remedies"]]
     assert not (cache / "scratch").exists()
 

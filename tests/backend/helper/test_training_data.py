@@ -57,7 +57,7 @@ def test_a_row_of_the_validation_data_is_found():
     ("query", "asked", "sentence"),
     [
         ("training_rows", {"spec": demo(), "step": 99999}, "there is no step 99999: this training has steps 1 to"),
-        ("training_lengths", {"spec": demo(), "split": "test"}, "there is no test data; there is train, validation"),
+        ("training_lengths", {"spec": demo(), "split": "test"}, "there is no test data; available: train, validation"),
         ("training_lengths", {"run": "/nowhere"}, "this run no longer exists"),
         ("training_feature", {"spec": demo(), "feature": 99999}, "there is no feature 99999"),
     ],

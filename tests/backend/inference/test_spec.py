@@ -56,6 +56,6 @@ def test_damaged_checkpoint_is_said(run: RunFolder) -> None:
 def test_checkpoint_that_does_not_say_its_labels_waits_for_the_model(run: RunFolder) -> None:
     (run.model / "config.json").rename(run.model / "gone.json")
 
-    with pytest.raises(InputError, match="cannot answer on its own; let the run finish"):
+    with pytest.raises(InputError, match="cannot be used on its own; let the run finish"):
         interactive.InteractivePredictor(str(run.checkpoint(4)))
     (run.model / "gone.json").rename(run.model / "config.json")

@@ -99,7 +99,7 @@ def test_a_count_of_tokens_that_differs_is_told(own_cache: Path):
     folder = _begun(own_cache, tokens=9999)
     step = rows_of_step(preview_run(folder, lambda name: ignore_progress), 1).step
     assert step is not None
-    assert step.differs.startswith("The run counted 9,999 tokens in this step, and these rows have")
+    assert step.differs.startswith("The run counted 9,999 tokens in this step, but these rows have")
 
 
 def _begun(folder: Path, fingerprint: str = "", tokens: int = 0) -> RunFolder:

@@ -51,7 +51,8 @@ def test_without_held_out_rows_the_first_are_measured(lines):
 
 
 @pytest.mark.parametrize(
-    ("columns", "sentence"), [(["none"], "no column 'none'; there are"), (["number"], "'number' does not hold text")]
+    ("columns", "sentence"),
+    [(["none"], "no column 'none'; the columns are"), (["number"], "'number' does not contain text")],
 )
 def test_a_wrong_column_is_refused_by_name(columns, sentence, lines):
     with pytest.raises(InputError, match=sentence):
@@ -64,7 +65,7 @@ def test_a_message_is_its_text_and_a_number_as_it_is_written(tmp_path: Path):
     path.write_text("\n".join(map(json.dumps, rows)))
     assert next(read_text_column(str(path)).texts()) == "user\nhi"
     assert list(read_text_column(str(path), "number").texts()) == ["0", "1", "2"]
-    with pytest.raises(InputError, match="'ids' does not hold text but list"):
+    with pytest.raises(InputError, match="'ids' does not contain text but list"):
         read_text_column(str(path), "ids")
 
 

@@ -34,7 +34,7 @@ def test_nothing_is_suggested_where_nothing_is_lost_or_the_model_reads_no_more()
     assert suggest_limit("cut", 512, losses(_256=0.004, _512=0.0)) is None
     found = losses(_256=0.5, _512=0.3)
     assert suggest_limit("cut", 512, found) is None
-    assert limit_sentence(Limit(), 512, found, None, 900).endswith("and the model reads no more.")
+    assert limit_sentence(Limit(), 512, found, None, 900).endswith("which is all that the model can read.")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_answers_that_no_window_holds_are_counted(own_cache: Path):
     notes = training_lengths(
         preview(resolve(values, own_cache), lambda name: ignore_progress), lambda name: ignore_progress
     ).notes
-    assert any(note.startswith("1 answer fits whole in no window") for note in notes)
+    assert any(note.startswith("1 answer does not fit completely into any window") for note in notes)
 
 
 def test_conversations_with_nothing_left_to_learn_are_told(own_cache: Path):
@@ -98,7 +98,7 @@ def test_conversations_with_nothing_left_to_learn_are_told(own_cache: Path):
     labels = look.features.lists["labels"].take(np.arange(len(look.features)))
     empty = sum(not (one[1:] != -100).any() for one in labels)
     notes = training_lengths(look, lambda name: ignore_progress).notes
-    assert notes == ([f"{empty} of 50 features have no token to learn from; they do not count."] if empty else [])
+    assert notes == ([f"{empty} of 50 features have no tokens to learn from, so they do not count."] if empty else [])
 
 
 def test_packing_says_how_full_its_features_are(own_cache: Path):

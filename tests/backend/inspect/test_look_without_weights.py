@@ -76,7 +76,7 @@ def look(hub: FakeHub, tmp_path: Path) -> Look:
 
 @pytest.mark.slow
 def test_lengths_of_a_hub_model_are_measured_without_its_weights_and_then_without_the_hub(hub: FakeHub, look: Look):
-    assert "the network may not be used" in look(offline=True)["error"]
+    assert "network access is not allowed" in look(offline=True)["error"]
     assert look() == {"rows": 3, "found": "hub"}
     asked = [path for path in hub.requests if "/resolve/" in path]
     assert any(path.endswith("/tokenizer.json") for path in asked)

@@ -1,4 +1,4 @@
-"""Tokenising without training: a second time costs nothing, and an end in the middle leaves nothing."""
+"""Tokenizing without training: a second time costs nothing, and an end in the middle leaves nothing."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_arrays_and_what_they_mean_are_written(spec: RunSpec, tmp_path: Path):
     assert tmp_path / "arrays" / "validation_input_ids.npy" in found.files
 
 
-@pytest.mark.parametrize("stage", ["tokenising train", "writing validation"])
+@pytest.mark.parametrize("stage", ["tokenizing train", "writing validation"])
 def test_interruption_leaves_nothing_half_written(spec: RunSpec, tmp_path: Path, stage: str):
     def interrupted(done: int, total: int, unit: str) -> None:
         raise KeyboardInterrupt
@@ -65,7 +65,7 @@ def test_arrays_that_lie_there_are_not_overwritten(spec: RunSpec, tmp_path: Path
     kept = tmp_path / "arrays" / "train_labels.npy"
     kept.parent.mkdir()
     kept.write_bytes(b"of another day")
-    with pytest.raises(InputError, match=r"--export: .*arrays holds \.npy files already; name another folder"):
+    with pytest.raises(InputError, match=r"--export: .*arrays already contains \.npy files; choose another folder"):
         prepare(spec, lambda name: ignore_progress, kept.parent)
     assert kept.read_bytes() == b"of another day"
 

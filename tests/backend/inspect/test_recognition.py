@@ -141,7 +141,7 @@ def test_a_file_address_is_its_path(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"\x89PNG\r\n\x1a\n", "is a picture"),
+        (b"\x89PNG\r\n\x1a\n", "is an image"),
         (b"", "is empty"),
         (b"PK\x03\x04rest", "not a workbook"),
         (b"\x1f\x8bjunk", "damaged"),
@@ -155,13 +155,13 @@ def test_what_holds_no_rows_is_refused_in_one_sentence(tmp_path: Path, content: 
 
 def test_a_folder_of_one_file_without_rows_is_not_called_these_1_files(tmp_path: Path):
     written(tmp_path, README_dot_md="#")
-    with pytest.raises(InputError, match=r"^README.md, the only file here, holds no rows \(.*give CSV"):
+    with pytest.raises(InputError, match=r"^README.md, the only file here, does not contain rows \(.*use CSV"):
         found_in(tmp_path)
 
 
 def test_a_folder_without_rows_says_what_would_do(tmp_path: Path):
     written(tmp_path, README_dot_md="#", picture_dot_png=b"\x89PNG")
-    with pytest.raises(InputError, match=r"none of these 2 files holds rows.* give CSV"):
+    with pytest.raises(InputError, match=r"none of these 2 files contains rows.* use CSV"):
         found_in(tmp_path)
 
 
@@ -229,7 +229,7 @@ def test_texts_with_commas_under_one_name_are_one_column(tmp_path: Path, rows: s
     found = found_in(path)
     assert found.data["delimiter"] == "\t"
     assert found.warnings[0].startswith(
-        "a.csv names one column but its rows contain commas, so every line is read as one text"
+        "a.csv names one column, but its rows contain commas, so every line is read as one text"
     )
     report = data_report(request_of_data(found.data, {}, None, tmp_path / "cache"))
     assert report.splits["train"].rows == 2
@@ -257,14 +257,14 @@ CHANCE = bytes((number * 37 + number // 7) % 128 or 1 for number in range(4000))
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.jsonl", "a.csv.gz", "a"])
 def test_bytes_of_chance_are_no_rows(tmp_path: Path, name: str):
     (tmp_path / name).write_bytes(gzip.compress(CHANCE) if name.endswith(".gz") else CHANCE)
-    with pytest.raises(InputError, match="contains control characters, as no text does; give a file"):
+    with pytest.raises(InputError, match="contains control characters, which do not occur in text; use a file"):
         found_in(tmp_path / name)
 
 
 @pytest.mark.parametrize("source", [{"source": "conll"}, {"source": "files", "format": "csv"}])
 def test_every_source_refuses_bytes_of_chance(tmp_path: Path, source: dict[str, str]):
     (tmp_path / "a.csv").write_bytes(CHANCE)
-    with pytest.raises(InputError, match="contains control characters, as no text does"):
+    with pytest.raises(InputError, match="contains control characters, which do not occur"):
         data_report(request_of_data({"train": str(tmp_path / "a.csv"), **source}, {}, None, tmp_path / "cache"))
 
 
@@ -300,7 +300,7 @@ def texts(folder: Path, *names: str) -> Path:
 )
 def test_folders_that_may_be_labels_are_told_with_the_way_out(tmp_path: Path, files: list[str]):
     (said,) = found_in(texts(tmp_path / "data", *files)).warnings
-    assert said.startswith("The text files are in the folders neg, pos. If these are labels, write one table")
+    assert said.startswith("The text files are in the folders neg, pos. If these are labels, create one table")
 
 
 @pytest.mark.parametrize("files", [["train/1.txt", "test/1.txt"], ["1.txt", "2.txt"], ["pos/1.txt", "pos/2.txt"]])

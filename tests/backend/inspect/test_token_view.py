@@ -107,7 +107,7 @@ def test_borders_of_a_block_name_the_rows(own_cache: Path):
 
 def test_every_choice_is_a_sequence_and_the_right_one_is_named(own_cache: Path):
     feature = view_feature(looked(own_cache, "choices"), 1)
-    assert [one.title for one in feature.sequences] == ["Choice 1", "Choice 2 · the right one", "Choice 3"]
+    assert [one.title for one in feature.sequences] == ["Choice 1", "Choice 2 · correct", "Choice 3"]
 
 
 def test_rows_of_validation_data_have_no_steps(own_cache: Path):

@@ -89,7 +89,7 @@ def test_a_converted_family_computes_what_it_did(name: str, tmp_path: Path):
 @within_this_process
 def test_consent_is_asked_for_once(tmp_path: Path):
     flax_folder(tmp_path / "flax", "bert")
-    with pytest.raises(InputError, match=r"only as flax_model\.msgpack; agree .*--convert-weights"):
+    with pytest.raises(InputError, match=r"only has weights as flax_model\.msgpack; agree .*--convert-weights"):
         locate(str(tmp_path / "flax"), cache=tmp_path / "cache", offline=True)
     made = converted(tmp_path / "flax", tmp_path / "cache")
     assert locate(str(tmp_path / "flax"), cache=tmp_path / "cache", offline=True).folder == made

@@ -92,7 +92,8 @@ def test_no_name_of_a_hub_leads_out_of_the_cache(hub: FakeHub, folder: Path, tmp
     assert all(sentence.count("\n") == 0 for _, sentence in said)
     assert not list(tmp_path.rglob("*escaped*"))
     assert any(
-        "model.safetensors is not what the Hub promised, so it was discarded" in sentence for _, sentence in said
+        "model.safetensors does not match what the Hub announced, so it was discarded" in sentence
+        for _, sentence in said
     )
     digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     assert not list((tmp_path / "a" / "b" / "hf" / "hub").glob(f"models--team--content/blobs/{digest}*"))
@@ -111,7 +112,7 @@ def test_file_that_another_host_does_not_have_is_not_a_missing_hub(hub: FakeHub,
         hub.spoil = away
         sentences = [sentence for _, sentence in _ask(hub, tmp_path, "team/bert") if sentence != "taken"]
     assert len(sentences) == 1
-    assert f"the Hub redirects to {host} for a file, and it is not there (404)" in sentences[0]
+    assert f"the Hub redirects to {host} for a file, but the file is not there (404)" in sentences[0]
 
 
 def test_file_that_the_hub_only_names_is_not_a_missing_hub(hub: FakeHub, folder: Path, tmp_path: Path) -> None:

@@ -146,15 +146,15 @@ def weights_of_gpt2(folder):
 SPOILT = {
     named_otherwise: "no weights in .* belong to a bert model; download the model again",
     weights_of_gpt2: "no weights in .* belong to a bert model; download the model again",
-    empty_header: "holds no weights; download the model again",
+    empty_header: "contains no weights; download the model again",
     too_few_rows: "vocab_size is 3, but .*word_embeddings.weight has [0-9,]+ rows; correct it there",
-    unknown_activation: "hidden_act is 'nothing', which is not an activation that transformers knows",
+    unknown_activation: "hidden_act is 'nothing', which is not an activation function that transformers supports",
     without_weights: "has no weights.*from_config",
     pointer_for_weights: "git lfs pull",
     pointer_for_tokenizer: r"tokenizer\.json.*git lfs pull",
     broken_header: "damaged.*download it again",
     garbage: "damaged.*header",
-    truncated: "damaged.*should have",
+    truncated: "damaged.*should be",
     missing_shard: "lacks model-00001-of-00002.*again",
     without_config: "no config.json",
     unreadable_config: "not a readable JSON",
@@ -238,7 +238,7 @@ def test_the_longest_sequence_follows_the_positions(config, longest):
 def test_the_embedded_model_is_fit_for_its_demo():
     found = inspection.describe(str(BERT_TINY), task="text_classification")
     assert (found.problem, found.dtype) == ("", "F16")
-    assert any("32 bit" in note for note in found.notes)
+    assert any("32-bit" in note for note in found.notes)
     assert inspection.describe(str(BERT_TINY), task="causal_lm").problem
 
 

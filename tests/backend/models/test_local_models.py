@@ -75,7 +75,7 @@ def test_a_folder_without_its_weights_is_listed_with_the_reason(folder: Path) ->
 
 def test_memory_rules_out_what_cannot_lie_in_it_and_offers_an_adapter_for_what_can() -> None:
     known = ModelFacts({"model_type": "gpt2"}, 1_000_000_000, "safetensors")
-    assert "4.0 GB in float32, and 3.0 GB are free" in problem(known, RunNeeds("causal_lm", free_mb=3000))
+    assert "4.0 GB in float32, but only 3.0 GB is free" in problem(known, RunNeeds("causal_lm", free_mb=3000))
     assert problem(known, RunNeeds("causal_lm", free_mb=8000)) == ""
     assert "at least 16.0 GB" in notes(known, RunNeeds("causal_lm", free_mb=8000))[0]
     assert notes(known, RunNeeds("causal_lm", free_mb=8000, partly=True)) == []
@@ -86,7 +86,7 @@ def test_memory_rules_out_what_cannot_lie_in_it_and_offers_an_adapter_for_what_c
 def test_a_disk_without_room_is_said_before_a_download(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = RemoteModel("team/big", "main", COMMIT, "safetensors", (), ("model.safetensors",), sizes={"model.safetensors": 9 * 10**9})  # fmt: skip
     monkeypatch.setattr(hub_transfer, "free_bytes", lambda: 2 * 10**9)
-    with pytest.raises(InputError, match=r"needs 9\.00 GB more, and 2\.00 GB are free"):
+    with pytest.raises(InputError, match=r"needs another 9\.00 GB, but only 2\.00 GB is free"):
         hub.download(model, model.files, lambda done, total, unit: None)
 
 
@@ -97,7 +97,7 @@ class ReadTimeout(Exception):
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (HubTimeoutError(ReadTimeout()), "cannot be reached (no answer in time)"),
+        (HubTimeoutError(ReadTimeout()), "cannot be reached (the request timed out)"),
         (HubTimeoutError(ConnectionRefusedError()), "cannot be reached (ConnectionRefusedError)"),
         (ValueError("no JSON"), "is not a model hub"),
     ],
@@ -109,4 +109,4 @@ def test_a_hub_that_does_not_answer_is_said_with_what_is_possible(error: Excepti
 
 
 def test_a_download_that_broke_off_says_that_it_goes_on() -> None:
-    assert "what has arrived is kept" in str(model_mistake("team/x", "main", InterruptedDownloadError("cut")))
+    assert "part that was downloaded is kept" in str(model_mistake("team/x", "main", InterruptedDownloadError("cut")))

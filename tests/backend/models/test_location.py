@@ -146,7 +146,7 @@ def test_a_cached_model_whose_weights_are_missing_is_completed(folder, ask, hub)
         "size_mb": pytest.approx((folder / "model.safetensors").stat().st_size / 1e6),
     }  # fmt: skip
     assert not any(path.endswith("model.safetensors") for path in hub.requests)
-    assert "nor complete in the cache" in ask("team/model", offline=True)["error"]
+    assert "is not complete in the cache" in ask("team/model", offline=True)["error"]
     assert ask("team/model")["found"] == "hub"
 
 
@@ -159,7 +159,7 @@ def test_what_the_hub_does_not_have_is_named(folder, ask, hub):
 
 
 def test_without_network_a_missing_model_is_said_with_the_way_out(ask, hub):
-    assert "give a folder" in ask("team/model", offline=True)["error"]
+    assert "use a local folder" in ask("team/model", offline=True)["error"]
     assert hub.requests == []
 
 
@@ -170,5 +170,5 @@ def test_a_name_that_is_neither_folder_nor_hub_id_is_refused(name, tmp_path):
 
 
 def test_a_file_is_no_model_folder(folder, tmp_path):
-    with pytest.raises(InputError, match="give the folder"):
+    with pytest.raises(InputError, match="use the folder"):
         locate(str(folder / "config.json"), "main", cache=tmp_path, offline=True)

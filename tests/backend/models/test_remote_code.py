@@ -225,7 +225,7 @@ def test_folder_that_is_a_link_brings_no_code(model: Path, tmp_path: Path) -> No
 )
 def test_class_outside_the_folder_cannot_be_agreed_to(model: Path, reference: str) -> None:
     rewrite(model, lambda mapped: {**mapped, "AutoModel": reference})
-    with pytest.raises(InputError, match="names a class in a file that is not in its folder"):
+    with pytest.raises(InputError, match="refers to a class in a file that is not in its folder"):
         agree(model)
 
 
@@ -333,7 +333,7 @@ def test_task_for_which_the_code_has_no_class_is_refused(model: Path) -> None:
 def test_code_that_fails_is_a_sentence(model: Path) -> None:
     (model / "modeling_homemade.py").write_text("import a_package_that_nobody_has\n", encoding="utf-8")
     agree(model)
-    with pytest.raises(InputError, match=r"failed .*a_package_that_nobody_has.*; install what it asks for"):
+    with pytest.raises(InputError, match=r"failed .*a_package_that_nobody_has.*; install what it requires"):
         ask(str(model))
 
 

@@ -91,7 +91,7 @@ def test_checkpoint_of_a_run_that_goes_on_answers_without_its_model(adapted: Ada
     adapted.run.model.rename(adapted.run.path / "later")
     try:
         assert said(adapted.run.checkpoint(4)) == "yes"
-        with pytest.raises(InputError, match="name one of its checkpoints, or let it finish"):
+        with pytest.raises(InputError, match="choose one of its checkpoints, or let it finish"):
             said(adapted.run.path)
     finally:
         (adapted.run.path / "later").rename(adapted.run.model)
@@ -109,7 +109,9 @@ def test_adapter_leaves_merged_as_a_whole_model(adapted: Adapted, tmp_path: Path
 def test_model_that_is_gone_is_said(adapted: Adapted) -> None:
     adapted.base.rename(adapted.base.with_name("moved"))
     try:
-        with pytest.raises(InputError, match=r"holds only an adapter, and its model .*base is not here; restore it"):
+        with pytest.raises(
+            InputError, match=r"contains only an adapter, and its model .*base is not on this computer; restore it"
+        ):
             said(adapted.run.path)
     finally:
         adapted.base.with_name("moved").rename(adapted.base)
@@ -121,7 +123,7 @@ def test_model_that_has_changed_is_said(adapted: Adapted) -> None:
     save_file({name: value + 1 for name, value in load_file(file).items()}, file, {"format": "pt"})
     try:
         for target in (adapted.run.path, adapted.run.checkpoint(4)):
-            with pytest.raises(InputError, match="have changed since it was trained; restore the former model"):
+            with pytest.raises(InputError, match="have changed since it was trained; restore the original model"):
                 said(target)
     finally:
         file.write_bytes(before)

@@ -99,12 +99,12 @@ def test_a_column_set_to_null_is_not_guessed():
 
 
 def test_a_column_that_is_not_there_is_answered_with_those_that_are():
-    with pytest.raises(InputError, match=r"no column 'body'; there are text, label"):
+    with pytest.raises(InputError, match=r"no column 'body'; the columns are text, label"):
         choose_columns(task(), {"text": "body"}, rows_with("text", "label"))
 
 
 def test_a_needed_column_that_cannot_be_guessed_is_asked_for():
-    with pytest.raises(InputError, match=r"data\.columns\.label: say which column"):
+    with pytest.raises(InputError, match=r"data\.columns\.label: specify which column"):
         choose_columns(task(), {}, rows_with("text", "verdict"))
 
 

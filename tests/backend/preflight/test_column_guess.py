@@ -27,7 +27,7 @@ def guesses(
 
 def test_a_usual_name_comes_first():
     assert guesses([TEXT, LABEL], text=IDS, label=STARS, body=BODY)["text"] == GuessReason(
-        "text", "a usual name for it"
+        "text", "a common name for it"
     )
 
 
@@ -63,14 +63,14 @@ def test_lists_with_few_members_are_tags_and_the_others_words():
 @pytest.mark.parametrize(
     ("part", "cells", "why"),
     [
-        (TEXT, [["a"], ["b"]], "holds lists of text, not text"),
+        (TEXT, [["a"], ["b"]], "contains lists of text, not text"),
         (TEXT, ["", " "], "is empty in every row"),
-        (LABEL, ["x", "x"], "holds a single value, 'x'"),
-        (LABEL, [["a"], ["b"]], "holds lists of text, but labels are single values"),
-        (LABEL, [f"{number}" for number in range(1200)], "holds 1,200 different values in 1,200 rows"),
+        (LABEL, ["x", "x"], "contains a single value, 'x'"),
+        (LABEL, [["a"], ["b"]], "contains lists of text, but labels are single values"),
+        (LABEL, [f"{number}" for number in range(1200)], "contains 1,200 different values in 1,200 rows"),
         (SCORE, ["good", "bad"], "has no numbers, for example 'good'"),
         (SCORE, ["1.5", "2"], ""),
-        (TAGS, [1, 2], "holds whole numbers, not lists"),
+        (TAGS, [1, 2], "contains whole numbers, not lists"),
     ],
 )
 def test_a_column_that_cannot_play_a_part_says_why(part: Column, cells: list[Any], why: str):

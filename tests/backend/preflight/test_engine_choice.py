@@ -95,7 +95,7 @@ def test_the_catalog_lists_the_optimizers_that_the_engine_makes():
     ("engine", "way_out"), [("jax", r"jax\[tpu\].*burnish doctor"), ("torch", "hardware.engine: jax")]
 )
 def test_a_tpu_that_nobody_sees_is_refused_with_the_way_out(engine: str, way_out: str):
-    with pytest.raises(InputError, match=rf"^hardware\.device: there is no tpu here; there is cpu; .*{way_out}"):
+    with pytest.raises(InputError, match=rf"^hardware\.device: there is no tpu here; available: cpu; .*{way_out}"):
         checks.check(spec(engine, device="tpu"))
 
 

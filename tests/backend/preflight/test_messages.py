@@ -42,7 +42,7 @@ def test_nothing_is_said_where_nothing_was_cut():
 def test_rows_and_tokens_are_counted_over_all_batches():
     batches = [pa.record_batch({"cut_target": pa.array(cut, pa.int32())}) for cut in ([0, 3], [2, 0])]
     [note] = truncation_notes(batches, "training rows")
-    assert note.startswith("2 of 4 training rows lose the end of their target, 5 tokens in all")
+    assert note.startswith("2 of 4 training rows lose the end of their target, 5 tokens in total")
 
 
 def test_the_plan_tells_of_cut_targets(tmp_path: Path):

@@ -28,7 +28,7 @@ def spec(**sections):
     [
         (
             {"training": {"optimizer": "adamx"}},
-            "training.optimizer: there is no optimizer 'adamx'; there are adafactor",
+            "training.optimizer: there is no optimizer 'adamx'; choose one of adafactor",
         ),
         (
             {"training": {"optimizer": "sgd", "optimizer_options": {"momentun": 0.9}}},
@@ -40,16 +40,16 @@ def spec(**sections):
         ),
         (
             {"training": {"optimizer": "sgd", "optimizer_options": {"nesterov": True}}},
-            "training.optimizer_options.nesterov: True cannot be used: nesterov needs a momentum",
+            "training.optimizer_options.nesterov: True cannot be used: nesterov requires a momentum",
         ),
-        ({"adapter": {"type": "lore"}}, "adapter.type: there is no adapter 'lore'; there are lora"),
-        ({"adapter": {"type": "lora", "rang": 4}}, "adapter.rang: there is no such setting; did you mean rank?"),
+        ({"adapter": {"type": "lore"}}, "adapter.type: there is no adapter 'lore'; choose one of lora"),
+        ({"adapter": {"type": "lora", "rang": 4}}, "adapter.rang: no such setting; did you mean rank?"),
         ({"adapter": {"type": "lora", "rank": 0}}, "adapter.rank: 0 cannot be used"),
         ({"adapter": {"type": "lora"}, "model": {"frozen": [1]}}, "model.frozen: with an adapter every weight"),
         ({"adapter": {"type": "lora"}, "model": {"initialise": "from_config"}}, "adapter: new weights must all be"),
         (
             {"evaluation": {"metrics": ["exactness"]}},
-            "evaluation.metrics: there is no metric 'exactness'; there are none",
+            "evaluation.metrics: there is no metric 'exactness'; choose one of none",
         ),
     ],
 )
@@ -66,10 +66,10 @@ def test_a_wrong_setting_is_refused_with_the_way_out(sections, sentence):
         ({"model": {"config": {"num_hidden_layers": "two"}}}, "'two' cannot be used; the model's file has 2"),
         ({"model": {"config": {"num_labels": 3}}}, "this cannot be changed here; they come from the task"),
         ({"model": {"tokenizer_options": {"do_lower_cas": True}}}, "did you mean do_lower_case"),
-        ({"model": {"frozen": ["*.layers.0.*"]}}, "'*.layers.0.*' matches no parameter of this model"),
+        ({"model": {"frozen": ["*.layers.0.*"]}}, "'*.layers.0.*' does not match any parameter of this model"),
         (
             {"adapter": {"type": "lora", "targets": ["query", "quary"]}},
-            "no matrix of this model is called 'quary'; there are for example",
+            "this model has no module named 'quary'; its modules include",
         ),
     ],
 )

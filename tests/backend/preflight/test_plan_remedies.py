@@ -76,7 +76,7 @@ def test_where_none_alone_is_enough_all_are_offered_together(tmp_path: Path):
 
 def test_time_is_told_by_parts_and_unknown_without_a_run_to_compare_with(tight):
     found, _ = tight
-    assert [part.name for part in found.time] == ["Tokenising", "Training", "Evaluations", "Predictions"]
+    assert [part.name for part in found.time] == ["Tokenizing", "Training", "Evaluations", "Predictions"]
     assert found.time[0].seconds is not None
     assert found.time[1].seconds is None
     assert found.time[2].words == "3 × 10 rows"
@@ -89,4 +89,4 @@ def test_the_command_line_says_the_same(tight):
     for remedy in found.remedies:
         assert f"{remedy.title}: about {remedy.memory_mb / 1000:.2f} GB" in words
     assert "--set training.gradient_checkpointing=true" in words
-    assert "Tokenising" in words
+    assert "Tokenizing" in words

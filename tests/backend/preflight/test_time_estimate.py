@@ -31,7 +31,7 @@ def test_each_part_is_as_often_as_the_loop_does_it():
     found = seconds(measured_parts(amounts(), MEASURED))
     assert found == pytest.approx(
         {
-            "Start-up": 4 + 1.5 + 2, "Tokenising": 0.3, "Training": 20.0, "Evaluations": 4 * 50 * 0.01,
+            "Startup": 4 + 1.5 + 2, "Tokenizing": 0.3, "Training": 20.0, "Evaluations": 4 * 50 * 0.01,
             "Checkpoints": 4 * 3.0, "Saving": 1.0, "Predictions": 0.5,
         }
     )  # fmt: skip
@@ -63,7 +63,7 @@ def test_steps_that_are_due_are_counted_as_the_loop_meets_them(steps: int):
 
 def test_what_was_tokenised_before_takes_no_time():
     found = measured_parts(amounts(tokenised=frozenset({"train", "validation"})), MEASURED)
-    assert seconds(found)["Tokenising"] == 0.0
+    assert seconds(found)["Tokenizing"] == 0.0
 
 
 def test_early_stopping_may_end_it_sooner():

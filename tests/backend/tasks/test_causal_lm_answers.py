@@ -205,7 +205,7 @@ def test_answers_are_needed_to_learn_and_not_to_predict():
 def test_each_kind_of_row_has_its_own_columns():
     chat: Any = CausalLm(Settings(rows="chat"))
     asked: Any = CausalLm(Settings(rows="instructions"))
-    with pytest.raises(InputError, match=r"data\.columns\.messages: say which column holds the messages"):
+    with pytest.raises(InputError, match=r"data\.columns\.messages: specify which column contains the messages"):
         choose_columns(chat, {}, rows_of({"text": ["a"]}))
     with pytest.raises(InputError, match=r"data\.columns\.text: this task has no such column; it has prompt, input"):
         choose_columns(asked, {"text": "text"}, rows_of({"text": ["a"]}))

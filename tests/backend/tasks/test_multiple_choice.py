@@ -121,7 +121,7 @@ def test_a_person_says_where_numbers_begin(tokenizer, first, numbers):
 
 def test_how_labels_were_read_is_told():
     _, _, _, facts = prepared({**LIST, "label": ["1", "2"]})
-    assert facts["notes"] == ["The labels call the first choice 1; probability_0 still belongs to the first choice."]
+    assert facts["notes"] == ["The labels number the first choice 1; probability_0 still belongs to the first choice."]
 
 
 def test_a_row_with_another_number_of_choices_is_named():
@@ -141,7 +141,7 @@ def test_other_splits_are_held_to_the_same():
 
 
 def test_data_without_choices_says_what_to_name():
-    with pytest.raises(InputError, match=r"data\.columns\.choices: say which column holds the list of choices"):
+    with pytest.raises(InputError, match=r"data\.columns\.choices: specify which column contains the list of choices"):
         prepared({"text": ["a"], "label": ["0"]})
 
 

@@ -152,7 +152,8 @@ def test_other_split_with_questions_that_training_does_not_teach_is_noted():
     assert "notes" not in facts
     task.check(rows_of([row(SQUAD), row({"text": [], "answer_start": []})]), COLUMNS, facts, "validation")
     assert facts["notes"] == [
-        "data.validation: every question of the training data has an answer, but here 1 of 2 have none; they count as errors."
+        "data.validation: every question in the training data has an answer, but here 1 of 2 "
+        "have none; they count as errors."
     ]
 
 

@@ -193,7 +193,7 @@ def test_encoding_leaves_the_tokenizer_as_it_was(nllb):
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({}, "task.source_language: this model marks every text with its language; name one of eng_Latn"),
+        ({}, "task.source_language: this model marks every text with its language; choose one of eng_Latn"),
         ({"source_language": "eng_Latn"}, "task.target_language: this model marks"),
         ({"source_language": "english"}, "has no language 'english'; it has eng_Latn, sin_Sinh, spa_Latn"),
     ],

@@ -40,7 +40,7 @@ def test_each_proposed_token_shows_its_pieces():
 @pytest.mark.parametrize(
     ("add", "problem"),
     [
-        (["the"], "a token already (id 1996)"),
+        (["the"], "a token (ID 1996)"),
         (["zyzzyva", "zyzzyva"], "occurs twice"),
         ([" "], "at least one character"),
         (["\ud83d"], "half of a character"),
@@ -51,7 +51,7 @@ def test_what_cannot_be_added_is_said(add, problem):
 
 
 def test_nothing_new_is_refused():
-    with pytest.raises(InputError, match="tokens already; name a new one"):
+    with pytest.raises(InputError, match="already tokens; enter a new one"):
         extend(open_tokenizer(BERT_TINY), Extension(["the"]))
 
 
@@ -101,7 +101,7 @@ def test_a_tokenizer_is_written_beside_a_configuration(tmp_path):
 @pytest.mark.parametrize("name", ["vocab.txt", "tokenizer_config.json", "spiece.model"])
 def test_no_tokenizer_is_ever_written_over(name, tmp_path):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(InputError, match=r"--output: .* holds a tokenizer already"):
+    with pytest.raises(InputError, match=r"--output: .* already contains a tokenizer"):
         save(open_tokenizer(BERT_TINY), tmp_path, "--output")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "mine")]
 

@@ -126,7 +126,7 @@ def test_lone_surrogates_are_replaced_and_told(bert_tiny):
         ({"max_length": 0}, "too small"),
         ({"max_length": 10**12, "padding": "max_length"}, "too much to pad to"),
         ({"pad_to_multiple_of": 10**12, "padding": "longest"}, "too much to pad to"),
-        ({"windows": True}, "need a max_length"),
+        ({"windows": True}, "require a max_length"),
         ({"max_length": 8, "truncation": "only_second"}, "there is none"),
         ({"max_length": 8, "windows": True, "stride": 6}, "stride: 6"),
         (

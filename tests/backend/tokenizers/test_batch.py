@@ -67,7 +67,7 @@ def test_pieces_of_all_ids_are_told():
 
 
 def test_as_many_pairs_as_texts_are_needed():
-    with pytest.raises(InputError, match="3 texts have 1 pairs"):
+    with pytest.raises(InputError, match="3 texts but 1 second texts"):
         grid_of(pairs=["one"])
 
 

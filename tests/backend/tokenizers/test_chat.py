@@ -54,7 +54,7 @@ def test_a_tokenizer_without_template_takes_the_one_of_training(byte_level: Path
 @pytest.mark.parametrize(
     ("template", "line", "said"),
     [
-        ("\n{{ raise_exception('roles must alternate') }}", 2, "refuses these messages (line 2: roles must alternate)"),
+        ("\n{{ raise_exception('roles must alternate') }}", 2, "rejects these messages (line 2: roles must alternate)"),
         (
             "{% for m in messages %}\n{% endfo %}",
             2,

@@ -85,7 +85,7 @@ def test_half_a_tokenizer_is_refused(byte_level: Path, tmp_path: Path, name: str
     (tmp_path / name).unlink()
     if config:
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
-    with pytest.raises(InputError, match=f"half a tokenizer: .* {name} is not; get {name} too"):
+    with pytest.raises(InputError, match=f"this tokenizer is incomplete: .* {name} is not; add {name}"):
         open_tokenizer(str(tmp_path))
 
 
@@ -94,7 +94,7 @@ def test_half_a_tokenizer_is_refused(byte_level: Path, tmp_path: Path, name: str
     [
         ("tokenizer.json", b"", "empty"),
         ("tokenizer.json", b'{"model": {', "damaged"),
-        ("config.json", b'{"a": 1}', "not a tokenizer; name its folder"),
+        ("config.json", b'{"a": 1}', "not a tokenizer; choose its folder"),
         ("tokenizer.json", b'{"model": {"type": "Unigram", "vocab": []}}', "no pieces"),
         ("tokenizer.json", b'{"model": {"type": "Unheard"}}', "cannot be opened"),
         ("vocab.txt", b"hello\nworld\n", r"no line \[UNK\]"),

@@ -133,7 +133,7 @@ def test_json_that_is_no_tokenizer_is_refused(tmp_path: Path):
 
 def test_pickled_tokenizer_is_never_opened(tmp_path: Path):
     (tmp_path / "vocab.pkl").write_bytes(b"cos\nsystem\n(S'touch boom'\ntR.")
-    with pytest.raises(InputError, match="only as a pickle"):
+    with pytest.raises(InputError, match="only available as a pickle"):
         open_tokenizer(str(tmp_path))
     with pytest.raises(InputError, match="pickled tokenizers are never opened"):
         open_tokenizer(str(tmp_path / "vocab.pkl"))
@@ -154,7 +154,7 @@ def test_name_that_is_nowhere_is_one_sentence():
 
 
 def test_path_that_is_nowhere_is_one_sentence(tmp_path: Path):
-    with pytest.raises(InputError, match="there is no such folder, and it is not a Hub ID either"):
+    with pytest.raises(InputError, match="there is no such folder, and this is not a Hub ID either"):
         open_tokenizer(str(tmp_path / "gone" / "model"))
 
 

@@ -75,5 +75,5 @@ def test_tokens_that_are_there_already_are_not_added_again(tmp_path):
 
 
 def test_added_tokens_must_be_a_list_of_texts():
-    with pytest.raises(InputError, match="give a list of texts"):
+    with pytest.raises(InputError, match="use a list of strings"):
         open_tokenizer(BERT_TINY, options={"added_tokens": "zyzzyva"})

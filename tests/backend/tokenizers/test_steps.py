@@ -51,7 +51,7 @@ def test_unigrams_choice_is_the_best_of_all_ways():
 
 def test_word_piece_says_why_a_word_is_unknown():
     words = {word.word: word for word in steps(BERT_TINY, text="🦊 " + "x" * 101).words}
-    assert "No piece fits" in words["🦊"].sentence
+    assert "No piece matches" in words["🦊"].sentence
     assert "longer than 100 characters" in words["x" * 101].sentence
 
 
@@ -133,7 +133,7 @@ def test_of_a_tokenizer_in_python_the_pieces_are_told_and_what_is_not_known(tmp_
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "ByT5Tokenizer"}')
     before, model, after = steps(str(tmp_path), text="fé").steps
     assert not before.known
-    assert "it does not say what it does" in before.sentence
+    assert "it does not report what it does" in before.sentence
     assert [(part.start, part.end) for part in model.parts] == [(0, 1), (1, 2), (1, 2)]
     assert "are certain" in model.sentence
     assert [part.text for part in after.parts][-1] == "</s>"

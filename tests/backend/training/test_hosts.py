@@ -121,10 +121,12 @@ def test_words_that_all_have_heard_are_taken_away(pair: Pair, until: Until):
 
 def test_hosts_with_other_rows_are_told_apart(pair: Pair):
     for _ in range(2):
-        pair.first.same({"train": "abc"}, "reads other rows")
-    pair.other.same({"train": "abc"}, "reads other rows")
-    with pytest.raises(RunFailed, match="this host reads other rows, unlike the first; give all") as refusal:
-        pair.other.same({"train": "xyz"}, "reads other rows")
+        pair.first.same({"train": "abc"}, "reads different rows")
+    pair.other.same({"train": "abc"}, "reads different rows")
+    with pytest.raises(
+        RunFailed, match="this host reads different rows, unlike the first; make them the same on all"
+    ) as refusal:
+        pair.other.same({"train": "xyz"}, "reads different rows")
     assert refusal.value.code == "hosts_differ"
 
 

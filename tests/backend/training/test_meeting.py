@@ -40,7 +40,7 @@ def test_it_waits_until_all_have_come(run: RunFolder):
 def test_who_came_to_an_earlier_attempt_has_not_come(run: RunFolder):
     meeting.come(run, 1, 2)
     meeting.come(run, 2, 1)
-    with pytest.raises(RunFailed, match=r"^host 2 did not arrive within 0\.05 seconds$") as failure:
+    with pytest.raises(RunFailed, match=r"^host 2 did not connect within 0\.05 seconds$") as failure:
         meeting.wait(run, HERE, quiet)
     assert (failure.value.code, "all 3 hosts" in failure.value.hint) == ("hosts_not_met", True)
 
@@ -67,7 +67,7 @@ def test_one_that_ends_while_it_begins_is_said(run: RunFolder, arrival: meeting.
     own.write_process_record(ProcessRecord(2, "h", "b", 1, 2, 0.0))
     arrival.look()
     own.write_exit_record(ExitRecord(2, 1, 0.0, "it has no jax"))
-    with pytest.raises(RunFailed, match="host 2 ended while it started: it has no jax"):
+    with pytest.raises(RunFailed, match="host 2 exited while starting: it has no jax"):
         arrival.look()
 
 

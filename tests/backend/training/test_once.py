@@ -89,7 +89,7 @@ def test_the_engine_parses_once_and_takes_the_facts_of_the_command(written: RunF
         lambda kept: [kept],
         lambda kept: {"key": 1},
     ],
-    ids=["other rows", "labels that are none", "no labels", "a list", "no facts"],
+    ids=["different rows", "labels that are none", "no labels", "a list", "no facts"],
 )
 def test_facts_of_a_stranger_that_do_not_fit_are_fitted_anew(written: RunFolder, counts: Counter[Any], change) -> None:
     spec, own = read_run(written), task_facts.read_kept(written)

@@ -60,7 +60,7 @@ def test_where_they_no_longer_fit_the_attempt_says_so_and_the_next_comes_back_to
     first, _ = resume.rows_of_a_pass(folder, work(), "cpu", PLENTY)
     fewer, note = resume.rows_of_a_pass(folder, work(), "cpu", SCARCE)
     assert fewer == work().micro_batch_size(SCARCE) < first
-    assert f"{fewer} rows at a time, earlier ones {first}" in note
+    assert f"{fewer} rows at a time, while earlier ones read {first}" in note
     assert "memory" in note
     assert resume.rows_of_a_pass(folder, work(), "cpu", PLENTY) == (first, "")
 

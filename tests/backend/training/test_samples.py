@@ -50,7 +50,7 @@ def test_worst_come_first_then_best_then_the_drawn_ones(rows: Rows):
     assert of_kind(event, "worst") == others[:3]
     assert of_kind(event, "best") == others[:-4:-1]
     assert event.rows[0].rating == pytest.approx(np.linspace(0.01, 0.99, COUNT)[others[0]])
-    assert event.measure == "probability of the right answer"
+    assert event.measure == "probability of the correct answer"
 
 
 def test_drawn_rows_are_the_same_at_each_evaluation_and_others_with_another_seed(rows: Rows):
@@ -91,14 +91,14 @@ def test_rows_whose_answers_nobody_knows_are_only_drawn(rows: Rows):
         ({"prediction": ["a", "b", "c"], "loss": [2.0, 0.5, 1.0]}, "loss", [0, 2, 1]),
         (
             {"prediction": ["B O", "O O O", "B"], "actual": ["B O", "B O B", "O"], "lost_words": [0, 0, 0]},
-            "right tags", [2, 1, 0],
+            "correct tags", [2, 1, 0],
         ),
         (
             {"prediction": ["the cat", "a dog", ""], "actual": [["cat", "the cat"], ["a cat"], ["bird"]]},
             "words in common", [2, 1, 0],
         ),
         ({"prediction": [1, 0, 1], "actual": [1, 1, 0], "probability_0": [0.1, 0.7, 0.4], "probability_1": [0.9, 0.3, 0.6]},
-         "probability of the right answer", [1, 2, 0]),
+         "probability of the correct answer", [1, 2, 0]),
     ],
 )  # fmt: skip
 def test_each_task_has_its_measure_of_a_good_answer(columns: dict, measure: str, order: list[int]):

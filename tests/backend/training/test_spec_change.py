@@ -44,7 +44,7 @@ def test_the_spec_of_the_last_attempt_is_kept_where_a_resume_is_changed_twice(ru
 def test_settings_of_a_run_that_cannot_be_written_are_changed_in_a_run_of_ones_own(begun: RunFolder):
     (begun.path / "spec.started.yaml").unlink()
     (begun.path / "spec.started.yaml").mkdir()
-    with pytest.raises(InputError, match="start one of your own from"):
+    with pytest.raises(InputError, match="start your own from"):
         change_settings(begun, read_spec(begun.spec), ["hardware.micro_batch_size=4"])
 
 
@@ -189,6 +189,6 @@ def test_what_cannot_be_taken_over_is_refused_and_changes_nothing(
 
 
 def test_a_run_that_is_running_keeps_its_engine(folder: RunFolder):
-    with hold_lock(folder.lock), pytest.raises(InputError, match="is running; pause it"):
+    with hold_lock(folder.lock), pytest.raises(InputError, match="is in progress; pause it"):
         change_engine(folder, read_spec(folder.spec), Checkpoints(folder), "jax", new_optimizer=True)
     assert hardware(folder)["engine"] == "torch"

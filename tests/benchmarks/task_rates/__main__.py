@@ -5,7 +5,7 @@ is told apart, of the first run (nothing compiled before) and of later ones (all
 
 Alternated pairs, each side in a process of its own, with the same model, rows, batch size, learning rate, dtype and
 threads. Training: rows between the first and the last step over their seconds. Prediction: the test rows from text to
-answer, tokenising included, against the pipeline (or, where transformers 5 has none, the loop of its examples) at its
+answer, tokenizing included, against the pipeline (or, where transformers 5 has none, the loop of its examples) at its
 best batch size. The median of the pairs is what counts.
 """
 
@@ -156,7 +156,7 @@ def _trainer(task: str, folder: Path, threads: int) -> dict:
 
 
 def _predict(task: str, folder: Path, threads: int) -> dict:
-    """From rows to answers, tokenising included: the features' cache is emptied before."""
+    """From rows to answers, tokenizing included: the features' cache is emptied before."""
     import shutil
     from dataclasses import replace
 

@@ -91,7 +91,7 @@ class DataCard(Card):
         self.report.clicked.connect(self.report_asked)
         self.tokens = IconButton(tr("Tokens"), "text", "quiet")
         self.tokens.setToolTip(
-            tr("Token lengths and the limit, unknown tokens, padding, and what the model sees of every row")
+            tr("Token lengths and the limit, unknown tokens, padding, and what the model sees for each row")
         )
         self.tokens.clicked.connect(self.tokens_asked)
         for widget in (self.state, self.tokens, self.report):

@@ -23,8 +23,8 @@ from backend.contract.rpc.protocol import ErrorReply, Progress
 
 GLANCE_DELAY_MS = 150
 _OTHERS = {
-    "validation": tr("use validation data of the same format, or drop this on the page to train on it."),
-    "test": tr("use test data of the same format, or drop this on the page to train on it."),
+    "validation": tr("use validation data in the same format, or drop this on the page to train on it."),
+    "test": tr("use test data in the same format, or drop this on the page to train on it."),
 }
 
 

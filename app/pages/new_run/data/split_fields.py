@@ -26,7 +26,7 @@ KINDS: dict[SplitKind, tuple[str, ...]] = {
 HINTS: dict[SplitKind, tuple[str, str, str]] = {
     "files": (
         tr("A file or folder, or drop one here"),
-        tr("A file of the same format"),
+        tr("A file in the same format"),
         tr("Optional. Scored once, at the end"),
     ),
     "names": (

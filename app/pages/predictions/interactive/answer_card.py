@@ -33,7 +33,8 @@ GROUNDS, OUTLINES = ("accent_soft", "warning_soft"), ("focus", "warning")
 """How what only the first, and only the second model says is marked."""
 
 KEPT_OPEN = tr(
-    "A loaded model answers immediately. It is unloaded after five idle minutes, or when a run needs its device."
+    "A loaded model answers immediately. It is unloaded after five minutes of inactivity, or "
+    "when a run needs its device."
 )
 
 

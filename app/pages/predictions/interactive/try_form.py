@@ -284,7 +284,7 @@ class TryForm(Card):
             inside(entry.title) if (entry := self._tasks.get(kind)) else kind for kind in (other, self._task.kind)
         ]
         return tr(
-            "{name} was trained for {titles}, but the first model for {titles_2}. Choose another model.",
+            "{name} was trained for {titles}, but the first model was trained for {titles_2}. Choose another model.",
             name=self.second.name,
             titles=titles[0],
             titles_2=titles[1],

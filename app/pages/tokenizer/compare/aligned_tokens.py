@@ -186,7 +186,7 @@ class AlignedTokens(QWidget):
             "" if token.special else tr(", split differently elsewhere") if token.differs else tr(", the same in all")
         )
         self.token_shown.emit(
-            tr("{piece} · id {id} · {where}{alike}", piece=token.piece, id=token.id, where=where, alike=alike)
+            tr("{piece} · ID {id} · {where}{alike}", piece=token.piece, id=token.id, where=where, alike=alike)
         )
 
 

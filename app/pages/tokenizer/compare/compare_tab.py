@@ -48,8 +48,8 @@ EXAMPLE = tr(
     "b):\n    return a + b\nEin Donaudampfschiff, el niño y l'été"
 )
 MODES = (tr("Text"), tr("Data"))
-NO_RESULT = tr("The comparison has no result")
-STOPPED = (NO_RESULT, tr("It was stopped."), tr("Try again"))
+NO_RESULT = tr("No comparison result")
+STOPPED = (NO_RESULT, tr("The comparison was stopped."), tr("Try again"))
 
 
 class CompareTab(TokenizerTab):
@@ -67,7 +67,7 @@ class CompareTab(TokenizerTab):
         self.others = ComparedTokenizers(context)
         self.others.changed.connect(self._on_changed)
         self.mode, modes = chips(MODES, self.show_mode)
-        self.special, self.only = QCheckBox(tr("Special tokens")), QCheckBox(tr("Color only differences"))
+        self.special, self.only = QCheckBox(tr("Special tokens")), QCheckBox(tr("Color differences only"))
         self.special.setChecked(True)
         self.only.setChecked(True)
         self.special.toggled.connect(lambda _: self.compare_text())
@@ -122,8 +122,8 @@ class CompareTab(TokenizerTab):
             "chart",
             tr("Compare on your data"),
             tr(
-                "Choose a data file and the column with the texts: tokens per word, character and row of "
-                "each tokenizer, by language where a column names it."
+                "Choose a data file and the column with the texts to see tokens per word, character and "
+                "row for each tokenizer, by language if a column specifies it."
             ),
             tr("Use the demo data"),
         )
@@ -170,13 +170,15 @@ class CompareTab(TokenizerTab):
             self.waiting.show_sentence(*STOPPED)
         if self.waiting.currentWidget() is self.compared:
             self.waiting.setCurrentWidget(self.nothing)  # it was about other tokenizers
-            self.nothing.set_words(tr("You chose other tokenizers"), tr("Compare again to see them on your data."), "")
+            self.nothing.set_words(
+                tr("You chose different tokenizers"), tr("Compare again to see their results on your data."), ""
+            )
         self._show_state()
         self.compare_text()
 
     def _show_state(self) -> None:
         self.add.setEnabled(len(self.others.tokenizers) < MOST)
-        self.add.setToolTip("" if self.add.isEnabled() else tr("{MOST} at most can be compared", MOST=MOST))
+        self.add.setToolTip("" if self.add.isEnabled() else tr("You can compare up to {MOST} tokenizers", MOST=MOST))
         self.start.setEnabled(self.data.ready and self.others.ready and not self._measure.open)
 
     # One text
@@ -269,7 +271,7 @@ class ComparedData(QWidget):
         self.card = Card(tr("Tokens"))
         self.card.add(self.bars, 1)
         styles = [SeriesStyle(str(place), "", color_token=token) for place, token in enumerate(COLOR_TOKENS)]
-        self.lengths = LivePlot(tr("Rows by their tokens"), styles, "tokens")
+        self.lengths = LivePlot(tr("Rows by token count"), styles, "tokens")
         self.plots = stack(self.card, self.lengths)
         row.addStretch(1)
         side = holder(vbox(row, (self.plots, 1), spacing=8))

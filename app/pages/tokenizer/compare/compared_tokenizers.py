@@ -23,7 +23,7 @@ COLOR_TOKENS = ("plot_1", "plot_2", "plot_3", "plot_4")
 """Of the tokenizers, in the plots and beside their names."""
 NARROW = 230
 """Pixels of a head below which its name needs the room of the button that browses; the page's own button browses too."""
-HINT = tr("The tokenizer that is chosen at the top of the page")
+HINT = tr("The tokenizer chosen at the top of the page")
 
 
 class ComparedTokenizers(QWidget):

@@ -130,14 +130,14 @@ class SubjectBar(QWidget):
         super().__init__(parent)
         self._context = context
         self.draft = TrainingSubject(lacks=tr("Choose data and a model under New run first."))
-        hint = tr("The run that you are setting up, or one that was started")
-        self.box = QuietComboBox(name=tr("Whose data"), hint=hint, activated=self._on_chosen)
+        hint = tr("The run you are setting up, or one that has been started")
+        self.box = QuietComboBox(name=tr("Run that the data is from"), hint=hint, activated=self._on_chosen)
         self.split_box = QuietComboBox(name=tr("Split"), activated=self.changed.emit)
         self.split_box.setMinimumContentsLength(14)
         self.pages, chosen_page = chips(PAGES)
-        self.fresh = IconToolButton("refresh", tr("Read the files again"))
+        self.fresh = IconToolButton("refresh", tr("Reload the files"))
         row = hbox(
-            label(tr("Data of"), "muted"), (self.box, 3), (self.split_box, 1), self.fresh, spacing=10, parent=self
+            label(tr("Data from"), "muted"), (self.box, 3), (self.split_box, 1), self.fresh, spacing=10, parent=self
         )
         row.addSpacing(6)
         row.addLayout(chosen_page)

@@ -37,13 +37,13 @@ PADDING_TITLES = {
 LIMIT_COLUMNS = ("limit", "rows", "share")
 LIMIT_WIDTHS = {"limit": 110, "rows": 76, "share": 76}
 LIMIT_TITLES = {
-    "cut": tr("Rows that are cut"),
+    "cut": tr("Rows that are truncated"),
     "windows": tr("Rows in several windows"),
     "blocks": tr("Rows longer than a block"),
 }
 
 SIDE_WIDTH = 320
-NOT_SHOWN = tr("This cannot be shown")
+NOT_SHOWN = tr("This can't be shown")
 STOPPED = (tr("Stopped"), tr("Rows that are already tokenized are kept."), tr("Continue"))
 
 
@@ -140,7 +140,7 @@ class LengthsCard(Card):
             self.use.setText(tr("Set {suggestion:,}", suggestion=measure.suggestion))
             self.use.setToolTip(
                 tr(
-                    "Use {suggestion:,} as {setting} of the run that you are setting up",
+                    "Use {suggestion:,} as the {setting} of the run you are setting up",
                     suggestion=measure.suggestion,
                     setting=measure.setting,
                 )
@@ -184,8 +184,8 @@ def quantile_words(measure: LengthMeasure) -> str:
     """`17.2 tokens on average · half have at most 15 · 95 % at most 35 · the longest has 91`."""
     found = measure.quantiles
     return tr(
-        "{mean:,.1f} tokens on average · half have at most {found:,} · 95 % at most {found_2:,} "
-        "· 99 % at most {found_3:,} · the longest has {found_4:,}",
+        "{mean:,.1f} tokens on average · half have at most {found:,} · 95% at most {found_2:,} · "
+        "99% at most {found_3:,} · the longest has {found_4:,}",
         mean=measure.mean,
         found=found["50 %"],
         found_2=found["95 %"],
@@ -203,7 +203,7 @@ class LimitsCard(Card):
         super().__init__(tr("Limits"), parent, spacing=6)
         self._measure: LengthMeasure | None = None
         self._can_set = False
-        self.table = RowTable(name=tr("Usual limits"), titles=COLUMN_TITLES)
+        self.table = RowTable(name=tr("Common limits"), titles=COLUMN_TITLES)
         self.table.activated.connect(lambda index: self._on_activated(index.row()))
         self.add(self.table, 1)
 
@@ -213,7 +213,7 @@ class LimitsCard(Card):
         self.set_title(LIMIT_TITLES[measure.beyond])
         rows = [
             (
-                group_digits(one.limit) + (tr(" (as set)") if one.limit == measure.limit else ""),
+                group_digits(one.limit) + (tr(" (current)") if one.limit == measure.limit else ""),
                 group_digits(one.rows),
                 percent(one.share),
             )
@@ -243,7 +243,7 @@ class UnknownCard(Card):
         self.rate, self.sentence = label("", "section"), label("", "muted", wrap=True)
         self.corner.addWidget(self.rate)
         self.table = RowTable(name=tr("Rows with the largest share of unknown tokens"), titles=COLUMN_TITLES)
-        self.table.setToolTip(tr("Double-click or press Enter to see a row as the model gets it"))
+        self.table.setToolTip(tr("Double-click or press Enter to see a row as the model sees it"))
         self.table.setMinimumHeight(108)
         self.table.activated.connect(lambda index: self.row_chosen.emit(self._rows[index.row()].row))
         self.fill(self.sentence, (self.table, 1))
@@ -291,7 +291,7 @@ class PaddingCard(Card):
         self._lines = self.add(holder(vbox(*lines, spacing=9)))
         self.sentence.setText(
             tr(
-                "{percent} of what is computed in batches of {batch_size:,} is padding.",
+                "{percent} of the tokens computed in batches of {batch_size:,} are padding.",
                 batch_size=lengths.batch_size,
                 percent=percent(chosen.padding),
             )
@@ -304,7 +304,7 @@ def _rule_line(rule: PaddingRule, saves: bool, use: Callable[[dict], None]) -> Q
     line = QWidget()
     line.setToolTip(
         tr(
-            "{title}: {tokens:,} tokens an epoch, {padding:.1%} of them padding",
+            "{title}: {tokens:,} tokens per epoch, {padding:.1%} of them padding",
             title=rule.title,
             tokens=rule.tokens,
             padding=rule.padding,
@@ -326,7 +326,7 @@ def _rule_line(rule: PaddingRule, saves: bool, use: Callable[[dict], None]) -> Q
         button.clicked.connect(lambda: use(dict(rule.setting)))
         top.addWidget(button)
     elif rule.chosen:
-        top.addWidget(label(tr("as set"), "faint"))
+        top.addWidget(label(tr("current"), "faint"))
     top.addWidget(share)
     vbox(top, bar, spacing=3, parent=line)
     return line

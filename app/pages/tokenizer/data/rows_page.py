@@ -29,7 +29,7 @@ from backend.contract.rpc.protocol import ErrorReply
 from backend.contract.rpc.training_data import FeatureLine, Kind, TokenSequence, TrainingFeature, TrainingRows
 
 CELL_CHARACTERS = 400
-POINT_AT_A_TOKEN = tr("Point at a token to see its id and label.")
+POINT_AT_A_TOKEN = tr("Hover over a token to see its ID and label.")
 
 PAGE = 100
 BY_STEP, IN_ORDER = 0, 1
@@ -201,7 +201,7 @@ def _span_words(answer: TrainingRows) -> str:
         tr("Rows {start:,} to {last:,}", start=answer.start + 1, last=last)
         if same
         else tr(
-            "Features {start:,} to {last:,} of {features:,}, made of {rows:,} rows",
+            "Features {start:,} to {last:,} of {features:,}, made from {rows:,} rows",
             start=answer.start + 1,
             last=last,
             features=answer.features,
@@ -214,7 +214,7 @@ class FeatureCard(Card):
     """Tokens scroll; what is said of the token under the mouse stands below."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(tr("What the model gets"), parent, spacing=8)
+        super().__init__(tr("What the model sees"), parent, spacing=8)
         theme.follow(self)
         self.feature: TrainingFeature | None = None
         self.place = label("", "faint")
@@ -282,7 +282,7 @@ class FeatureCard(Card):
         said = sequence.labels[place]
         parts = [
             f"#{place}",
-            tr("id {ids}", ids=sequence.ids[place]),
+            tr("ID {ids}", ids=sequence.ids[place]),
             repr(sequence.texts[place]),
             KINDS[sequence.kinds[place]],
         ]

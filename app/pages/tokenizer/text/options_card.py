@@ -16,20 +16,20 @@ from app.widgets.icon_label import IconButton
 from backend.contract.tokens.options import Padding, Side, TokenOptions, Truncation
 from backend.contract.tokens.tokens import TokenizerDescription
 
-SIDES = ((tr("By default"), None), (tr("Left"), "left"), (tr("Right"), "right"))
-BEYOND = ((tr("Cut off"), False), (tr("Split into windows"), True))
-FILLS = ((tr("None"), ""), (tr("To the longest"), "longest"), (tr("To the limit"), "max_length"))
+SIDES = ((tr("Tokenizer default"), None), (tr("Left"), "left"), (tr("Right"), "right"))
+BEYOND = ((tr("Truncate"), False), (tr("Split into windows"), True))
+FILLS = ((tr("None"), ""), (tr("To the longest text"), "longest"), (tr("To the limit"), "max_length"))
 CUTS = (
     (tr("The longer one"), "longest_first"),
-    (tr("The first only"), "only_first"),
-    (tr("The second only"), "only_second"),
+    (tr("Only the first"), "only_first"),
+    (tr("Only the second"), "only_second"),
 )
 SWITCHES = {
     "add_prefix_space": (
         tr("Space before the text"),
-        tr("add_prefix_space: the first word is treated like one inside a text"),
+        tr("add_prefix_space: the first word is treated like a word inside the text"),
     ),
-    "do_lower_case": (tr("Lowercase"), tr("do_lower_case: the text is lowercased before it is tokenised")),
+    "do_lower_case": (tr("Lowercase"), tr("do_lower_case: the text is lowercased before it is tokenized")),
 }
 MOST = 1_000_000
 ROW = 32
@@ -48,23 +48,24 @@ class OptionsCard(Card):
         self.facts = label("", "faint", wrap=True)
         self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.special = _switch(
-            tr("Special tokens"), tr("Add those that the model expects around a text, for example [CLS] and [SEP]")
+            tr("Special tokens"),
+            tr("Add the special tokens that the model expects around a text, for example [CLS] and [SEP]"),
         )
         self.special.setChecked(True)
         self.switches = {name: _switch(*words) for name, words in SWITCHES.items()}
         self.max_length = _number(tr("no limit"), tr("Max length in tokens, including special tokens"))
         self.cut_side = _choice(SIDES, tr("Which side of a text is truncated"))
-        self.beyond = _choice(BEYOND, tr("What happens to the rest of a long text"))
-        self.stride = _number("", tr("Tokens that a window shares with the one before"))
+        self.beyond = _choice(BEYOND, tr("What happens to the part of a long text beyond the limit"))
+        self.stride = _number("", tr("Number of tokens that a window shares with the previous one"))
         self.pair_cut = _choice(CUTS, tr("Which of two texts is truncated"))
-        self.padding = _choice(FILLS, tr("How far texts are padded"))
+        self.padding = _choice(FILLS, tr("The length that texts are padded to"))
         self.padding_side = _choice(SIDES, tr("Which side is padded"))
         self.multiple = _number("any", tr("The padded length is a multiple of this number"))
-        self.cost_limit = _number(tr("the model's"), tr("Tokens that the cost is compared with"))
+        self.cost_limit = _number(tr("the model's"), tr("Number of tokens that the cost is compared with"))
         self.template = TemplateField()
         self.stored_note = label("", "faint", wrap=True)
         self.stored_button = IconButton(tr("Use them"), "check", "quiet", clicked=self.use_stored)
-        hint = tr("Copy the options that a run supports to New run, and say which ones the run decides itself")
+        hint = tr("Copy the options that a run supports to New run, and list the ones that the run decides itself")
         self.use_button = IconButton(tr("Use in my run"), "bolt", hint=hint, clicked=self.run_asked)
         self._place()
         self._connect()
@@ -80,7 +81,7 @@ class OptionsCard(Card):
         self.form.setHorizontalSpacing(10)
         self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for words, widget in (
-            (tr("Limit"), self.max_length), (tr("The rest"), self.beyond), (tr("Overlap"), self.stride),
+            (tr("Limit"), self.max_length), (tr("Beyond the limit"), self.beyond), (tr("Overlap"), self.stride),
             (tr("Truncate on"), self.cut_side), (tr("In a pair"), self.pair_cut), (tr("Padding"), self.padding),
             (tr("Pad on"), self.padding_side), (tr("Multiple of"), self.multiple), (tr("Cost limit"), self.cost_limit),
         ):  # fmt: skip
@@ -201,7 +202,7 @@ def facts_line(description: TokenizerDescription) -> str:
     """`WordPiece · 30 522 pieces · reads 512 tokens · fast`."""
     model = description.model or description.tokenizer_class
     words = [
-        tr("{model} on bytes", model=model) if description.byte_level else model,
+        tr("{model} (byte-level)", model=model) if description.byte_level else model,
         tr("{vocabulary} pieces", vocabulary=group_digits(description.vocabulary)),
     ]
     if description.byte_fallback:

@@ -22,7 +22,7 @@ from backend.contract.tokens.batches import Decoded, DecodedRow, PiecesAsText, T
 _MISSING = re.compile(r"(⟨no (?:token|piece) [^⟩]*⟩)")
 _VARIANTS = (
     (tr("With special tokens"), "with_special"),
-    (tr("Without them"), "without_special"),
+    (tr("Without special tokens"), "without_special"),
     (tr("Spaces cleaned up"), "cleaned"),
 )
 MAX_ROWS = 200
@@ -73,13 +73,13 @@ def batch_summary(answer: TokenGrid) -> list[str]:
     if cut:
         words.append(
             tr(
-                "{count} cut, {count_2} lost",
+                "{count} truncated, {count_2} lost",
                 count=trn("{count} row", "{count} rows", cut),
                 count_2=trn("{count} token", "{count} tokens", sum(answer.left_out)),
             )
         )
     if answer.pad_id is not None and cells > real:
-        words.append(tr("filled with id {pad_id}", pad_id=answer.pad_id))
+        words.append(tr("filled with ID {pad_id}", pad_id=answer.pad_id))
     return [*words, *map(thin, answer.notes)]
 
 
@@ -103,9 +103,7 @@ class DecodedView(MarkedText):
         known = trn("{count} piece", "{count} pieces", len(answer.ids))
         wrong = tr(" · {number} not in the vocabulary", number=len(answer.unknown)) if answer.unknown else ""
         ids = ", ".join("–" if one < 0 else str(one) for one in answer.ids)
-        self.show_pieces(
-            [*_head(f"{known}{wrong}"), *_mark_runs(answer.text), *_head(tr("\n\nTheir ids")), TextRun(ids)]
-        )
+        self.show_pieces([*_head(f"{known}{wrong}"), *_mark_runs(answer.text), *_head(tr("\n\nIDs")), TextRun(ids)])
 
     def say(self, sentence: str) -> None:
         """A sentence in place of text."""
@@ -115,7 +113,7 @@ class DecodedView(MarkedText):
 def _row(row: DecodedRow, number: int, several: bool) -> Iterator[TextRun]:
     title = f"{number + 1}. " if several else ""
     wrong = tr(" · {number:,} not in the vocabulary", number=len(row.missing)) if row.missing else ""
-    yield from _head(f"{title}{trn('{count} id', '{count} ids', len(row.pieces))}{wrong}")
+    yield from _head(f"{title}{trn('{count} ID', '{count} IDs', len(row.pieces))}{wrong}")
     if several:
         yield from _mark_runs(row.text)
     else:

@@ -29,7 +29,7 @@ class StepsView(QStackedWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.empty = EmptyState("text", tr("No steps to show"), tr("Type a text to see how it becomes tokens."))
+        self.empty = EmptyState("text", tr("No steps to show"), tr("Type some text to see how it becomes tokens."))
         self.notes = label("", "muted", wrap=True)
         self._column = vbox(self.notes, 1, spacing=10, margins=(0, 0, 6, 0))
         self.notes.hide()
@@ -51,7 +51,7 @@ class StepsView(QStackedWidget):
             return
         self._answer = answer
         if not answer.steps:
-            self.say(tr("Type a text to see how it becomes tokens."))
+            self.say(tr("Type some text to see how it becomes tokens."))
             return
         self.notes.setText(" ".join([*map(thin, answer.notes), *([SHORTENED] if answer.shortened else [])]))
         self.notes.setVisible(bool(self.notes.text()))
@@ -149,8 +149,8 @@ class _WordTree(QTreeWidget):
 
     def __init__(self, words: list[WordTrace]) -> None:
         super().__init__()
-        self.setAccessibleName(tr("Words of the model"))
-        self.setHeaderLabels([tr("Word"), tr("Pieces"), tr("Ids or score")])
+        self.setAccessibleName(tr("Words that the model receives"))
+        self.setHeaderLabels([tr("Word"), tr("Pieces"), tr("IDs or score")])
         theme.give_font(self, 12, mono=True)
         self.setFixedHeight(TREE_HEIGHT)
         self.setAlternatingRowColors(False)

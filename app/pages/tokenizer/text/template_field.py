@@ -98,9 +98,9 @@ class TemplateField(QWidget):
         if is_changed:
             self.whose.setText(tr("Your template replaces the tokenizer's."))
         elif self._is_plain:
-            self.whose.setText(tr("This tokenizer has none, so a plain one is used, here and in training."))
+            self.whose.setText(tr("This tokenizer has no chat template, so a plain one is used, here and in training."))
         else:
-            self.whose.setText(tr("The tokenizer's own. Change it here to see the effect."))
+            self.whose.setText(tr("This is the tokenizer's own template. Change it here to see the effect."))
 
     def apply_theme(self) -> None:
         """Mark the line with the mistake, in the present colours."""

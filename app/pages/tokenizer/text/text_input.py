@@ -21,11 +21,11 @@ from app.widgets.text.text_editor import Places, TextEditor, fits, text_of
 TEXT, PAIR, WORDS, CHAT, BATCH, IDS, FILE = range(7)
 MODES = (
     (tr("Text"), tr("One text, as written")),
-    (tr("Pair"), tr("Two texts that the model gets as one, for example a question and its context")),
+    (tr("Pair"), tr("Two texts that the model sees as one, for example a question and its context")),
     (tr("Words"), tr("Words separated by whitespace, as for tagging (is_split_into_words)")),
     (tr("Chat"), tr("A conversation, written out by the chat template")),
-    (tr("Batch"), tr("Several texts, one per line, as the padded batch that the model gets")),
-    (tr("Ids"), tr("Ids or pieces back to text, one list per line")),
+    (tr("Batch"), tr("Several texts, one per line, as the padded batch that the model sees")),
+    (tr("IDs"), tr("Decode IDs or pieces to text, one list per line")),
 )
 EXAMPLE = tr(
     "Fine-tuning transformers shouldn't require a terminal.\nUnbelievably long words get split into sub-word pieces."
@@ -58,7 +58,7 @@ class TextInput(Card):
         row.setSpacing(3)
         self.text, self.second = _editor(tr("Text"), EXAMPLE), _editor(tr("Second text"), SECOND)
         self.words, self.lines = _editor(tr("Words"), EXAMPLE), _editor(tr("Texts, one per line"), SEVERAL)
-        self.ids = _editor(tr("Ids or pieces, one list per line"), SOME_IDS)
+        self.ids = _editor(tr("IDs or pieces, one list per line"), SOME_IDS)
         theme.role(self.ids, "mono")
         self.chat = ChatEditor()
         both = holder(hbox(self.text, self.second, spacing=10))
@@ -124,7 +124,7 @@ class TextInput(Card):
         except OSError as error:
             self.refused.emit(text_file.refusal(self.path, error))
             return
-        said = tr("{size}: too long for an editor, so only its tokens are shown.", size=megabytes(size / 1000000.0))
+        said = tr("{size}: too long for the editor, so only the tokens are shown.", size=megabytes(size / 1000000.0))
         self._show_file(None, str(self.path), said)
 
     def _on_long_text(self, text: str) -> None:
@@ -132,7 +132,7 @@ class TextInput(Card):
             self._on_too_long(text)
             return
         said = tr(
-            "{number} characters: too long for an editor, so only its tokens are shown.",
+            "{number} characters: too long for the editor, so only the tokens are shown.",
             number=group_digits(len(text)),
         )
         self._show_file(text, tr("The pasted text"), said)

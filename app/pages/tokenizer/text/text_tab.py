@@ -154,7 +154,7 @@ class TextTab(TokenizerTab):
             return
         self.settings_chosen.emit(found.settings)
         taken_over = run_handover.taken_over(found.settings)
-        said = tr("Your run now has {taken_over}. {rest}", taken_over=taken_over, rest=rest)
+        said = tr("Your run now uses {taken_over}. {rest}", taken_over=taken_over, rest=rest)
         self.message.emit("success", said.rstrip())
 
     def open_file(self, path: str) -> None:
@@ -217,7 +217,7 @@ class TextTab(TokenizerTab):
         question = steps_arguments(self.input, options, self.tokenizer, part)
         if question is None:
             self._steps.ignore()
-            self.tokens.steps.say(tr("This is too long for steps; paste a part of it under “Text”."))
+            self.tokens.steps.say(tr("This is too long to show the steps; paste part of it under “Text”."))
         else:
             self._steps.ask(question)
 
@@ -228,7 +228,7 @@ class TextTab(TokenizerTab):
             self._ignore_all_but()
             self.working.end()
             self.decoded.say(
-                written.problem or tr("Write IDs such as 101, 7592, 102, or pieces such as un ##believ ##able.")
+                written.problem or tr("Enter IDs such as 101, 7592, 102, or pieces such as un ##believ ##able.")
             )
         elif written.ids:
             self._ignore_all_but(self._decode)
@@ -304,7 +304,7 @@ class TextTab(TokenizerTab):
 def _unreadable(path: Path, error: OSError) -> ErrorReply:
     return ErrorReply(
         tr(
-            "{name} can no longer be read ({strerror}); open it again or another file.",
+            "{name} can no longer be read ({strerror}); open it again or open another file.",
             name=path.name,
             strerror=error.strerror or error,
         )

@@ -45,12 +45,12 @@ class TokensCard(Card):
         self._boxes: TokenBoxes | None = None
         self._cost: int | None = None
         self._looked_at = -1
-        self.chips, row = chips([tr("Tokens"), tr("Ids"), tr("Pipeline")], self.show_view)
+        self.chips, row = chips([tr("Tokens"), tr("IDs"), tr("Pipeline")], self.show_view)
         self.whitespace = QCheckBox(tr("Show spaces"))
         self.whitespace.setToolTip(tr("Spaces as dots, line breaks as arrows, other invisible characters by name"))
         self.whitespace.setChecked(True)
-        self.copy_button = IconToolButton("copy", tr("Copy all ids"), clicked=self.copy_ids)
-        name = tr("What to show the steps of")
+        self.copy_button = IconToolButton("copy", tr("Copy all IDs"), clicked=self.copy_ids)
+        name = tr("What to show the steps for")
         self.part_box = QuietComboBox(name=name, hint=name, activated=self.view_changed.emit)
         self.part_box.setMaximumWidth(260)
         self.part_box.setMinimumContentsLength(18)
@@ -61,7 +61,7 @@ class TokensCard(Card):
         self.view.hint = self._hint
         self.whitespace.toggled.connect(self.view.set_whitespace_visible)
         self.ids = QPlainTextEdit(readOnly=True)
-        self.ids.setAccessibleName(tr("Ids"))
+        self.ids.setAccessibleName(tr("IDs"))
         theme.role(self.ids, "mono")
         self.steps = StepsView()
         self.pages = stack(self.view, self.ids, self.steps)
@@ -85,7 +85,7 @@ class TokensCard(Card):
         self.counts = label("", "muted", wrap=True)
         self.back, self.limit = ElidedLabel("", "faint"), Pill()
         self.limit.setToolTip(
-            tr("Tokens (of the longest window) against the limit of the model, or the one under “Cost limit”")
+            tr("Tokens (in the longest window) compared with the model's limit, or with the one under “Cost limit”")
         )
         self.limit.hide()
         return vbox(self.counts, hbox((self.back, 1), self.limit, spacing=12), spacing=4)
@@ -133,7 +133,7 @@ class TokensCard(Card):
         is_part = whole > len(table)
         for widget in (self.before, self.after, self.part):
             widget.setVisible(is_part)
-        copied = tr("Copy these ids") if is_part else tr("Copy all ids")
+        copied = tr("Copy these IDs") if is_part else tr("Copy all IDs")
         self.copy_button.setToolTip(copied)
         self.copy_button.setAccessibleName(copied)
         if is_part:
@@ -195,7 +195,7 @@ class TokensCard(Card):
     def copy_ids(self) -> None:
         """Put the ids of the shown tokens on the clipboard."""
         QGuiApplication.clipboard().setText(", ".join(map(str, self.table.ids.tolist())))
-        self.message.emit("success", tr("Copied {count}.", count=trn("{count} id", "{count} ids", len(self.table))))
+        self.message.emit("success", tr("Copied {count}.", count=trn("{count} ID", "{count} IDs", len(self.table))))
 
 
 class TokenCard(Card):

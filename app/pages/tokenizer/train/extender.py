@@ -73,7 +73,7 @@ class TokenizerExtender(TokenizerBuilder):
         card = Card(tr("Tokens to add"), spacing=6)
         self.ordinary = _list(tr("Tokens, one per line"), tr("photosynthesis\nsodium chloride"))
         self.special = _list(tr("Special tokens, one per line"), "<speaker>")
-        self.whole_words = QCheckBox(tr("Only as whole words"))
+        self.whole_words = QCheckBox(tr("Whole words only"))
         self.whole_words.setToolTip(tr("Match an added token only as a whole word: “cat”, but not in “cats”"))
         self.whole_words.toggled.connect(self._on_edited)
         for caption, box in (
@@ -101,7 +101,7 @@ class TokenizerExtender(TokenizerBuilder):
         if self._propose.waits:
             return tr("Checking the tokens…")
         if not new_tokens(self._tokens):
-            return tr("None of these can be added; enter another one.")
+            return tr("None of these can be added; enter a different token.")
         wrong = next((one for one in self._tokens if one.problem and one.known is None), None)
         return (
             tr("“{text}”: {problem}; remove it.", text=wrong.text, problem=wrong.problem) if wrong is not None else ""

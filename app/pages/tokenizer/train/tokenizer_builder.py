@@ -128,7 +128,7 @@ class BuilderFoot(Card):
         self.line = PathLine(placeholderText=tr("A new folder"))
         self.line.setAccessibleName(tr("Folder of the new tokenizer"))
         self.line.setToolTip(tr("The new tokenizer is saved in this folder; nothing there is overwritten"))
-        self.browse = IconToolButton("folder", tr("Choose where the new folder is made"), clicked=self._on_browse)
+        self.browse = IconToolButton("folder", tr("Choose where to create the new folder"), clicked=self._on_browse)
         self.begin = IconButton(verb, icon, "primary")
         self.copy = IconButton(tr("Copy command"), "copy", "quiet")
         self.pages = WorkStack()
@@ -176,6 +176,6 @@ class BuilderFoot(Card):
 
     def _on_browse(self) -> None:
         start = Path(self.output()).parent if self.output() else self._above
-        above = QFileDialog.getExistingDirectory(self, tr("Choose where the new folder is made"), str(start))
+        above = QFileDialog.getExistingDirectory(self, tr("Choose where to create the new folder"), str(start))
         if above:
             self.line.setText(str(Path(above) / (Path(self.output()).name or "tokenizer")))

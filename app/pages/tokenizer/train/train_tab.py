@@ -23,7 +23,7 @@ MADE_BEFORE = 2
 
 NARROWEST = 400
 """Pixels of the settings, which are not scrolled sideways."""
-TEXTS = (tr("Texts"), tr("Count in (optional)"), tr("Texts"))
+TEXTS = (tr("Texts"), tr("Count occurrences in (optional)"), tr("Texts"))
 
 
 class TrainTab(TokenizerTab):
@@ -116,8 +116,8 @@ class TrainTab(TokenizerTab):
         self.banner.show_message(
             "success",
             tr(
-                "Added {count}, {vocabulary} in all, saved in {path}. A run that uses it extends its "
-                "embeddings automatically.",
+                "Added {count} ({vocabulary} pieces in total) and saved the tokenizer in {path}. A run "
+                "that uses it extends its embeddings automatically.",
                 count=trn("{count} token", "{count} tokens", made.added),
                 vocabulary=formatting.group_digits(made.vocabulary),
                 path=made.path,

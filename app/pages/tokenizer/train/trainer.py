@@ -24,8 +24,8 @@ from backend.contract.tokens.training import Compression, TrainedTokenizer
 
 NEW = tr("New")
 STRANGE = tr(
-    "A model that was trained with another tokenizer does not know these pieces: train one from scratch with "
-    "it (Start from: from_config)."
+    "A model that was trained with another tokenizer does not know these pieces: train a "
+    "model from scratch with the new tokenizer (Start from: from_config)."
 )
 LESS = 0.001
 """A difference that is worth a colour."""
@@ -187,7 +187,7 @@ class TrainResultCard(Card):
         new, old = measured[:2]
         share = new.tokens / old.tokens - 1 if old.tokens else 0.0
         differs = tr("{value:.1%} fewer", value=-share) if share < 0 else tr("{share:.1%} more", share=share)
-        words = label(tr("as many") if abs(share) < LESS else differs)
+        words = label(tr("the same number") if abs(share) < LESS else differs)
         theme.role(words, "muted" if abs(share) < LESS else "success" if share < 0 else "warning")
         self.grid.addWidget(words, 2, len(measured) + 1)
 

@@ -34,12 +34,12 @@ class UserTokenizersCard(Card):
         self._preferences = preferences
         self._made: list[MadeBefore] = []
         self._row = -1
-        self.table = RowTable(name=tr("Tokenizers that you trained or extended"), titles=COLUMN_TITLES)
+        self.table = RowTable(name=tr("Tokenizers you trained or extended"), titles=COLUMN_TITLES)
         self.table.remember("made_tokenizers")
         self.table.row_selected.connect(self._on_selected)
         self.table.activated.connect(lambda index: self._open())
         self.where = ElidedLabel("", "muted")
-        hint = tr("Tokenizers that you train or extend here are listed with their folders.")
+        hint = tr("Tokenizers you train or extend here are listed with their folders.")
         self.pages = stack(EmptyState("text", tr("No tokenizers yet"), hint), self.table)
         self.open = IconButton(tr("Open"), "search", "primary", hint=tr("Show it on this page"), clicked=self._open)
         self.use = IconButton(tr("Use it in my run"), "bolt", clicked=lambda: self._emit(self.use_asked))

@@ -25,7 +25,7 @@ SHOWN = 60
 FACTS = ("id", "piece", "text", "bytes", "code points", "type", "script", "rank", "score", "frequency")
 NUMBERS = ("id", "rank", "score", "frequency")
 TITLES = {
-    "id": tr("Id"), "piece": tr("Piece"), "text": tr("Text"), "bytes": tr("Bytes"), "type": tr("Type"),
+    "id": tr("ID"), "piece": tr("Piece"), "text": tr("Text"), "bytes": tr("Bytes"), "type": tr("Type"),
     "script": tr("Script"), "frequency": tr("Frequency"), "code points": tr("Code points"), "rank": tr("Merge rank"), "score": tr("Log-probability"),
 }  # fmt: skip
 NOTHING = tr("Choose a piece in the table.")
@@ -101,11 +101,11 @@ class ConvertCard(Card):
     """`ids` or `pieces` to be converted; `show_conversion` takes the answer."""
 
     def __init__(self) -> None:
-        super().__init__(tr("Ids and pieces"), spacing=4)
+        super().__init__(tr("IDs and pieces"), spacing=4)
         self._from_ids = True
         self._calm = QTimer(self, interval=CALM_MS, singleShot=True)
         self._calm.timeout.connect(self.convert)
-        self.ids = self._field(tr("Ids"), "101, 7592, 102")
+        self.ids = self._field(tr("IDs"), "101, 7592, 102")
         self.pieces = self._field(tr("Pieces"), tr("[CLS] hello [SEP], one per line, or a JSON list"))
         self.ids.textChanged.connect(lambda: self._on_written(from_ids=True))
         self.pieces.textChanged.connect(lambda: self._on_written(from_ids=False))
@@ -150,7 +150,7 @@ class ConvertCard(Card):
         if self._from_ids:
             self._write(self.pieces, write_pieces(answer.pieces, answer.ids))
             missing = [str(number) for number, piece in zip(answer.ids, answer.pieces, strict=True) if piece is None]
-            said, count = tr("{count} without a piece: {listed}"), trn("{count} id", "{count} ids", len(missing))
+            said, count = tr("{count} without a piece: {listed}"), trn("{count} ID", "{count} IDs", len(missing))
         else:
             self._write(self.ids, write_ids(answer.ids))
             missing = [str(piece) for number, piece in zip(answer.ids, answer.pieces, strict=True) if number is None]

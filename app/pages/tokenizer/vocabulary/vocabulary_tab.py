@@ -25,7 +25,7 @@ from backend.contract.tokens.vocabulary import FoundRows, PieceCounts, PieceOrig
 
 SIDE_WIDTH = 296
 OPENING = tr("Opening the tokenizer")
-NOT_SHOWN = tr("The vocabulary cannot be shown")
+NOT_SHOWN = tr("The vocabulary can't be shown")
 
 
 class VocabularyTab(TokenizerTab):

@@ -31,7 +31,7 @@ TABLES = ((tr("Pieces"), "pieces"), (tr("Merges"), "merges"))
 WAYS: tuple[tuple[str, SearchBy, str], ...] = (
     (tr("Text"), "text", tr("Find text in a piece")),
     (tr("Regex"), "regex", tr("Regular expression, for example ^.un.*able$")),
-    (tr("Ids"), "id", tr("For example 101, 7592-7600")),
+    (tr("IDs"), "id", tr("For example 101, 7592-7600")),
     (tr("Script"), "script", ""),
 )
 
@@ -104,7 +104,7 @@ class VocabularyTable(TableCard):
                 if n and name != "normal"
             ]
             if vocabulary.missing:
-                ids = trn("{count} id", "{count} ids", vocabulary.missing)
+                ids = trn("{count} ID", "{count} IDs", vocabulary.missing)
                 words.append(tr("{count} without a piece", count=ids))
             words += [counted] if counted else []
         self.counts.setText(" · ".join(words))
@@ -140,7 +140,7 @@ class PieceSearch(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.tables, table_row = chips([title for title, _ in TABLES], lambda _: self._on_table())
-        hint = tr("Search by text (case-insensitive), regular expression (RE2), ids or script")
+        hint = tr("Search by text (case-insensitive), regular expression (RE2), IDs or script")
         ways = [(title, value) for title, value, _ in WAYS]
         self.way = QuietComboBox(name=tr("Search by"), hint=hint, items=ways, activated=self._on_way)
         self.way.setMinimumContentsLength(7)
@@ -216,7 +216,7 @@ class PieceSearch(QWidget):
 
     def offer_export(self, shown: int, total: int) -> None:
         """How many rows an export would write."""
-        self.export_shown.setText(tr("The rows that are shown ({shown})…", shown=group_digits(shown)))
+        self.export_shown.setText(tr("Shown rows ({shown})…", shown=group_digits(shown)))
         self.export_all.setText(tr("All rows ({total})…", total=group_digits(total)))
         self.export_shown.setEnabled(shown > 0)
         self.export.setEnabled(total > 0)

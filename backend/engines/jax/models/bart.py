@@ -218,12 +218,12 @@ ALIASES: dict[str, str] = dict.fromkeys(
 
 def check(config: Config, variant: Variant) -> None:
     """Raises InputError for what no class here computes."""
-    refuse_unless(config.get("tie_word_embeddings", True), config, message("an output layer of its own"))
-    refuse_unless(not config.get("encoder_layerdrop"), config, message("dropping whole layers"))
-    refuse_unless(not config.get("decoder_layerdrop"), config, message("dropping whole layers"))
+    refuse_unless(config.get("tie_word_embeddings", True), config, message("a separate output layer"))
+    refuse_unless(not config.get("encoder_layerdrop"), config, message("layer dropout"))
+    refuse_unless(not config.get("decoder_layerdrop"), config, message("layer dropout"))
     if config.get("decoder_start_token_id") is None and not variant.begins_with_last:
         raise InputError(
-            "model.name_or_path: this model does not say which token its answers start with; set "
+            "model.name_or_path: this model does not specify which token its answers start with; set "
             "model.config.decoder_start_token_id",
             "model.config.decoder_start_token_id",
         )

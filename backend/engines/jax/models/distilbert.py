@@ -134,7 +134,7 @@ class _Projector(nnx.Module):
 
 def check(config: Config) -> None:
     """Raises InputError for what no class here computes."""
-    refuse_unless(config.get("tie_word_embeddings", True), config, message("an output layer of its own"))
+    refuse_unless(config.get("tie_word_embeddings", True), config, message("a separate output layer"))
 
 
 _TOPS = HeadModules("distilbert", Body, "dim")

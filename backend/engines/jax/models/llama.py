@@ -163,7 +163,7 @@ def check(config: Config) -> None:
     refuse_unless(
         kinds <= {"full_attention", "sliding_attention"},
         config,
-        message("the layers {kinds}", kinds=", ".join(sorted(kinds))),
+        message("the layer types {kinds}", kinds=", ".join(sorted(kinds))),
     )
 
 

@@ -11,7 +11,9 @@ _VARIANT = Variant(learns_positions=False)
 
 def check(config: Config) -> None:
     """Raises InputError for what no class here computes."""
-    refuse_unless(config.get("share_encoder_decoder_embeddings", True), config, message("two tables of tokens"))
+    refuse_unless(
+        config.get("share_encoder_decoder_embeddings", True), config, message("separate encoder and decoder embeddings")
+    )
     bart.check(config, _VARIANT)
 
 

@@ -98,8 +98,8 @@ class Body(nnx.Module):
 
 def check(config: Config) -> None:
     """Raises InputError for what no class here computes."""
-    refuse_unless(config.get("layer_norm_elementwise_affine", True), config, message("norms without weights"))
-    refuse_unless(not config.get("layerdrop"), config, message("dropping whole layers"))
+    refuse_unless(config.get("layer_norm_elementwise_affine", True), config, message("layer norms without weights"))
+    refuse_unless(not config.get("layerdrop"), config, message("layer dropout"))
 
 
 _TOPS = HeadModules("model", Body, "word_embed_proj_dim")

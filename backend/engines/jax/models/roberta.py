@@ -122,7 +122,7 @@ def check(config: Config) -> None:
     """Raises InputError for what no class here computes."""
     refuse_unless(config.get("position_embedding_type") in (None, "absolute"), config, message("relative positions"))
     refuse_unless(not config.get("is_decoder"), config, message("its use as a decoder"))
-    refuse_unless(config.get("tie_word_embeddings", True), config, message("an output layer of its own"))
+    refuse_unless(config.get("tie_word_embeddings", True), config, message("a separate output layer"))
 
 
 _TOPS = HeadModules("roberta", Body, "hidden_size")

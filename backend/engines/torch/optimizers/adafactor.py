@@ -24,7 +24,7 @@ class Settings(Section):
     decay_rate: Annotated[float, Field(title="Decay rate", lt=0, ge=-1)] = -0.8
     """How fast the decay of the second moment approaches 1: 1 - step ** decay_rate."""
     beta1: Annotated[float | None, Field(title="Beta 1", ge=0, lt=1)] = None
-    """Decay rate of the first moment. Empty keeps none, which saves memory."""
+    """Decay rate of the first moment. Empty turns it off, which saves memory."""
     epsilon1: Annotated[float, Field(title="Epsilon 1", gt=0)] = 1e-30
     """Added to the squared gradient."""
     epsilon2: Annotated[float, Field(title="Epsilon 2", gt=0)] = 1e-3
@@ -34,7 +34,7 @@ class Settings(Section):
     @classmethod
     def _is_relative(cls, warmup_init: bool, info: ValidationInfo) -> bool:
         if warmup_init and not info.data.get("relative_step"):
-            raise ValueError(message("warmup_init needs relative_step: true"))
+            raise ValueError(message("warmup_init requires relative_step: true"))
         return warmup_init
 
 
@@ -57,8 +57,7 @@ class Adafactor:
 
         if options.relative_step and training.layer_decay is not None:
             raise InputError(
-                "training.layer_decay: Adafactor with relative_step sets its own learning rate; leave out "
-                "one of the two",
+                "training.layer_decay: Adafactor with relative_step sets its own learning rate; remove one of the two",
                 "training.layer_decay",
             )
         return Adafactor(

@@ -12,7 +12,7 @@ class Settings(Section):
     """What only Lion has."""
 
     beta1: Annotated[float, Field(title="Beta 1", ge=0, lt=1)] = 0.9
-    """Share of the momentum in the direction of a step."""
+    """Weight of the momentum in the direction of a step."""
     beta2: Annotated[float, Field(title="Beta 2", ge=0, lt=1)] = 0.99
     """Decay rate of the momentum."""
 

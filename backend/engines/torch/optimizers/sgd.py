@@ -13,7 +13,7 @@ class Settings(Section):
     """What only SGD has."""
 
     momentum: Annotated[float, Field(title="Momentum", ge=0, lt=1)] = 0.0
-    """Share of the previous step's direction that is kept."""
+    """Fraction of the previous step's direction that is kept."""
     nesterov: Annotated[bool, Field(title="Nesterov")] = False
     """Use Nesterov momentum (Sutskever et al. 2013)."""
 
@@ -21,7 +21,7 @@ class Settings(Section):
     @classmethod
     def _has_momentum(cls, nesterov: bool, info: ValidationInfo) -> bool:
         if nesterov and not info.data.get("momentum"):
-            raise ValueError(message("nesterov needs a momentum above 0, for example momentum: 0.9"))
+            raise ValueError(message("nesterov requires a momentum above 0, for example momentum: 0.9"))
         return nesterov
 
 

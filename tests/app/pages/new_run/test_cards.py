@@ -134,9 +134,7 @@ def test_texts_longer_than_the_model_reads_are_named_by_title_and_cut_by_a_click
     demo.draft.set("task.max_length", 600)
     values = {name: getattr(demo.checks.model, name) for name in demo.checks.model.__struct_fields__}
     demo.checks.model = type(demo.checks.model)(**{**values, "max_length": 512})
-    said = (
-        "task.max_length: 600 tokens are more than the 512 positions of this model; set task.max_length to 512 or less"
-    )
+    said = "task.max_length: 600 tokens exceed the 512 positions of this model; set task.max_length to 512 or less"
     demo.checks._on_mistake("plan", ErrorReply(said, "task.max_length"))
     assert demo.cards.cost.reason.text().endswith("model; set “Max length” to 512 or less")
     demo.cards.cost.remedies.buttons[0].click()

@@ -105,7 +105,7 @@ def test_a_file_of_windows_is_read_at_a_click_beside_what_it_would_say(qtbot, pa
 
 def test_settings_are_called_by_their_titles_wherever_data_is_spoken_of(panel):
     card = panel.cards.data
-    read = "films.xlsx: the sheet “Notes” is read; data.sheet reads another one: “Films”."
+    read = "films.xlsx: the sheet “Notes” is used; set data.sheet to use another one: “Films”."
     shown = "films.xlsx: the sheet “Notes” is read; “Sheet” reads another one: “Films”."
     found = RecognisedData(data={}, source_title="Files", words="This is a workbook.", warnings=[read])
     card.recognised.say(found, "")
@@ -154,7 +154,7 @@ def test_what_is_no_data_is_refused_left_to_others_or_pasted_instead(qtbot, new_
     picture = tmp_path / "picture.png"
     picture.write_bytes(b"\x89PNG\r\n")
     drop(new_run, str(picture))
-    qtbot.waitUntil(lambda: "is a picture" in new_run.cards.data.banner.text(), timeout=SLOW_MS)
+    qtbot.waitUntil(lambda: "is an image" in new_run.cards.data.banner.text(), timeout=SLOW_MS)
     assert not new_run.draft.get("data.train")
     dragged(new_run, str(tmp_path / "run.yaml"))
     assert new_run.data_controller.drops.hint.words() == ""

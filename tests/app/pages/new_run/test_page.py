@@ -44,7 +44,7 @@ def test_columns_are_guessed_with_the_reason(qtbot, panel):
     qtbot.waitUntil(lambda: panel.checks.preview is not None)
     assert panel.draft.get("data.columns") == {"text": "text", "label": "label"}
     assert panel.cards.data.columns.boxes["label"].currentData() == "label"
-    assert "usual name" in panel.cards.data.columns.reason("label")
+    assert "common name" in panel.cards.data.columns.reason("label")
 
 
 def test_real_rows_labels_and_skipped_rows_are_shown(qtbot, panel):

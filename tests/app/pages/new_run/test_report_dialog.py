@@ -115,7 +115,7 @@ def test_data_that_cannot_be_read_any_more_are_told_and_can_be_tried_again(qtbot
     path.write_bytes(b"")
     page.cards.data.report.click()
     qtbot.waitUntil(lambda: page.report.pages.currentIndex() == 2)
-    assert "train.csv is empty; give a file with rows" in words(page.report.failure)
+    assert "train.csv is empty; use a file with rows" in words(page.report.failure)
     path.write_bytes(Path(TRAIN).read_bytes())
     page.report.failure._button.click()
     qtbot.waitUntil(lambda: page.report.pages.currentIndex() == 1)

@@ -205,4 +205,4 @@ def test_a_new_run_without_data_says_so(tab: CompareTab):
     told: list[tuple[str, str]] = []
     tab.message.connect(lambda *words: told.append(words))
     tab.data.of_run.click()
-    assert told == [("info", "The new run has no data yet; choose it there, or here.")]
+    assert told == [("info", "The new run has no data yet; choose some there or here.")]

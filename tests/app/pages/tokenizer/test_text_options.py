@@ -79,7 +79,7 @@ def test_the_options_go_to_the_run_that_is_set_up(qtbot, text_tab: TextTab):
         text_tab.options.use_button.click()
     expected = {"task.max_length": 64, "model.tokenizer_options.do_lower_case": False, "task.window": False}
     assert settings.args == [expected]
-    assert message.args == ["success", "Your run now has max_length 64, do_lower_case off, window off."]
+    assert message.args == ["success", "Your run now uses max_length 64, do_lower_case off, window off."]
 
 
 def test_options_that_no_run_has_are_told_and_move_nothing(qtbot, text_tab: TextTab):
@@ -186,7 +186,7 @@ def test_a_batch_says_how_much_is_padding(text_tab: TextTab):
         )
     )  # fmt: skip
     assert text_tab.batch.grid.cell(0, 1) == "5"
-    assert text_tab.batch.counts.text() == "2 rows × 3 · 1 of 6 are padding (17%) · filled with id 0"
+    assert text_tab.batch.counts.text() == "2 rows × 3 · 1 of 6 are padding (17%) · filled with ID 0"
 
 
 def test_ids_that_do_not_exist_are_outlined(text_tab: TextTab):
@@ -280,7 +280,7 @@ def test_a_long_text_is_shown_part_by_part(qtbot, text_tab: TextTab, monkeypatch
     monkeypatch.setattr("app.pages.tokenizer.text.tokens_card.SHOWN_AT_ONCE", 2)
     text_tab._on_tokens(HELLO)
     assert text_tab.tokens.part.text() == "Tokens 1 to 2 of 4"
-    assert text_tab.tokens.copy_button.toolTip() == "Copy these ids"
+    assert text_tab.tokens.copy_button.toolTip() == "Copy these IDs"
     text_tab.tokens.after.click()
     qtbot.waitUntil(text_tab.tokens.is_drawn)
     assert text_tab.view.shown_text(0) == "world"

@@ -29,7 +29,7 @@ def test_tokens_ids_and_counts_are_shown(text_tab: TextTab):
 
 def test_a_token_tells_its_id_and_place(text_tab: TextTab):
     text_tab.view._choose(2)
-    assert text_tab.token.values()["Id"] == "2088"
+    assert text_tab.token.values()["ID"] == "2088"
     assert text_tab.token.values()["Characters"] == "6–11"
     assert text_tab.token.place.text() == "3 of 4"
 
@@ -37,9 +37,9 @@ def test_a_token_tells_its_id_and_place(text_tab: TextTab):
 def test_what_is_chosen_is_told_again_when_the_mouse_leaves(text_tab: TextTab):
     text_tab.view._choose(2)
     text_tab.view.token_hovered.emit(1)
-    assert text_tab.token.values()["Id"] == "7592"
+    assert text_tab.token.values()["ID"] == "7592"
     text_tab.view.token_hovered.emit(-1)
-    assert text_tab.token.values()["Id"] == "2088"
+    assert text_tab.token.values()["ID"] == "2088"
 
 
 def test_choosing_tokens_selects_their_text(text_tab: TextTab):
@@ -54,7 +54,7 @@ def test_selecting_text_selects_its_tokens(text_tab: TextTab):
     cursor.setPosition(9, QTextCursor.MoveMode.KeepAnchor)
     text_tab.text.setTextCursor(cursor)
     assert text_tab.view.selected() == (2, 3)
-    assert text_tab.token.values()["Id"] == "2088"
+    assert text_tab.token.values()["ID"] == "2088"
 
 
 def test_ids_are_copied_whole(qtbot, text_tab: TextTab):
@@ -152,7 +152,7 @@ def test_a_late_answer_overwrites_no_newer_mistake(text_tab: TextTab, monkeypatc
     text_tab._decode._on_answered(
         Decoded(rows=[DecodedRow(text="a", with_special="a", without_special="a", cleaned="a", pieces=["a"])])
     )
-    assert "is not an id" in text_tab.decoded.plain()
+    assert "is not an ID" in text_tab.decoded.plain()
 
 
 def test_late_steps_overwrite_no_newer_sentence(text_tab: TextTab, monkeypatch):

@@ -25,7 +25,7 @@ MEASURED = {"rows": 120, "words": 1000, "characters": 5000, "bytes": 5000, "unkn
 NEW = Compression(tokenizer="/made", vocabulary=4000, tokens=1200, **MEASURED)
 OLD = Compression(tokenizer="/old/bert", vocabulary=30522, tokens=1500, **MEASURED)
 ZYZZYVA = ProposedToken("zyzzyva", False, ["z", "##y"], [1, 2])
-THE = ProposedToken("the", False, ["the"], [1996], 1996, "it is a token already (id 1996)")
+THE = ProposedToken("the", False, ["the"], [1996], 1996, "it is already a token (ID 1996)")
 
 
 @dataclass
@@ -183,7 +183,7 @@ def test_data_that_cannot_be_read_is_said_on_its_card(qtbot, tab: TrainTab, clie
     qtbot.waitUntil(lambda: client.count("preview_data") == 1)
     client.last("preview_data").refuse("data.train: there is no such file", "data.train")
     assert tab.texts.banner.text() == "There is no such file"
-    assert tab.training.reason() == "The data cannot be read."
+    assert tab.training.reason() == "The data can't be read."
 
 
 WINDOWS = Fix("Read as Windows-1252", {"data.encoding": "windows-1252"}, ("poesía",), "films.csv is not UTF-8:")
@@ -256,7 +256,7 @@ def test_the_command_is_copied(ready: TrainTab):
 def test_pieces_are_shown_and_what_is_there_already_is_marked(proposing: TrainTab):
     table = proposing.extending.result.table
     assert table.shown_text(0, "pieces_now") == "z  ##y"
-    assert table.shown_text(1, "note") == "Already: id 1996"
+    assert table.shown_text(1, "note") == "Already a token: ID 1996"
     assert proposing.extending.foot.begin.isEnabled()
 
 

@@ -136,7 +136,7 @@ def test_ids_and_pieces_are_converted_both_ways(qtbot, opened: VocabularyTab):
 
 def test_what_is_no_id_is_told_beside_it(qtbot, opened: VocabularyTab):
     opened.convert.ids.setPlainText("one")
-    qtbot.waitUntil(lambda: "'one' is not an id" in opened.convert.note.text())
+    qtbot.waitUntil(lambda: "'one' is not an ID" in opened.convert.note.text())
 
 
 def choose_data(qtbot, tab: VocabularyTab, column: str = "text") -> None:

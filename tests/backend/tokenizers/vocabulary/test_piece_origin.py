@@ -28,7 +28,7 @@ def test_the_lowest_rank_is_merged_first():
 
 def test_a_piece_that_no_merge_reaches_says_so():
     found = origin_by_merges("abx", Merges(RANKS))
-    assert "by itself it is split into ab + x" in found.sentence
+    assert "on its own it is split into ab + x" in found.sentence
 
 
 def test_a_single_sign_needs_no_merge():

@@ -56,7 +56,7 @@ def test_a_script_is_found_by_its_name():
 
 
 def test_a_script_that_no_piece_has_is_told_with_those_there_are():
-    with pytest.raises(InputError, match="there are Latin, Han"):
+    with pytest.raises(InputError, match="available: Latin, Han"):
         ids(text="Klingon", by="script")
 
 
@@ -65,7 +65,7 @@ def test_only_wanted_types_are_found():
 
 
 def test_an_unknown_type_is_told():
-    with pytest.raises(InputError, match="'magic' is not a type"):
+    with pytest.raises(InputError, match="'magic' is not a piece type"):
         ids(types=("magic",))
 
 
