@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def prepare(spec: "RunSpec", arguments: Namespace) -> "Checked":
     """The spec, checked in full; nothing has been written. Raises InputError."""
     from backend.commands.screen import ProgressScreen
-    from backend.data.pandas_left_out import leave_pandas_out  # these load pyarrow and the data room
     from backend.preflight import checks
+    from backend.preflight.pandas_left_out import leave_pandas_out  # these load pyarrow and the data room
 
     leave_pandas_out(spec.data.source)
     spec = agree_to_code(spec, arguments)

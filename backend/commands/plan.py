@@ -43,9 +43,9 @@ def _plan(arguments: Namespace) -> int:
     require_spec(arguments.spec)
     import msgspec
 
-    from backend.data.pandas_left_out import leave_pandas_out  # these load the data room
     from backend.hardware import devices
     from backend.preflight import cost, resolve
+    from backend.preflight.pandas_left_out import leave_pandas_out  # these load the data room
 
     spec = new_run.agree_to_code(resolve.read_spec(arguments.spec, new_run.requested_changes(arguments)), arguments)
     leave_pandas_out(spec.data.source)

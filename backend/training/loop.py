@@ -20,8 +20,8 @@ from backend.contract.run.events import (
 )
 from backend.contract.run.folder import ENDS, RunFolder
 from backend.contract.spec import RunSpec
-from backend.data.pandas_left_out import leave_pandas_out
 from backend.preflight.engine_choice import position as hosts_of
+from backend.preflight.pandas_left_out import leave_pandas_out
 from backend.preflight.resolve import read_run
 from backend.training import artifacts, measured_run, samples
 from backend.training.background import Interrupted

@@ -39,7 +39,7 @@ def test_plan_and_the_check_of_a_run_load_the_hub_library_for_hub_models_alone(r
 
 @pytest.mark.parametrize(("source", "expected"), [("demo", set()), ("hub", {"pandas"})])
 def test_pyarrow_loads_pandas_only_for_the_source_that_uses_it(root: Path, source: str, expected: set[str]):
-    code = f"from backend.data.pandas_left_out import leave_pandas_out\nleave_pandas_out({source!r})"
+    code = f"from backend.preflight.pandas_left_out import leave_pandas_out\nleave_pandas_out({source!r})"
     assert loaded(root, f"{code}\nimport pyarrow\nassert pyarrow.array(['a', None]).null_count == 1") == expected
 
 
